@@ -1,0 +1,62 @@
+# The two commands of the README are `make app` and `make test`; `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8501
+ADDRESS ?= localhost
+
+.DEFAULT_GOAL := help
+.PHONY: help app test bench train validate samples lint lock clean
+
+help: ## list the commands
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+app: $(VENV)/serve.done ## open the app with the shipped models (PORT=8501)
+	$(BIN)/streamlit run streamlit_app.py --server.port $(PORT) --server.address $(ADDRESS)
+
+test: $(VENV)/all.done ## run every test; installs the training set and a headless Chromium first
+	@sh tests/browser/ensure_chromium.sh
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+bench: $(VENV)/all.done ## measure speed, memory and size; prints a table
+	$(BIN)/python -m benchmarks
+
+train: $(VENV)/all.done ## train all models from the measurements (PROFET_DATA)
+	$(BIN)/profet train
+
+validate: $(VENV)/all.done ## leave-one-architecture-out tables (PROFET_DATA)
+	$(BIN)/profet validate
+	$(BIN)/profet validate --scaler
+
+samples: $(VENV)/all.done ## make sample_traces/ from the measurements (PROFET_DATA)
+	$(BIN)/python -m profet_lab.samples
+
+lint: $(VENV)/all.done ## check style
+	$(BIN)/ruff check .
+
+lock: $(VENV)/pip.done ## pin requirements.txt and requirements-serve.txt from pyproject.toml
+	$(BIN)/python -m pip install --quiet uv==0.13.8
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate pyproject.toml -o requirements-serve.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra train --extra test pyproject.toml -c requirements-serve.txt -o requirements.txt
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache
+
+$(VENV)/pip.done:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "Python 3.11, 3.12 or 3.13 is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "python3-venv is missing: sudo apt-get install python3-venv" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/serve.done: $(VENV)/pip.done requirements-serve.txt pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-serve.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(VENV)/all.done: $(VENV)/pip.done requirements.txt pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@ $(VENV)/serve.done

@@ -1,0 +1,5 @@
+"""Runs the command as `python -m profet_cli`."""
+
+from profet_cli.main import main
+
+raise SystemExit(main())

@@ -1,0 +1,50 @@
+"""What several commands read from their arguments: a profile, its latency, the models and the catalogue."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from profet_core.anchor import Prediction, check_instance, predict
+from profet_core.artifacts import Models, load_models
+from profet_core.catalog import Catalog
+from profet_core.errors import LatencyDoubtError, ProfileError
+from profet_core.profiles import Profile, read_profile
+
+
+def read_profile_file(path: str) -> Profile:
+    """The profile in a file."""
+    try:
+        data = Path(path).read_bytes()
+    except IsADirectoryError:
+        raise ProfileError(f"{path} is a folder: name a profile's file.") from None
+    except OSError as error:
+        raise ProfileError(f"{path} can't be read: {error.strerror}.") from None
+    return read_profile(data, Path(path).name)
+
+
+def open_models(options: argparse.Namespace) -> Models:
+    """The models the arguments name, else the shipped ones."""
+    return load_models(options.models)
+
+
+def predict_profile(
+    options: argparse.Namespace, models: Models, catalog: Catalog, profile: Profile, latency_ms: float | None
+) -> Prediction:
+    """Predict with the arguments' anchor and method; without `latency_ms` the profile's own is used if it has one."""
+    check_instance(models, options.anchor, "anchor")
+    if latency_ms is None and not options.without_latency:
+        latency_ms = profile.meta.step_latency_ms
+    try:
+        return predict(
+            models,
+            catalog,
+            profile,
+            options.anchor,
+            latency_ms=latency_ms,
+            targets=getattr(options, "targets", None),
+            method=options.method,
+            trust_latency=options.trust_latency,
+        )
+    except LatencyDoubtError as doubt:
+        raise ProfileError(f"{doubt} Use --trust-latency if it is right.") from None

@@ -1,0 +1,156 @@
+"""Parses arguments and hands over to one module a command; heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from profet_core.errors import ProfetError
+
+PROGRAM = "profet"
+
+
+class _OneLineParser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage text."""
+
+    def error(self, message: str) -> None:
+        raise ProfetError(f"{message} (see `{self.prog} --help`)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0, or 2 with one line on stderr for bad input."""
+    try:
+        options = build_parser().parse_args(arguments)
+        options.run(options)
+        sys.stdout.flush()
+    except ProfetError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: stopped; nothing was changed", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) went away: not an error, but stdout must not be flushed again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = _OneLineParser(
+        prog=PROGRAM, description="Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_OneLineParser)
+    _add_predict(commands)
+    _add_scale(commands)
+    _add_cost(commands)
+    _add_instances(commands)
+    _add_inspect(commands)
+    _add_train(commands)
+    _add_validate(commands)
+    return parser
+
+
+def _add_predict(commands) -> None:
+    command = _command(commands, "predict", "predict", "step latency of a profiled network on every instance")
+    _add_profile(command)
+    command.add_argument("--targets", type=_names, metavar="A,B", help="instances to predict (default: all others)")
+
+
+def _add_scale(commands) -> None:
+    command = _command(commands, "scale", "scale", "latency at a size between two known ones")
+    command.add_argument("--instance", required=True)
+    command.add_argument("--axis", required=True, choices=["batch", "pixels"])
+    command.add_argument("--min-ms", required=True, type=float, help="latency at batch 16 or 32 pixels, milliseconds")
+    command.add_argument("--max-ms", required=True, type=float, help="latency at batch 256 or 256 pixels, milliseconds")
+    command.add_argument("--at", required=True, type=int, help="batch size 16-256 or pixel size 32-256")
+    _add_models(command)
+
+
+def _add_cost(commands) -> None:
+    command = _command(commands, "cost", "cost", "time and cost per epoch and per training on every instance")
+    _add_profile(command)
+    command.add_argument("--images", required=True, type=int, help="training images per epoch")
+    command.add_argument("--validation-images", type=int, default=0)
+    command.add_argument("--profiled-batch", type=int, help="batch size the profile was recorded at")
+    command.add_argument("--epochs", type=int, default=1)
+    command.add_argument(
+        "--price", action="append", type=_price, default=[], metavar="INSTANCE=USD", help="a price of your own, an hour"
+    )
+    command.add_argument(
+        "--at-batch", type=int, metavar="N", help="cost at another batch size: TRACE at batch 16, --largest at batch 256"
+    )
+    command.add_argument("--largest", metavar="TRACE", help="profile of the same network at batch 256, for --at-batch")
+    command.add_argument("--largest-latency-ms", type=float, help="its anchor latency")
+
+
+def _add_instances(commands) -> None:
+    _command(commands, "instances", "instances", "the catalogue: GPUs, prices, dates, status")
+
+
+def _add_inspect(commands) -> None:
+    command = _command(commands, "inspect", "inspect", "what a profile holds and how the models see it")
+    command.add_argument("trace", metavar="TRACE")
+    _add_models(command)
+
+
+def _add_train(commands) -> None:
+    command = _command(commands, "train", "train", "fit all models from the measurements")
+    _add_data(command)
+    command.add_argument("--out", default="models", metavar="DIR", help="folder to write (default: models)")
+    command.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")
+    command.add_argument("--seed", type=int, default=0)
+
+
+def _add_validate(commands) -> None:
+    command = _command(commands, "validate", "validate", "accuracy on architectures the models have not seen")
+    _add_data(command)
+    command.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")
+    command.add_argument("--target", action="append", metavar="INSTANCE", help="only pairs to this target")
+    command.add_argument("--no-clustering", action="store_true", help="every operation a feature of its own")
+    command.add_argument("--scaler", action="store_true", help="the scaler: batch and pixels, true and predicted ends")
+    command.add_argument("--seed", type=int, default=0)
+
+
+def _command(commands, name: str, module: str, description: str) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=description, description=description[0].upper() + description[1:] + ".")
+    command.add_argument("--format", choices=["text", "json"], default="text", help="json: one document on stdout")
+    command.set_defaults(run=_lazily(module))
+    return command
+
+
+def _lazily(module: str) -> Callable[[argparse.Namespace], None]:
+    return lambda options: import_module(f"profet_cli.{module}").run(options)
+
+
+def _add_profile(command: argparse.ArgumentParser) -> None:
+    command.add_argument("trace", metavar="TRACE", help="profile of one training step")
+    command.add_argument("--anchor", required=True, help="instance the profile was recorded on")
+    command.add_argument("--latency-ms", type=float, help="measured step latency on the anchor, milliseconds")
+    command.add_argument("--without-latency", action="store_true", help="ignore the latency in the profile's meta")
+    command.add_argument("--trust-latency", action="store_true", help="use the latency even if it looks wrong")
+    command.add_argument("--method", default="default", help="default, or profet: the documented ensemble")
+    _add_models(command)
+
+
+def _add_models(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--models", metavar="DIR", help="models folder (default: PROFET_HOME or the shipped one)")
+
+
+def _add_data(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data", metavar="DIR", help="measurements (default: PROFET_DATA or ../shared/data)")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _price(text: str) -> tuple[str, float]:
+    name, _, price = text.partition("=")
+    try:
+        return name.strip(), float(price)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not INSTANCE=USD, such as g4dn.xlarge=0.4") from None

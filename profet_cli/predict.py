@@ -1,0 +1,64 @@
+"""`profet predict`: step latency of a profiled network on every instance."""
+
+from __future__ import annotations
+
+import argparse
+
+from profet_cli.inputs import open_models, predict_profile, read_profile_file
+from profet_cli.output import print_json, print_table, print_warnings
+from profet_core.anchor import InstancePrediction, Prediction
+from profet_core.catalog import load_catalog
+from profet_core.units import format_ms, format_usd
+
+
+def run(options: argparse.Namespace) -> None:
+    """Predict and print."""
+    profile = read_profile_file(options.trace)
+    prediction = predict_profile(options, open_models(options), load_catalog(), profile, options.latency_ms)
+    if options.format == "json":
+        print_json(prediction_document(prediction))
+        return
+    print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in profile.ignored)))
+    print_table(
+        ("instance", "ms a step", "$ per 1,000 steps", "$ an hour", "basis", "status"),
+        [_text_row(row) for row in prediction.predictions],
+    )
+
+
+def prediction_document(prediction: Prediction) -> dict:
+    """The prediction as the command's JSON contract has it."""
+    unknown = prediction.unknown_operations
+    return {
+        "anchor": prediction.anchor,
+        "anchor_latency_ms": prediction.anchor_latency_ms,
+        "method": prediction.method,
+        "predictions": [_row_document(row) for row in prediction.predictions],
+        "interval_level": prediction.interval_level,
+        "unknown_operations": {
+            "names": list(unknown.names),
+            "share": unknown.share,
+            "mapped": dict(unknown.mapped),
+            "left_out": list(unknown.left_out),
+        },
+        "warnings": list(prediction.warnings),
+    }
+
+
+def _row_document(row: InstancePrediction) -> dict:
+    return {
+        "instance": row.instance,
+        "latency_ms": row.latency_ms,
+        "low_ms": row.low_ms,
+        "high_ms": row.high_ms,
+        "members": dict(row.members),
+        "basis": row.basis,
+        "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
+        "usd_per_hour": row.usd_per_hour,
+        "status": row.status,
+    }
+
+
+def _text_row(row: InstancePrediction) -> tuple[str, ...]:
+    latency = "not given" if row.latency_ms is None else format_ms(row.latency_ms)
+    cost = "-" if row.cost_per_1000_steps_usd is None else format_usd(row.cost_per_1000_steps_usd)
+    return (row.instance, latency, cost, format_usd(row.usd_per_hour), row.basis, row.status)

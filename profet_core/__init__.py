@@ -1,0 +1,44 @@
+"""PROFET as pure functions: which cloud GPU should a CNN be trained on, how long will it take, what will it cost?
+
+>>> from profet_core import load_catalog, load_models, predict, read_profile
+>>> models, catalog = load_models(), load_catalog()
+>>> profile = read_profile(open("profile.json", "rb").read(), "profile.json")
+>>> predict(models, catalog, profile, "g3s.xlarge", latency_ms=122.4).latencies_ms
+"""
+
+from profet_core.anchor import InstancePrediction, Prediction, check_latency, predict, predict_many
+from profet_core.artifacts import Models, load_models
+from profet_core.catalog import Catalog, Instance, load_catalog
+from profet_core.cost import CostRow, CostTable, check_profiled_batch, cost_table
+from profet_core.errors import ArtifactError, CatalogError, InputError, LatencyDoubtError, ProfetError, ProfileError
+from profet_core.profiles import Profile, ProfileMeta, read_profile
+from profet_core.scaling import ScaledLatency, scale, scale_curve
+
+__all__ = [
+    "ArtifactError",
+    "Catalog",
+    "CatalogError",
+    "CostRow",
+    "CostTable",
+    "InputError",
+    "Instance",
+    "InstancePrediction",
+    "LatencyDoubtError",
+    "Models",
+    "Prediction",
+    "ProfetError",
+    "Profile",
+    "ProfileError",
+    "ProfileMeta",
+    "ScaledLatency",
+    "check_latency",
+    "check_profiled_batch",
+    "cost_table",
+    "load_catalog",
+    "load_models",
+    "predict",
+    "predict_many",
+    "read_profile",
+    "scale",
+    "scale_curve",
+]

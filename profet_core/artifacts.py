@@ -1,0 +1,215 @@
+"""Loads a models folder: manifest, checksums, and one ONNX session per member, opened when first needed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import onnxruntime
+
+from profet_core.errors import ArtifactError, InputError
+from profet_core.features import FeatureSpec, OperationCluster
+from profet_core.scaling import AXIS_RANGE, ScalerCurve
+
+MANIFEST_NAME = "manifest.json"
+SCHEMA_VERSION = 1
+HOME_VARIABLE = "PROFET_HOME"
+
+_DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleRule:
+    """Which members a method asks, and how it joins their answers: "median", "mean" or "geometric mean"."""
+
+    members: tuple[str, ...]
+    combine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to predict: its rule with the anchor's latency given and its rule without."""
+
+    name: str
+    with_latency: EnsembleRule
+    without_latency: EnsembleRule
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRange:
+    """What one instance's training profiles span: predictions outside are extrapolations.
+
+    Attributes
+    ----------
+    latency_ms, device_total_us : smallest and largest of the training data.
+    latency_per_device_total : smallest and largest ratio of step latency to the sum of all device rows.
+    """
+
+    latency_ms: tuple[float, float]
+    device_total_us: tuple[float, float]
+    latency_per_device_total: tuple[float, float]
+    median_latency_per_device_total: float
+
+
+class Models:
+    """A models folder. Files are read, checked against the manifest and opened once, when first needed."""
+
+    def __init__(self, folder: Path, manifest: Mapping) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.features = FeatureSpec(
+            clusters=tuple(OperationCluster(tuple(names)) for names in manifest["features"]["clusters"]),
+            host_operations=tuple(manifest["features"]["host_operations"]),
+            near=float(manifest["features"]["near"]),
+        )
+        self.methods = {
+            name: Method(name, _rule(rule["with_latency"]), _rule(rule["without_latency"]))
+            for name, rule in manifest["methods"].items()
+        }
+        self.default_method: str = manifest["default_method"]
+        self.ranges = {name: _training_range(values) for name, values in manifest["instances"].items()}
+        self._scalers = {
+            (row["instance"], row["axis"]): ScalerCurve(row["instance"], row["axis"], *row["coefficients"])
+            for row in manifest["scalers"]
+        }
+        self._members = {(row["anchor"], row["target"], row["member"]): row for row in manifest["members"]}
+        self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+        self._lock = Lock()
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Instances that were profiled: each can be anchor or target."""
+        return tuple(self.ranges)
+
+    def method(self, name: str) -> Method:
+        """The method of that name; "default" is the one the manifest names."""
+        found = self.methods.get(self.default_method if name == "default" else name)
+        if found is None:
+            raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
+        return found
+
+    def scaler(self, instance: str, axis: str) -> ScalerCurve:
+        """The scaler of an instance along "batch" or "pixels"."""
+        if axis not in AXIS_RANGE:
+            raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")
+        if (instance, axis) not in self._scalers:
+            raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
+        return self._scalers[instance, axis]
+
+    def run_member(self, anchor: str, target: str, member: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Latencies on `target` as one member sees them, milliseconds, shape (profiles,).
+
+        `inputs` holds each kind of input a member may ask for ("clusters", "latency_ms"), float32, one row a profile.
+        """
+        row = self._members.get((anchor, target, member))
+        if row is None:
+            raise ArtifactError(f"The models have no member {member!r} from {anchor} to {target}: {_DOWNLOAD_AGAIN}.")
+        session = self._session(row["file"])
+        (name,) = (node.name for node in session.get_inputs())
+        return np.asarray(session.run(None, {name: inputs[row["input"]]})[0], float).reshape(-1)
+
+    def verify(self) -> None:
+        """Check every file of the folder against the manifest.
+
+        Raises
+        ------
+        ArtifactError : a file is missing, changed or truncated.
+        """
+        for name in self.manifest["files"]:
+            self._read(name)
+
+    def _session(self, name: str) -> onnxruntime.InferenceSession:
+        with self._lock:
+            if name not in self._sessions:
+                self._sessions[name] = _open_session(self._read(name))
+            return self._sessions[name]
+
+    def _read(self, name: str) -> bytes:
+        try:
+            data = (self.folder / name).read_bytes()
+        except OSError:
+            raise ArtifactError(f"The model file {self.folder / name} is missing: {_DOWNLOAD_AGAIN}.") from None
+        if sha256_hex(data) != self.manifest["files"].get(name):
+            raise ArtifactError(f"The model file {self.folder / name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
+        return data
+
+
+def load_models(folder: Path | str | None = None) -> Models:
+    """Load a models folder.
+
+    Parameters
+    ----------
+    folder : the folder; if None, `$PROFET_HOME`, else the shipped one.
+
+    Raises
+    ------
+    ArtifactError : no manifest there, or it was changed, or another version of this project wrote it.
+    """
+    folder = Path(folder) if folder is not None else default_models_folder()
+    path = folder / MANIFEST_NAME
+    try:
+        manifest = json.loads(path.read_bytes())
+    except OSError:
+        raise ArtifactError(f"There are no models in {folder}: {_DOWNLOAD_AGAIN}.") from None
+    except ValueError:
+        raise ArtifactError(f"{path} is damaged or was changed: {_DOWNLOAD_AGAIN}.") from None
+    if not isinstance(manifest, dict) or manifest.get("checksum") != manifest_checksum(manifest):
+        raise ArtifactError(f"{path} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
+    if manifest.get("schema_version") != SCHEMA_VERSION:
+        raise ArtifactError(
+            f"{path} has version {manifest.get('schema_version')}, this program reads {SCHEMA_VERSION}: {_DOWNLOAD_AGAIN}."
+        )
+    return Models(folder, manifest)
+
+
+def default_models_folder() -> Path:
+    """`$PROFET_HOME`, else `models/` of the checkout, else the copy inside an installed package."""
+    home = os.environ.get(HOME_VARIABLE)
+    if home:
+        return Path(home)
+    return shipped_folder("models")
+
+
+def shipped_folder(name: str) -> Path:
+    """A data folder of the project, in a checkout or inside an installed package."""
+    package = Path(__file__).resolve().parent
+    checkout = package.parent / name
+    return checkout if checkout.is_dir() else package / "shipped" / name
+
+
+def manifest_checksum(manifest: Mapping) -> str:
+    """SHA-256 of the manifest without its own checksum, over sorted compact JSON."""
+    content = {key: value for key, value in manifest.items() if key != "checksum"}
+    return sha256_hex(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _open_session(data: bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    # One thread: members are tiny, and a pool per session costs more memory and start-up than it saves.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+
+def _rule(values: Mapping) -> EnsembleRule:
+    return EnsembleRule(tuple(values["members"]), values["combine"])
+
+
+def _training_range(values: Mapping) -> TrainingRange:
+    return TrainingRange(
+        latency_ms=tuple(values["latency_ms"]),
+        device_total_us=tuple(values["device_total_us"]),
+        latency_per_device_total=tuple(values["latency_per_device_total"]),
+        median_latency_per_device_total=values["median_latency_per_device_total"],
+    )

@@ -1,0 +1,121 @@
+"""Time and money per step, per epoch and per training, from step latencies at a known batch size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from profet_core.catalog import Catalog
+from profet_core.errors import InputError
+from profet_core.units import MS_PER_S, cost_usd, positive_number, whole_number
+
+#: A validation step runs forward only. The backward pass takes about two thirds of a training step (two
+#: convolutions backward for one forward), so a validation step is counted as one third.
+VALIDATION_STEP_SHARE = 1 / 3
+
+#: Measured epochs of the training data take this times steps x latency: median over all 11,052 runs.
+#: `tests/test_data.py` recomputes it.
+MEASURED_EPOCH_FACTOR = (1.06, 1.09)
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """What one instance takes and costs. Speed-up is None if the anchor's latency is unknown."""
+
+    instance: str
+    latency_ms: float
+    usd_per_hour: float
+    status: str
+    step_usd: float
+    cost_per_1000_steps_usd: float
+    images_per_s: float
+    epoch_s: float
+    epoch_usd: float
+    total_s: float
+    total_usd: float
+    speedup: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """Costs of one training on every instance, with what they were computed from."""
+
+    images: int
+    validation_images: int
+    batch_size: int
+    epochs: int
+    rows: tuple[CostRow, ...]
+
+
+def cost_table(
+    latencies_ms: Mapping[str, float],
+    catalog: Catalog,
+    *,
+    images: int,
+    batch_size: int,
+    epochs: int = 1,
+    validation_images: int = 0,
+    anchor: str | None = None,
+) -> CostTable:
+    """Time and cost of a training on each instance.
+
+    Parameters
+    ----------
+    latencies_ms : instance -> milliseconds per training step **at `batch_size`**. A step's latency says nothing
+        about another batch size: for that, give latencies carried there by `scaling.scale`.
+    catalog : prices; `catalog.with_prices` lays a user's own over them.
+    images, validation_images : images per epoch; the last, smaller batch counts as a step, as Keras runs it.
+    anchor : instance that speed-ups refer to.
+
+    Raises
+    ------
+    InputError : a count or latency that is not a positive number, or an unknown instance.
+    """
+    steps = steps_per_epoch(images, batch_size)
+    validation_steps = steps_per_epoch(validation_images, batch_size) if validation_images else 0
+    epochs = whole_number("The number of epochs", epochs)
+    reference_ms = latencies_ms.get(anchor) if anchor else None
+    rows = []
+    for name, value in latencies_ms.items():
+        instance = catalog[name]
+        latency_ms = positive_number(f"The latency of {name}", value)
+        epoch_ms = (steps + validation_steps * VALIDATION_STEP_SHARE) * latency_ms
+        rows.append(
+            CostRow(
+                instance=name,
+                latency_ms=latency_ms,
+                usd_per_hour=instance.usd_per_hour,
+                status=instance.status,
+                step_usd=cost_usd(latency_ms, instance.usd_per_hour),
+                cost_per_1000_steps_usd=cost_usd(1000 * latency_ms, instance.usd_per_hour),
+                images_per_s=batch_size / latency_ms * MS_PER_S,
+                epoch_s=epoch_ms / MS_PER_S,
+                epoch_usd=cost_usd(epoch_ms, instance.usd_per_hour),
+                total_s=epochs * epoch_ms / MS_PER_S,
+                total_usd=cost_usd(epochs * epoch_ms, instance.usd_per_hour),
+                speedup=reference_ms / latency_ms if reference_ms else None,
+            )
+        )
+    return CostTable(int(images), int(validation_images), int(batch_size), epochs, tuple(rows))
+
+
+def steps_per_epoch(images: int, batch_size: int) -> int:
+    """Steps that one pass over `images` takes at `batch_size`."""
+    images = whole_number("The number of images", images)
+    return math.ceil(images / whole_number("The batch size", batch_size))
+
+
+def check_profiled_batch(profiled_batch: int | None, recorded_batch: int | None) -> int:
+    """The batch size a latency belongs to: given, or known from the profile, and never two different ones."""
+    if profiled_batch is None:
+        if recorded_batch is None:
+            raise InputError("The profile doesn't say its batch size: give the batch size it was recorded at.")
+        return recorded_batch
+    batch_size = whole_number("The profiled batch size", profiled_batch)
+    if recorded_batch is not None and recorded_batch != batch_size:
+        raise InputError(
+            f"The profile was recorded at batch size {recorded_batch}, not {batch_size}: "
+            "another batch size needs scaled latencies (Scale)."
+        )
+    return batch_size

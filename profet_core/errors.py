@@ -1,0 +1,48 @@
+"""The errors a person can act on: each message is one line that says what to do."""
+
+
+class ProfetError(ValueError):
+    """Base of every error this project raises on purpose; `str(error)` is one line for a person."""
+
+
+class ProfileError(ProfetError):
+    """The uploaded or named profile can't be used as it is."""
+
+
+class InputError(ProfetError):
+    """An argument (latency, instance, size, price ...) can't be used as it is."""
+
+
+class LatencyDoubtError(InputError):
+    """The anchor latency makes no sense beside the profile; ask before using it.
+
+    Attributes
+    ----------
+    latency_ms : the latency that was given, milliseconds.
+    expected_ms : what the profile's device time suggests, milliseconds.
+    suggested_ms : the latency if only the unit was wrong, milliseconds, or None.
+    suggested_unit : the unit the given number makes sense in ("us", "s" or "ms"), or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        latency_ms: float,
+        expected_ms: float,
+        suggested_ms: float | None,
+        suggested_unit: str | None,
+    ) -> None:
+        super().__init__(message)
+        self.latency_ms = latency_ms
+        self.expected_ms = expected_ms
+        self.suggested_ms = suggested_ms
+        self.suggested_unit = suggested_unit
+
+
+class ArtifactError(ProfetError):
+    """A models folder is missing, damaged or from another version."""
+
+
+class CatalogError(ProfetError):
+    """The instance catalogue (names, prices) is not valid."""

@@ -1,0 +1,123 @@
+"""Reads PROFET JSON: version 1 (time per operation type) and version 2 (operations and meta)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+
+from profet_core.errors import InputError, ProfileError
+from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.strict_json import parse_json, quote_name
+from profet_core.units import positive_number, whole_number
+
+NAME = "PROFET JSON"
+
+#: A profile is a few kilobytes; far more is something else.
+MAX_BYTES = 4 * 1024 * 1024
+MAX_OPERATIONS = 5_000
+#: One operation type in one step: eleven days. Anything above is not a time, and sums must stay finite.
+MAX_OPERATION_US = 1e12
+
+_OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
+_WHOLE_META = ("batch_size", "pixels", "parameters")
+_POSITIVE_META = ("step_latency_ms", "peak_memory_mib")
+
+
+def looks_like(data: bytes) -> bool:
+    """True if `data` opens as JSON does."""
+    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") or data.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+def read(data: bytes) -> Profile:
+    """Read a profile.
+
+    Parameters
+    ----------
+    data : one object of microseconds per operation type, a list of one such object, or
+        `{"operations": {...}, "meta": {...}}`.
+
+    Raises
+    ------
+    ProfileError : one line that says what is wrong and what to do.
+    """
+    if len(data) > MAX_BYTES:
+        raise ProfileError(f"The file has {len(data) / 2**20:.0f} MB; a profile has a few KB: upload totals per operation.")
+    record = _single_record(parse_json(data))
+    if "operations" in record:
+        return _read_version_2(record)
+    operations, ignored = _operations(record)
+    return Profile(operations, source_format=f"{NAME}, version 1", ignored=ignored)
+
+
+def _single_record(document: object) -> Mapping[str, object]:
+    if isinstance(document, list):
+        if len(document) != 1:
+            raise ProfileError(f"The list holds {len(document)} records: upload the profile of one step, one record.")
+        document = document[0]
+    if not isinstance(document, dict):
+        raise ProfileError('This JSON is not a profile: expected {"Device_Conv2D": 51425.8, ...} in microseconds.')
+    return document
+
+
+def _read_version_2(record: Mapping[str, object]) -> Profile:
+    if not isinstance(record["operations"], dict):
+        raise ProfileError('"operations" must be an object of microseconds per operation type.')
+    operations, ignored = _operations(record["operations"])
+    meta, ignored_meta = _meta(record.get("meta") or {})
+    others = sorted(set(record) - {"operations", "meta"})
+    notes = (*ignored, *ignored_meta, *_ignored_note("entries beside operations and meta", others))
+    return Profile(operations, meta, f"{NAME}, version 2", notes)
+
+
+def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[str, ...]]:
+    names = [name for name in record if _OPERATION_NAME.fullmatch(name)]
+    if not names:
+        raise ProfileError("No operation was found: names look like Device_Conv2D or Host_IDLE, values are microseconds.")
+    if len(names) > MAX_OPERATIONS:
+        raise ProfileError(f"{len(names)} operation types are too many for one step: upload totals per operation type.")
+    operations = {name: _microseconds(name, record[name]) for name in names}
+    if sum(operations.values()) == 0:
+        raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
+    others = sorted(name for name in record if name not in operations)
+    return operations, _ignored_note("entries that are no operations", others)
+
+
+def _microseconds(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        shown = {"NoneType": "null", "str": "text", "bool": "true/false"}.get(type(value).__name__, type(value).__name__)
+        raise ProfileError(f"{quote_name(name)} is {shown}: every operation needs a number of microseconds.")
+    if not math.isfinite(value) or value > MAX_OPERATION_US:
+        raise ProfileError(f"{quote_name(name)} is too large to be the microseconds of one step: correct it.")
+    if value < 0:
+        raise ProfileError(f"{quote_name(name)} is negative: times are 0 or more microseconds.")
+    return float(value)
+
+
+def _meta(record: object) -> tuple[ProfileMeta, tuple[str, ...]]:
+    if not isinstance(record, dict):
+        raise ProfileError('"meta" must be an object such as {"batch_size": 64, "step_latency_ms": 122.4}.')
+    known = {field.name for field in fields(ProfileMeta)}
+    values = {key: _meta_value(key, value) for key, value in record.items() if key in known and value is not None}
+    return ProfileMeta(**values), _ignored_note("unknown meta fields", sorted(set(record) - known))
+
+
+def _meta_value(key: str, value: object) -> object:
+    try:
+        if key in _WHOLE_META:
+            return whole_number(f'"meta": {key}', value)
+        if key in _POSITIVE_META:
+            return positive_number(f'"meta": {key}', value)
+    except InputError as error:
+        raise ProfileError(str(error)) from None
+    if not isinstance(value, str) or len(value) > 100 or not value.isprintable():
+        raise ProfileError(f'"meta": {key} must be a short text.')
+    return value
+
+
+def _ignored_note(what: str, names: list[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    shown = ", ".join(quote_name(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+    return (f"{len(names)} {what}: {shown}",)

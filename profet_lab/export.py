@@ -1,0 +1,55 @@
+"""Writes fitted members as ONNX: float32 in, milliseconds out, any number of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from skl2onnx import to_onnx
+from sklearn.base import BaseEstimator
+
+from profet_core.units import US_PER_MS
+from profet_lab.dense import DenseWeights
+
+#: What onnxruntime of the serving set reads; fixed so that a newer exporter changes no file.
+OPSET = 17
+IR_VERSION = 9
+
+
+def estimator_to_onnx(estimator: BaseEstimator, inputs: int) -> bytes:
+    """A scikit-learn estimator of `inputs` features as ONNX."""
+    model = to_onnx(estimator, np.zeros((1, inputs), np.float32), target_opset={"": OPSET, "ai.onnx.ml": 3})
+    return _serialise(model)
+
+
+def dense_to_onnx(weights: DenseWeights) -> bytes:
+    """A dense network as ONNX, its microseconds divided into milliseconds by the last layer."""
+    nodes, constants = [], []
+    value, last = "profile_us", len(weights.kernels) - 1
+    for layer, (kernel, bias) in enumerate(zip(weights.kernels, weights.biases, strict=True)):
+        scale = 1 / US_PER_MS if layer == last else 1.0
+        constants += [
+            numpy_helper.from_array((kernel * scale).astype(np.float32), f"kernel_{layer}"),
+            numpy_helper.from_array((bias * scale).astype(np.float32), f"bias_{layer}"),
+        ]
+        output = "latency_ms" if layer == last else f"sum_{layer}"
+        nodes.append(helper.make_node("Gemm", [value, f"kernel_{layer}", f"bias_{layer}"], [output]))
+        if layer < last:
+            value = f"hidden_{layer}"
+            nodes.append(helper.make_node("Relu", [output], [value]))
+    graph = helper.make_graph(
+        nodes,
+        "dense",
+        [helper.make_tensor_value_info("profile_us", TensorProto.FLOAT, ["profiles", weights.kernels[0].shape[0]])],
+        [helper.make_tensor_value_info("latency_ms", TensorProto.FLOAT, ["profiles", 1])],
+        constants,
+    )
+    return _serialise(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]))
+
+
+def _serialise(model: onnx.ModelProto) -> bytes:
+    model.ir_version = IR_VERSION
+    # The exporters stamp their own names and versions; the manifest has them, and equal models are equal bytes.
+    model.producer_name = model.producer_version = model.domain = model.doc_string = ""
+    onnx.checker.check_model(model)
+    return model.SerializeToString(deterministic=True)

@@ -1,0 +1,26 @@
+"""Fits the documented members of one anchor -> target pair that train alone: the line and the random forest."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+
+#: Trees and rows a leaf: nine repeats of a workload are near-copies, so leaves of a few rows lose no accuracy (see
+#: the model card) and keep all twelve forests at a few megabytes.
+TREES = 60
+MIN_ROWS_PER_LEAF = 9
+
+
+def fit_line(latency_ms: np.ndarray, target_ms: np.ndarray) -> LinearRegression:
+    """Least-squares line from the anchor's latency (rows,) to the target's (rows,), both in milliseconds."""
+    return LinearRegression().fit(latency_ms.reshape(-1, 1), target_ms)
+
+
+def fit_forest(features_us: np.ndarray, target_ms: np.ndarray, *, seed: int) -> RandomForestRegressor:
+    """Random forest from the clustered profile (rows, features) to the target's latency in milliseconds (rows,)."""
+    forest = RandomForestRegressor(
+        n_estimators=TREES, min_samples_leaf=MIN_ROWS_PER_LEAF, random_state=seed
+    )
+    # Trees compare in float32; rounding first makes training and serving see the same numbers.
+    return forest.fit(features_us.astype(np.float32), target_ms)

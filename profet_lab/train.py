@@ -1,0 +1,160 @@
+"""Trains every member on all measurements and writes a models folder."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from profet_core.artifacts import MANIFEST_NAME, SCHEMA_VERSION, manifest_checksum, sha256_hex
+from profet_core.errors import InputError
+from profet_core.scaling import AXIS_RANGE
+from profet_core.units import US_PER_MS
+from profet_lab.clustering import encode_table, fit_features
+from profet_lab.data import Measurements, pairs
+from profet_lab.dense import EPOCHS, DenseJob, fit_dense, training_steps
+from profet_lab.export import dense_to_onnx, estimator_to_onnx
+from profet_lab.members import fit_forest, fit_line
+from profet_lab.scaler_fit import fit_scaler, latency_curves
+
+SEED = 0
+
+#: PROFET's documented ensembles (arXiv:2208.05130 and the original's documentation page).
+PROFET_METHOD = {
+    "with_latency": {"members": ["line", "forest", "dense"], "combine": "median"},
+    "without_latency": {"members": ["forest", "dense"], "combine": "mean"},
+}
+_VERSIONED = ("tensorflow", "keras", "scikit-learn", "skl2onnx", "onnx", "numpy", "rapidfuzz", "scipy")
+
+
+def train(
+    measurements: Measurements, out: Path, *, anchors: Sequence[str] | None = None, seed: int = SEED, quiet: bool = False
+) -> dict:
+    """Fit all members of the pairs from `anchors` (all if None) and write them to `out`; returns the manifest.
+
+    The folder is written beside `out` first and put in its place when complete, so that a run that is interrupted
+    leaves the old models as they were.
+    """
+    unknown = set(anchors or ()) - set(measurements.instances)
+    if unknown:
+        raise InputError(f"Unknown anchor {sorted(unknown)[0]!r}: choose one of {', '.join(measurements.instances)}.")
+    wanted = [pair for pair in pairs(measurements.instances) if anchors is None or pair[0] in anchors]
+    everything = np.ones(len(measurements.workloads), bool)
+    features = fit_features(measurements, everything)
+    tables = {name: encode_table(features, measurements.operations, measurements.times_us[name]) for name in measurements.instances}
+    jobs = [DenseJob(tables[anchor], measurements.latency_ms[target] * US_PER_MS) for anchor, target in wanted]
+    dense_steps = training_steps(len(everything))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(dir=out.parent, prefix=".training-") as scratch,
+        tqdm(total=dense_steps + 100 * len(wanted), desc="train", unit="step", disable=True if quiet else None) as bar,
+    ):
+        folder = Path(scratch)
+        dense = fit_dense(jobs, seed=seed, epochs=EPOCHS, progress=bar.update)
+        members = []
+        for (anchor, target), network in zip(wanted, dense, strict=True):
+            fitted = {
+                "line": (
+                    "latency_ms",
+                    estimator_to_onnx(fit_line(measurements.latency_ms[anchor], measurements.latency_ms[target]), 1),
+                ),
+                "forest": (
+                    "clusters",
+                    estimator_to_onnx(
+                        fit_forest(tables[anchor], measurements.latency_ms[target], seed=seed), len(features.names)
+                    ),
+                ),
+                "dense": ("clusters", dense_to_onnx(network)),
+            }
+            for member, (kind, data) in fitted.items():
+                name = f"{anchor}/{target}/{member}.onnx"
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+                members.append({"anchor": anchor, "target": target, "member": member, "input": kind, "file": name})
+            bar.update(100)
+        manifest = _manifest(measurements, features, members, folder, seed)
+        (folder / MANIFEST_NAME).write_text(json.dumps(manifest, indent=1) + "\n")
+        _replace(folder, out)
+    return manifest
+
+
+def _manifest(measurements: Measurements, features, members: list[dict], folder: Path, seed: int) -> dict:
+    manifest = {
+        "schema_version": SCHEMA_VERSION,
+        "seed": seed,
+        "versions": {
+            "python": platform.python_version(),
+            **{name: _version(name) for name in _VERSIONED},
+        },
+        "training_data": {
+            "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
+            "sha256": measurements.sha256,
+            "rows_per_instance": len(measurements.workloads),
+            "architectures": sorted(set(measurements.architectures)),
+        },
+        "features": {
+            "clusters": [list(cluster.operations) for cluster in features.clusters],
+            "host_operations": list(features.host_operations),
+            "near": features.near,
+            "order": list(features.names),
+        },
+        "instances": {name: _training_range(measurements, name) for name in measurements.instances},
+        "methods": {"profet": PROFET_METHOD},
+        "default_method": "profet",
+        "members": members,
+        "scalers": [
+            _scaler_row(measurements, instance, axis) for instance in measurements.instances for axis in AXIS_RANGE
+        ],
+        "files": {row["file"]: sha256_hex((folder / row["file"]).read_bytes()) for row in members},
+    }
+    return {**manifest, "checksum": manifest_checksum(manifest)}
+
+
+def _version(distribution: str) -> str:
+    candidates = (distribution, f"{distribution}-cpu")
+    for name in candidates:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "unknown"
+
+
+def _training_range(measurements: Measurements, instance: str) -> dict:
+    latency_ms = measurements.latency_ms[instance]
+    device_us = measurements.device_total_us(instance)
+    ratio = latency_ms * US_PER_MS / device_us
+    return {
+        "latency_ms": [float(latency_ms.min()), float(latency_ms.max())],
+        "device_total_us": [float(device_us.min()), float(device_us.max())],
+        "latency_per_device_total": [float(ratio.min()), float(ratio.max())],
+        "median_latency_per_device_total": float(np.median(ratio)),
+    }
+
+
+def _scaler_row(measurements: Measurements, instance: str, axis: str) -> dict:
+    curve = fit_scaler(latency_curves(measurements, instance, axis), instance, axis)
+    return {"instance": instance, "axis": axis, "coefficients": [curve.intercept, curve.linear, curve.quadratic]}
+
+
+def _replace(folder: Path, out: Path) -> None:
+    """Put the finished folder in the place of `out`; files beside the models (the model card) stay."""
+    out.mkdir(exist_ok=True)
+    for old in out.iterdir():
+        if old.is_dir():
+            shutil.rmtree(old)
+    for new in folder.iterdir():
+        target = out / new.name
+        if target.is_file():
+            target.unlink()
+        shutil.move(new, target)
+    for path in (out, *out.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
