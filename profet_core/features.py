@@ -87,26 +87,38 @@ class FeatureSpec:
         matrix : float64 of shape (profiles, features), microseconds.
         unknown : for each profile, what was done with the operations never seen in training.
         """
-        nearest: dict[str, int | None] = {}
         matrix = np.zeros((len(profiles), len(self.names)))
-        unknown = []
-        for row, profile in enumerate(profiles):
-            unseen = []
-            for operation, time_us in profile.operations.items():
-                column = self.columns.get(operation)
-                if column is None and operation not in IDLE_OPERATIONS:
-                    unseen.append(operation)
-                    if operation not in nearest:
-                        nearest[operation] = self.nearest_cluster(operation)
-                    column = nearest[operation]
-                if column is not None:
-                    matrix[row, column] += time_us
-            unknown.append(self._report(profile, unseen, nearest) if unseen else NO_UNKNOWN_OPERATIONS)
+        unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
+        for names, rows in _rows_by_operations(profiles).items():
+            # Profiles of one recorder mostly name the same operations: one matrix product serves all of them.
+            times_us = np.array([list(profiles[row].operations.values()) for row in rows])
+            placed = self.place(names)
+            matrix[rows] = times_us @ self.sums(placed)
+            unseen = [name for name in names if name not in self.columns and name not in IDLE_OPERATIONS]
+            if unseen:
+                for row in rows:
+                    unknown[row] = self._report(profiles[row], unseen, placed)
         return matrix, unknown
+
+    def place(self, operations: Sequence[str]) -> dict[str, int | None]:
+        """Column of each operation: its own if it was seen in training, else the nearest cluster's, else None."""
+        return {
+            name: self.columns[name] if name in self.columns else self.nearest_cluster(name) for name in operations
+        }
+
+    def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
+        """Which operation adds to which feature: 0 or 1, shape (operations, features)."""
+        sums = np.zeros((len(placed), len(self.names)))
+        for row, column in enumerate(placed.values()):
+            if column is not None:
+                sums[row, column] = 1.0
+        return sums
 
     def nearest_cluster(self, operation: str) -> int | None:
         """Column of the cluster nearest to an unseen operation; None if none is near or it runs on the host."""
         if self.near <= 0 or not self.clusters or not operation.startswith(DEVICE_PREFIX):
+            return None
+        if operation in IDLE_OPERATIONS:
             return None
         name = operation.removeprefix(DEVICE_PREFIX)
         distances = [
@@ -116,11 +128,20 @@ class FeatureSpec:
         column = int(np.argmin(distances))
         return column if distances[column] <= self.near else None
 
-    def _report(self, profile: Profile, unseen: list[str], nearest: Mapping[str, int | None]) -> UnknownOperations:
-        mapped = {name: self.names[nearest[name]] for name in unseen if nearest[name] is not None}
+    def _report(
+        self, profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]
+    ) -> UnknownOperations:
+        mapped = {name: self.names[placed[name]] for name in unseen if placed[name] is not None}
         time_us = sum(profile.operations[name] for name in unseen)
         return UnknownOperations(
             mapped=MappingProxyType(mapped),
             left_out=tuple(name for name in unseen if name not in mapped),
             share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,
         )
+
+
+def _rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], list[int]]:
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row, profile in enumerate(profiles):
+        rows.setdefault(tuple(profile.operations), []).append(row)
+    return rows

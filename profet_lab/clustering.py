@@ -50,9 +50,4 @@ def fit_features(measurements: Measurements, rows: np.ndarray, *, clustered: boo
 
 def encode_table(spec: FeatureSpec, operations: Sequence[str], times_us: np.ndarray) -> np.ndarray:
     """`spec.encode` for a whole table, shape (rows, operations) -> (rows, features): one matrix product."""
-    sums = np.zeros((len(operations), len(spec.names)))
-    for row, name in enumerate(operations):
-        column = spec.columns.get(name, spec.nearest_cluster(name))
-        if column is not None:
-            sums[row, column] = 1.0
-    return times_us @ sums
+    return times_us @ spec.sums(spec.place(operations))

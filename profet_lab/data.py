@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from profet_core.artifacts import sha256_hex
-from profet_core.errors import ProfetError
+from profet_core.errors import InputError, ProfetError
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 DATA_VARIABLE = "PROFET_DATA"
 PROFILES_FILE = Path("profet") / "profiles.parquet"
+LATENCIES_FILE = Path("profet") / "latencies.parquet"
+ARCHITECTURES_FILE = Path("architectures.csv")
 _WORKLOAD = ["model", "pixels", "batch_size", "repeat"]
 
 
@@ -33,7 +35,9 @@ class Measurements:
     times_us : instance -> float64 (rows, operations), microseconds of one step.
     latency_ms : instance -> float64 (rows,), milliseconds a step.
     epoch_s : instance -> float64 (rows,), measured seconds an epoch.
-    sha256 : hash of the file the rows came from.
+    all_latencies : every run, also of workloads that not all instances could hold and that have no profile; columns
+        instance, model, pixels, batch_size, repeat, batch_latency_ms, epoch_latency_s.
+    sha256 : file -> hash of what was read.
     """
 
     workloads: pd.DataFrame
@@ -41,7 +45,8 @@ class Measurements:
     times_us: dict[str, np.ndarray]
     latency_ms: dict[str, np.ndarray]
     epoch_s: dict[str, np.ndarray]
-    sha256: str
+    all_latencies: pd.DataFrame
+    sha256: dict[str, str]
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -73,7 +78,7 @@ def data_folder(given: Path | str | None = None) -> Path:
 
 
 def load_measurements(folder: Path) -> Measurements:
-    """Read `profet/profiles.parquet` below `folder`.
+    """Read `profet/profiles.parquet` and `profet/latencies.parquet` below `folder`.
 
     Raises
     ------
@@ -93,10 +98,28 @@ def load_measurements(folder: Path) -> Measurements:
         times_us={name: part[list(operations)].to_numpy(float) for name, part in by_instance.items()},
         latency_ms={name: part["batch_latency_ms"].to_numpy(float) for name, part in by_instance.items()},
         epoch_s={name: part["epoch_latency_s"].to_numpy(float) for name, part in by_instance.items()},
-        sha256=sha256_hex(path.read_bytes()),
+        all_latencies=pd.read_parquet(folder / LATENCIES_FILE),
+        sha256={str(name): sha256_hex((folder / name).read_bytes()) for name in (PROFILES_FILE, LATENCIES_FILE)},
     )
+
+
+def load_parameters(folder: Path) -> pd.Series:
+    """Number of parameters by (model, pixels), from `architectures.csv` below `folder`."""
+    return pd.read_csv(folder / ARCHITECTURES_FILE).set_index(["model", "pixels"])["parameters"]
 
 
 def pairs(instances: tuple[str, ...]) -> list[tuple[str, str]]:
     """Every (anchor, target) pair."""
     return [(anchor, target) for anchor in instances for target in instances if target != anchor]
+
+
+def check_instances(measurements: Measurements, names: list[str]) -> None:
+    """Refuse names of instances that were not measured.
+
+    Raises
+    ------
+    InputError : naming the first one.
+    """
+    for name in names:
+        if name not in measurements.instances:
+            raise InputError(f"Unknown instance {name!r}: choose one of {', '.join(measurements.instances)}.")

@@ -13,7 +13,7 @@ import pandas as pd
 from profet_core.anchor import combine
 from profet_core.catalog import load_catalog
 from profet_core.samples import INDEX_NAME
-from profet_lab.data import Measurements, data_folder, load_measurements
+from profet_lab.data import Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.folds import FittedFold, Fold, fit_folds
 from profet_lab.train import PROFET_METHOD, SEED
 
@@ -44,8 +44,13 @@ CHOICES = (
 )
 
 
-def make_samples(measurements: Measurements, out: Path) -> list[dict]:
-    """Write every trace of `CHOICES` and the index to `out`; returns the index."""
+def make_samples(measurements: Measurements, parameters: pd.Series, out: Path) -> list[dict]:
+    """Write every trace of `CHOICES` and the index to `out`; returns the index.
+
+    Parameters
+    ----------
+    parameters : number of parameters by (model, pixels).
+    """
     folds = [
         Fold(choice.anchor, target, frozenset({choice.model}))
         for choice in CHOICES
@@ -54,7 +59,6 @@ def make_samples(measurements: Measurements, out: Path) -> list[dict]:
     ]
     unique = list(dict.fromkeys(folds))
     fitted = {one.fold: one for one in fit_folds(measurements, unique, seed=SEED)}
-    parameters = pd.read_csv(data_folder() / "architectures.csv").set_index(["model", "pixels"])["parameters"]
     out.mkdir(exist_ok=True)
     for stale in out.glob("*.json"):
         stale.unlink()
@@ -122,7 +126,7 @@ def _join(said: dict[str, np.ndarray], case: str) -> float:
 def main() -> None:
     """Make the shipped folder."""
     folder = data_folder(sys.argv[1] if len(sys.argv) > 1 else None)
-    for row in make_samples(load_measurements(folder), Path("sample_traces")):
+    for row in make_samples(load_measurements(folder), load_parameters(folder), Path("sample_traces")):
         print(row["title"], row["measured_ms"], row["left_out_ms"])
 
 

@@ -17,10 +17,18 @@ FITTED_AT = {"batch": 256, "pixels": 64}
 
 
 def latency_curves(measurements: Measurements, instance: str, axis: str) -> pd.DataFrame:
-    """Median latency over the repeats, one row per (model, other axis) with all five sizes, one column a size."""
+    """Median latency over the repeats, one row per (model, other axis) with all five sizes, one column a size.
+
+    Every workload that ran on this instance counts, whether or not the other instances could hold it.
+    """
+    runs = measurements.all_latencies
+    return curves_of(runs[runs["instance"] == instance], "batch_latency_ms", axis)
+
+
+def curves_of(table: pd.DataFrame, value: str, axis: str) -> pd.DataFrame:
+    """Medians of column `value`, one row per (model, other axis) with all five sizes, one column a size."""
     column, other = AXIS_COLUMN[axis], AXIS_COLUMN["pixels" if axis == "batch" else "batch"]
-    table = measurements.workloads.assign(latency_ms=measurements.latency_ms[instance])
-    medians = table.groupby(["model", other, column])["latency_ms"].median()
+    medians = table.groupby(["model", other, column])[value].median()
     return medians.unstack(column)[list(AXIS_SIZES[axis])].dropna()
 
 

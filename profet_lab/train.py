@@ -14,11 +14,10 @@ import numpy as np
 from tqdm import tqdm
 
 from profet_core.artifacts import MANIFEST_NAME, SCHEMA_VERSION, manifest_checksum, sha256_hex
-from profet_core.errors import InputError
 from profet_core.scaling import AXIS_RANGE
 from profet_core.units import US_PER_MS
 from profet_lab.clustering import encode_table, fit_features
-from profet_lab.data import Measurements, pairs
+from profet_lab.data import Measurements, check_instances, pairs
 from profet_lab.dense import EPOCHS, DenseJob, fit_dense, training_steps
 from profet_lab.export import dense_to_onnx, estimator_to_onnx
 from profet_lab.members import fit_forest, fit_line
@@ -42,9 +41,7 @@ def train(
     The folder is written beside `out` first and put in its place when complete, so that a run that is interrupted
     leaves the old models as they were.
     """
-    unknown = set(anchors or ()) - set(measurements.instances)
-    if unknown:
-        raise InputError(f"Unknown anchor {sorted(unknown)[0]!r}: choose one of {', '.join(measurements.instances)}.")
+    check_instances(measurements, list(anchors or ()))
     wanted = [pair for pair in pairs(measurements.instances) if anchors is None or pair[0] in anchors]
     everything = np.ones(len(measurements.workloads), bool)
     features = fit_features(measurements, everything)

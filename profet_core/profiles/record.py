@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 
 DEVICE_PREFIX = "Device_"
@@ -25,7 +26,7 @@ class ProfileMeta:
     peak_memory_mib: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Profile:
     """Time per operation type over one training step.
 
@@ -48,17 +49,17 @@ class Profile:
         ordered = {name: float(self.operations[name]) for name in sorted(self.operations)}
         object.__setattr__(self, "operations", MappingProxyType(ordered))
 
-    @property
+    @cached_property
     def device_total_us(self) -> float:
         """All device rows, idle included, microseconds."""
         return sum(us for name, us in self.operations.items() if name.startswith(DEVICE_PREFIX))
 
-    @property
+    @cached_property
     def host_total_us(self) -> float:
         """All host rows, idle included, microseconds."""
         return sum(us for name, us in self.operations.items() if name.startswith(HOST_PREFIX))
 
-    @property
+    @cached_property
     def busy_total_us(self) -> float:
         """All rows that are not idle time, microseconds."""
         return sum(us for name, us in self.operations.items() if name not in IDLE_OPERATIONS)

@@ -1,0 +1,1 @@
+"""Speed, memory and size of what is shipped: `make bench`."""

@@ -1,0 +1,176 @@
+"""Measures each figure several times and prints the median beside its target: `python -m benchmarks`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from profet_core import Profile, load_catalog, load_models, predict, predict_many
+from profet_core.artifacts import default_models_folder
+from profet_core.samples import load_samples
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured figure: the median of `repeats` runs, beside the most it should be."""
+
+    name: str
+    value: float
+    unit: str
+    target: float
+    repeats: int
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--train", action="store_true", help="time a whole training too (needs the measurements)")
+    options = parser.parse_args()
+    figures = [*fresh_process(), warm_predict(), warm_many(), models_size(), *app_start()]
+    if options.train:
+        figures.append(training())
+    print(f"{'figure':<58} {'median':>10} {'at most':>10}  unit  runs")
+    for figure in figures:
+        mark = "" if figure.value <= figure.target else "  MISSED"
+        print(f"{figure.name:<58} {figure.value:>10.3g} {figure.target:>10g}  {figure.unit:<4}  {figure.repeats}{mark}")
+
+
+def fresh_process(repeats: int = 15) -> list[Figure]:
+    """Wall time and peak memory of `profet predict` as a new process, for all targets."""
+    sample = load_samples()[0]
+    command = [sys.executable, "-m", "profet_cli", "predict", str(sample.path), "--anchor", sample.anchor, "--format", "json"]
+    runs = [_run(command) for _ in range(repeats)]
+    return [
+        Figure("profet predict, fresh process, all targets", statistics.median(r[0] for r in runs), "s", 0.7, repeats),
+        Figure("profet predict, fresh process, peak memory", statistics.median(r[1] for r in runs), "MB", 200, repeats),
+    ]
+
+
+def warm_predict(repeats: int = 300) -> Figure:
+    """One profile, all targets, models loaded."""
+    models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
+    profile = sample.profile
+    seconds = _times(lambda: predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms), repeats)
+    return Figure("warm: one profile, all targets", 1000 * statistics.median(seconds), "ms", 5, repeats)
+
+
+def warm_many(count: int = 10_000, repeats: int = 7) -> Figure:
+    """Many different profiles, all targets, models loaded."""
+    models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
+    random = np.random.default_rng(0)
+    base = sample.profile
+    scales = random.uniform(0.5, 2.0, count)
+    profiles = [
+        replace(base, operations={name: value * scale for name, value in base.operations.items()}) for scale in scales
+    ]
+    latencies = [sample.latency_ms * scale for scale in scales]
+    seconds = _times(lambda: predict_many(models, catalog, profiles, sample.anchor, latencies_ms=latencies), repeats)
+    assert isinstance(profiles[0], Profile)
+    return Figure(f"warm: {count:,} profiles, all targets", statistics.median(seconds), "s", 2, repeats)
+
+
+def models_size() -> Figure:
+    """Everything in the models folder."""
+    size = sum(path.stat().st_size for path in default_models_folder().rglob("*") if path.is_file())
+    return Figure("models/ on disk", size / 1e6, "MB", 25, 1)
+
+
+def app_start(repeats: int = 5) -> Iterator[Figure]:
+    """From starting the server's process to the first page's result in a headless Chromium."""
+    browser = _chromium()
+    if browser is None:
+        print("app start: skipped, no Chromium was found", file=sys.stderr)
+        return
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=browser, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        )
+        seconds = []
+        for _ in range(repeats):
+            page = chromium.new_context().new_page()
+            start = time.perf_counter()
+            with _server() as address:
+                page.goto(address)
+                page.get_by_text("Predicted against measured").first.wait_for(timeout=60_000)
+                seconds.append(time.perf_counter() - start)
+            page.close()
+        chromium.close()
+    yield Figure("app: process start to first rendered page", statistics.median(seconds), "s", 5, repeats)
+
+
+def training() -> Figure:
+    """`profet train` on all pairs, into a folder that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        seconds, _ = _run([sys.executable, "-m", "profet_cli", "train", "--out", str(Path(folder) / "models")])
+    return Figure("profet train, all 12 pairs", seconds / 60, "min", 20, 1)
+
+
+def _times(call: Callable[[], object], repeats: int) -> list[float]:
+    call()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def _run(command: list[str]) -> tuple[float, float]:
+    """Wall seconds and peak resident megabytes of a process that must succeed."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=REPOSITORY)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        raise SystemExit(f"{' '.join(command)} failed")
+    return time.perf_counter() - start, usage.ru_maxrss * 1024 / 1e6
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.port", str(port)]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for_port(port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_for_port(port: int, timeout_s: float = 30) -> None:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise SystemExit("the app did not start")
+
+
+def _chromium() -> str | None:
+    from shutil import which
+
+    return next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := which(name))), None)
+
+
+if __name__ == "__main__":
+    main()
