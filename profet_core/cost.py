@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -103,7 +102,7 @@ def cost_table(
 def steps_per_epoch(images: int, batch_size: int) -> int:
     """Steps that one pass over `images` takes at `batch_size`."""
     images = whole_number("The number of images", images)
-    return math.ceil(images / whole_number("The batch size", batch_size))
+    return -(-images // whole_number("The batch size", batch_size))
 
 
 def check_profiled_batch(profiled_batch: int | None, recorded_batch: int | None) -> int:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from profet_core.errors import InputError
 
 US_PER_MS = 1_000.0
 MS_PER_S = 1_000.0
 S_PER_HOUR = 3_600.0
+
+#: No latency, price, time or count of a training lies beyond these; what is computed from them stays finite.
+SMALLEST_NUMBER = 1e-9
+LARGEST_NUMBER = 1e15
 
 #: Milliseconds in one of each latency unit a person may type.
 MS_PER_UNIT = {"ms": 1.0, "us": 1.0 / US_PER_MS, "s": MS_PER_S}
@@ -33,24 +38,41 @@ def latency_to_ms(value: float, unit: str) -> float:
 
 def positive_number(what: str, value: object) -> float:
     """`value` as a float if it is a finite number above 0; `what` opens the error's sentence."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{what} must be a number above 0, not {value!r}.")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or number <= 0:
-        raise InputError(f"{what} must be a number above 0, not {value!r}.")
+    number = _real(value)
+    if number is None or not math.isfinite(number) or number <= 0:
+        raise InputError(f"{what} must be a number above 0, not {_shown(value)}.")
+    if not SMALLEST_NUMBER <= number <= LARGEST_NUMBER:
+        raise InputError(f"{what} can't be {number:g}: give a number between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}.")
     return number
 
 
 def whole_number(what: str, value: object, *, at_least: int = 1) -> int:
     """`value` as an int if it is a whole number of at least `at_least`."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{what} must be a whole number of at least {at_least}, not {value!r}.")
-    if isinstance(value, float) and not value.is_integer() or value < at_least:
-        raise InputError(f"{what} must be a whole number of at least {at_least}, not {value!r}.")
+    number = _real(value)
+    if number is None or not (math.isinf(number) or number.is_integer()) or number < at_least:
+        raise InputError(f"{what} must be a whole number of at least {at_least}, not {_shown(value)}.")
+    if number > LARGEST_NUMBER:
+        raise InputError(f"{what} must be at most {LARGEST_NUMBER:g}, not {_shown(value)}.")
     return int(value)
+
+
+def _real(value: object) -> float | None:
+    """`value` as a float (infinite if it is too large for one); None if it is not a real number. True is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _shown(value: object) -> str:
+    """What was given instead, for a message: a number as it reads, anything else quoted and short."""
+    number = _real(value)
+    if number is not None:
+        return str(value) if abs(number) < LARGEST_NUMBER else f"{number:g}"
+    text = ascii(value)
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
@@ -64,10 +86,11 @@ def format_significant(value: float, digits: int = 3) -> str:
     >>> format_significant(0.0000255), format_significant(122.43), format_significant(1529.87)
     ('0.0000255', '122', '1,530')
     """
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}"
+    if abs(value) < 1e-12 or not math.isfinite(value):
+        return "0" if math.isfinite(value) else f"{value:g}"
+    # The exponent of the rounded value: 0.99999 is shown as 1.00, not as 1.000.
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{value:,.{max(0, digits - 1 - exponent)}f}"
 
 
 def format_ms(latency_ms: float) -> str:
@@ -77,14 +100,14 @@ def format_ms(latency_ms: float) -> str:
 
 def format_usd(amount_usd: float) -> str:
     """Dollars with enough digits for small jobs: '$0.0255', '$12.34', '$1,234.50'."""
-    if abs(amount_usd) >= 1:
+    if abs(amount_usd) >= 0.9995:
         return f"${amount_usd:,.2f}"
     return f"${format_significant(amount_usd)}"
 
 
 def format_duration(seconds: float) -> str:
     """A duration in the two units that matter: '0.42 s', '38 s', '12 min 5 s', '3 h 20 min', '2 d 4 h'."""
-    if seconds < 10:
+    if seconds < 9.995:
         return f"{format_significant(seconds)} s"
     whole = round(seconds)
     if whole < 60:
