@@ -93,8 +93,9 @@ def scale_curve(
     low, high = check_ends(axis, min_ms, max_ms)
     wanted = range(smallest, largest + 1) if sizes is None else [check_size(axis, size) for size in sizes]
     scaled = curve.scaled(np.fromiter(wanted, float))
-    # Written as a weighted mean, so that both ends come out exactly as they were given.
-    return np.minimum((1 - scaled) * low + scaled * high, high)
+    # Adding a share of the span never falls as the share grows, which a weighted mean does by a rounding error;
+    # both ends come out exactly as they were given.
+    return np.where(scaled == 1, high, np.minimum(low + scaled * (high - low), high))
 
 
 def axis_range(axis: str) -> tuple[int, int]:
