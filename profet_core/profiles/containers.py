@@ -46,6 +46,8 @@ def _inflate(data: bytes) -> bytes:
         raise ProfileError(_too_large())
     if not inflater.eof:
         raise ProfileError("The gzip file is cut short: compress or download it again.")
+    if inflater.unused_data.strip(b"\x00"):
+        raise ProfileError("The gzip file holds more than one file: unpack it and upload one profile.")
     return content
 
 

@@ -65,7 +65,7 @@ def _read_version_2(record: Mapping[str, object]) -> Profile:
     if not isinstance(record["operations"], dict):
         raise ProfileError('"operations" must be an object of microseconds per operation type.')
     operations, ignored = _operations(record["operations"])
-    meta, ignored_meta = _meta(record.get("meta") or {})
+    meta, ignored_meta = _meta({} if record.get("meta") is None else record["meta"])
     others = sorted(set(record) - {"operations", "meta"})
     notes = (*ignored, *ignored_meta, *_ignored_note("entries beside operations and meta", others))
     return Profile(operations, meta, f"{NAME}, version 2", notes)
@@ -113,7 +113,7 @@ def _meta_value(key: str, value: object) -> object:
         raise ProfileError(str(error)) from None
     if not isinstance(value, str) or len(value) > 100 or not value.isprintable():
         raise ProfileError(f'"meta": {key} must be a short text.')
-    return value
+    return value.strip() or None
 
 
 def _ignored_note(what: str, names: list[str]) -> tuple[str, ...]:
