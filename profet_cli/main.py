@@ -27,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except ProfetError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        # Arguments and paths may hold line breaks; the error stays one line.
+        print(f"{PROGRAM}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"{PROGRAM}: stopped; nothing was changed", file=sys.stderr)

@@ -157,7 +157,7 @@ def load_models(folder: Path | str | None = None) -> Models:
         manifest = json.loads(path.read_bytes())
     except OSError:
         raise ArtifactError(f"There are no models in {folder}: {_DOWNLOAD_AGAIN}.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ArtifactError(f"{path} is damaged or was changed: {_DOWNLOAD_AGAIN}.") from None
     if not isinstance(manifest, dict) or manifest.get("checksum") != manifest_checksum(manifest):
         raise ArtifactError(f"{path} is damaged or was changed: {_DOWNLOAD_AGAIN}.")

@@ -104,7 +104,10 @@ def load_catalog(path: Path | None = None) -> Catalog:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise CatalogError(f"The catalogue {path} can't be read: {error}") from None
-    rows = list(csv.DictReader(io.StringIO(text)))
+    try:
+        rows = list(csv.DictReader(io.StringIO(text)))
+    except csv.Error as error:
+        raise CatalogError(f"The catalogue is not valid CSV: {error}.") from None
     if not rows:
         raise CatalogError("The catalogue has no rows.")
     try:
@@ -115,16 +118,20 @@ def load_catalog(path: Path | None = None) -> Catalog:
 
 def gpu_model(name: str) -> str:
     """The model designation inside a GPU's name ('T4', 'V100', 'A10G'); the whole name if there is none."""
-    found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Za-z0-9])", name)
+    found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
     return found.group(1) if found else name.strip()
 
 
 def _instance(row: Mapping[str, str | None]) -> Instance:
     values: dict[str, object] = {"name": (row.get("instance") or "").strip()}
+    if not str(values["name"]).isprintable():
+        raise InputError(f"the instance name {values['name']!r} holds a line break or control character.")
     for column in (field.name for field in fields(Instance) if field.name != "name"):
         text = row.get(column)
         if text is None:
             raise InputError(f"row {values['name'] or '?'} has no column {column!r}.")
+        if not text.strip().isprintable():
+            raise InputError(f"{column} of {values['name']!r} holds a line break or control character: {text!r}.")
         values[column] = _number(values["name"], column, text) if column in (*_WHOLE, *_POSITIVE) else text.strip()
     if not values["name"]:
         raise InputError("a row has no instance name.")
