@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from profet_cli.inputs import open_models, predict_profile, read_profile_file
@@ -23,10 +24,14 @@ def run(options: argparse.Namespace) -> None:
     profile = read_profile_file(options.trace)
     prediction = predict_profile(options, models, catalog, profile, options.latency_ms)
     batch_size = check_profiled_batch(options.profiled_batch, profile.meta.batch_size)
-    latencies_ms = prediction.latencies_ms
+    latencies_ms, warnings = prediction.latencies_ms, prediction.warnings
     if options.at_batch is not None:
-        latencies_ms = _at_batch(options, models, catalog, prediction, batch_size)
+        largest = _predict_largest(options, models, catalog, batch_size)
+        latencies_ms = _at_batch(options.at_batch, models, prediction.latencies_ms, largest.latencies_ms)
+        warnings = (*warnings, *(f"--largest: {text}" for text in largest.warnings))
         batch_size = options.at_batch
+    elif options.largest is not None:
+        raise InputError("--largest is for another batch size: name it with --at-batch.")
     table = cost_table(
         latencies_ms,
         catalog,
@@ -37,19 +42,19 @@ def run(options: argparse.Namespace) -> None:
         anchor=options.anchor,
     )
     if options.format == "json":
-        print_json({"anchor": options.anchor, **asdict(table), "warnings": list(prediction.warnings)})
+        print_json({"anchor": options.anchor, **asdict(table), "warnings": list(warnings)})
         return
-    print_warnings(prediction.warnings)
+    print_warnings(warnings)
     print_table(
         ("instance", "an epoch", "$ an epoch", f"{table.epochs} epochs", "$ in all", "images/s", "speed-up", "status"),
         [_text_row(row) for row in table.rows],
     )
 
 
-def _at_batch(
-    options: argparse.Namespace, models: Models, catalog: Catalog, smallest: Prediction, profiled_batch: int
-) -> dict[str, float]:
-    """Latencies at `--at-batch`, carried there from the profiles at both ends of the batch axis."""
+def _predict_largest(
+    options: argparse.Namespace, models: Models, catalog: Catalog, profiled_batch: int
+) -> Prediction:
+    """What `--largest`, the profile at the other end of the batch axis, is predicted to take."""
     low, high = axis_range("batch")
     if options.largest is None:
         raise InputError(f"--at-batch needs both ends: TRACE at batch {low} and --largest TRACE at batch {high}.")
@@ -58,11 +63,17 @@ def _at_batch(
     profile = read_profile_file(options.largest)
     if profile.meta.batch_size not in (None, high):
         raise InputError(f"--largest must be recorded at batch {high}, not {profile.meta.batch_size}.")
-    largest = predict_profile(options, models, catalog, profile, options.largest_latency_ms).latencies_ms
+    return predict_profile(options, models, catalog, profile, options.largest_latency_ms)
+
+
+def _at_batch(
+    at_batch: int, models: Models, smallest_ms: Mapping[str, float], largest_ms: Mapping[str, float]
+) -> dict[str, float]:
+    """Latencies at `at_batch`, carried there from both ends, for every instance whose ends are both known."""
     return {
-        name: scale(models, name, "batch", latency_ms, largest[name], options.at_batch).latency_ms
-        for name, latency_ms in smallest.latencies_ms.items()
-        if name in largest
+        name: scale(models, name, "batch", latency_ms, largest_ms[name], at_batch).latency_ms
+        for name, latency_ms in smallest_ms.items()
+        if name in largest_ms
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +23,9 @@ class _OneLineParser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, or 2 with one line on stderr for bad input."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A profile's texts may hold what a terminal's encoding lacks.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         options = build_parser().parse_args(arguments)
         options.run(options)
