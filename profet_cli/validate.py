@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from tqdm import tqdm
-
 from profet_cli.lab import import_lab
 from profet_cli.output import print_json, print_table
 
@@ -13,6 +11,8 @@ from profet_cli.output import print_json, print_table
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
     data, validate = import_lab("data"), import_lab("validate")
+    from tqdm import tqdm  # part of the training set: only once import_lab has found that
+
     measurements = data.load_measurements(data.data_folder(options.data))
     data.check_instances(measurements, [*(options.anchor or ()), *(options.target or ())])
     with tqdm(desc="validate", unit="step", disable=None) as bar:
