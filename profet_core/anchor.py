@@ -12,7 +12,15 @@ from profet_core.catalog import Catalog, gpu_model
 from profet_core.errors import InputError, LatencyDoubtError
 from profet_core.features import UnknownOperations
 from profet_core.profiles.record import Profile
-from profet_core.units import MS_PER_UNIT, US_PER_MS, cost_usd, format_ms, format_significant, positive_number
+from profet_core.units import (
+    MS_PER_UNIT,
+    SMALLEST_NUMBER,
+    US_PER_MS,
+    cost_usd,
+    format_ms,
+    format_significant,
+    positive_number,
+)
 
 #: A latency this many times beyond the training range of latency over device total is not used unasked.
 DOUBT_FACTOR = 3.0
@@ -223,7 +231,8 @@ def combine(said: np.ndarray, how: str) -> np.ndarray:
     if how == "mean":
         return np.mean(said, axis=1)
     if how == "geometric mean":
-        return np.exp(np.mean(np.log(said), axis=1))
+        # A member that extrapolates below zero has no logarithm; next to nothing brings the answer to the floor.
+        return np.exp(np.mean(np.log(np.maximum(said, SMALLEST_NUMBER)), axis=1))
     raise InputError(f"Unknown ensemble rule {how!r}.")
 
 

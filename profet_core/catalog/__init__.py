@@ -67,6 +67,10 @@ class Catalog(Mapping[str, Instance]):
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
 
+    def get(self, name: str, default: Instance | None = None) -> Instance | None:
+        """The instance of that name, or `default`; Mapping's own would raise, as `[]` raises no KeyError."""
+        return self._by_name.get(name, default)
+
     def __iter__(self):
         return iter(self._by_name)
 
