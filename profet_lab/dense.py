@@ -20,7 +20,7 @@ import tensorflow as tf  # noqa: E402
 #: Hidden layers of PROFET's network (arXiv:2208.05130).
 HIDDEN = (128, 64, 32, 16)
 BATCH_SIZE = 16
-EPOCHS = 80
+EPOCHS = 40
 LEARNING_RATE = 1e-3
 #: The rate falls to this share of itself every 1,000 steps of 16 rows in PROFET's script; same share per row here.
 DECAY_RATE, DECAY_ROWS = 0.9, 16_000

@@ -34,7 +34,13 @@ _VERSIONED = ("tensorflow", "keras", "scikit-learn", "skl2onnx", "onnx", "numpy"
 
 
 def train(
-    measurements: Measurements, out: Path, *, anchors: Sequence[str] | None = None, seed: int = SEED, quiet: bool = False
+    measurements: Measurements,
+    out: Path,
+    *,
+    anchors: Sequence[str] | None = None,
+    seed: int = SEED,
+    epochs: int = EPOCHS,
+    quiet: bool = False,
 ) -> dict:
     """Fit all members of the pairs from `anchors` (all if None) and write them to `out`; returns the manifest.
 
@@ -47,14 +53,14 @@ def train(
     features = fit_features(measurements, everything)
     tables = {name: encode_table(features, measurements.operations, measurements.times_us[name]) for name in measurements.instances}
     jobs = [DenseJob(tables[anchor], measurements.latency_ms[target] * US_PER_MS) for anchor, target in wanted]
-    dense_steps = training_steps(len(everything))
+    dense_steps = training_steps(len(everything), epochs)
     out.parent.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(dir=out.parent, prefix=".training-") as scratch,
         tqdm(total=dense_steps + 100 * len(wanted), desc="train", unit="step", disable=True if quiet else None) as bar,
     ):
         folder = Path(scratch)
-        dense = fit_dense(jobs, seed=seed, epochs=EPOCHS, progress=bar.update)
+        dense = fit_dense(jobs, seed=seed, epochs=epochs, progress=bar.update)
         members = []
         for (anchor, target), network in zip(wanted, dense, strict=True):
             fitted = {
@@ -107,9 +113,7 @@ def _manifest(measurements: Measurements, features, members: list[dict], folder:
         "methods": {"profet": PROFET_METHOD},
         "default_method": "profet",
         "members": members,
-        "scalers": [
-            _scaler_row(measurements, instance, axis) for instance in measurements.instances for axis in AXIS_RANGE
-        ],
+        "scalers": _scaler_rows(measurements),
         "files": {row["file"]: sha256_hex((folder / row["file"]).read_bytes()) for row in members},
     }
     return {**manifest, "checksum": manifest_checksum(manifest)}
@@ -137,9 +141,15 @@ def _training_range(measurements: Measurements, instance: str) -> dict:
     }
 
 
-def _scaler_row(measurements: Measurements, instance: str, axis: str) -> dict:
-    curve = fit_scaler(latency_curves(measurements, instance, axis), instance, axis)
-    return {"instance": instance, "axis": axis, "coefficients": [curve.intercept, curve.linear, curve.quadratic]}
+def _scaler_rows(measurements: Measurements) -> list[dict]:
+    curves = [
+        fit_scaler(latency_curves(measurements, instance, axis), instance, axis)
+        for instance in measurements.instances
+        for axis in AXIS_RANGE
+    ]
+    return [
+        {"instance": c.instance, "axis": c.axis, "coefficients": [c.intercept, c.linear, c.quadratic]} for c in curves
+    ]
 
 
 def _replace(folder: Path, out: Path) -> None:

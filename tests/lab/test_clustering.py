@@ -1,0 +1,63 @@
+"""Operation clusters and features."""
+
+import numpy as np
+import pytest
+
+from profet_core.profiles import Profile
+from profet_lab.clustering import cluster_names, encode_table, fit_features
+
+
+def operations(clusters):
+    return [cluster.operations for cluster in clusters]
+
+
+def test_average_linkage_joins_what_lies_within_the_cut():
+    # Levenshtein: aaaa-aaab 1; both to zzzzzzzzzz 10. The far name stays alone.
+    assert operations(cluster_names(["zzzzzzzzzz", "aaab", "aaaa"])) == [("aaaa", "aaab"), ("zzzzzzzzzz",)]
+
+
+def test_average_not_single_linkage_decides():
+    # a-b 1, b-c 6, a-c 7: joined to {a, b} at the average 6.5, above the cut of 6 (single linkage would join at 6).
+    a, b, c = "xxxxxxx", "xxxxxxy", "zzzzzzy"
+    assert operations(cluster_names([a, b, c], cut=6)) == [(a, b), (c,)]
+    assert operations(cluster_names([a, b, c], cut=6.5)) == [(a, b, c)]
+
+
+@pytest.mark.parametrize("names", [[], ["Conv2D"]])
+def test_fewer_than_two_names_need_no_linkage(names):
+    assert operations(cluster_names(names)) == [(name,) for name in names]
+
+
+def test_order_and_repetition_of_names_change_nothing():
+    names = ["MatMul", "Conv2D", "Mul", "Conv2DBackpropFilter", "Mul"]
+    assert cluster_names(names) == cluster_names(sorted(names, reverse=True))
+
+
+def test_features_come_from_the_given_rows_alone(small):
+    without_c = fit_features(small, small.architectures != "C")
+    assert "Device_OnlyInC" not in without_c.columns
+    assert "Device_OnlyInC" in fit_features(small, small.architectures == "C").columns
+
+
+def test_without_clustering_each_operation_is_a_feature_and_unseen_ones_are_left_out(small):
+    spec = fit_features(small, small.architectures != "C", clustered=False)
+    assert spec.names == ("Device_Conv2D", "Device_Conv2DGrad", "Device_MatMul", "Host_IDLE")
+    assert spec.nearest_cluster("Device_Conv3D") is None
+
+
+def test_a_table_is_encoded_as_its_profiles_are(small):
+    spec = fit_features(small, small.architectures != "C")
+    table = encode_table(spec, small.operations, small.times_us["slow"])
+    profiles = [Profile(dict(zip(small.operations, row, strict=True))) for row in small.times_us["slow"]]
+    np.testing.assert_allclose(table, spec.encode(profiles)[0], rtol=1e-12)
+
+
+@pytest.mark.data
+def test_clusters_of_the_real_names_are_those_of_the_original(measurements):
+    spec = fit_features(measurements, np.ones(len(measurements.workloads), bool))
+    found = operations(spec.clusters)
+    assert len(found) == 23
+    assert ("AvgPool", "AvgPoolGrad", "MaxPool", "MaxPoolGrad") in found
+    assert ("ConcatV2", "Conv2D") in found
+    assert ("DepthwiseConv2dNative",) in found
+    assert len(spec.host_operations) == 10

@@ -1,0 +1,73 @@
+"""Reports of the left-out predictions, and the reproduction of the original on the real folds."""
+
+import pandas as pd
+import pytest
+
+from profet_core.scaling import AXIS_RANGE
+from profet_lab.original import SCALER_MAPE, original_pairs
+from profet_lab.scaler_fit import AXIS_SIZES
+from profet_lab.validate import LeftOutPredictions, anchor_report, mape_percent, predict_left_out, scaler_report
+
+#: How far above the original's figure a reproduction may lie, percentage points.
+PAIR_MARGIN, SCALER_MARGIN = 1.5, 0.3
+
+
+def predictions(rows) -> LeftOutPredictions:
+    columns = ["anchor", "target", "model", "true_ms", "with_latency", "without_latency"]
+    table = pd.DataFrame(rows, columns=columns)
+    return LeftOutPredictions(table.assign(line=table["true_ms"], forest=table["true_ms"], dense=2 * table["true_ms"]))
+
+
+def test_the_report_averages_rows_within_pairs_and_pairs_within_the_mean():
+    report = anchor_report(
+        predictions(
+            [
+                ("a", "b", "X", 100.0, 110.0, 150.0),
+                ("a", "b", "Y", 200.0, 200.0, 200.0),
+                ("b", "a", "X", 10.0, 7.0, 10.0),
+                ("b", "a", "X", 20.0, 20.0, 20.0),
+            ]
+        )
+    )
+    first, second = report["pairs"]
+    assert (first["anchor"], first["target"], first["n"]) == ("a", "b", 2)
+    assert first["mape_with_latency"] == pytest.approx(5.0)
+    assert first["mape_without_latency"] == pytest.approx(25.0)
+    assert first["mape_by_member"] == {"line": 0.0, "forest": 0.0, "dense": pytest.approx(100.0)}
+    assert first["by_model"]["X"]["mape_with_latency"] == pytest.approx(10.0)
+    # R2 of (110, 200) against (100, 200): 1 - 100 / 5000; RMSE sqrt(100 / 2).
+    assert first["r2"] == pytest.approx(0.98)
+    assert first["rmse_ms"] == pytest.approx(50**0.5)
+    assert second["mape_with_latency"] == pytest.approx(15.0)
+    assert report["mean"]["mape_with_latency"] == pytest.approx(10.0)
+    assert report["pooled"]["overall"]["n"] == 4
+    assert report["pooled"]["a"]["mape_with_latency"] == pytest.approx(5.0)
+    assert report["by_model"]["X"]["mape_with_latency"] == pytest.approx((10 + 30 + 0) / 3)
+
+
+def test_mape_is_in_percent_of_the_truth():
+    assert mape_percent([50.0, 100.0], [60.0, 90.0]) == pytest.approx(15.0)
+
+
+@pytest.mark.data
+@pytest.mark.training
+def test_the_scaler_reproduces_the_original(measurements):
+    settings = scaler_report(measurements, None)["settings"]
+    for axis in AXIS_RANGE:
+        found = settings[f"{axis}_true"]
+        assert found["mean_mape"] <= SCALER_MAPE[axis]["mean"] + SCALER_MARGIN
+        for instance, row in found["by_instance"].items():
+            assert row["mape"] <= SCALER_MAPE[axis][instance] + SCALER_MARGIN
+            assert row["n"] % (len(AXIS_SIZES[axis]) - 2) == 0
+
+
+@pytest.mark.data
+@pytest.mark.training
+def test_one_pair_reproduces_the_original(measurements):
+    """`profet validate` does all twelve; one of them here keeps the suite short."""
+    anchor, target = "g4dn.xlarge", "p2.xlarge"
+    report = anchor_report(predict_left_out(measurements, anchors=[anchor], targets=[target]))
+    (found,), original = report["pairs"], original_pairs().loc[(anchor, target)]
+    assert found["n"] == 2763
+    assert found["mape_with_latency"] <= original["mape_with_latency"] + PAIR_MARGIN
+    assert found["mape_without_latency"] <= original["mape_without_latency"] + PAIR_MARGIN
