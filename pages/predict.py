@@ -1,0 +1,195 @@
+"""Predict: one profile in, step latency and cost on every instance out."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from profet_core import InstancePrediction, Prediction
+from profet_core.units import format_ms, format_significant, format_usd
+from ui.charts import Bar, bars, measured_and_predicted
+from ui.errors import plain, show_warning
+from ui.frame import run_page
+from ui.profile_input import anchor_input, latency_input, latency_question, profile_input, shown_name
+from ui.resources import Resources
+from ui.session import Held, Outcome, predict_slot
+from ui.settings import PREDICT_SLOT
+from ui.tables import MISSING, download_buttons, price_source, show_table
+
+
+def body(resources: Resources) -> None:
+    """Draw the page."""
+    st.title("Which cloud GPU should train this network?")
+    st.markdown("Give the profile of one training step on a GPU you have; see what a step takes and costs on the others.")
+    with st.container(border=True):
+        left, right = st.columns(2, gap="medium")
+        with left:
+            profile_input(resources, PREDICT_SLOT, "Profile")
+        with right:
+            anchor_input(resources, PREDICT_SLOT.anchor_key)
+            latency_input(PREDICT_SLOT)
+    outcome = predict_slot(resources, PREDICT_SLOT)
+    latency_question(resources, PREDICT_SLOT, outcome)
+    _warnings(outcome)
+    _answer(resources, outcome)
+    _left_out_fold(resources, outcome)
+
+
+def _warnings(outcome: Outcome) -> None:
+    for line in outcome.prediction.warnings:
+        show_warning(line)
+    for note in outcome.held.profile.ignored:
+        st.caption(f"Left out: {plain(note)}.")
+
+
+def _answer(resources: Resources, outcome: Outcome) -> None:
+    prediction = outcome.prediction
+    known = [row for row in prediction.predictions if row.latency_ms is not None]
+    st.subheader("Latency and cost per instance", anchor="answer")
+    st.caption(f"{_method_phrase(prediction)} Shown: {shown_name(outcome.held)}, recorded on {prediction.anchor}.")
+    _callouts(resources, prediction, known)
+    left, right = st.columns(2, gap="medium")
+    left.plotly_chart(
+        bars([_bar(prediction, row, row.latency_ms, format_ms(row.latency_ms)) for row in known], "Latency of one step"),
+        config={"displayModeBar": False},
+        key="latency-bars",
+    )
+    right.plotly_chart(
+        bars([_cost_bar(prediction, row) for row in known], "Cost of 1,000 steps"),
+        config={"displayModeBar": False},
+        key="cost-bars",
+    )
+    show_table([_text_row(resources, prediction, row) for row in prediction.predictions])
+    download_buttons([_data_row(resources, prediction, row) for row in prediction.predictions], "profet-prediction")
+    _members(prediction)
+
+
+def _method_phrase(prediction: Prediction) -> str:
+    if prediction.anchor_latency_ms is None:
+        return "Predicted **without** the anchor's latency (mean of two models)."
+    return f"Predicted **with** the anchor's latency of {format_ms(prediction.anchor_latency_ms)} (median of three models)."
+
+
+def _callouts(resources: Resources, prediction: Prediction, known: list[InstancePrediction]) -> None:
+    fastest = min(known, key=lambda row: row.latency_ms)
+    cheapest = min(known, key=lambda row: row.cost_per_1000_steps_usd)
+    rentable = [row for row in known if row.status == "available"]
+    columns = st.columns(3 if rentable else 2, gap="medium", border=True)
+    _callout(columns[0], "Fastest", fastest, format_ms(fastest.latency_ms), "a step")
+    _callout(columns[1], "Cheapest", cheapest, format_usd(cheapest.cost_per_1000_steps_usd), "per 1,000 steps")
+    if rentable:
+        best = min(rentable, key=lambda row: row.cost_per_1000_steps_usd)
+        _callout(columns[2], "Cheapest you can rent today", best, format_ms(best.latency_ms), "a step")
+    retired = [row.instance for row in prediction.predictions if row.status == "retired"]
+    if retired:
+        st.caption(f"Retired, no longer rented out: {', '.join(retired)}. Shown because they were measured.")
+
+
+def _callout(column, title: str, row: InstancePrediction, value: str, per: str) -> None:
+    retired = " :gray-badge[retired]" if row.status == "retired" else ""
+    column.metric(title, row.instance, help=None)
+    column.markdown(f"{plain(value)} {per}{retired}")
+
+
+def _label(prediction: Prediction, row: InstancePrediction) -> str:
+    return f"{row.instance} (anchor)" if row.instance == prediction.anchor else row.instance
+
+
+def _bar(prediction: Prediction, row: InstancePrediction, value: float, text: str) -> Bar:
+    return Bar(_label(prediction, row), value, text, row.status == "retired")
+
+
+def _cost_bar(prediction: Prediction, row: InstancePrediction) -> Bar:
+    cost_usd = row.cost_per_1000_steps_usd
+    return _bar(prediction, row, cost_usd, format_usd(cost_usd))
+
+
+def _speedup(prediction: Prediction, row: InstancePrediction) -> float | None:
+    if prediction.anchor_latency_ms is None or row.latency_ms is None:
+        return None
+    return prediction.anchor_latency_ms / row.latency_ms
+
+
+def _text_row(resources: Resources, prediction: Prediction, row: InstancePrediction) -> dict[str, str]:
+    entry = resources.catalog[row.instance]
+    speedup = _speedup(prediction, row)
+    cost_usd = row.cost_per_1000_steps_usd
+    return {
+        "Instance": _label(prediction, row),
+        "GPU": entry.gpu,
+        "Step latency": MISSING if row.latency_ms is None else format_ms(row.latency_ms),
+        "Speed-up": MISSING if speedup is None else f"{format_significant(speedup)}×",
+        "Cost of 1,000 steps": MISSING if cost_usd is None else plain(format_usd(cost_usd)),
+        "Price per hour": plain(f"${row.usd_per_hour:g}"),
+        "Price from": price_source(entry),
+        "Status": row.status,
+        "Basis": row.basis,
+    }
+
+
+def _data_row(resources: Resources, prediction: Prediction, row: InstancePrediction) -> dict[str, object]:
+    entry = resources.catalog[row.instance]
+    return {
+        "instance": row.instance,
+        "anchor": row.instance == prediction.anchor,
+        "gpu": entry.gpu,
+        "latency_ms": row.latency_ms,
+        "speedup": _speedup(prediction, row),
+        "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
+        "usd_per_hour": row.usd_per_hour,
+        "price_as_of": entry.as_of,
+        "region": entry.region,
+        "status": row.status,
+        "basis": row.basis,
+    }
+
+
+def _members(prediction: Prediction) -> None:
+    with st.expander("What each model said"):
+        st.caption(
+            "The number above is the median of these three."
+            if prediction.anchor_latency_ms is not None
+            else "The number above is the mean of these two. With the anchor's latency a third one is asked."
+        )
+        show_table(
+            [
+                {"Instance": row.instance, **{name: format_ms(value) for name, value in row.members.items()}}
+                for row in prediction.predictions
+                if row.members
+            ]
+        )
+
+
+def _left_out_fold(resources: Resources, outcome: Outcome) -> None:
+    """Predicted against measured, for a sample that still has its own anchor and latency, or none."""
+    sample, prediction = outcome.held.sample, outcome.prediction
+    if sample is None:
+        return
+    st.subheader("Predicted against measured", anchor="against-measured")
+    if prediction.anchor != sample.anchor or prediction.anchor_latency_ms not in (None, sample.latency_ms):
+        st.caption("Shown for a sample with its own anchor and latency; you changed one of them.")
+        return
+    given = prediction.anchor_latency_ms is not None
+    predicted_ms = sample.left_out_ms if given else sample.left_out_without_latency_ms
+    st.markdown(
+        f"The truth is known for this sample. The predictions in **this** part come from models trained **without** "
+        f"any {plain(sample.model)}: they never saw this architecture, as they never saw yours. "
+        f"The numbers further up come from the shipped models, which were trained on all of them."
+    )
+    left, right = st.columns(2, gap="medium")
+    left.plotly_chart(
+        measured_and_predicted(sample.measured_ms, predicted_ms), config={"displayModeBar": False}, key="against-measured"
+    )
+    with right:
+        show_table([_against_row(name, sample.measured_ms[name], predicted_ms[name]) for name in sample.measured_ms])
+
+
+def _against_row(instance: str, measured_ms: float, predicted_ms: float) -> dict[str, str]:
+    return {
+        "Instance": instance,
+        "Measured": format_ms(measured_ms),
+        "Predicted, never seen": format_ms(predicted_ms),
+        "Off by": f"{predicted_ms / measured_ms - 1:+.1%}",
+    }
+
+
+run_page(body, keys=lambda _: PREDICT_SLOT.keys)

@@ -1,0 +1,1 @@
+"""What the app's pages share: state, links, inputs, charts and tables."""

@@ -1,0 +1,174 @@
+"""Plotly figures as pure functions of records. Colours are mid-tones that read on light and on dark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+#: One colour per instance, the same on every page (Okabe-Ito without black and yellow: told apart by the colour-blind).
+_COLOURS = ("#0f8fd1", "#e08a00", "#12a37a", "#c86aa3", "#d55e00", "#7a7ff0")
+AVAILABLE_COLOUR = "#0f8fd1"
+RETIRED_COLOUR = "#8b95a5"
+MEASURED_COLOUR = "#8b95a5"
+PREDICTED_COLOUR = "#0f8fd1"
+_GRID = "rgba(128,128,128,0.25)"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: its label, value, the value as written beside it, and whether the instance can't be rented any more."""
+
+    label: str
+    value: float
+    text: str
+    retired: bool
+
+
+@dataclass(frozen=True)
+class TradeOffPoint:
+    """One instance in the trade-off of time and money."""
+
+    label: str
+    hours: float
+    usd: float
+    hover: str
+    on_frontier: bool
+
+
+def instance_colours(instances: Sequence[str]) -> dict[str, str]:
+    """Instance -> colour, by its place in the catalogue of measured instances."""
+    return {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(instances)}
+
+
+def bars(rows: Sequence[Bar], title: str) -> go.Figure:
+    """Horizontal bars, the shortest on top; retired instances grey and hatched."""
+    ordered = sorted(rows, key=lambda row: row.value, reverse=True)
+    figure = go.Figure(
+        go.Bar(
+            x=[row.value for row in ordered],
+            y=[row.label for row in ordered],
+            text=[row.text for row in ordered],
+            orientation="h",
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{y}: %{text}<extra></extra>",
+            marker={
+                "color": [RETIRED_COLOUR if row.retired else AVAILABLE_COLOUR for row in ordered],
+                "pattern": {"shape": ["/" if row.retired else "" for row in ordered], "fillmode": "overlay", "solidity": 0.2},
+            },
+        )
+    )
+    largest = max((row.value for row in rows), default=1.0)
+    figure.update_xaxes(range=[0, largest * 1.32], showticklabels=False, showgrid=False, zeroline=False, fixedrange=True)
+    figure.update_yaxes(fixedrange=True, ticksuffix="  ", automargin=True)
+    return _framed(figure, title, height=90 + 46 * len(rows))
+
+
+def measured_and_predicted(measured_ms: Mapping[str, float], predicted_ms: Mapping[str, float]) -> go.Figure:
+    """Two bars per instance: what was measured and what was predicted, milliseconds."""
+    instances = list(measured_ms)
+    figure = go.Figure()
+    for name, values, colour in (
+        ("predicted", predicted_ms, PREDICTED_COLOUR),
+        ("measured", measured_ms, MEASURED_COLOUR),
+    ):
+        figure.add_bar(
+            name=name,
+            x=[values[instance] for instance in instances],
+            y=instances,
+            orientation="h",
+            marker_color=colour,
+            hovertemplate="%{y}: %{x:,.3~r} ms " + name + "<extra></extra>",
+        )
+    figure.update_layout(barmode="group", legend={"traceorder": "reversed"})
+    figure.update_xaxes(title="ms per step", gridcolor=_GRID, rangemode="tozero", fixedrange=True)
+    figure.update_yaxes(fixedrange=True, ticksuffix="  ", automargin=True)
+    return _framed(figure, "", height=130 + 56 * len(instances))
+
+
+def curves(
+    sizes: Sequence[int], curves_ms: Mapping[str, Sequence[float]], at: int, colours: Mapping[str, str], size_title: str
+) -> go.Figure:
+    """Latency over size per instance, with a marker where the slider stands."""
+    figure = go.Figure()
+    index = list(sizes).index(at)
+    for name, values in curves_ms.items():
+        figure.add_scatter(
+            x=list(sizes),
+            y=list(values),
+            name=name,
+            mode="lines",
+            line={"color": colours[name], "width": 2.5},
+            hovertemplate=name + "<br>%{x}: %{y:,.4~r} ms<extra></extra>",
+        )
+        figure.add_scatter(
+            x=[at],
+            y=[values[index]],
+            mode="markers",
+            showlegend=False,
+            marker={"color": colours[name], "size": 11, "line": {"width": 2, "color": "white"}},
+            hoverinfo="skip",
+        )
+    figure.add_vline(x=at, line={"color": "rgba(128,128,128,0.7)", "width": 1, "dash": "dot"})
+    figure.update_xaxes(title=size_title, gridcolor=_GRID, fixedrange=True)
+    figure.update_yaxes(title="ms per step", gridcolor=_GRID, rangemode="tozero", fixedrange=True)
+    return _framed(figure, "", height=420)
+
+
+def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
+    """Time against money per training; the frontier joins what no other instance beats in both."""
+    frontier = sorted((point for point in points if point.on_frontier), key=lambda point: point.hours)
+    figure = go.Figure()
+    if len(frontier) > 1:
+        figure.add_scatter(
+            x=[point.hours for point in frontier],
+            y=[point.usd for point in frontier],
+            mode="lines",
+            line={"color": AVAILABLE_COLOUR, "dash": "dot", "width": 2},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    for sensible, name, colour, symbol in (
+        (True, "worth considering", AVAILABLE_COLOUR, "circle"),
+        (False, "beaten in both", RETIRED_COLOUR, "x"),
+    ):
+        group = [point for point in points if point.on_frontier is sensible]
+        figure.add_scatter(
+            x=[point.hours for point in group],
+            y=[point.usd for point in group],
+            text=[point.label for point in group],
+            customdata=[point.hover for point in group],
+            name=name,
+            mode="markers+text",
+            textposition="top center",
+            cliponaxis=False,
+            marker={"color": colour, "size": 13, "symbol": symbol},
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    _pad_axes(figure, points)
+    return _framed(figure, "", height=400)
+
+
+def _pad_axes(figure: go.Figure, points: Sequence[TradeOffPoint]) -> None:
+    """Start both axes at 0 and leave room for the labels."""
+    hours = max((point.hours for point in points), default=1.0)
+    usd = max((point.usd for point in points), default=1.0)
+    figure.update_xaxes(title="hours in all", range=[0, hours * 1.25], gridcolor=_GRID, fixedrange=True)
+    figure.update_yaxes(title="US dollars in all", range=[0, usd * 1.25], gridcolor=_GRID, fixedrange=True, tickprefix="$")
+
+
+def _framed(figure: go.Figure, title: str, height: int) -> go.Figure:
+    figure.update_layout(
+        title={"text": title, "x": 0, "font": {"size": 15}} if title else None,
+        height=height,
+        margin={"l": 8, "r": 8, "t": 44 if title else 40, "b": 8},
+        legend_orientation="h",
+        legend_y=1.02,
+        legend_yanchor="bottom",
+        legend_x=0,
+        dragmode=False,
+        hoverlabel={"namelength": -1},
+    )
+    return figure

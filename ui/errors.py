@@ -1,0 +1,44 @@
+"""Ends every error as one line on the page, and writes text that came from a stranger so that it stays text."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from profet_core import ProfetError
+
+_LOG = logging.getLogger(__name__)
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
+
+UNEXPECTED = "Something went wrong on our side; your inputs are kept. Change an input or reload the page to try again."
+
+
+def plain(text: str) -> str:
+    """`text` escaped so that Streamlit's markdown shows it letter for letter."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def show_error(text: str) -> None:
+    """One clear line: what is wrong and what to do."""
+    st.error(plain(text), icon=":material/error:")
+
+
+def show_warning(text: str) -> None:
+    """One line on something to keep in mind about the numbers."""
+    st.warning(plain(text), icon=":material/warning:")
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Run a page's body; whatever goes wrong ends as one line, never as a traceback."""
+    try:
+        yield
+    except ProfetError as error:
+        show_error(str(error))
+    except Exception:
+        _LOG.exception("A page failed")
+        show_error(UNEXPECTED)

@@ -1,0 +1,38 @@
+"""The frame every page runs in: settings from the link, the page's body, one line if it fails, settings to the link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import streamlit as st
+
+from ui.errors import one_line_errors
+from ui.link import follow_link, forget_given, write_link
+from ui.resources import Resources, load_resources
+from ui.session import held_in, profile_defaults, reread_slot
+from ui.settings import END_SLOTS, PREDICT_SLOT, all_settings
+
+_SLOTS = (PREDICT_SLOT, *(slot for slots in END_SLOTS.values() for slot in slots))
+
+
+def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iterable[str]]) -> None:
+    """Run a page.
+
+    Parameters
+    ----------
+    body : draws the page.
+    keys : names the settings that the page's link carries; asked after the body, when they are final.
+    """
+    with one_line_errors():
+        resources = load_resources()
+        settings = all_settings(resources)
+        if follow_link(settings, keys(resources) if "axis" in st.session_state else ()):
+            for slot in _SLOTS:
+                reread_slot(slot)
+        for slot in _SLOTS:
+            held_in(resources, slot)
+        forget_given(settings)
+        with one_line_errors():
+            body(resources)
+        defaults = {key: value for slot in _SLOTS for key, value in profile_defaults(resources, slot).items()}
+        write_link(settings, keys(resources), defaults)

@@ -1,0 +1,200 @@
+"""Asks for a profile: a sample, an upload or pasted text, the instance it was recorded on, and its step latency."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from profet_core import ProfileError, read_profile
+from profet_core.units import MS_PER_UNIT, format_ms
+from ui.errors import plain, show_error
+from ui.resources import Resources
+from ui.session import (
+    Held,
+    Outcome,
+    held_in,
+    hold_own,
+    trust_latency,
+    typed_latency_ms,
+    use_latency_ms,
+)
+from ui.settings import SOURCES, Slot
+
+_SOURCE_LABELS = {"sample": "Sample", "upload": "Upload", "paste": "Paste"}
+_UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}
+_PASTED_NAME = "pasted text"
+PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE": 613483.8}'
+
+
+def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
+    """Where the profile comes from; returns the one that is shown."""
+    st.segmented_control(
+        label,
+        SOURCES,
+        format_func=_SOURCE_LABELS.get,
+        key=slot.key("source"),
+        required=True,
+        persist_state="session",
+    )
+    source = st.session_state[slot.key("source")]
+    if source == "sample":
+        _sample_input(resources, slot)
+    elif source == "upload":
+        _upload_input(slot)
+    else:
+        _paste_input(slot)
+    held = held_in(resources, slot)
+    _say_what_is_shown(held, source)
+    return held
+
+
+def anchor_input(resources: Resources, key: str, label: str = "Recorded on (anchor)") -> str:
+    """The instance that the profile was recorded on."""
+    st.selectbox(
+        label,
+        resources.models.instances,
+        format_func=resources.instance_label,
+        key=key,
+        persist_state="session",
+        help="The GPU instance on which the profile was recorded. Predictions go from it to the others.",
+    )
+    return st.session_state[key]
+
+
+def latency_input(slot: Slot, label: str = "Step latency there (optional)") -> None:
+    """One training step's time on the anchor, with its unit."""
+    number, unit = st.columns([3, 2], vertical_alignment="bottom", gap="small")
+    number.number_input(
+        label,
+        value=None,
+        format="%g",
+        step=1.0,
+        placeholder="not known",
+        key=slot.key("latency"),
+        persist_state="session",
+        help="Time of one training step on the anchor, without the profiler running. Empty: predicted without it.",
+    )
+    unit.selectbox(
+        "Unit",
+        tuple(MS_PER_UNIT),
+        format_func=_UNIT_LABELS.get,
+        key=slot.key("unit"),
+        persist_state="session",
+    )
+
+
+def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None:
+    """Ask about a latency that makes no sense; until the answer it is not used."""
+    if outcome.invalid:
+        show_error(f"{outcome.invalid} The numbers below are predicted without it.")
+    doubt = outcome.doubt
+    if doubt is None:
+        return
+    st.warning(
+        f"{plain(str(doubt))} Until you answer, the numbers below are predicted **without** a latency.",
+        icon=":material/help:",
+    )
+    with st.container(horizontal=True):
+        if doubt.suggested_ms is not None:
+            st.button(
+                f"Use {format_ms(doubt.suggested_ms)}",
+                key=f"{slot.prefix}:use-suggested",
+                type="primary",
+                on_click=use_latency_ms,
+                args=(slot, doubt.suggested_ms),
+            )
+        st.button(
+            "Use it as typed",
+            key=f"{slot.prefix}:use-typed",
+            on_click=trust_latency,
+            args=(resources, slot, doubt.latency_ms),
+        )
+
+
+def latency_phrase(slot: Slot, outcome: Outcome) -> str:
+    """'with the anchor's latency of 203 ms', or without."""
+    if outcome.prediction.anchor_latency_ms is None:
+        return "without a latency"
+    return f"with a step latency of {format_ms(typed_latency_ms(slot))}"
+
+
+def _sample_input(resources: Resources, slot: Slot) -> None:
+    st.selectbox(
+        "Sample",
+        tuple(resources.samples),
+        format_func=lambda name: resources.samples[name].title,
+        key=slot.key("sample"),
+        persist_state="session",
+    )
+    sample = resources.samples[st.session_state[slot.key("sample")]]
+    st.caption(f"A real measurement: {plain(sample.description)}.")
+    st.download_button(
+        "Download this profile",
+        sample.data,
+        file_name=sample.path.name,
+        mime="application/json",
+        icon=":material/download:",
+        key=f"{slot.prefix}:sample-file",
+        type="tertiary",
+        on_click="ignore",
+    )
+
+
+def _upload_input(slot: Slot) -> None:
+    uploaded = st.file_uploader(
+        "Profile of one training step (JSON, or JSON in gzip)",
+        key=f"{slot.prefix}:file",
+        help="Time per operation type. The Guide says how to record it.",
+    )
+    if uploaded is not None:
+        _take_once(slot, "upload", uploaded.file_id, uploaded.getvalue, uploaded.name)
+
+
+def _paste_input(slot: Slot) -> None:
+    text = st.text_area(
+        "Profile as JSON", placeholder=PASTE_EXAMPLE, height=150, key=slot.key("pasted"), persist_state="session"
+    )
+    st.button("Read it", key=f"{slot.prefix}:read-pasted")
+    if text.strip():
+        _take_once(slot, "paste", text, lambda: text.encode("utf-8", "replace"), _PASTED_NAME)
+
+
+def _take_once(slot: Slot, origin: str, mark: str, content, name: str) -> None:
+    """Read what was given once; a bad one leaves one line, and what was good before stays."""
+    seen_key = f"seen:{slot.prefix}:{origin}"
+    seen_mark, line = st.session_state.get(seen_key, (None, None))
+    if seen_mark != mark:
+        line = None
+        try:
+            hold_own(slot, Held(read_profile(content(), name), name, origin))
+        except ProfileError as error:
+            line = str(error)
+        st.session_state[seen_key] = (mark, line)
+    if line:
+        show_error(line)
+
+
+def _say_what_is_shown(held: Held, source: str) -> None:
+    """Name the profile in use where it isn't plain from the widgets."""
+    if held.origin == "sample" and source == "sample":
+        return
+    if held.origin != source:
+        st.caption(f"Nothing to read yet: the page still shows {shown_name(held)}.")
+        return
+    meta = held.profile.meta
+    known = [
+        f"{len(held.profile.operations)} operation types",
+        f"batch size {meta.batch_size}" if meta.batch_size else "",
+        f"{meta.pixels} pixels" if meta.pixels else "",
+        plain(meta.gpu) if meta.gpu else "",
+    ]
+    st.caption(f"Shown: {shown_name(held)} ({', '.join(part for part in known if part)}).")
+
+
+def shown_name(held: Held) -> str:
+    kind = {"sample": "the sample", "upload": "your upload", "paste": "your"}[held.origin]
+    return f"{kind} {plain(_short(held.name))}"
+
+
+def _short(name: str) -> str:
+    printable = "".join(character for character in name if character.isprintable())
+    return printable if len(printable) <= 60 else printable[:57] + "..."

@@ -1,0 +1,57 @@
+"""What every visitor shares and nobody changes: models, catalogue and sample traces, loaded once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from profet_core import Catalog, Models, load_catalog, load_models
+from profet_core.profiles import Profile
+from profet_core.samples import Sample, load_samples
+from profet_core.scaling import axis_range
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The app's read-only inputs.
+
+    Attributes
+    ----------
+    profiles : sample name -> its trace, read.
+    """
+
+    models: Models
+    catalog: Catalog
+    samples: dict[str, Sample]
+    profiles: dict[str, Profile]
+
+    def instance_label(self, name: str) -> str:
+        """'g4dn.xlarge (Tesla T4)', with 'retired' where it can't be rented any more."""
+        entry = self.catalog[name]
+        retired = ", retired" if entry.status == "retired" else ""
+        return f"{name} ({entry.gpu}{retired})"
+
+    def sample_pair(self, axis: str) -> tuple[str, str] | None:
+        """Names of two samples of one network at the smallest and the largest size of `axis`, if there are such."""
+        smallest, largest = axis_range(axis)
+        ends: dict[tuple, dict[int, str]] = {}
+        for sample in self.samples.values():
+            fixed, size = (sample.pixels, sample.batch_size) if axis == "batch" else (sample.batch_size, sample.pixels)
+            ends.setdefault((sample.model, sample.anchor, fixed), {})[size] = sample.name
+        pairs = ((sizes[smallest], sizes[largest]) for sizes in ends.values() if {smallest, largest} <= sizes.keys())
+        return next(pairs, None)
+
+
+@st.cache_resource(show_spinner="Loading the models")
+def load_resources() -> Resources:
+    """Load and check everything once per server.
+
+    Raises
+    ------
+    ArtifactError : a model or a sample is missing, damaged or changed.
+    """
+    models = load_models()
+    models.verify()
+    samples = {sample.name: sample for sample in load_samples()}
+    return Resources(models, load_catalog(), samples, {name: sample.profile for name, sample in samples.items()})

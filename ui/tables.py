@@ -1,0 +1,65 @@
+"""Tables for the page and for download: a list of rows in, each a mapping of column to value."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from profet_core import Instance
+
+MISSING = "–"
+
+
+def show_table(rows: Sequence[Mapping[str, str]]) -> None:
+    """A plain HTML table: read by screen readers, copied as text, scrolled sideways where it is too wide."""
+    frame = pd.DataFrame(rows).set_index(next(iter(rows[0])))
+    st.table(frame, border="horizontal")
+
+
+def price_source(entry: Instance) -> str:
+    """Where a price is from: '2026, us-east-1, on-demand'."""
+    if not entry.as_of:
+        return entry.market
+    return f"{entry.as_of}, {entry.region}, {entry.market}"
+
+
+def download_buttons(rows: Sequence[Mapping[str, object]], stem: str) -> None:
+    """What is on screen as CSV and as JSON, with full digits."""
+    with st.container(horizontal=True):
+        st.download_button(
+            "CSV",
+            as_csv(rows),
+            file_name=f"{stem}.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            key=f"{stem}:csv",
+            on_click="ignore",
+        )
+        st.download_button(
+            "JSON",
+            as_json(rows),
+            file_name=f"{stem}.json",
+            mime="application/json",
+            icon=":material/download:",
+            key=f"{stem}:json",
+            on_click="ignore",
+        )
+
+
+def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows as CSV with a header; a missing value is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_json(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows as one JSON document; a missing value is null."""
+    return json.dumps(list(rows), indent=2, allow_nan=False)
