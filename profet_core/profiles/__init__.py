@@ -35,7 +35,7 @@ def read_profile(data: bytes, name: str = "profile") -> Profile:
     except ProfileError as error:
         raise ProfileError(f"{_short(name)}: {error}") from None
     known = ", ".join(reader.NAME for reader in READERS)
-    raise ProfileError(f"{_short(name)}: this is no profile that can be read ({known}).")
+    raise ProfileError(f"{_short(name)}: this is no profile that can be read: upload {known}.")
 
 
 def _short(name: str) -> str:

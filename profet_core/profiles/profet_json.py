@@ -27,7 +27,7 @@ _POSITIVE_META = ("step_latency_ms", "peak_memory_mib")
 
 def looks_like(data: bytes) -> bool:
     """True if `data` opens as JSON does."""
-    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") or data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return data.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
 def read(data: bytes) -> Profile:
