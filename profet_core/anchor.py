@@ -311,7 +311,7 @@ def _unknown_warning(unknown: UnknownOperations) -> str | None:
         return None
     parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
     parts += [f"{name} left out" for name in unknown.left_out]
-    shown = "; ".join(parts[:8]) + ("; ..." if len(parts) > 8 else "")
+    shown = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
     weight = "expect larger errors" if unknown.share > UNKNOWN_SHARE_WARNING else "too little to matter much"
     count = len(unknown.names)
     noun = "operation" if count == 1 else "operations"
