@@ -1,0 +1,209 @@
+"""A models folder is whole and unchanged, or refused in one line that says what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from profet_core import ArtifactError, InputError, load_models
+from profet_core.artifacts import default_models_folder, manifest_checksum, shipped_folder
+
+AGAIN = r"get the models again \(git checkout models\) or run `profet train`\.$"
+
+
+def refusal(action, says: str) -> None:
+    with pytest.raises(ArtifactError, match=says) as caught:
+        action()
+    assert str(caught.value).isprintable()
+
+
+# --- the folder and its manifest ------------------------------------------------------------------------------------
+
+
+def test_a_missing_folder_is_refused(tmp_path):
+    refusal(lambda: load_models(tmp_path / "nowhere"), f"^There are no models in .*nowhere: {AGAIN}")
+
+
+def test_a_folder_without_a_manifest_is_refused(tmp_path):
+    refusal(lambda: load_models(tmp_path), f"^There are no models in .*: {AGAIN}")
+
+
+def test_a_file_for_a_folder_is_refused(tmp_path):
+    (tmp_path / "models").write_text("x")
+    refusal(lambda: load_models(tmp_path / "models"), "^There are no models in")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"null", b"5", b"{}", b"\xff\xfe{", b"[" * 100_000, b'{"checksum": null}', b'{"checksum": "0"}'],
+    ids=[
+        "empty",
+        "cut",
+        "list",
+        "null",
+        "number",
+        "no checksum",
+        "UTF-16",
+        "nested",
+        "null checksum",
+        "wrong checksum",
+    ],
+)
+def test_a_manifest_that_is_none_is_refused(tmp_path, content):
+    (tmp_path / "manifest.json").write_bytes(content)
+    refusal(lambda: load_models(tmp_path), rf"manifest\.json is damaged or was changed: {AGAIN}")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"near": 6.0', '"near": 5.0'),
+        ('"combine": "median"', '"combine": "mediam"'),
+        ('"default_method": "', '"default_method": "x'),
+        ('"schema_version": 1', '"schema_version": 2'),
+        ('"Conv2D"', '"Conv3D"'),
+    ],
+)
+def test_a_shipped_manifest_changed_by_one_character_is_refused(repository, tmp_path, before, after):
+    text = (repository / "models" / "manifest.json").read_text()
+    assert before in text
+    (tmp_path / "manifest.json").write_text(text.replace(before, after, 1))
+    refusal(lambda: load_models(tmp_path), rf"manifest\.json is damaged or was changed: {AGAIN}")
+
+
+def test_a_changed_digit_anywhere_in_the_shipped_manifest_is_refused(repository, tmp_path):
+    text = (repository / "models" / "manifest.json").read_text()
+    digits = [at for at, character in enumerate(text) if character.isdigit()]
+    for at in digits[:: len(digits) // 60]:
+        # One up, but never a last decimal that no float64 can tell apart: those lie beyond 16 digits.
+        changed = text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :]
+        if json.loads(changed) == json.loads(text):
+            continue
+        (tmp_path / "manifest.json").write_text(changed)
+        refusal(lambda: load_models(tmp_path), "is damaged or was changed")
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_a_manifest_of_another_version_is_refused(tmp_path, seal, version):
+    seal(tmp_path, {"schema_version": version})
+    refusal(lambda: load_models(tmp_path), rf"has version {version}, this program reads 1: {AGAIN}")
+
+
+def test_the_checksum_ignores_layout_and_order_of_keys():
+    one = {"a": 1, "b": [1.5, "x"], "checksum": "this is not part of it"}
+    assert manifest_checksum(one) == manifest_checksum({"b": [1.5, "x"], "a": 1})
+    assert manifest_checksum(one) != manifest_checksum({"b": [1.5, "y"], "a": 1})
+
+
+# --- its files ------------------------------------------------------------------------------------------------------
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def flip_one_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (Path.unlink, "is missing"),
+        (truncate, "is damaged or was changed"),
+        (flip_one_bit, "is damaged or was changed"),
+        (lambda path: path.write_bytes(b""), "is damaged or was changed"),
+    ],
+    ids=["missing", "truncated", "one bit", "empty"],
+)
+def test_a_damaged_member_is_refused_by_verify_and_before_it_is_asked(tiny_folder, damage, says):
+    damage(tiny_folder / "g4dn.xlarge" / "p2.xlarge" / "forest.onnx")
+    models = load_models(tiny_folder)
+    says = rf"^The model file .*forest\.onnx {says}: {AGAIN}"
+    refusal(models.verify, says)
+    inputs = {"clusters": np.zeros((1, 3), np.float32)}
+    refusal(lambda: models.run_member("g4dn.xlarge", "p2.xlarge", "forest", inputs), says)
+    assert models.run_member("g4dn.xlarge", "p3.2xlarge", "forest", inputs).tolist() == [40.0]
+
+
+def test_a_member_that_is_not_there_is_refused(tiny_folder):
+    models = load_models(tiny_folder)
+    says = rf"^The models have no member 'forest' from p2\.xlarge to g4dn\.xlarge: {AGAIN}"
+    refusal(lambda: models.run_member("p2.xlarge", "g4dn.xlarge", "forest", {}), says)
+
+
+def test_a_whole_folder_verifies(tiny_folder):
+    load_models(tiny_folder).verify()
+
+
+def test_members_answer_for_many_rows_at_once(tiny_folder):
+    models = load_models(str(tiny_folder))
+    inputs = {"latency_ms": np.array([[10], [20], [30]], np.float32)}
+    assert models.run_member("g4dn.xlarge", "p2.xlarge", "line", inputs).tolist() == [20, 40, 60]
+
+
+# --- which folder ---------------------------------------------------------------------------------------------------
+
+
+def test_profet_home_names_the_folder(tiny_folder, monkeypatch):
+    monkeypatch.setenv("PROFET_HOME", str(tiny_folder))
+    assert default_models_folder() == tiny_folder
+    assert load_models().instances == ("g4dn.xlarge", "p3.2xlarge", "p2.xlarge")
+
+
+def test_a_named_folder_goes_before_profet_home(tiny_folder, monkeypatch, repository):
+    monkeypatch.setenv("PROFET_HOME", "/nowhere")
+    assert load_models(tiny_folder).folder == tiny_folder
+    refusal(load_models, "^There are no models in /nowhere")
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_without_profet_home_the_shipped_models_are_loaded(monkeypatch, repository, value):
+    monkeypatch.delenv("PROFET_HOME", raising=False)
+    if value is not None:
+        monkeypatch.setenv("PROFET_HOME", value)
+    assert default_models_folder() == repository / "models" == shipped_folder("models")
+
+
+def test_an_installed_package_carries_its_folders():
+    assert shipped_folder("no such folder").parts[-3:] == ("profet_core", "shipped", "no such folder")
+
+
+# --- what is shipped ------------------------------------------------------------------------------------------------
+
+
+def test_the_shipped_models_are_whole(models):
+    models.verify()
+
+
+def test_the_shipped_models_have_every_member_of_every_pair(models):
+    pairs = [(anchor, target) for anchor in models.instances for target in models.instances if anchor != target]
+    members = {(row["anchor"], row["target"], row["member"]) for row in models.manifest["members"]}
+    wanted = {name for method in models.methods.values() for name in method.with_latency.members}
+    assert len(pairs) == 12
+    assert {(anchor, target, name) for anchor, target in pairs for name in wanted} <= members
+
+
+def test_profets_method_is_the_documented_ensemble(models):
+    method = models.method("profet")
+    assert (method.with_latency.members, method.with_latency.combine) == (("line", "forest", "dense"), "median")
+    assert (method.without_latency.members, method.without_latency.combine) == (("forest", "dense"), "mean")
+    assert models.method("default").name == models.default_method
+    with pytest.raises(InputError, match="Unknown method 'Profet': use default or one of profet"):
+        models.method("Profet")
+
+
+def test_the_shipped_models_are_at_most_25_mb(repository):
+    files = [path for path in (repository / "models").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 25 * 2**20
+
+
+def test_every_shipped_model_file_is_listed_and_none_is_a_pickle(repository, models):
+    files = {str(path.relative_to(models.folder)) for path in models.folder.rglob("*") if path.is_file()}
+    assert set(models.manifest["files"]) == {name for name in files if name.endswith(".onnx")}
+    assert {Path(name).suffix for name in files} <= {".onnx", ".json", ".md"}

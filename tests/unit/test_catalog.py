@@ -1,0 +1,164 @@
+"""The shipped catalogue holds what it must, and a catalogue of one's own is checked cell by cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from profet_core import CatalogError, InputError, load_catalog
+from profet_core.catalog import STATUSES, gpu_model
+
+HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
+ROW = "my.box,Tesla T4,1,16,8,0.5,home,linux,own,available,2026,an invoice"
+
+# --- the shipped data -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "usd_per_hour", "gpu", "status"),
+    [
+        ("g3s.xlarge", 0.75, "M60", "retired"),
+        ("g4dn.xlarge", 0.526, "T4", "available"),
+        ("p2.xlarge", 0.90, "K80", "retired"),
+        ("p3.2xlarge", 3.06, "V100", "retired"),
+    ],
+)
+def test_the_profiled_instances_are_there_with_profets_prices(catalog, name, usd_per_hour, gpu, status):
+    entry = catalog[name]
+    assert (entry.usd_per_hour, entry.gpu_model, entry.status, entry.gpu_count) == (usd_per_hour, gpu, status, 1)
+
+
+def test_every_instance_the_models_know_has_a_price(catalog, models):
+    assert set(models.instances) <= set(catalog)
+
+
+def test_every_row_is_complete(catalog):
+    assert len(catalog) >= 4
+    for entry in catalog.values():
+        assert all((entry.region, entry.os, entry.market, entry.as_of, entry.source, entry.gpu)), entry.name
+        assert entry.status in STATUSES
+        assert entry.usd_per_hour > 0 and entry.gpu_memory_gib > 0 and entry.gpu_count >= 1 and entry.vcpus >= 1
+
+
+def test_names_are_unique_and_keys(catalog):
+    assert [entry.name for entry in catalog.values()] == list(catalog)
+    assert len(set(catalog)) == len(catalog)
+
+
+@pytest.mark.parametrize("name", ["p4d.24xlarge", "p5.48xlarge"])
+def test_a_node_of_eight_gpus_is_one_row_at_its_whole_price(catalog, name):
+    assert catalog[name].gpu_count == 8
+    assert catalog[name].usd_per_hour > 20
+
+
+def test_a_dollar_amount_is_never_a_thousand_times_off(catalog):
+    for entry in catalog.values():
+        assert 0.1 < entry.usd_per_hour / entry.gpu_count < 15, entry.name
+
+
+# --- looking up -----------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_instance_is_refused_with_the_known_ones(catalog):
+    with pytest.raises(InputError, match=r"^Unknown instance 'p9': choose one of g3s\.xlarge, "):
+        catalog["p9"]
+    assert "p9" not in catalog
+    assert catalog.get("p9") is None
+    assert catalog.get("g4dn.xlarge") is catalog["g4dn.xlarge"]
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("Tesla T4", "T4"),
+        ("NVIDIA Tesla M60", "M60"),
+        ("Tesla V100-SXM2-16GB", "V100"),
+        ("nvidia-tesla-k80", "K80"),
+        ("A10G", "A10G"),
+        ("NVIDIA L40S", "L40S"),
+        ("A100-SXM4-40GB", "A100"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("Quadro P4000", "P4000"),
+        ("tesla t4", "T4"),
+        (" NVIDIA GeForce RTX 3090 ", "NVIDIA GeForce RTX 3090"),
+        ("", ""),
+    ],
+)
+def test_the_model_inside_a_gpus_name(name, model):
+    assert gpu_model(name) == model
+
+
+# --- own prices -----------------------------------------------------------------------------------------------------
+
+
+def test_an_own_price_is_marked_as_such_and_the_rest_stays(catalog):
+    own = catalog.with_prices({"g3s.xlarge": 0.4})
+    entry = own["g3s.xlarge"]
+    assert (entry.usd_per_hour, entry.market, entry.as_of, entry.source) == (0.4, "own price", "", "given by the user")
+    assert (entry.gpu, entry.status) == ("Tesla M60", "retired")
+    assert own["p2.xlarge"] == catalog["p2.xlarge"]
+    assert list(own) == list(catalog)
+    assert catalog["g3s.xlarge"].usd_per_hour == 0.75
+
+
+@pytest.mark.parametrize("price", [0, -0.4, float("nan"), float("inf"), True, "0.4", None, 1e300])
+def test_an_own_price_that_is_none_is_refused(catalog, price):
+    with pytest.raises(InputError, match=r"^The price of g3s\.xlarge"):
+        catalog.with_prices({"g3s.xlarge": price})
+
+
+def test_a_price_for_an_unknown_instance_is_refused(catalog):
+    with pytest.raises(InputError, match=r"^Unknown instance 'p9'"):
+        catalog.with_prices({"p9": 1})
+
+
+# --- a catalogue of one's own ---------------------------------------------------------------------------------------
+
+
+def written(tmp_path, *lines: str, encoding: str = "utf-8"):
+    path = tmp_path / "mine.csv"
+    path.write_bytes("\n".join(lines).encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_catalogue_of_ones_own_is_read(tmp_path, encoding):
+    entry = load_catalog(written(tmp_path, HEADER, ROW, encoding=encoding))["my.box"]
+    assert (entry.gpu, entry.gpu_count, entry.vcpus, entry.usd_per_hour) == ("Tesla T4", 1, 8, 0.5)
+    assert type(entry.gpu_count) is int
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([], "has no rows"),
+        ([HEADER], "has no rows"),
+        ([HEADER, ROW, ROW], "names an instance twice: keep one row each"),
+        ([HEADER, ROW.replace("0.5", "cheap")], "my.box: usd_per_hour must be a number, not 'cheap'"),
+        ([HEADER, ROW.replace("0.5", "-1")], "my.box: usd_per_hour must be a number above 0, not -1"),
+        ([HEADER, ROW.replace("0.5", "nan")], "my.box: usd_per_hour must be a number above 0, not nan"),
+        ([HEADER, ROW.replace("0.5", "")], "my.box: usd_per_hour must be a number, not ''"),
+        ([HEADER, ROW.replace(",1,16,", ",1.5,16,")], "my.box: gpu_count must be a number, not '1.5'"),
+        ([HEADER, ROW.replace(",1,16,", ",0,16,")], "my.box: gpu_count must be a whole number of at least 1, not 0"),
+        ([HEADER, ROW.replace(",1,16,", ",1,-16,")], "my.box: gpu_memory_gib must be a number above 0"),
+        ([HEADER, ROW.replace("available", "gone")], "my.box: status must be one of available, retired, not 'gone'"),
+        ([HEADER, ROW.replace("my.box", " ")], "a row has no instance name"),
+        ([HEADER, ROW.rsplit(",", 2)[0]], "row my.box has no column 'as_of'"),
+        ([HEADER.replace("region", "zone"), ROW], "row my.box has no column 'region'"),
+        ([HEADER, ROW.replace("my.box", '"my\nbox"')], "line break or control character"),
+        ([HEADER, ROW.replace("home", '"ho\nme"')], "region of 'my.box' holds a line break"),
+        ([HEADER, ROW.replace("0.5", '"0\n5"')], "usd_per_hour of 'my.box' holds a line break"),
+        ([HEADER, ROW.replace("an invoice", "x" * 200_000)], "not valid CSV"),
+    ],
+)
+def test_a_wrong_catalogue_is_refused_in_one_line(tmp_path, lines, says):
+    with pytest.raises(CatalogError) as caught:
+        load_catalog(written(tmp_path, *lines))
+    assert says in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_a_catalogue_that_can_not_be_read_is_refused_in_one_line(tmp_path):
+    for path in (tmp_path / "nowhere.csv", tmp_path, written(tmp_path, HEADER, ROW, encoding="utf-16")):
+        with pytest.raises(CatalogError, match=r"^The catalogue .* can't be read") as caught:
+            load_catalog(path)
+        assert str(caught.value).isprintable()

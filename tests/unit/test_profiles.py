@@ -1,0 +1,345 @@
+"""Reading a profile: what is taken, and every hostile file refused in one line that says what to do."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import tracemalloc
+import zipfile
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profet_core import Profile, ProfileError, ProfileMeta, read_profile
+
+OPERATIONS = {"Device_Conv2D": 51425.799, "Device_IDLE": 100.5, "Host_IDLE": 613483.756, "Host_Dataset": 0.0}
+V1 = json.dumps(OPERATIONS).encode()
+META = {
+    "gpu": "Tesla M60",
+    "framework": "TensorFlow 2.5",
+    "precision": "FP32",
+    "batch_size": 16,
+    "pixels": 224,
+    "parameters": 138_357_544,
+    "step_latency_ms": 122.4,
+    "peak_memory_mib": 4096.5,
+}
+V2 = json.dumps({"operations": OPERATIONS, "meta": META}).encode()
+
+
+def v1(**values: object) -> bytes:
+    return json.dumps({"Device_Conv2D": 1.0, **values}).encode()
+
+
+def v2_with_meta(meta: object) -> bytes:
+    return json.dumps({"operations": OPERATIONS, "meta": meta}).encode()
+
+
+def refusal(data: bytes, name: str = "upload.json") -> str:
+    with pytest.raises(ProfileError) as caught:
+        read_profile(data, name)
+    return str(caught.value)
+
+
+# --- what is read ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(V1, id="object"),
+        pytest.param(b"[" + V1 + b"]", id="list of one"),
+        pytest.param(b"\xef\xbb\xbf" + V1, id="byte-order mark"),
+        pytest.param(b" \r\n\t" + V1 + b"\n\n", id="white space around"),
+        pytest.param(gzip.compress(V1), id="gzip"),
+        pytest.param(gzip.compress(V1) + b"\x00" * 512, id="gzip padded with zeros"),
+        pytest.param(json.dumps(OPERATIONS, indent=4).replace("\n", "\r\n").encode(), id="indented, CRLF"),
+    ],
+)
+def test_version_1_is_read(data):
+    profile = read_profile(data, "anything")
+    assert dict(profile.operations) == OPERATIONS
+    assert profile.source_format == "PROFET JSON, version 1"
+    assert (profile.ignored, profile.meta) == ((), ProfileMeta())
+
+
+@pytest.mark.parametrize("data", [V2, b"[" + V2 + b"]", gzip.compress(V2)], ids=["object", "list of one", "gzip"])
+def test_version_2_is_read_with_its_meta(data):
+    profile = read_profile(data)
+    assert dict(profile.operations) == OPERATIONS
+    assert profile.meta == ProfileMeta(**META)
+    assert profile.source_format == "PROFET JSON, version 2"
+
+
+def test_totals_are_sums_by_side_and_without_idle():
+    profile = read_profile(V1)
+    assert profile.device_total_us == pytest.approx(51_526.299)
+    assert profile.host_total_us == pytest.approx(613_483.756)
+    assert profile.busy_total_us == pytest.approx(51_425.799)
+
+
+def test_the_name_says_nothing_about_the_format():
+    assert read_profile(V1, "trace.csv.gz").operations == read_profile(V1, "").operations
+
+
+def test_whole_numbers_written_as_floats_are_whole_numbers():
+    meta = read_profile(v2_with_meta({"batch_size": 64.0})).meta
+    assert meta.batch_size == 64 and type(meta.batch_size) is int
+
+
+@pytest.mark.parametrize("meta", [None, {}, {"gpu": None}, {"gpu": "", "framework": "  "}])
+def test_missing_or_empty_meta_is_none(meta):
+    assert read_profile(v2_with_meta(meta)).meta == ProfileMeta()
+
+
+def test_what_is_no_operation_is_ignored_and_named():
+    profile = read_profile(v1(comment="mine", **{"Gpu_Conv2D": 5, "Device_": 3}))
+    assert dict(profile.operations) == {"Device_Conv2D": 1.0}
+    assert profile.ignored == ("3 entries that are no operations: 'Device_', 'Gpu_Conv2D', 'comment'",)
+
+
+def test_unknown_meta_fields_and_other_entries_are_ignored_and_named():
+    data = json.dumps({"operations": OPERATIONS, "meta": {"owner": "me", "batch_size": 8}, "notes": 1}).encode()
+    profile = read_profile(data)
+    assert profile.meta.batch_size == 8
+    assert profile.ignored == ("1 unknown meta fields: 'owner'", "1 entries beside operations and meta: 'notes'")
+
+
+def test_at_most_five_ignored_names_are_shown():
+    (note,) = read_profile(v1(**{f"x{i}": 0 for i in range(9)})).ignored
+    assert note == "9 entries that are no operations: 'x0', 'x1', 'x2', 'x3', 'x4', ..."
+
+
+def test_operations_can_not_be_changed():
+    profile = read_profile(V1)
+    with pytest.raises(TypeError):
+        profile.operations["Device_Conv2D"] = 1.0
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+def _zip(data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("profile.json", data)
+    return buffer.getvalue()
+
+
+def _gzip_of_zeros(size: int) -> bytes:
+    """A gzip bomb, made a megabyte at a time."""
+    packer = zlib.compressobj(9, wbits=31)
+    block = bytes(2**20)
+    return b"".join(packer.compress(block) for _ in range(size // len(block))) + packer.flush()
+
+
+HOSTILE = {
+    # name: (bytes, what the message says)
+    "empty file": (b"", "empty: upload the profile"),
+    "white space": (b" \n\t\r\n", "empty: upload the profile"),
+    "byte-order mark alone": (b"\xef\xbb\xbf", "no profile that can be read"),
+    "empty gzip": (gzip.compress(b""), "empty: upload the profile"),
+    "gzip of white space": (gzip.compress(b"  \n"), "empty: upload the profile"),
+    "gzip bomb, 300 MB": (_gzip_of_zeros(300 * 2**20), "more than 64 MB: upload a profile of one"),
+    "truncated gzip": (gzip.compress(V1)[:-12], "cut short: compress or download it again"),
+    "gzip without its checksum": (gzip.compress(V1)[:-8], "cut short: compress or download it again"),
+    "gzip magic alone": (b"\x1f\x8b", "cut short: compress or download it again"),
+    "damaged gzip": (gzip.compress(V1)[:12] + b"\xff\xff\xff\xff" + gzip.compress(V1)[16:], "damaged: compress"),
+    "gzip in gzip": (gzip.compress(gzip.compress(V1)), "compressed twice: unpack it once"),
+    "two gzip members": (gzip.compress(V1) + gzip.compress(V1), "more than one file: unpack it"),
+    "gzip with a tail": (gzip.compress(V1) + b"tail", "more than one file: unpack it"),
+    "zip": (_zip(V1), "zip archive: unpack it and upload"),
+    "NaN": (b'{"Device_Conv2D": NaN}', "holds NaN, which is not a time: leave that operation out or correct it"),
+    "NaN in an ignored entry": (b'{"Device_Conv2D": 1, "x": NaN}', "holds NaN"),
+    "Infinity": (b'{"Device_Conv2D": Infinity}', "holds Infinity, which is not a time"),
+    "-Infinity": (b'{"Device_Conv2D": -Infinity}', "holds -Infinity, which is not a time"),
+    "1e999": (b'{"Device_Conv2D": 1e999}', "too large to be the microseconds of one step: correct it"),
+    "-1e999": (b'{"Device_Conv2D": -1e999}', "too large to be the microseconds"),
+    "beyond eleven days": (v1(Host_IDLE=1.1e12), "'Host_IDLE' is too large"),
+    "negative": (v1(Device_Relu=-0.001), "'Device_Relu' is negative: times are 0 or more microseconds"),
+    "bool": (v1(Device_Relu=True), "'Device_Relu' is true/false: every operation needs a number of microseconds"),
+    "null": (v1(Device_Relu=None), "'Device_Relu' is null: every operation needs a number"),
+    "number as a string": (v1(Device_Relu="12.5"), "'Device_Relu' is text: every operation needs a number"),
+    "list for a number": (v1(Device_Relu=[1]), "'Device_Relu' is list: every operation needs a number"),
+    "object for a number": (v1(Device_Relu={"us": 1}), "'Device_Relu' is dict: every operation needs a number"),
+    "nested arrays": (b"[" * 200_000 + b"]" * 200_000, "nested too deeply"),
+    "nested arrays, open": (b"[" * 200_000, "nested too deeply"),
+    "nested objects": (b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "nested too deeply"),
+    "nesting in an ignored entry": (b'{"Device_A": 1, "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "too deeply"),
+    "10,000-digit integer": (b'{"Device_Conv2D": ' + b"9" * 10_000 + b"}", "a number of 10000 digits"),
+    "negative 10,000-digit integer": (b'{"Device_Conv2D": -' + b"9" * 10_000 + b"}", "a number of 10001 digits"),
+    "10,000-digit fraction": (b'{"Device_Conv2D": 9' + b"9" * 9_999 + b".5}", "too large to be the microseconds"),
+    "two records": (b"[" + V1 + b"," + V1 + b"]", "holds 2 records: upload the profile of one step"),
+    "no record": (b"[]", "holds 0 records: upload the profile of one step"),
+    "list in a list": (b"[[" + V1 + b"]]", "This JSON is not a profile: expected"),
+    "JSON lines": (V1 + b"\n" + V1 + b"\n", "several JSON documents (JSON lines?): upload one profile"),
+    "UTF-16 LE with mark": (b"\xff\xfe" + V1.decode().encode("utf-16-le"), "save it as UTF-8"),
+    "UTF-16 BE with mark": (b"\xfe\xff" + V1.decode().encode("utf-16-be"), "save it as UTF-8"),
+    "UTF-16 LE without mark": (V1.decode().encode("utf-16-le"), "save it as UTF-8"),
+    "UTF-16 BE without mark": (V1.decode().encode("utf-16-be"), "save it as UTF-8"),
+    "UTF-32": (V1.decode().encode("utf-32"), "save it as UTF-8"),
+    "Latin-1": (b'{"Device_Conv2D": 1, "caf\xe9": 2}', "not UTF-8 text: save it as UTF-8"),
+    "half a character": (b'{"Device_Conv2D": 1, "\xf0\x9f\x98": 2}', "not UTF-8 text: save it as UTF-8"),
+    "duplicate key": (b'{"Device_Conv2D": 1, "Device_Conv2D": 2}', "'Device_Conv2D' is in the file twice: keep one"),
+    "duplicate key, escaped": (b'{"Device_A": 1, "Device_\\u0041": 2}', "'Device_A' is in the file twice: keep one"),
+    "5 MB JSON": (json.dumps({f"Device_Op{i:07}": 1.0 for i in range(230_000)}).encode(), "a profile has a few KB"),
+    "6,000 operations": (json.dumps({f"Device_Op{i}": 1 for i in range(6_000)}).encode(), "6000 operation types are"),
+    "cut short": (V1[:-5], "not valid JSON (line 1, column"),
+    "trailing comma": (b'{"Device_Conv2D": 1,}', "not valid JSON (line 1, column"),
+    "comment": (b'{"Device_Conv2D": 1} // mine', "several JSON documents"),
+    "single quotes": (b"{'Device_Conv2D': 1}", "not valid JSON (line 1, column 2): save the profile again"),
+    "line break in a name": (b'{"Device_\nConv2D": 1}', "not valid JSON"),
+    "lone surrogate in the only name": (b'{"Device_\\ud800": 1}', "No operation was found: names look like"),
+    "lone surrogate twice": (b'{"\\ud800": 1, "\\ud800": 2}', "is in the file twice"),
+    "null byte in a name": (b'{"Device_\\u0000": 1}', "No operation was found"),
+    "no operation": (b'{"a": 1}', "No operation was found: names look like Device_Conv2D"),
+    "empty object": (b"{}", "No operation was found"),
+    "all zero": (b'{"Device_Conv2D": 0, "Host_IDLE": 0.0}', "took 0 microseconds: profile a training step"),
+    "a number": (b"5", "no profile that can be read: upload PROFET JSON"),
+    "a text": (b'"Device_Conv2D"', "no profile that can be read"),
+    "null alone": (b"null", "no profile that can be read"),
+    "list of a number": (b"[5]", "This JSON is not a profile: expected"),
+    "list of null": (b"[null]", "This JSON is not a profile: expected"),
+    "picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), "no profile that can be read"),
+    "web page": (b"<!DOCTYPE html><html></html>", "no profile that can be read"),
+    "operations that are a list": (b'{"operations": [1]}', '"operations" must be an object of microseconds'),
+    "operations that are null": (b'{"operations": null}', '"operations" must be an object of microseconds'),
+    "no operations": (b'{"operations": {}}', "No operation was found"),
+    **{
+        f"meta that is {meta!r}": (v2_with_meta(meta), '"meta" must be an object such as')
+        for meta in (5, 0, "x", "", [], [1], True, False)
+    },
+    "batch size 0": (v2_with_meta({"batch_size": 0}), "batch_size must be a whole number of at least 1, not 0"),
+    "batch size 1.5": (v2_with_meta({"batch_size": 1.5}), "batch_size must be a whole number of at least 1, not 1.5"),
+    "batch size as text": (v2_with_meta({"batch_size": "64"}), "batch_size must be a whole number"),
+    "batch size beyond reason": (v2_with_meta({"batch_size": 10**17}), "batch_size must be at most 1e+15"),
+    "pixels true": (v2_with_meta({"pixels": True}), "pixels must be a whole number"),
+    "parameters negative": (v2_with_meta({"parameters": -1}), "parameters must be a whole number"),
+    "latency 0": (v2_with_meta({"step_latency_ms": 0}), "step_latency_ms must be a number above 0, not 0"),
+    "latency 1e999": (b'{"operations": {"Device_A": 1}, "meta": {"step_latency_ms": 1e999}}', "must be a number above"),
+    "memory as a list": (v2_with_meta({"peak_memory_mib": []}), "peak_memory_mib must be a number above 0"),
+    "GPU that is a number": (v2_with_meta({"gpu": 60}), '"meta": gpu must be a short text'),
+    "GPU with a line break": (v2_with_meta({"gpu": "T4\nT4"}), '"meta": gpu must be a short text'),
+    "GPU with a lone surrogate": (v2_with_meta({"gpu": "\ud800"}), '"meta": gpu must be a short text'),
+    "GPU of 1,000 letters": (v2_with_meta({"gpu": "T" * 1000}), '"meta": gpu must be a short text'),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_file_is_refused_in_one_line_that_says_what_is_wrong(case):
+    data, says = HOSTILE[case]
+    message = refusal(data)
+    assert message.startswith("upload.json: ")
+    assert says in message
+    assert message.isprintable(), "one line, nothing a terminal would act on"
+    assert len(message) < 250
+
+
+def test_a_gzip_bomb_never_unfolds_beyond_the_cap():
+    bomb, _ = HOSTILE["gzip bomb, 300 MB"]
+    tracemalloc.start()
+    refusal(bomb)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200 * 2**20
+
+
+@pytest.mark.parametrize("name", ["a\nb.json", "\x1b[31mred\u2028", "x" * 500, "", "\ud800.json"])
+def test_the_files_name_can_not_break_the_line(name):
+    message = refusal(b"5", name)
+    assert message.isprintable()
+    assert len(message) < 130
+
+
+def test_a_long_or_unprintable_key_is_shortened_and_escaped_in_the_message():
+    assert "Device_" + "x" * 100 not in refusal(v1(**{"Device_" + "x" * 100: -1}))
+    assert "\\u202e" in refusal(b'{"\xe2\x80\xae": 1, "\xe2\x80\xae": 2}')
+
+
+# --- properties -----------------------------------------------------------------------------------------------------
+
+operation_names = st.builds(
+    "{}_{}".format, st.sampled_from(["Device", "Host"]), st.from_regex(r"[A-Za-z0-9_.:/-]{1,40}", fullmatch=True)
+)
+times_us = st.floats(0, 1e12) | st.integers(0, 10**12)
+profiles = st.dictionaries(operation_names, times_us, min_size=1, max_size=30).filter(lambda p: sum(p.values()) > 0)
+short_texts = st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=30)
+metas = st.fixed_dictionaries(
+    {},
+    optional={
+        "gpu": short_texts,
+        "precision": short_texts,
+        "batch_size": st.integers(1, 10**6),
+        "parameters": st.integers(1, 10**12),
+        "step_latency_ms": st.floats(1e-6, 1e9),
+    },
+)
+
+
+@given(profiles, metas, st.booleans(), st.booleans())
+def test_a_written_profile_reads_back_the_same(operations, meta, as_list, packed):
+    document = {"operations": operations, "meta": meta}
+    data = json.dumps([document] if as_list else document).encode()
+    profile = read_profile(gzip.compress(data) if packed else data)
+    assert dict(profile.operations) == {name: float(us) for name, us in operations.items()}
+    assert profile.meta == ProfileMeta(**meta)
+    assert profile.ignored == ()
+
+
+@given(profiles, st.randoms(use_true_random=False))
+def test_the_order_of_keys_changes_nothing(operations, shuffle: random.Random):
+    keys = list(operations)
+    shuffle.shuffle(keys)
+    one = read_profile(json.dumps(operations).encode())
+    other = read_profile(json.dumps({key: operations[key] for key in keys}).encode())
+    assert list(one.operations.items()) == list(other.operations.items())
+    assert one.device_total_us == other.device_total_us
+    assert one.host_total_us == other.host_total_us
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=300) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_any_bytes_are_a_profile_or_one_line(data):
+    check_profile_or_one_line(data)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=10) | operation_names | st.sampled_from(["operations", "meta"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300)
+@given(json_values)
+def test_any_json_is_a_profile_or_one_line(document):
+    check_profile_or_one_line(json.dumps(document).encode())
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_a_damaged_profile_is_a_profile_or_one_line(data):
+    damaged = bytearray(data.draw(st.sampled_from([V1, V2, gzip.compress(V2, mtime=0)])))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(damaged) - 1))
+        damaged[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    check_profile_or_one_line(bytes(damaged))
+
+
+def check_profile_or_one_line(data: bytes) -> None:
+    try:
+        profile = read_profile(data, "upload")
+    except ProfileError as error:
+        assert str(error).isprintable()
+        return
+    assert isinstance(profile, Profile)
+    assert 0 < profile.device_total_us + profile.host_total_us < 1e16
+    assert 0 <= profile.busy_total_us < 1e16
+    assert all(us >= 0 for us in profile.operations.values())
