@@ -11,7 +11,7 @@ COPY .streamlit .streamlit
 COPY profet_core profet_core
 COPY profet_cli profet_cli
 COPY ui ui
-COPY pages pages
+COPY app_pages app_pages
 COPY models models
 COPY sample_traces sample_traces
 

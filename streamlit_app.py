@@ -5,10 +5,12 @@ import streamlit as st
 st.set_page_config(page_title="PROFET: which cloud GPU?", page_icon=":material/speed:", layout="wide")
 st.navigation(
     [
-        st.Page("pages/predict.py", title="Predict", icon=":material/speed:", url_path="predict", default=True),
-        st.Page("pages/scale.py", title="Scale", icon=":material/show_chart:", url_path="scale"),
-        st.Page("pages/cost.py", title="Cost", icon=":material/payments:", url_path="cost"),
-        st.Page("pages/guide.py", title="Guide", icon=":material/menu_book:", url_path="guide"),
+        st.Page("app_pages/predict.py", title="Predict", icon=":material/speed:", url_path="home", default=True),
+        st.Page("app_pages/scale.py", title="Scale", icon=":material/show_chart:", url_path="scale"),
+        st.Page("app_pages/cost.py", title="Cost", icon=":material/payments:", url_path="cost"),
+        st.Page("app_pages/guide.py", title="Guide", icon=":material/menu_book:", url_path="guide"),
+        # The default page lives at /; this makes /predict work too.
+        st.Page("app_pages/predict.py", title="Predict", url_path="predict", visibility="hidden"),
     ],
     position="top",
 ).run()

@@ -56,12 +56,18 @@ def bars(rows: Sequence[Bar], title: str) -> go.Figure:
             hovertemplate="%{y}: %{text}<extra></extra>",
             marker={
                 "color": [RETIRED_COLOUR if row.retired else AVAILABLE_COLOUR for row in ordered],
-                "pattern": {"shape": ["/" if row.retired else "" for row in ordered], "fillmode": "overlay", "solidity": 0.2},
+                "pattern": {
+                    "shape": ["/" if row.retired else "" for row in ordered],
+                    "fillmode": "overlay",
+                    "solidity": 0.2,
+                },
             },
         )
     )
     largest = max((row.value for row in rows), default=1.0)
-    figure.update_xaxes(range=[0, largest * 1.32], showticklabels=False, showgrid=False, zeroline=False, fixedrange=True)
+    figure.update_xaxes(
+        range=[0, largest * 1.32], showticklabels=False, showgrid=False, zeroline=False, fixedrange=True
+    )
     figure.update_yaxes(fixedrange=True, ticksuffix="  ", automargin=True)
     return _framed(figure, title, height=90 + 46 * len(rows))
 
@@ -156,7 +162,9 @@ def _pad_axes(figure: go.Figure, points: Sequence[TradeOffPoint]) -> None:
     hours = max((point.hours for point in points), default=1.0)
     usd = max((point.usd for point in points), default=1.0)
     figure.update_xaxes(title="hours in all", range=[0, hours * 1.25], gridcolor=_GRID, fixedrange=True)
-    figure.update_yaxes(title="US dollars in all", range=[0, usd * 1.25], gridcolor=_GRID, fixedrange=True, tickprefix="$")
+    figure.update_yaxes(
+        title="US dollars in all", range=[0, usd * 1.25], gridcolor=_GRID, fixedrange=True, tickprefix="$"
+    )
 
 
 def _framed(figure: go.Figure, title: str, height: int) -> go.Figure:

@@ -14,7 +14,6 @@ from ui.session import (
     held_in,
     hold_own,
     trust_latency,
-    typed_latency_ms,
     use_latency_ms,
 )
 from ui.settings import SOURCES, Slot
@@ -62,8 +61,8 @@ def anchor_input(resources: Resources, key: str, label: str = "Recorded on (anch
 
 def latency_input(slot: Slot, label: str = "Step latency there (optional)") -> None:
     """One training step's time on the anchor, with its unit."""
-    number, unit = st.columns([3, 2], vertical_alignment="bottom", gap="small")
-    number.number_input(
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    row.number_input(
         label,
         value=None,
         format="%g",
@@ -73,12 +72,13 @@ def latency_input(slot: Slot, label: str = "Step latency there (optional)") -> N
         persist_state="session",
         help="Time of one training step on the anchor, without the profiler running. Empty: predicted without it.",
     )
-    unit.selectbox(
+    row.selectbox(
         "Unit",
         tuple(MS_PER_UNIT),
         format_func=_UNIT_LABELS.get,
         key=slot.key("unit"),
         persist_state="session",
+        width=90,
     )
 
 
@@ -110,11 +110,17 @@ def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None
         )
 
 
-def latency_phrase(slot: Slot, outcome: Outcome) -> str:
-    """'with the anchor's latency of 203 ms', or without."""
-    if outcome.prediction.anchor_latency_ms is None:
-        return "without a latency"
-    return f"with a step latency of {format_ms(typed_latency_ms(slot))}"
+def profile_phrase(outcome: Outcome) -> str:
+    """What the numbers are for: 'your upload net.json, recorded on g4dn.xlarge, step latency not given'."""
+    held, prediction = outcome.held, outcome.prediction
+    latency_ms = prediction.anchor_latency_ms
+    own_anchor = held.sample is not None and held.sample.anchor == prediction.anchor
+    parts = (
+        shown_name(held),
+        "" if own_anchor else f"recorded on {prediction.anchor}",
+        "step latency not given" if latency_ms is None else f"step latency {format_ms(latency_ms)}",
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def _sample_input(resources: Resources, slot: Slot) -> None:
@@ -191,6 +197,7 @@ def _say_what_is_shown(held: Held, source: str) -> None:
 
 
 def shown_name(held: Held) -> str:
+    """The profile's name, escaped, for a sentence."""
     kind = {"sample": "the sample", "upload": "your upload", "paste": "your"}[held.origin]
     return f"{kind} {plain(_short(held.name))}"
 

@@ -92,7 +92,11 @@ def predict_slot(resources: Resources, slot: Slot) -> Outcome:
     without = {"models": resources.models, "catalog": resources.catalog, "profile": held.profile, "anchor": anchor}
     try:
         latency_ms = typed_latency_ms(slot)
-        trusted = latency_ms is not None and st.session_state.get(_trust_key(slot)) == (held.identity, anchor, latency_ms)
+        trusted = latency_ms is not None and st.session_state.get(_trust_key(slot)) == (
+            held.identity,
+            anchor,
+            latency_ms,
+        )
         return Outcome(held, predict(**without, latency_ms=latency_ms, trust_latency=trusted))
     except LatencyDoubtError as doubt:
         return Outcome(held, predict(**without), doubt=doubt)

@@ -84,7 +84,9 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         for slot, sample in zip(slots, pair, strict=True):
             found += _slot_settings(resources, slot, sample)
         found += [
-            Setting(typed_end_key(axis, end, name), None, positive_or_empty) for end in ("min", "max") for name in instances
+            Setting(typed_end_key(axis, end, name), None, positive_or_empty)
+            for end in ("min", "max")
+            for name in instances
         ]
     found += [
         Setting("axis", "batch", one_of(AXES)),

@@ -15,10 +15,16 @@ from profet_core import Instance
 MISSING = "–"
 
 
-def show_table(rows: Sequence[Mapping[str, str]]) -> None:
+def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
     """A plain HTML table: read by screen readers, copied as text, scrolled sideways where it is too wide."""
-    frame = pd.DataFrame(rows).set_index(next(iter(rows[0])))
-    st.table(frame, border="horizontal")
+    st.table(pd.DataFrame(rows), border="horizontal", hide_index=True, alt=alt)
+
+
+def format_price(usd_per_hour: float) -> str:
+    """A price with at least two decimals: '$0.90', '$0.526'."""
+    text = f"{usd_per_hour:,.6f}".rstrip("0")
+    whole, _, decimals = text.partition(".")
+    return f"${whole}.{decimals:<02}"
 
 
 def price_source(entry: Instance) -> str:

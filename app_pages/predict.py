@@ -9,17 +9,19 @@ from profet_core.units import format_ms, format_significant, format_usd
 from ui.charts import Bar, bars, measured_and_predicted
 from ui.errors import plain, show_warning
 from ui.frame import run_page
-from ui.profile_input import anchor_input, latency_input, latency_question, profile_input, shown_name
+from ui.profile_input import anchor_input, latency_input, latency_question, profile_input, profile_phrase
 from ui.resources import Resources
-from ui.session import Held, Outcome, predict_slot
+from ui.session import Outcome, predict_slot
 from ui.settings import PREDICT_SLOT
-from ui.tables import MISSING, download_buttons, price_source, show_table
+from ui.tables import MISSING, download_buttons, format_price, price_source, show_table
 
 
 def body(resources: Resources) -> None:
     """Draw the page."""
     st.title("Which cloud GPU should train this network?")
-    st.markdown("Give the profile of one training step on a GPU you have; see what a step takes and costs on the others.")
+    st.markdown(
+        "Give the profile of one training step on a GPU you have; see what a step takes and costs on the others."
+    )
     with st.container(border=True):
         left, right = st.columns(2, gap="medium")
         with left:
@@ -45,11 +47,13 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     prediction = outcome.prediction
     known = [row for row in prediction.predictions if row.latency_ms is not None]
     st.subheader("Latency and cost per instance", anchor="answer")
-    st.caption(f"{_method_phrase(prediction)} Shown: {shown_name(outcome.held)}, recorded on {prediction.anchor}.")
+    st.caption(f"{_method_phrase(prediction)} For {profile_phrase(outcome)}.")
     _callouts(resources, prediction, known)
     left, right = st.columns(2, gap="medium")
     left.plotly_chart(
-        bars([_bar(prediction, row, row.latency_ms, format_ms(row.latency_ms)) for row in known], "Latency of one step"),
+        bars(
+            [_bar(prediction, row, row.latency_ms, format_ms(row.latency_ms)) for row in known], "Latency of one step"
+        ),
         config={"displayModeBar": False},
         key="latency-bars",
     )
@@ -58,7 +62,7 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
         config={"displayModeBar": False},
         key="cost-bars",
     )
-    show_table([_text_row(resources, prediction, row) for row in prediction.predictions])
+    show_table([_text_row(resources, prediction, row) for row in prediction.predictions], "Prediction per instance")
     download_buttons([_data_row(resources, prediction, row) for row in prediction.predictions], "profet-prediction")
     _members(prediction)
 
@@ -66,7 +70,7 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
 def _method_phrase(prediction: Prediction) -> str:
     if prediction.anchor_latency_ms is None:
         return "Predicted **without** the anchor's latency (mean of two models)."
-    return f"Predicted **with** the anchor's latency of {format_ms(prediction.anchor_latency_ms)} (median of three models)."
+    return "Predicted **with** the anchor's latency (median of three models)."
 
 
 def _callouts(resources: Resources, prediction: Prediction, known: list[InstancePrediction]) -> None:
@@ -74,20 +78,23 @@ def _callouts(resources: Resources, prediction: Prediction, known: list[Instance
     cheapest = min(known, key=lambda row: row.cost_per_1000_steps_usd)
     rentable = [row for row in known if row.status == "available"]
     columns = st.columns(3 if rentable else 2, gap="medium", border=True)
-    _callout(columns[0], "Fastest", fastest, format_ms(fastest.latency_ms), "a step")
-    _callout(columns[1], "Cheapest", cheapest, format_usd(cheapest.cost_per_1000_steps_usd), "per 1,000 steps")
+    _callout(columns[0], "Fastest", fastest, f"{format_ms(fastest.latency_ms)} a step")
+    _callout(columns[1], "Cheapest", cheapest, f"{format_usd(cheapest.cost_per_1000_steps_usd)} per 1,000 steps")
     if rentable:
         best = min(rentable, key=lambda row: row.cost_per_1000_steps_usd)
-        _callout(columns[2], "Cheapest you can rent today", best, format_ms(best.latency_ms), "a step")
+        both = f"{format_ms(best.latency_ms)} a step, {format_usd(best.cost_per_1000_steps_usd)} per 1,000"
+        _callout(columns[2], "Cheapest you can rent today", best, both)
     retired = [row.instance for row in prediction.predictions if row.status == "retired"]
     if retired:
-        st.caption(f"Retired, no longer rented out: {', '.join(retired)}. Shown because they were measured.")
+        st.caption(
+            f"Grey and hatched: retired, no longer rented out, shown because they were measured ({', '.join(retired)})."
+        )
 
 
-def _callout(column, title: str, row: InstancePrediction, value: str, per: str) -> None:
+def _callout(column, title: str, row: InstancePrediction, line: str) -> None:
     retired = " :gray-badge[retired]" if row.status == "retired" else ""
-    column.metric(title, row.instance, help=None)
-    column.markdown(f"{plain(value)} {per}{retired}")
+    column.metric(title, row.instance)
+    column.markdown(f"{plain(line)}{retired}")
 
 
 def _label(prediction: Prediction, row: InstancePrediction) -> str:
@@ -119,7 +126,7 @@ def _text_row(resources: Resources, prediction: Prediction, row: InstancePredict
         "Step latency": MISSING if row.latency_ms is None else format_ms(row.latency_ms),
         "Speed-up": MISSING if speedup is None else f"{format_significant(speedup)}×",
         "Cost of 1,000 steps": MISSING if cost_usd is None else plain(format_usd(cost_usd)),
-        "Price per hour": plain(f"${row.usd_per_hour:g}"),
+        "Price per hour": plain(format_price(row.usd_per_hour)),
         "Price from": price_source(entry),
         "Status": row.status,
         "Basis": row.basis,
@@ -155,7 +162,8 @@ def _members(prediction: Prediction) -> None:
                 {"Instance": row.instance, **{name: format_ms(value) for name, value in row.members.items()}}
                 for row in prediction.predictions
                 if row.members
-            ]
+            ],
+            "Members per instance",
         )
 
 
@@ -177,10 +185,15 @@ def _left_out_fold(resources: Resources, outcome: Outcome) -> None:
     )
     left, right = st.columns(2, gap="medium")
     left.plotly_chart(
-        measured_and_predicted(sample.measured_ms, predicted_ms), config={"displayModeBar": False}, key="against-measured"
+        measured_and_predicted(sample.measured_ms, predicted_ms),
+        config={"displayModeBar": False},
+        key="against-measured",
     )
     with right:
-        show_table([_against_row(name, sample.measured_ms[name], predicted_ms[name]) for name in sample.measured_ms])
+        show_table(
+            [_against_row(name, sample.measured_ms[name], predicted_ms[name]) for name in sample.measured_ms],
+            "Measured and predicted",
+        )
 
 
 def _against_row(instance: str, measured_ms: float, predicted_ms: float) -> dict[str, str]:

@@ -1,0 +1,233 @@
+"""Cost: a data set and a number of epochs in, time and money on every instance out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from profet_core import Catalog, CostRow, CostTable, check_profiled_batch, cost_table
+from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.scaling import axis_range
+from profet_core.units import format_duration, format_ms, format_significant, format_usd
+from ui.charts import Bar, TradeOffPoint, bars, trade_off
+from ui.cost_latencies import StepLatencies, latencies_for_cost, why_not_scaled
+from ui.errors import plain, show_error, show_warning
+from ui.frame import run_page
+from ui.profile_input import latency_question, profile_phrase
+from ui.resources import Resources
+from ui.session import Outcome, predict_slot
+from ui.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, PREDICT_SLOT, cost_keys, price_key, scale_keys
+from ui.tables import MISSING, download_buttons, format_price, price_source, show_table
+
+
+def body(resources: Resources) -> None:
+    """Draw the page."""
+    st.title("What will the training take and cost?")
+    outcome = predict_slot(resources, PREDICT_SLOT)
+    st.markdown(f"For {profile_phrase(outcome)}.")
+    st.page_link("app_pages/predict.py", label="Change the profile on Predict", icon=":material/arrow_back:")
+    latency_question(resources, PREDICT_SLOT, outcome)
+    for line in outcome.prediction.warnings:
+        show_warning(line)
+    with st.container(border=True):
+        _training_inputs()
+        _batch_inputs(resources, outcome)
+        catalog = _priced(resources)
+    latencies = latencies_for_cost(resources, outcome, _profiled_batch(outcome))
+    for name, line in latencies.problems.items():
+        show_error(f"{name}: {line}")
+    _say_anchor_is_missing(outcome, latencies)
+    if latencies.latencies_ms:
+        _result(resources, catalog, _table(catalog, outcome, latencies), latencies)
+
+
+def keys(resources: Resources) -> Iterable[str]:
+    """Settings of the page's link; the ends of the batch axis too where the costs come from them."""
+    scaled = st.session_state["batch_from"] == "scaled"
+    return (*cost_keys(resources), *(scale_keys(resources, "batch") if scaled else ()))
+
+
+def _training_inputs() -> None:
+    images, validation, epochs = st.columns(3, gap="medium")
+    images.number_input("Training images per epoch", 1, MAX_IMAGES, step=1000, key="images", persist_state="session")
+    validation.number_input(
+        "Validation images per epoch",
+        0,
+        MAX_IMAGES,
+        step=1000,
+        key="validation_images",
+        persist_state="session",
+        help="A validation step runs forward only; it is counted as a third of a training step.",
+    )
+    epochs.number_input("Epochs", 1, MAX_EPOCHS, step=1, key="epochs", persist_state="session")
+
+
+def _batch_inputs(resources: Resources, outcome: Outcome) -> None:
+    """The batch size of the profile, or another one where both ends of the batch axis are known."""
+    recorded = outcome.held.profile.meta.batch_size
+    reason = why_not_scaled(resources, outcome)
+    if reason:
+        st.session_state["batch_from"] = "profiled"
+    left, right = st.columns(2, gap="medium")
+    left.segmented_control(
+        "Batch size",
+        BATCH_FROM,
+        format_func={
+            "profiled": f"As profiled ({recorded})" if recorded else "As profiled",
+            "scaled": "Another one (from Scale)",
+        }.get,
+        key="batch_from",
+        required=True,
+        disabled=bool(reason),
+        persist_state="session",
+    )
+    if reason:
+        left.caption(f"Fixed: {plain(reason)}")
+        left.page_link("app_pages/scale.py", label="Give both ends on Scale", icon=":material/show_chart:")
+    with right:
+        if st.session_state["batch_from"] == "scaled":
+            st.slider("Images per step", *axis_range("batch"), key="batch", persist_state="session")
+        elif recorded is None:
+            st.number_input(
+                "Batch size the profile was recorded at",
+                1,
+                MAX_IMAGES,
+                value=None,
+                placeholder="the profile doesn't say",
+                key="profiled_batch",
+                persist_state="session",
+            )
+
+
+def _profiled_batch(outcome: Outcome) -> int | None:
+    """The batch size that the prediction belongs to; None where the costs come from Scale."""
+    if st.session_state["batch_from"] == "scaled":
+        return None
+    recorded = outcome.held.profile.meta.batch_size
+    return check_profiled_batch(None if recorded else st.session_state.get("profiled_batch"), recorded)
+
+
+def _priced(resources: Resources) -> Catalog:
+    """The catalogue with the visitor's own prices laid over it."""
+    with st.expander("Own prices"):
+        st.caption("US dollars an hour for one instance, such as a reserved or spot price. Empty: the list price.")
+        columns = st.columns(2, gap="medium")
+        for index, name in enumerate(resources.models.instances):
+            entry = resources.catalog[name]
+            columns[index % 2].number_input(
+                f"{name} (list: {plain(format_price(entry.usd_per_hour))})",
+                value=None,
+                min_value=0.0,
+                step=0.01,
+                format="%g",
+                placeholder="list price",
+                key=price_key(name),
+                persist_state="session",
+            )
+    own = {name: st.session_state[price_key(name)] for name in resources.models.instances}
+    return resources.catalog.with_prices({name: price for name, price in own.items() if price is not None})
+
+
+def _say_anchor_is_missing(outcome: Outcome, latencies: StepLatencies) -> None:
+    anchor = outcome.prediction.anchor
+    if anchor not in latencies.latencies_ms and anchor not in latencies.problems:
+        st.info(f"{anchor} is the anchor and its latency isn't given, so it has no row and there is no speed-up.")
+
+
+def _table(catalog: Catalog, outcome: Outcome, latencies: StepLatencies) -> CostTable:
+    return cost_table(
+        latencies.latencies_ms,
+        catalog,
+        images=st.session_state["images"],
+        batch_size=latencies.batch_size,
+        epochs=st.session_state["epochs"],
+        validation_images=st.session_state["validation_images"],
+        anchor=outcome.prediction.anchor,
+    )
+
+
+def _result(resources: Resources, catalog: Catalog, table: CostTable, latencies: StepLatencies) -> None:
+    st.subheader("Time and cost of an epoch", anchor="epoch")
+    st.caption(
+        f"{table.images:,} images at batch size {table.batch_size}, {plain(latencies.source)}. Measured epochs of "
+        f"the training data took {MEASURED_EPOCH_FACTOR[0] - 1:.0%} to {MEASURED_EPOCH_FACTOR[1] - 1:.0%} longer "
+        "than steps times latency: add that for loading data and start-up."
+    )
+    left, right = st.columns(2, gap="medium")
+    times = [
+        Bar(row.instance, row.epoch_s, format_duration(row.epoch_s), row.status == "retired") for row in table.rows
+    ]
+    costs = [Bar(row.instance, row.epoch_usd, format_usd(row.epoch_usd), row.status == "retired") for row in table.rows]
+    left.plotly_chart(bars(times, "Time of an epoch"), config={"displayModeBar": False}, key="epoch-time")
+    right.plotly_chart(bars(costs, "Cost of an epoch"), config={"displayModeBar": False}, key="epoch-cost")
+    st.subheader(f"All {table.epochs:,} epochs" if table.epochs > 1 else "The whole training", anchor="training")
+    best = on_frontier(table.rows)
+    st.plotly_chart(
+        trade_off([_point(row, row.instance in best) for row in table.rows]),
+        config={"displayModeBar": False},
+        key="trade-off",
+    )
+    retired = {row.instance for row in table.rows if row.status == "retired"}
+    named = ", ".join(f"{name} (retired)" if name in retired else name for name in best)
+    st.caption(f"Worth considering, as no other one is both faster and cheaper: {named}.")
+    show_table([_text_row(catalog, row, table.epochs) for row in table.rows], "Cost per instance")
+    download_buttons([_data_row(catalog, table, row) for row in table.rows], "profet-cost")
+
+
+def on_frontier(rows: Iterable[CostRow]) -> list[str]:
+    """Instances that no other one beats in time without costing more, fastest first."""
+    best: list[CostRow] = []
+    for row in sorted(rows, key=lambda row: (row.total_s, row.total_usd)):
+        if not best or row.total_usd < best[-1].total_usd:
+            best.append(row)
+    return [row.instance for row in best]
+
+
+def _point(row: CostRow, best: bool) -> TradeOffPoint:
+    label = f"{row.instance} (retired)" if row.status == "retired" else row.instance
+    hover = f"{row.instance}<br>{format_duration(row.total_s)}<br>{format_usd(row.total_usd)}"
+    return TradeOffPoint(label, row.total_s / 3600, row.total_usd, hover, best)
+
+
+def _text_row(catalog: Catalog, row: CostRow, epochs: int) -> dict[str, str]:
+    entry = catalog[row.instance]
+    return {
+        "Instance": row.instance,
+        "An epoch": format_duration(row.epoch_s),
+        "$ an epoch": plain(format_usd(row.epoch_usd)),
+        f"{epochs:,} epochs": format_duration(row.total_s),
+        f"$ for {epochs:,} epochs": plain(format_usd(row.total_usd)),
+        "Images per second": format_significant(row.images_per_s),
+        "Speed-up": MISSING if row.speedup is None else f"{format_significant(row.speedup)}×",
+        "Step latency": format_ms(row.latency_ms),
+        "Price per hour": plain(format_price(row.usd_per_hour)),
+        "Price from": price_source(entry),
+        "Status": row.status,
+    }
+
+
+def _data_row(catalog: Catalog, table: CostTable, row: CostRow) -> dict[str, object]:
+    entry = catalog[row.instance]
+    return {
+        "instance": row.instance,
+        "batch_size": table.batch_size,
+        "images": table.images,
+        "validation_images": table.validation_images,
+        "epochs": table.epochs,
+        "latency_ms": row.latency_ms,
+        "images_per_s": row.images_per_s,
+        "speedup": row.speedup,
+        "epoch_s": row.epoch_s,
+        "epoch_usd": row.epoch_usd,
+        "total_s": row.total_s,
+        "total_usd": row.total_usd,
+        "usd_per_hour": row.usd_per_hour,
+        "price_as_of": entry.as_of,
+        "market": entry.market,
+        "region": entry.region,
+        "status": row.status,
+    }
+
+
+run_page(body, keys)

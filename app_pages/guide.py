@@ -1,0 +1,200 @@
+"""Guide: what PROFET is, how to record a profile, how the numbers are made and what they can't tell."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.scaling import AXIS_RANGE
+from ui.errors import plain
+from ui.frame import run_page
+from ui.resources import Resources
+from ui.tables import format_price, price_source, show_table
+
+_WHAT = """
+You train a convolutional network (CNN) and wonder which cloud GPU to rent. PROFET predicts it from **one** profiled
+training step on a GPU you already have, the *anchor*: how long a step takes on the other GPUs, and so what an epoch
+and a training cost there. The profile holds only total times per operation type, such as 51 ms of `Conv2D`, never
+your network's layers, weights or data. It is held in memory for your session only; nothing is stored.
+
+1. **Predict**: one profile in, step latency and cost on every instance out.
+2. **Scale**: from the smallest and the largest batch or picture size to every size between.
+3. **Cost**: images and epochs in, time and money per epoch and per training out.
+"""
+
+_RECORD = """
+Profile one step in the middle of training, after two warm-up steps, on one GPU. With TensorFlow:
+"""
+
+_RECIPE = """\
+import os
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"   # before TensorFlow is imported
+import tensorflow as tf
+import tf_keras                             # Keras 3 hides FusedBatchNormV3; tf_keras shows it
+
+model = ...                                 # your tf_keras model
+
+model.compile(
+    optimizer=tf_keras.optimizers.legacy.SGD(),
+    loss="categorical_crossentropy",
+    jit_compile=False,                      # "auto" turns XLA on for GPUs, and the operations vanish
+)
+for _ in range(2):                          # warm up
+    model.train_on_batch(images, labels)
+
+options = tf.profiler.experimental.ProfilerOptions(
+    host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
+)
+tf.profiler.experimental.start("profile", options)
+with tf.profiler.experimental.Trace("train", step_num=3, _r=1):
+    model.train_on_batch(images, labels)
+tf.profiler.experimental.stop()
+"""
+
+_AFTER = """
+Open the folder with TensorBoard or XProf (`xprof --logdir profile`), choose *Framework Op Stats* with idle time
+included and export it as CSV. Its total times, added up per operation type, are the profile:
+"""
+
+_CONVERT = """\
+import json
+import pandas as pd
+
+rows = pd.read_csv("framework_op_stats.csv")
+kind = "Operation Type" if "Operation Type" in rows else "Type"
+totals = rows.groupby(rows["Host/device"] + "_" + rows[kind])["Total time (us)"].sum()
+with open("profile.json", "w") as file:
+    json.dump({"operations": totals.to_dict(), "meta": {"gpu": "Tesla T4", "batch_size": 64, "pixels": 128}}, file)
+"""
+
+_LATENCY = """
+Then time a few steps **without** the profiler: their median is the step latency to type in.
+"""
+
+_VERSION_1 = '{"Device_Conv2D": 51425.799, "Device_MatMul": 1203.4, "Host_IDLE": 613483.756}'
+_VERSION_2 = """\
+{
+  "operations": {"Device_Conv2D": 51425.799, "Device_MatMul": 1203.4, "Host_IDLE": 613483.756},
+  "meta": {
+    "gpu": "Tesla T4", "framework": "TensorFlow 2.5", "precision": "fp32",
+    "batch_size": 64, "pixels": 128, "parameters": 23777252,
+    "step_latency_ms": 203.295, "peak_memory_mib": 5210
+  }
+}"""
+
+_FORMATS = """
+**Version 1** is what the original demo takes: microseconds per operation type over one step, as one object or a list
+of one. **Version 2** adds what the recorder knows, all of `meta` optional: with it you type nothing twice, and a wrong
+anchor or a wrong batch size is noticed. Either may be compressed with gzip. Any sample on Predict can be downloaded as
+an example.
+"""
+
+_MADE = """
+**Clusters.** Device operations with similar names are grouped (edit distance, average linkage, cut at 6), so that
+`MaxPool` and `MaxPoolGrad` make one feature. A name the models have never seen joins its nearest group, or is left out
+if none is near; the page says which, and how much of the time it is.
+
+**Members.** For each pair of anchor and target there are three models: a line on the anchor's latency, a random forest
+and a dense network (128-64-32-16) on the clustered profile. With the anchor's latency the answer is the **median of
+the three**; without it the **mean of the last two**, as PROFET documents.
+
+**Scale.** Latency between two sizes follows a curve of second order per instance and axis, on latency scaled to 0 at
+the smallest and 1 at the largest size. It hits both of your latencies exactly and never falls between them.
+
+**Cost.**
+"""
+
+_FORMULAS = """\
+steps per epoch    = images / batch size, rounded up
+time of an epoch   = (steps + validation steps / 3) x step latency
+cost of an epoch   = time of an epoch in hours x price per hour
+images per second  = batch size / step latency"""
+
+_LIMITS = f"""
+- **CNNs only**, trained in **FP32** with **TensorFlow 2.5**, **without XLA**, by plain gradient descent. TF32, mixed
+  precision, compilation, other optimisers and other kinds of network are outside the measurements.
+- **Four GPUs**: Tesla M60, K80, V100 and T4, **one GPU** each. Three of the four instances are retired.
+- **Batch {AXIS_RANGE["batch"][0]} to {AXIS_RANGE["batch"][1]} and {AXIS_RANGE["pixels"][0]} to
+  {AXIS_RANGE["pixels"][1]} pixels.** In the measurements the picture size goes with the number of classes (32 pixels:
+  10; 64 and 128: 100; 224 and 256: 1000), so curves over pixels include a growing last layer.
+- **Loading data is not in a step.** Measured epochs took {MEASURED_EPOCH_FACTOR[0] - 1:.0%} to
+  {MEASURED_EPOCH_FACTOR[1] - 1:.0%} longer than steps times latency.
+- **Memory is not predicted**: a batch that fits one GPU may not fit another.
+- **It errs more on networks unlike those measured.** How much is measured by leaving each architecture out in turn: see
+  the accuracy section of the README and the model card, or run `profet validate`. On Predict every sample shows such a
+  left-out prediction beside the truth.
+"""
+
+_CREDITS = """
+The measurements were made by the authors of PROFET and are published under the MIT licence:
+[github.com/ddps-lab/profet](https://github.com/ddps-lab/profet), paper
+[arXiv:2208.05130](https://arxiv.org/abs/2208.05130). This program is a new implementation under the MIT licence; the
+files `LICENSE` and `NOTICE` hold both notices. Questions, mistakes and wishes: the project's issue tracker, beside the
+source code.
+"""
+
+#: The original's command, ours, and what it does.
+_COMMANDS = (
+    ("anchor_preprocessing.py", "nothing to run", "profet train reads the measurements"),
+    ("train_anchor_model.py", "profet train", "fits every pair's members"),
+    ("train_scaler_model.py", "profet train", "fits the scalers too"),
+    ("anchor_prediction.py", "profet predict", "latency on every instance from one profile"),
+    ("scaler_prediction.py", "profet scale", "latency at a size between two known ones"),
+    ("anchor_validaiton.py", "profet validate", "one anchor: --anchor NAME"),
+    ("anchor_validaiton.py without clustering", "profet validate --no-clustering", "what the clusters are worth"),
+    ("train_scaler.py, scaler_validation.py", "profet validate --scaler", "true and predicted ends"),
+)
+
+
+def body(resources: Resources) -> None:
+    """Draw the page."""
+    st.title("Guide")
+    st.markdown(_WHAT)
+    st.header("Record a profile", anchor="record")
+    st.markdown(_RECORD)
+    st.code(_RECIPE, language="python")
+    st.markdown(_AFTER)
+    st.code(_CONVERT, language="python")
+    st.markdown(_LATENCY)
+    st.subheader("The file", anchor="format")
+    st.markdown(_FORMATS)
+    st.caption("Version 1")
+    st.code(_VERSION_1, language="json", wrap_lines=True)
+    st.caption("Version 2")
+    st.code(_VERSION_2, language="json")
+    st.header("How the numbers are made", anchor="method")
+    st.markdown(_MADE)
+    st.code(_FORMULAS, language=None)
+    st.header("What it can't do", anchor="limits")
+    st.markdown(_LIMITS)
+    st.header("Instances and prices", anchor="prices")
+    _instances(resources)
+    st.header("Who measured, licence, contact", anchor="credits")
+    st.markdown(_CREDITS)
+    st.header("Coming from the original's scripts", anchor="commands")
+    show_table([{"Original": f"`{old}`", "Here": _here(new), "Note": note} for old, new, note in _COMMANDS], "Commands")
+
+
+def _here(command: str) -> str:
+    return f"`{command}`" if command.startswith("profet") else command
+
+
+def _instances(resources: Resources) -> None:
+    st.markdown("The instances that were measured, and the list price that costs are computed with.")
+    show_table(
+        [
+            {
+                "Instance": name,
+                "GPU": entry.gpu,
+                "GPU memory": f"{entry.gpu_memory_gib:g} GiB",
+                "Price per hour": plain(format_price(entry.usd_per_hour)),
+                "Price from": price_source(entry),
+                "Status": entry.status,
+            }
+            for name, entry in ((name, resources.catalog[name]) for name in resources.models.instances)
+        ],
+        "Instances and prices",
+    )
+
+
+run_page(body, keys=lambda _: ())

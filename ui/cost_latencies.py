@@ -1,0 +1,56 @@
+"""Which step latencies the costs are computed from: Predict's at the profiled batch size, or Scale's at another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from profet_core.scaling import axis_range
+from ui.resources import Resources
+from ui.scale_ends import current_ends, different_networks, latencies_at
+from ui.session import Outcome
+
+
+@dataclass(frozen=True)
+class StepLatencies:
+    """Latencies at one batch size.
+
+    Attributes
+    ----------
+    source : where they are from, in words.
+    problems : instance -> one line on why it has none.
+    """
+
+    latencies_ms: Mapping[str, float]
+    batch_size: int
+    source: str
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+def latencies_for_cost(resources: Resources, outcome: Outcome, profiled_batch: int | None) -> StepLatencies:
+    """Predict's latencies if they belong to a profiled batch size, else Scale's at the slider's."""
+    if profiled_batch is not None:
+        return StepLatencies(outcome.prediction.latencies_ms, profiled_batch, "as the profile was recorded")
+    at = st.session_state["batch"]
+    read_off = latencies_at(resources, current_ends(resources, "batch"), at)
+    smallest, largest = axis_range("batch")
+    found = {name: values[0] for name, values in read_off.latencies_ms.items()}
+    return StepLatencies(found, at, f"carried there from batch {smallest} and {largest} on Scale", read_off.problems)
+
+
+def why_not_scaled(resources: Resources, outcome: Outcome) -> str | None:
+    """Why the costs can't be had at another batch size; None if they can."""
+    ends = current_ends(resources, "batch")
+    smallest, largest = axis_range("batch")
+    if not ends.both:
+        return f"another batch size needs the latencies at batch {smallest} and at batch {largest}."
+    if not ends.outcomes:
+        return None
+    anchor = ends.outcomes[0].prediction.anchor
+    if anchor != outcome.prediction.anchor:
+        return f"the profiles on Scale were recorded on {anchor}, this one on {outcome.prediction.anchor}."
+    if any(different_networks(end.held, outcome.held, apart_from="batch_size") for end in ends.outcomes):
+        return f"the profiles at batch {smallest} and {largest} on Scale are of another network than this one."
+    return None
