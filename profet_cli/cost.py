@@ -51,9 +51,7 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
-def _predict_largest(
-    options: argparse.Namespace, models: Models, catalog: Catalog, profiled_batch: int
-) -> Prediction:
+def _predict_largest(options: argparse.Namespace, models: Models, catalog: Catalog, profiled_batch: int) -> Prediction:
     """What `--largest`, the profile at the other end of the batch axis, is predicted to take."""
     low, high = axis_range("batch")
     if options.largest is None:

@@ -36,11 +36,13 @@ def run(options: argparse.Namespace) -> None:
         return
     print_warnings(f"ignored: {note}" for note in profile.ignored)
     print(f"{profile.source_format}: {len(operations)} operation types")
-    print(f"device {format_ms(profile.device_total_us / US_PER_MS)}, host {format_ms(profile.host_total_us / US_PER_MS)}")
+    print(
+        f"device {format_ms(profile.device_total_us / US_PER_MS)}, host {format_ms(profile.host_total_us / US_PER_MS)}"
+    )
     for key, value in meta.items():
         print(f"{key}: {value}")
     state = {name: f"counted as {cluster}" for name, cluster in unknown.mapped.items()}
-    state.update({name: "unknown, left out" for name in unknown.left_out})
+    state.update(dict.fromkeys(unknown.left_out, "unknown, left out"))
     print_table(
         ("operation", "ms", "known as"),
         [(name, f"{time_us / US_PER_MS:,.3f}", state.get(name, "known")) for name, time_us in operations],

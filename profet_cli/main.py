@@ -86,7 +86,10 @@ def _add_cost(commands) -> None:
         "--price", action="append", type=_price, default=[], metavar="INSTANCE=USD", help="a price of your own, an hour"
     )
     command.add_argument(
-        "--at-batch", type=int, metavar="N", help="cost at another batch size: TRACE at batch 16, --largest at batch 256"
+        "--at-batch",
+        type=int,
+        metavar="N",
+        help="cost at another batch size: TRACE at batch 16, --largest at batch 256",
     )
     command.add_argument("--largest", metavar="TRACE", help="profile of the same network at batch 256, for --at-batch")
     command.add_argument("--largest-latency-ms", type=float, help="its anchor latency")

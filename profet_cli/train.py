@@ -17,6 +17,8 @@ def run(options: argparse.Namespace) -> None:
     manifest = import_lab("train").train(measurements, out, anchors=options.anchor, seed=options.seed)
     size_mb = sum(path.stat().st_size for path in out.rglob("*.onnx")) / 2**20
     if options.format == "json":
-        print_json({"out": str(out), "members": len(manifest["members"]), "size_mb": size_mb, "checksum": manifest["checksum"]})
+        print_json(
+            {"out": str(out), "members": len(manifest["members"]), "size_mb": size_mb, "checksum": manifest["checksum"]}
+        )
     else:
         print(f"{out}: {len(manifest['members'])} members, {size_mb:.1f} MB")

@@ -34,15 +34,18 @@ def run(options: argparse.Namespace) -> None:
 
 def _print_anchor(report: dict) -> None:
     pooled = [
-        {"anchor": "all" if name == "overall" else name, "target": "all", **row} for name, row in report["pooled"].items()
+        {"anchor": "all" if name == "overall" else name, "target": "all", **row}
+        for name, row in report["pooled"].items()
     ]
     print_table(
         ("anchor", "target", "n", "MAPE with %", "without %", "dense %", "forest %", "line %", "R2", "RMSE ms"),
         [_anchor_row(row) for row in [*report["pairs"], *pooled]],
     )
     mean = report["mean"]
-    print(f"\nmean of {len(report['pairs'])} pairs: {mean['mape_with_latency']:.2f} % with latency, "
-          f"{mean['mape_without_latency']:.2f} % without\n")
+    print(
+        f"\nmean of {len(report['pairs'])} pairs: {mean['mape_with_latency']:.2f} % with latency, "
+        f"{mean['mape_without_latency']:.2f} % without\n"
+    )
     print_table(
         ("architecture", "MAPE with %", "without %"),
         [

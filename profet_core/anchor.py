@@ -145,7 +145,9 @@ def predict_many(
             ),
             interval_level=None,
             unknown_operations=unknown[row],
-            warnings=_warnings(models, catalog, profile, anchor, unknown[row], {t: by_target[t][1][row] for t in wanted}),
+            warnings=_warnings(
+                models, catalog, profile, anchor, unknown[row], {t: by_target[t][1][row] for t in wanted}
+            ),
         )
         for row, profile in enumerate(profiles)
     ]
@@ -288,8 +290,8 @@ def _no_device_warning(profile: Profile) -> str | None:
     if profile.device_total_us > 0:
         return None
     return (
-        "This profile holds no GPU time (no Device_ rows): it was recorded on a CPU, and the numbers below mean nothing. "
-        "Record it on the anchor's GPU."
+        "This profile holds no GPU time (no Device_ rows): it was recorded on a CPU, and the numbers below mean "
+        "nothing. Record it on the anchor's GPU."
     )
 
 
@@ -297,13 +299,17 @@ def _wrong_gpu_warning(catalog: Catalog, profile: Profile, anchor: str) -> str |
     recorded = profile.meta.gpu
     if recorded is None or gpu_model(recorded) == catalog[anchor].gpu_model:
         return None
-    return f"The profile says it was recorded on {recorded}, but {anchor} has {catalog[anchor].gpu}: is the anchor right?"
+    return (
+        f"The profile says it was recorded on {recorded}, but {anchor} has {catalog[anchor].gpu}: is the anchor right?"
+    )
 
 
 def _precision_warning(profile: Profile) -> str | None:
     if profile.meta.precision is None or profile.meta.precision.lower() in ("fp32", "float32"):
         return None
-    return f"The profile says {profile.meta.precision}; the models were trained on FP32 steps only: expect larger errors."
+    return (
+        f"The profile says {profile.meta.precision}; the models were trained on FP32 steps only: expect larger errors."
+    )
 
 
 def _unknown_warning(unknown: UnknownOperations) -> str | None:
@@ -326,8 +332,8 @@ def _range_warning(known: TrainingRange, profile: Profile, anchor: str) -> str |
     side = "shorter" if total < low else "longer"
     return (
         f"This step is {side} on the GPU than any in the training data of {anchor} "
-        f"({format_ms(total / US_PER_MS)} of device time, known {format_ms(low / US_PER_MS)} to {format_ms(high / US_PER_MS)}): "
-        "the prediction is an extrapolation."
+        f"({format_ms(total / US_PER_MS)} of device time, known {format_ms(low / US_PER_MS)} to "
+        f"{format_ms(high / US_PER_MS)}): the prediction is an extrapolation."
     )
 
 
@@ -335,4 +341,6 @@ def _floor_warning(models: Models, predicted_ms: Mapping[str, float]) -> str | N
     at_floor = [name for name, value in predicted_ms.items() if value <= models.ranges[name].latency_ms[0] / 2]
     if not at_floor:
         return None
-    return f"The prediction for {', '.join(at_floor)} fell below anything measured and was held at half the fastest step."
+    return (
+        f"The prediction for {', '.join(at_floor)} fell below anything measured and was held at half the fastest step."
+    )

@@ -163,7 +163,8 @@ def load_models(folder: Path | str | None = None) -> Models:
         raise ArtifactError(f"{path} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
     if manifest.get("schema_version") != SCHEMA_VERSION:
         raise ArtifactError(
-            f"{path} has version {manifest.get('schema_version')}, this program reads {SCHEMA_VERSION}: {_DOWNLOAD_AGAIN}."
+            f"{path} has version {manifest.get('schema_version')}, this program reads {SCHEMA_VERSION}: "
+            f"{_DOWNLOAD_AGAIN}."
         )
     return Models(folder, manifest)
 
@@ -190,6 +191,7 @@ def manifest_checksum(manifest: Mapping) -> str:
 
 
 def sha256_hex(data: bytes) -> str:
+    """SHA-256 of `data` in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 

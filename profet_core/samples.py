@@ -66,7 +66,9 @@ def load_samples(folder: Path | None = None) -> tuple[Sample, ...]:
         rows = json.loads((folder / INDEX_NAME).read_text(encoding="utf-8"))
         return tuple(_sample(folder, row) for row in rows)
     except (OSError, ValueError, KeyError, TypeError):
-        raise ArtifactError(f"The sample traces in {folder} are missing or damaged: git checkout sample_traces.") from None
+        raise ArtifactError(
+            f"The sample traces in {folder} are missing or damaged: git checkout sample_traces."
+        ) from None
 
 
 def _sample(folder: Path, row: Mapping) -> Sample:

@@ -41,7 +41,9 @@ class ScalerCurve:
         slopes = [self.linear + 2 * self.quadratic * size for size in (smallest, largest)]
         ends = [self._polynomial(size) for size in (smallest, largest)]
         if not np.allclose(ends, [0, 1], atol=1e-6) or min(slopes) < -1e-9:
-            raise ArtifactError(f"The {self.axis} scaler of {self.instance} is not a rising curve from 0 to 1: retrain.")
+            raise ArtifactError(
+                f"The {self.axis} scaler of {self.instance} is not a rising curve from 0 to 1: retrain."
+            )
 
     def _polynomial(self, sizes):
         return self.intercept + self.linear * sizes + self.quadratic * sizes**2
@@ -121,6 +123,7 @@ def check_ends(axis: str, min_ms: float, max_ms: float) -> tuple[float, float]:
     high = positive_number(f"The latency at {axis} {largest}", max_ms)
     if high <= low:
         raise InputError(
-            f"The latency at {axis} {largest} ({high:g} ms) must be above the latency at {axis} {smallest} ({low:g} ms)."
+            f"The latency at {axis} {largest} ({high:g} ms) must be above the latency at {axis} {smallest} "
+            f"({low:g} ms)."
         )
     return low, high

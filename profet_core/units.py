@@ -42,7 +42,9 @@ def positive_number(what: str, value: object) -> float:
     if number is None or not math.isfinite(number) or number <= 0:
         raise InputError(f"{what} must be a number above 0, not {_shown(value)}.")
     if not SMALLEST_NUMBER <= number <= LARGEST_NUMBER:
-        raise InputError(f"{what} can't be {number:g}: give a number between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}.")
+        raise InputError(
+            f"{what} can't be {number:g}: give a number between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}."
+        )
     return number
 
 

@@ -52,4 +52,6 @@ def _inflate(data: bytes) -> bytes:
 
 
 def _too_large() -> str:
-    return f"The file unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MB: upload a profile of one training step only."
+    return (
+        f"The file unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MB: upload a profile of one training step only."
+    )

@@ -43,7 +43,9 @@ def read(data: bytes) -> Profile:
     ProfileError : one line that says what is wrong and what to do.
     """
     if len(data) > MAX_BYTES:
-        raise ProfileError(f"The file has {len(data) / 2**20:.0f} MB; a profile has a few KB: upload totals per operation.")
+        raise ProfileError(
+            f"The file has {len(data) / 2**20:.0f} MB; a profile has a few KB: upload totals per operation."
+        )
     record = _single_record(parse_json(data))
     if "operations" in record:
         return _read_version_2(record)
@@ -74,7 +76,9 @@ def _read_version_2(record: Mapping[str, object]) -> Profile:
 def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[str, ...]]:
     names = [name for name in record if _OPERATION_NAME.fullmatch(name)]
     if not names:
-        raise ProfileError("No operation was found: names look like Device_Conv2D or Host_IDLE, values are microseconds.")
+        raise ProfileError(
+            "No operation was found: names look like Device_Conv2D or Host_IDLE, values are microseconds."
+        )
     if len(names) > MAX_OPERATIONS:
         raise ProfileError(f"{len(names)} operation types are too many for one step: upload totals per operation type.")
     operations = {name: _microseconds(name, record[name]) for name in names}
@@ -86,7 +90,9 @@ def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[s
 
 def _microseconds(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        shown = {"NoneType": "null", "str": "text", "bool": "true/false"}.get(type(value).__name__, type(value).__name__)
+        shown = {"NoneType": "null", "str": "text", "bool": "true/false"}.get(
+            type(value).__name__, type(value).__name__
+        )
         raise ProfileError(f"{quote_name(name)} is {shown}: every operation needs a number of microseconds.")
     if not math.isfinite(value) or value > MAX_OPERATION_US:
         raise ProfileError(f"{quote_name(name)} is too large to be the microseconds of one step: correct it.")
