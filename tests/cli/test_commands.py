@@ -1,0 +1,529 @@
+"""The `profet` command: its JSON as the contract has it, its numbers, and one line for everything that is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from profet_cli.main import main
+from profet_core import predict
+from profet_core.samples import Sample
+
+CPU_ONLY = {"Host_Dataset": 1000.0, "Host_IDLE": 50_000.0}
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """`run("predict", ...)` -> exit status, stdout, stderr; with the shipped models."""
+    monkeypatch.delenv("PROFET_HOME", raising=False)
+
+    def run_command(*arguments: object) -> tuple[int, str, str]:
+        status = main([str(argument) for argument in arguments])
+        return status, *capsys.readouterr()
+
+    return run_command
+
+
+@pytest.fixture
+def document(run):
+    """`document("predict", ...)` -> the one JSON document on stdout."""
+
+    def read(*arguments: object):
+        status, out, err = run(*arguments, "--format", "json")
+        assert (status, err) == (0, "")
+        return json.loads(out)
+
+    return read
+
+
+@pytest.fixture
+def refused(run):
+    """`refused("predict", ...)` -> the one line on stderr of a command that exits with 2."""
+
+    def read(*arguments: object) -> str:
+        status, out, err = run(*arguments)
+        assert (status, out) == (2, "")
+        assert err.startswith("profet: ") and err.endswith("\n")
+        assert err[:-1].isprintable(), "one line"
+        return err[len("profet: ") : -1]
+
+    return read
+
+
+@pytest.fixture
+def sample(samples) -> Sample:
+    return next(iter(samples.values()))
+
+
+def sample_at(samples, axis: str, size: int) -> Sample:
+    """The sample at one end of the pair of `axis`."""
+    other = "pixels" if axis == "batch_size" else "batch_size"
+    ends = {"batch_size": (16, 256), "pixels": (32, 256)}[axis]
+    for one in samples.values():
+        pair = [
+            each
+            for each in samples.values()
+            if (each.model, each.anchor, getattr(each, other)) == (one.model, one.anchor, getattr(one, other))
+        ]
+        sizes = {getattr(each, axis): each for each in pair}
+        if set(ends) <= set(sizes):
+            return sizes[size]
+    raise AssertionError(f"no pair of samples along {axis}")
+
+
+def written(tmp_path: Path, content: object, name: str = "profile.json") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+# --- predict --------------------------------------------------------------------------------------------------------
+
+ROW_KEYS = [
+    "instance",
+    "latency_ms",
+    "low_ms",
+    "high_ms",
+    "members",
+    "basis",
+    "cost_per_1000_steps_usd",
+    "usd_per_hour",
+    "status",
+]
+
+
+def test_predicts_json_is_as_the_contract_has_it(document, sample):
+    answer = document("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    contract = ["anchor", "anchor_latency_ms", "predictions", "interval_level", "unknown_operations", "warnings"]
+    assert [key for key in answer if key != "method"] == contract
+    assert [list(row) for row in answer["predictions"]] == [ROW_KEYS] * 4
+    assert set(answer["unknown_operations"]) == {"names", "share", "mapped", "left_out"}
+    assert (answer["anchor"], answer["anchor_latency_ms"]) == (sample.anchor, sample.latency_ms)
+    assert (answer["interval_level"], answer["warnings"]) == (None, [])
+    assert answer["unknown_operations"] == {"names": [], "share": 0.0, "mapped": {}, "left_out": []}
+
+
+def test_predict_says_what_the_library_says(document, sample, models, catalog):
+    answer = document("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    for row, wanted in zip(answer["predictions"], expected.predictions, strict=True):
+        assert row["instance"] == wanted.instance
+        assert row["latency_ms"] == wanted.latency_ms
+        assert row["members"] == dict(wanted.members)
+        assert row["cost_per_1000_steps_usd"] == pytest.approx(row["latency_ms"] / 3600 * row["usd_per_hour"])
+        assert (row["low_ms"], row["high_ms"]) == (None, None)
+
+
+def test_the_anchor_is_the_row_of_basis_given(document, sample):
+    rows = document("predict", sample.path, "--anchor", sample.anchor)["predictions"]
+    assert [row["basis"] for row in rows] == ["given", "measured", "measured", "measured"]
+    assert (rows[0]["instance"], rows[0]["latency_ms"]) == (sample.anchor, sample.latency_ms)
+
+
+def test_the_latency_in_the_profiles_meta_is_used_unless_told_otherwise(document, sample):
+    command = ("predict", sample.path, "--anchor", sample.anchor)
+    from_meta = document(*command)
+    assert from_meta == document(*command, "--latency-ms", sample.latency_ms)
+    without = document(*command, "--without-latency")
+    assert without["anchor_latency_ms"] is None
+    anchor = without["predictions"][0]
+    assert (anchor["latency_ms"], anchor["cost_per_1000_steps_usd"]) == (None, None)
+    assert {len(row["members"]) for row in without["predictions"][1:]} == {2}
+
+
+def test_only_the_targets_asked_for(document, sample):
+    targets = list(sample.measured_ms)[:2]
+    rows = document("predict", sample.path, "--anchor", sample.anchor, "--targets", ",".join(targets))["predictions"]
+    assert [row["instance"] for row in rows] == [sample.anchor, *targets]
+
+
+def test_the_documented_method_can_be_asked_for_by_name(document, sample):
+    assert document("predict", sample.path, "--anchor", sample.anchor, "--method", "profet")["method"] == "profet"
+
+
+def test_gzip_is_read_whatever_its_name(document, sample, tmp_path):
+    path = written(tmp_path, gzip.compress(sample.data), "trace.csv")
+    command = ("--anchor", sample.anchor)
+    assert document("predict", path, *command) == document("predict", sample.path, *command)
+
+
+def test_warnings_are_in_the_json_and_on_stderr_in_text(run, document, tmp_path):
+    path = written(tmp_path, CPU_ONLY)
+    (first, *_) = document("predict", path, "--anchor", "g3s.xlarge")["warnings"]
+    assert first.startswith("This profile holds no GPU time")
+    status, out, err = run("predict", path, "--anchor", "g3s.xlarge")
+    assert status == 0
+    assert f"warning: {first}\n" in err
+    assert "warning" not in out
+
+
+def test_predicts_text_is_a_table_with_a_line_an_instance(run, sample, models):
+    status, out, err = run("predict", sample.path, "--anchor", sample.anchor)
+    header, *lines = out.splitlines()
+    assert (status, err) == (0, "")
+    assert header.split()[0] == "instance" and "$ per 1,000 steps" in header
+    assert {line.split()[0] for line in lines} == set(models.instances)
+    assert " ms " in lines[0] and "$" in lines[0] and "given" in lines[0]
+
+
+def test_without_a_latency_the_text_says_so(run, sample):
+    _, out, _ = run("predict", sample.path, "--anchor", sample.anchor, "--without-latency")
+    assert "not given" in out.splitlines()[1]
+
+
+# --- scale ----------------------------------------------------------------------------------------------------------
+
+
+def test_scales_json_is_as_the_contract_has_it(document):
+    answer = document(
+        "scale", "--instance", "p3.2xlarge", "--axis", "batch", "--min-ms", 10, "--max-ms", 100, "--at", 128
+    )
+    assert list(answer) == ["instance", "axis", "at", "latency_ms"]
+    assert (answer["instance"], answer["axis"], answer["at"]) == ("p3.2xlarge", "batch", 128)
+    assert 10 < answer["latency_ms"] < 100
+
+
+@pytest.mark.parametrize(
+    ("axis", "at", "latency_ms"), [("batch", 16, 10), ("batch", 256, 100), ("pixels", 32, 10), ("pixels", 256, 100)]
+)
+def test_scale_is_exact_at_both_ends(document, axis, at, latency_ms):
+    ends = ("--min-ms", 10, "--max-ms", 100)
+    assert document("scale", "--instance", "p2.xlarge", "--axis", axis, *ends, "--at", at)["latency_ms"] == latency_ms
+
+
+def test_scales_text_is_one_sentence(run):
+    ends = ("--min-ms", 10, "--max-ms", 100)
+    assert run("scale", "--instance", "p2.xlarge", "--axis", "batch", *ends, "--at", 16) == (
+        0,
+        "p2.xlarge at batch 16: 10.0 ms a step\n",
+        "",
+    )
+
+
+# --- cost -----------------------------------------------------------------------------------------------------------
+
+
+def test_costs_json_has_time_and_money_of_every_instance(document, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--profiled-batch", sample.batch_size)
+    answer = document(*command, "--images", 10 * sample.batch_size, "--epochs", 7)
+    assert (answer["batch_size"], answer["epochs"], answer["images"]) == (sample.batch_size, 7, 10 * sample.batch_size)
+    assert answer["warnings"] == []
+    latencies_ms = {
+        row["instance"]: row["latency_ms"]
+        for row in document("predict", sample.path, "--anchor", sample.anchor)["predictions"]
+    }
+    assert {row["instance"] for row in answer["rows"]} == set(latencies_ms)
+    for row in answer["rows"]:
+        assert row["epoch_s"] == pytest.approx(10 * latencies_ms[row["instance"]] / 1000)
+        assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3600 * row["usd_per_hour"])
+        assert row["total_s"] == pytest.approx(7 * row["epoch_s"])
+        assert row["total_usd"] == pytest.approx(7 * row["epoch_usd"])
+
+
+def test_the_batch_size_is_known_from_the_profile(document, sample):
+    assert document("cost", sample.path, "--anchor", sample.anchor, "--images", 10)["batch_size"] == sample.batch_size
+
+
+def test_an_own_price_counts(document, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 1000)
+    prices = ("--price", "g4dn.xlarge=0.263", "--price", "p2.xlarge=9")
+    plain = {row["instance"]: row for row in document(*command)["rows"]}
+    own = {row["instance"]: row for row in document(*command, *prices)["rows"]}
+    assert own["g4dn.xlarge"]["epoch_usd"] == pytest.approx(plain["g4dn.xlarge"]["epoch_usd"] / 2)
+    assert own["p2.xlarge"]["epoch_usd"] == pytest.approx(plain["p2.xlarge"]["epoch_usd"] * 10)
+    assert own["g3s.xlarge"] == plain["g3s.xlarge"]
+
+
+def test_validation_images_take_time(document, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 3 * sample.batch_size)
+    plain = document(*command)["rows"][0]["epoch_s"]
+    assert document(*command, "--validation-images", 3 * sample.batch_size)["rows"][0]["epoch_s"] == pytest.approx(
+        plain * 4 / 3
+    )
+
+
+def test_another_batch_size_is_carried_there_from_both_ends(document, samples):
+    small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--largest", large.path)
+    rows = {at: document(*command, "--at-batch", at) for at in (16, 64, 256)}
+    assert [answer["batch_size"] for answer in rows.values()] == [16, 64, 256]
+    for each in zip(*(answer["rows"] for answer in rows.values()), strict=True):
+        assert each[0]["latency_ms"] < each[1]["latency_ms"] < each[2]["latency_ms"]
+    assert {row["instance"]: row["latency_ms"] for row in rows[256]["rows"]}[small.anchor] == large.latency_ms
+
+
+def test_the_largest_profiles_warnings_are_told_too(document, samples, tmp_path):
+    small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
+    content = json.loads(large.data)
+    content["meta"]["gpu"] = "Tesla P100"
+    path = written(tmp_path, content)
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--largest", path, "--at-batch", 64)
+    (warning,) = document(*command)["warnings"]
+    assert warning.startswith("--largest: The profile says it was recorded on Tesla P100")
+
+
+def test_costs_text_marks_retired_instances(run, sample):
+    status, out, _ = run("cost", sample.path, "--anchor", sample.anchor, "--images", 50_000, "--epochs", 2)
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert status == 0
+    assert lines["p3.2xlarge"].endswith("retired") and lines["g4dn.xlarge"].endswith("available")
+    assert "1.00x" in lines[sample.anchor]
+
+
+# --- instances, inspect ---------------------------------------------------------------------------------------------
+
+
+def test_instances_lists_the_catalogue(document, run, catalog):
+    rows = document("instances")
+    assert [row["name"] for row in rows] == list(catalog)
+    by_name = {row["name"]: row for row in rows}
+    assert (by_name["p3.2xlarge"]["usd_per_hour"], by_name["p3.2xlarge"]["basis"]) == (3.06, "measured")
+    assert by_name["g5.xlarge"]["basis"] == "price only"
+    assert len(run("instances")[1].splitlines()) == len(catalog) + 1
+
+
+def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, run, tmp_path):
+    operations = {"Device_Conv2D": 750.0, "Device_Nothing_like_it_at_all": 250.0, "Host_IDLE": 5.0, "note": 1}
+    path = written(tmp_path, {"operations": operations, "meta": {"batch_size": 8}})
+    assert document("inspect", path) == {
+        "format": "PROFET JSON, version 2",
+        "operations_us": {"Device_Conv2D": 750.0, "Device_Nothing_like_it_at_all": 250.0, "Host_IDLE": 5.0},
+        "device_total_us": 1000.0,
+        "host_total_us": 5.0,
+        "meta": {"batch_size": 8},
+        "ignored": ["1 entries that are no operations: 'note'"],
+        "unknown_operations": {
+            "names": ["Device_Nothing_like_it_at_all"],
+            "share": 0.25,
+            "mapped": {},
+            "left_out": ["Device_Nothing_like_it_at_all"],
+        },
+    }
+    status, out, err = run("inspect", path)
+    assert status == 0
+    assert "ignored: 1 entries" in err
+    assert "device 1.00 ms, host 0.00500 ms" in out and "unknown, left out" in out and "batch_size: 8" in out
+
+
+# --- what is wrong --------------------------------------------------------------------------------------------------
+
+NO_LATENCY = "The anchor's latency must be a number above 0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--anchor", "g9.xlarge"], "Unknown anchor 'g9.xlarge': choose one of"),
+        (["--anchor", "a\nb"], "Unknown anchor 'a\\nb': choose one of"),
+        (["--anchor", ""], "Unknown anchor ''"),
+        (["--anchor", "p2.xlarge", "--targets", "p9"], "Unknown target 'p9': choose one of"),
+        (["--anchor", "p2.xlarge", "--targets", ","], "Name at least one target"),
+        (["--anchor", "p2.xlarge", "--method", "best"], "Unknown method 'best': use default or one of"),
+        *((["--anchor", "p2.xlarge", f"--latency-ms={bad}"], NO_LATENCY) for bad in ("nan", "inf", "-inf", "0", "-1")),
+        (["--anchor", "p2.xlarge", "--latency-ms", "-1"], NO_LATENCY),
+        (["--anchor", "p2.xlarge", "--latency-ms", "1e308", "--trust-latency"], "The anchor's latency can't be 1e+308"),
+        (["--anchor", "p2.xlarge", "--latency-ms", "1e-320"], "The anchor's latency can't be"),
+        (["--anchor", "p2.xlarge", "--latency-ms", "fast"], "argument --latency-ms: invalid float value: 'fast'"),
+        (["--anchor", "p2.xlarge", "--latency-ms", "9e9"], "Use --trust-latency if it is right."),
+        (["--anchor", "p2.xlarge", "--models", "/nowhere"], "There are no models in /nowhere"),
+        (["--anchor", "p2.xlarge", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
+        (["--anchor", "p2.xlarge", "--bogus\nx"], "unrecognized arguments: --bogus x"),
+        (["--anchor"], "argument --anchor: expected one argument"),
+        ([], "the following arguments are required: --anchor (see `profet predict --help`)"),
+    ],
+)
+def test_predict_refuses_in_one_line(refused, sample, arguments, says):
+    assert says in refused("predict", sample.path, *arguments)
+
+
+@pytest.mark.parametrize("command", ["predict", "cost", "inspect"])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "can't be read: No such file or directory."),
+        ("folder", "is a folder: name a profile's file."),
+        (b"", "The file is empty"),
+        (b"{", "not valid JSON"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"Device_Conv2D": NaN}', "holds NaN"),
+        (b"\x1f\x8b\x08", "cut short"),
+        (b"PK\x03\x04", "zip archive"),
+        (b"%PDF-1.7", "no profile that can be read"),
+    ],
+)
+def test_a_bad_trace_is_refused_in_one_line(refused, tmp_path, command, content, says):
+    path = tmp_path / "a trace\nof two lines.json"
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    more = {"inspect": [], "predict": ["--anchor", "p2.xlarge"], "cost": ["--anchor", "p2.xlarge", "--images", "5"]}
+    assert says in refused(command, path, *more[command])
+
+
+def test_a_name_too_long_for_the_file_system_is_refused(refused):
+    assert "can't be read: File name too long." in refused("inspect", "x" * 5000)
+
+
+def test_a_latency_in_the_meta_that_makes_no_sense_is_questioned(refused, sample, tmp_path):
+    content = json.loads(sample.data)
+    content["meta"]["step_latency_ms"] = sample.latency_ms * 1000
+    message = refused("predict", written(tmp_path, content), "--anchor", sample.anchor)
+    assert "makes no sense beside this profile" in message and " us (" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"--instance": "g9"}, "No scaler for 'g9': choose one of"),
+        ({"--axis": "depth"}, "argument --axis: invalid choice: 'depth'"),
+        ({"--min-ms": "100"}, "The latency at batch 256 (100 ms) must be above the latency at batch 16 (100 ms)."),
+        ({"--min-ms": "200"}, "must be above the latency at batch 16 (200 ms)."),
+        ({"--min-ms": "0"}, "The latency at batch 16 must be a number above 0, not 0.0."),
+        ({"--min-ms": "-5"}, "The latency at batch 16 must be a number above 0, not -5.0."),
+        ({"--max-ms": "inf"}, "The latency at batch 256 must be a number above 0, not inf."),
+        ({"--max-ms": "nan"}, "The latency at batch 256 must be a number above 0, not nan."),
+        ({"--at": "15"}, "The batch size must be between 16 and 256, not 15."),
+        ({"--at": "257"}, "The batch size must be between 16 and 256, not 257."),
+        ({"--at": "64.5"}, "argument --at: invalid int value: '64.5'"),
+        ({"--at": "9" * 5000}, "argument --at: invalid int value"),
+        ({"--axis": "pixels", "--at": "16"}, "The pixels size must be between 32 and 256, not 16."),
+    ],
+)
+def test_scale_refuses_in_one_line(refused, arguments, says):
+    given = {"--instance": "p2.xlarge", "--axis": "batch", "--min-ms": "10", "--max-ms": "100", "--at": "64"}
+    assert says in refused("scale", *(text for pair in {**given, **arguments}.items() for text in pair))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--images", "0"], "The number of images must be a whole number of at least 1, not 0."),
+        (["--images", "-5"], "The number of images must be a whole number of at least 1, not -5."),
+        (["--images", "many"], "argument --images: invalid int value: 'many'"),
+        (["--images", "1" + "0" * 400], "The number of images must be at most 1e+15"),
+        (["--images", "9", "--epochs", "0"], "The number of epochs must be a whole number of at least 1, not 0."),
+        (["--images", "9", "--epochs", "1" + "0" * 305], "The number of epochs must be at most 1e+15"),
+        (["--images", "9", "--validation-images", "-1"], "The number of images must be a whole number"),
+        (["--images", "9", "--profiled-batch", "0"], "The profiled batch size must be a whole number"),
+        (["--images", "9", "--profiled-batch", "17"], "another batch size needs scaled latencies"),
+        (["--images", "9", "--price", "p2.xlarge"], "'p2.xlarge' is not INSTANCE=USD, such as g4dn.xlarge=0.4"),
+        (["--images", "9", "--price", "p2.xlarge=cheap"], "is not INSTANCE=USD, such as g4dn.xlarge=0.4"),
+        (["--images", "9", "--price", "p2.xlarge=-1"], "The price of p2.xlarge must be a number above 0, not -1.0."),
+        (["--images", "9", "--price", "p2.xlarge=nan"], "The price of p2.xlarge must be a number above 0, not nan."),
+        (["--images", "9", "--price", "p9=1"], "Unknown instance 'p9': choose one of"),
+        (["--images", "9", "--at-batch", "64"], "--at-batch needs"),
+        (["--images", "9", "--largest", "other.json"], "--largest is for another batch size: name it with --at-batch."),
+        ([], "the following arguments are required: --images"),
+    ],
+)
+def test_cost_refuses_in_one_line(refused, sample, arguments, says):
+    assert says in refused("cost", sample.path, "--anchor", sample.anchor, *arguments)
+
+
+def test_another_batch_size_needs_the_profiles_of_both_ends(refused, samples):
+    small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
+    small_pixels = sample_at(samples, "pixels", 32)
+    command = ("--anchor", small.anchor, "--images", 1000, "--at-batch", 64)
+    assert refused("cost", small.path, *command) == (
+        "--at-batch needs both ends: TRACE at batch 16 and --largest TRACE at batch 256."
+    )
+    assert "--at-batch needs TRACE recorded at batch 16, not 256." in refused(
+        "cost", large.path, *command, "--largest", large.path
+    )
+    assert f"--largest must be recorded at batch 256, not {small_pixels.batch_size}." in refused(
+        "cost", small.path, *command, "--largest", small_pixels.path
+    )
+    assert "The batch size must be between 16 and 256, not 300." in refused(
+        "cost", small.path, *command[:-1], 300, "--largest", large.path
+    )
+
+
+def test_a_profile_that_does_not_say_its_batch_size_is_asked_for_it(refused, tmp_path):
+    path = written(tmp_path, {"Device_Conv2D": 50_000.0})
+    assert "give the batch size it was recorded at" in refused("cost", path, "--anchor", "p2.xlarge", "--images", "9")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "the following arguments are required: COMMAND (see `profet --help`)"),
+        (["guess"], "invalid choice: 'guess'"),
+        (["--format", "json"], "argument COMMAND: invalid choice"),
+        (["inspect"], "the following arguments are required: TRACE (see `profet inspect --help`)"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_in_one_line(refused, arguments, says):
+    assert says in refused(*arguments)
+
+
+def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, repository, tmp_path):
+    text = (repository / "models" / "manifest.json").read_text()
+    (tmp_path / "manifest.json").write_text(text.replace('"near": 6.0', '"near": 7.0'))
+    message = refused("predict", sample.path, "--anchor", sample.anchor, "--models", tmp_path)
+    assert "is damaged or was changed: get the models again" in message
+
+
+# --- as a process ---------------------------------------------------------------------------------------------------
+
+
+def process(repository: Path, *arguments: object, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "profet_cli", *map(str, arguments)],
+        cwd=repository,
+        env={**{key: value for key, value in os.environ.items() if key != "PROFET_HOME"}, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_module_runs_as_a_process(repository, sample):
+    done = process(repository, "predict", sample.path, "--anchor", sample.anchor, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(json.loads(done.stdout)["predictions"]) == 4
+
+
+def test_a_process_exits_with_2_and_one_line(repository):
+    done = process(repository, "predict", "nowhere.json", "--anchor", "p2.xlarge")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "profet: nowhere.json can't be read: No such file or directory.\n"
+
+
+def test_profet_home_is_where_a_process_looks_for_models(repository, sample):
+    done = process(repository, "predict", sample.path, "--anchor", sample.anchor, PROFET_HOME="/nowhere")
+    assert done.returncode == 2
+    assert done.stderr.startswith("profet: There are no models in /nowhere: ") and done.stderr.count("\n") == 1
+
+
+def test_help_is_for_people_and_exits_with_0(repository):
+    done = process(repository, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(
+        name in done.stdout for name in ("predict", "scale", "cost", "instances", "inspect", "train", "validate")
+    )
+
+
+def test_a_text_the_terminal_can_not_show_is_escaped(repository, tmp_path):
+    path = written(tmp_path, {"operations": {"Device_Conv2D": 1.0}, "meta": {"gpu": "T4\u2122"}})
+    done = process(repository, "inspect", path, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gpu: T4\\u2122" in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error(repository, sample):
+    with subprocess.Popen(
+        [sys.executable, "-m", "profet_cli", "inspect", str(sample.path)],
+        cwd=repository,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(timeout=60) == 0
