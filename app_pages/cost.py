@@ -14,6 +14,7 @@ from ui.charts import Bar, TradeOffPoint, bars, trade_off
 from ui.cost_latencies import StepLatencies, latencies_for_cost, why_not_scaled
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
+from ui.frontier import on_frontier
 from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome, predict_slot
@@ -170,24 +171,14 @@ def _result(resources: Resources, catalog: Catalog, table: CostTable, latencies:
     )
     retired = {row.instance for row in table.rows if row.status == "retired"}
     named = ", ".join(f"{name} (retired)" if name in retired else name for name in best)
-    st.caption(f"Worth considering, as no other one is both faster and cheaper: {named}.")
+    st.caption(f"Worth considering, as no other one is both faster and cheaper: {named}. Hollow: retired.")
     show_table([_text_row(catalog, row, table.epochs) for row in table.rows], "Cost per instance")
     download_buttons([_data_row(catalog, table, row) for row in table.rows], "profet-cost")
 
 
-def on_frontier(rows: Iterable[CostRow]) -> list[str]:
-    """Instances that no other one beats in time without costing more, fastest first."""
-    best: list[CostRow] = []
-    for row in sorted(rows, key=lambda row: (row.total_s, row.total_usd)):
-        if not best or row.total_usd < best[-1].total_usd:
-            best.append(row)
-    return [row.instance for row in best]
-
-
 def _point(row: CostRow, best: bool) -> TradeOffPoint:
-    label = f"{row.instance} (retired)" if row.status == "retired" else row.instance
     hover = f"{row.instance}<br>{format_duration(row.total_s)}<br>{format_usd(row.total_usd)}"
-    return TradeOffPoint(label, row.total_s / 3600, row.total_usd, hover, best)
+    return TradeOffPoint(row.instance, row.total_s / 3600, row.total_usd, hover, best, row.status == "retired")
 
 
 def _text_row(catalog: Catalog, row: CostRow, epochs: int) -> dict[str, str]:

@@ -65,6 +65,9 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     show_table([_text_row(resources, prediction, row) for row in prediction.predictions], "Prediction per instance")
     download_buttons([_data_row(resources, prediction, row) for row in prediction.predictions], "profet-prediction")
     _members(prediction)
+    st.page_link(
+        "app_pages/guide.py", label="How these numbers are made, and what they can't tell", icon=":material/menu_book:"
+    )
 
 
 def _method_phrase(prediction: Prediction) -> str:
@@ -122,7 +125,7 @@ def _text_row(resources: Resources, prediction: Prediction, row: InstancePredict
     cost_usd = row.cost_per_1000_steps_usd
     return {
         "Instance": _label(prediction, row),
-        "GPU": entry.gpu,
+        "GPU": entry.gpu_model,
         "Step latency": MISSING if row.latency_ms is None else format_ms(row.latency_ms),
         "Speed-up": MISSING if speedup is None else f"{format_significant(speedup)}×",
         "Cost of 1,000 steps": MISSING if cost_usd is None else plain(format_usd(cost_usd)),

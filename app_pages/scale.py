@@ -176,7 +176,7 @@ def _text_row(resources: Resources, ends: Ends, name: str, at: int, latency_ms: 
     entry = resources.catalog[name]
     row = {
         "Instance": name,
-        "GPU": entry.gpu,
+        "GPU": entry.gpu_model,
         f"At {words.format(smallest)}": format_ms(ends.min_ms[name]),
         f"At {words.format(at)} (slider)": format_ms(latency_ms),
         f"At {words.format(largest)}": format_ms(ends.max_ms[name]),

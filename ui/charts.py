@@ -35,6 +35,7 @@ class TradeOffPoint:
     usd: float
     hover: str
     on_frontier: bool
+    retired: bool
 
 
 def instance_colours(instances: Sequence[str]) -> dict[str, str]:
@@ -138,7 +139,7 @@ def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
         )
     for sensible, name, colour, symbol in (
         (True, "worth considering", AVAILABLE_COLOUR, "circle"),
-        (False, "beaten in both", RETIRED_COLOUR, "x"),
+        (False, "beaten in both", RETIRED_COLOUR, "diamond"),
     ):
         group = [point for point in points if point.on_frontier is sensible]
         figure.add_scatter(
@@ -150,7 +151,12 @@ def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
             mode="markers+text",
             textposition="top center",
             cliponaxis=False,
-            marker={"color": colour, "size": 13, "symbol": symbol},
+            marker={
+                "color": colour,
+                "size": 13,
+                "line": {"width": 2, "color": colour},
+                "symbol": [f"{symbol}-open" if point.retired else symbol for point in group],
+            },
             hovertemplate="%{customdata}<extra></extra>",
         )
     _pad_axes(figure, points)

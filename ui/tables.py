@@ -17,7 +17,13 @@ MISSING = "–"
 
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
     """A plain HTML table: read by screen readers, copied as text, scrolled sideways where it is too wide."""
-    st.table(pd.DataFrame(rows), border="horizontal", hide_index=True, alt=alt)
+    kept_whole = [{column: _unbroken(value) for column, value in row.items()} for row in rows]
+    st.table(pd.DataFrame(kept_whole), border="horizontal", hide_index=True, alt=alt)
+
+
+def _unbroken(value: str) -> str:
+    """A short value with non-breaking spaces, so that '73.6 ms' never wraps on a phone."""
+    return value.replace(" ", "\N{NO-BREAK SPACE}") if len(value) <= 14 else value
 
 
 def format_price(usd_per_hour: float) -> str:

@@ -1,0 +1,279 @@
+"""Predict: from a sample, an upload or pasted text to the numbers that profet_core computes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from profet_core import Profile, predict, read_profile
+from profet_core.units import format_ms, format_usd
+from tests.app.conftest import as_version_2, column, go, lines
+
+LATENCY = "Step latency"
+COST = "Cost of 1,000 steps"
+
+
+def upload(app, data: bytes, name: str = "net.json"):
+    """Choose the upload tab and give a file."""
+    app.segmented_control(key="source").set_value("upload").run()
+    return app.file_uploader[0].set_value((name, data, "application/json")).run()
+
+
+def shown_ms(prediction) -> dict[str, str]:
+    """The latency column as the page should show it."""
+    return {
+        row.instance + (" (anchor)" if row.instance == prediction.anchor else ""): (
+            "–" if row.latency_ms is None else format_ms(row.latency_ms)
+        )
+        for row in prediction.predictions
+    }
+
+
+def test_the_first_screen_shows_the_first_sample_s_result(open_app, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    app = open_app()
+    assert app.selectbox(key="sample").value == sample.name
+    assert app.selectbox(key="anchor").value == sample.anchor
+    assert app.number_input(key="latency").value == sample.latency_ms
+    assert column(app, LATENCY) == shown_ms(expected)
+    costs = [format_usd(row.cost_per_1000_steps_usd) for row in expected.predictions]
+    assert list(column(app, COST).values()) == costs
+    fastest = min(expected.latencies_ms, key=expected.latencies_ms.get)
+    assert app.metric[0].value == fastest
+    assert "median of three" in lines(app.caption)[1]
+    assert not app.error and not app.exception
+
+
+def test_every_sample_sets_its_anchor_and_latency(open_app, models, catalog, samples):
+    app = open_app()
+    for sample in samples.values():
+        app.selectbox(key="sample").set_value(sample.name).run()
+        expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+        assert column(app, LATENCY) == shown_ms(expected)
+        against = column(app, "Predicted, never seen", table=2)
+        assert against == {name: format_ms(value) for name, value in sample.left_out_ms.items()}
+        assert column(app, "Measured", table=2) == {name: format_ms(value) for name, value in sample.measured_ms.items()}
+
+
+def test_a_cleared_latency_gives_the_mean_of_two_and_the_fold_without(open_app, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    app = open_app()
+    app.number_input(key="latency").set_value(None).run()
+    assert column(app, LATENCY) == shown_ms(predict(models, catalog, sample.profile, sample.anchor))
+    assert "mean of two" in lines(app.caption)[1]
+    without = {name: format_ms(value) for name, value in sample.left_out_without_latency_ms.items()}
+    assert column(app, "Predicted, never seen", table=2) == without
+
+
+@pytest.mark.parametrize(("number", "unit"), [(203_295.0, "us"), (0.203295, "s")])
+def test_a_latency_may_be_typed_in_any_unit(open_app, models, catalog, samples, number, unit):
+    sample = samples["resnet50-128px-b64-g4dn"]
+    app = open_app(sample=sample.name)
+    app.selectbox(key="unit").set_value(unit)
+    app.number_input(key="latency").set_value(number).run()
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=203.295)
+    assert column(app, LATENCY) == shown_ms(expected)
+
+
+def test_an_upload_is_predicted_and_its_meta_fills_the_form(open_app, models, catalog, samples):
+    sample = samples["vgg16-224px-b16-g3s"]
+    app = upload(open_app(), sample.data)
+    assert app.selectbox(key="anchor").value == "g3s.xlarge"
+    assert app.number_input(key="latency").value == sample.latency_ms
+    expected = predict(models, catalog, sample.profile, "g3s.xlarge", latency_ms=sample.latency_ms)
+    assert column(app, LATENCY) == shown_ms(expected)
+    assert any("your upload net.json" in line for line in lines(app.caption))
+
+
+def test_gzip_and_version_1_are_read_too(open_app, models, catalog, samples):
+    operations = dict(samples["vgg16-224px-b16-g3s"].profile.operations)
+    app = upload(open_app(anchor="g3s.xlarge"), gzip.compress(json.dumps([operations]).encode()), "old.json.gz")
+    assert app.number_input(key="latency").value is None
+    anchor = app.selectbox(key="anchor").value
+    assert column(app, LATENCY) == shown_ms(predict(models, catalog, Profile(operations), anchor))
+
+
+def test_pasted_text_is_predicted(open_app, models, catalog, samples):
+    sample = samples["lenet5-32px-b16-g3s"]
+    app = open_app()
+    app.segmented_control(key="source").set_value("paste").run()
+    app.text_area(key="pasted").set_value(sample.data.decode()).run()
+    expected = predict(models, catalog, sample.profile, "g3s.xlarge", latency_ms=sample.latency_ms)
+    assert column(app, LATENCY) == shown_ms(expected)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"not json",
+        b'{"Device_Conv2D": NaN}',
+        b'{"Device_Conv2D": -1}',
+        b'{"Device_Conv2D": true}',
+        b'{"Device_Conv2D": "12"}',
+        b'{"Device_Conv2D": 1e999}',
+        b'[{"Device_Conv2D": 1}, {"Device_Conv2D": 2}]',
+        b"[" * 200_000,
+        b'{"Device_Conv2D": ' + b"9" * 10_000 + b"}",
+        '{"Device_Conv2D": 1}'.encode("utf-16"),
+        gzip.compress(b'{"Device_Conv2D": 1}')[:-6],
+        gzip.compress(gzip.compress(b'{"Device_Conv2D": 1}')),
+        b"PK\x03\x04 not a profile",
+        b'{"<script>alert(1)</script>": 1, "**bold**": 2}',
+    ],
+    ids=lambda data: repr(data[:18]),
+)
+def test_a_bad_file_gets_one_line_and_changes_nothing(open_app, samples, data):
+    good = samples["vgg16-224px-b16-g3s"]
+    app = upload(open_app(), good.data)
+    before = column(app, LATENCY)
+    app.file_uploader[0].set_value(("bad_*name*.json", data, "application/json")).run()
+    assert len(app.error) == 1
+    assert lines(app.error)[0].startswith("bad_*name*.json: ")
+    assert "\n" not in app.error[0].value
+    assert column(app, LATENCY) == before
+    assert app.number_input(key="latency").value == good.latency_ms
+    assert any("your upload net.json" in line for line in lines(app.caption))
+    assert not app.exception
+
+
+def test_a_stranger_s_names_stay_text(open_app):
+    hostile = {"Device_Conv2D": 50_000.0, "<img src=x onerror=alert(1)>": 1.0, "Device_" + "X" * 40: 9_000.0}
+    app = upload(open_app(), json.dumps(hostile).encode(), "[click](javascript:alert(1)).json")
+    assert not app.error
+    for element in (*app.caption, *app.warning, *app.markdown):
+        assert "<img" not in element.value.replace("\\<img", "")
+        assert "[click]" not in element.value
+
+
+def test_a_latency_in_the_wrong_unit_is_questioned_and_the_suggestion_used(open_app, models, catalog, samples):
+    sample = samples["vgg16-224px-b16-g3s"]
+    app = open_app(sample=sample.name)
+    app.number_input(key="latency").set_value(sample.latency_ms * 1000).run()
+    assert "did you mean" in lines(app.warning)[0]
+    assert column(app, LATENCY) == shown_ms(predict(models, catalog, sample.profile, sample.anchor))
+    app.button(key=":use-suggested").click().run()
+    assert not app.warning
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    assert column(app, LATENCY) == shown_ms(expected)
+
+
+def test_a_doubted_latency_is_used_if_the_visitor_insists(open_app, models, catalog, samples):
+    sample = samples["vgg16-224px-b16-g3s"]
+    app = open_app(sample=sample.name)
+    app.number_input(key="latency").set_value(122_400.0).run()
+    app.button(key=":use-typed").click().run()
+    expected = predict(
+        models, catalog, sample.profile, sample.anchor, latency_ms=122_400.0, trust_latency=True
+    )
+    assert column(app, LATENCY) == shown_ms(expected)
+    # Trust is in that number beside that profile only.
+    app.number_input(key="latency").set_value(123_456.0).run()
+    assert "did you mean" in lines(app.warning)[0]
+
+
+def test_a_latency_of_zero_gets_one_line(open_app, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    app = open_app()
+    app.number_input(key="latency").set_value(0.0).run()
+    assert [line.startswith("A latency must be a number above 0") for line in lines(app.error)] == [True]
+    assert column(app, LATENCY) == shown_ms(predict(models, catalog, sample.profile, sample.anchor))
+
+
+def test_a_wrong_anchor_is_noticed(open_app, samples):
+    app = open_app()
+    app.selectbox(key="anchor").set_value("p2.xlarge").run()
+    assert any("is the anchor right?" in line for line in lines(app.warning))
+
+
+def test_what_a_file_held_beside_operations_is_said(open_app, samples):
+    operations = dict(samples["vgg16-224px-b16-g3s"].profile.operations)
+    app = upload(open_app(), json.dumps({**operations, "loss_value": 1}).encode())
+    assert any("loss_value" in line for line in lines(app.caption))
+
+
+def test_switching_pages_loses_nothing(open_app, samples):
+    sample = samples["vgg16-224px-b16-g3s"]
+    app = upload(open_app(), sample.data)
+    app.number_input(key="latency").set_value(330.0).run()
+    before = column(app, LATENCY)
+    for page in ("scale", "cost", "guide", "predict"):
+        go(app, page)
+        assert not app.error and not app.exception
+    assert column(app, LATENCY) == before
+    assert app.number_input(key="latency").value == 330.0
+
+
+def test_an_upload_comes_back_after_looking_at_a_sample(open_app, samples):
+    app = upload(open_app(), samples["vgg16-224px-b16-g3s"].data)
+    app.number_input(key="latency").set_value(330.0).run()
+    before = column(app, LATENCY)
+    app.segmented_control(key="source").set_value("sample").run()
+    assert column(app, LATENCY) != before
+    app.segmented_control(key="source").set_value("upload").run()
+    assert app.number_input(key="latency").value == 330.0
+    assert column(app, LATENCY) == before
+
+
+def test_the_same_upload_gives_the_same_state_whatever_was_done_before(open_app, samples):
+    data = samples["mobilenetv2-224px-b32-p2"].data
+    fresh = upload(open_app(), data)
+    used = upload(open_app(), samples["vgg16-224px-b16-g3s"].data)
+    used.number_input(key="latency").set_value(5.0).run()
+    used.file_uploader[0].set_value(("bad.json", b"{", "application/json")).run()
+    used = upload(used, data)
+    assert not used.error and not used.warning
+    assert column(used, LATENCY) == column(fresh, LATENCY)
+
+
+def test_a_link_reopens_the_view(open_app):
+    app = open_app()
+    app.selectbox(key="sample").set_value("vgg16-224px-b16-g3s").run()
+    app.selectbox(key="unit").set_value("us")
+    app.number_input(key="latency").set_value(330_000.0).run()
+    link = dict(app.query_params)
+    assert link == {"sample": "vgg16-224px-b16-g3s", "latency": "330000", "unit": "us"}
+    again = open_app(**link)
+    assert column(again, LATENCY) == column(app, LATENCY)
+    assert dict(again.query_params) == link
+
+
+def test_a_link_keeps_an_empty_latency_and_another_anchor(open_app):
+    app = open_app(anchor="p2.xlarge", latency="none")
+    assert app.number_input(key="latency").value is None
+    assert app.selectbox(key="anchor").value == "p2.xlarge"
+    assert dict(app.query_params) == {"anchor": "p2.xlarge", "latency": "none"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"sample": "../../etc/passwd"},
+        {"anchor": "p9.huge"},
+        {"latency": "nan"},
+        {"latency": "-5"},
+        {"unit": "fortnight"},
+        {"source": "<script>"},
+    ],
+)
+def test_a_senseless_link_opens_the_first_view(open_app, query):
+    app = open_app(**query)
+    assert column(app, LATENCY) == column(open_app(), LATENCY)
+    assert not app.error and not app.exception
+    assert dict(app.query_params) == {}
+
+
+def test_a_link_to_an_upload_says_that_the_file_is_missing(open_app):
+    app = open_app(source="upload", latency="9999")
+    assert any("the page still shows the sample" in line for line in lines(app.caption))
+    assert column(app, LATENCY) == column(open_app(), LATENCY)
+
+
+def test_meta_names_the_gpu_so_nothing_is_typed_twice(open_app, samples):
+    profile = samples["resnet50-128px-b64-g4dn"].profile
+    app = upload(open_app(anchor="p2.xlarge"), as_version_2(dict(profile.operations), gpu="Tesla V100-SXM2-16GB"))
+    assert app.selectbox(key="anchor").value == "p3.2xlarge"
+    assert read_profile(as_version_2(dict(profile.operations))).operations == profile.operations
