@@ -55,7 +55,9 @@ def test_every_sample_sets_its_anchor_and_latency(open_app, models, catalog, sam
         assert column(app, LATENCY) == shown_ms(expected)
         against = column(app, "Predicted, never seen", table=2)
         assert against == {name: format_ms(value) for name, value in sample.left_out_ms.items()}
-        assert column(app, "Measured", table=2) == {name: format_ms(value) for name, value in sample.measured_ms.items()}
+        assert column(app, "Measured", table=2) == {
+            name: format_ms(value) for name, value in sample.measured_ms.items()
+        }
 
 
 def test_a_cleared_latency_gives_the_mean_of_two_and_the_fold_without(open_app, models, catalog, samples):
@@ -166,9 +168,7 @@ def test_a_doubted_latency_is_used_if_the_visitor_insists(open_app, models, cata
     app = open_app(sample=sample.name)
     app.number_input(key="latency").set_value(122_400.0).run()
     app.button(key=":use-typed").click().run()
-    expected = predict(
-        models, catalog, sample.profile, sample.anchor, latency_ms=122_400.0, trust_latency=True
-    )
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=122_400.0, trust_latency=True)
     assert column(app, LATENCY) == shown_ms(expected)
     # Trust is in that number beside that profile only.
     app.number_input(key="latency").set_value(123_456.0).run()

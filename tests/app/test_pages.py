@@ -1,0 +1,98 @@
+"""Every page opens by its own link, in order; failures end as one line; nothing of one visitor reaches another."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.app.conftest import PAGES, column, go, lines
+from ui import frame
+from ui.errors import UNEXPECTED, plain
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_by_its_link(open_app, page):
+    app = open_app(page)
+    titles = {
+        "predict": "Which cloud GPU should train this network?",
+        "scale": "How does the step time grow?",
+        "cost": "What will the training take and cost?",
+        "guide": "Guide",
+    }
+    assert [title.value for title in app.title] == [titles[page]]
+    assert not app.exception and not app.error
+
+
+def test_the_guide_maps_every_command_of_the_original(open_app):
+    app = open_app("guide")
+    commands = app.table[1].value
+    original = " ".join(commands["Original"])
+    for name in (
+        "anchor_preprocessing",
+        "train_anchor_model",
+        "train_scaler_model",
+        "anchor_prediction",
+        "scaler_prediction",
+        "anchor_validaiton",
+        "train_scaler.py",
+        "scaler_validation",
+    ):
+        assert name in original
+    assert any("2208.05130" in element.value for element in app.markdown)
+
+
+def test_the_guide_s_example_files_are_read(open_app):
+    from profet_core import read_profile
+
+    examples = [code.value for code in open_app("guide").code if code.language == "json"]
+    first, second = (read_profile(text.encode()) for text in examples)
+    assert (
+        first.operations
+        == second.operations
+        == {name: float(value) for name, value in sorted(json.loads(examples[0]).items())}
+    )
+    assert second.meta.batch_size == 64 and not second.ignored
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_unexpected_error_is_one_line(open_app, monkeypatch, page):
+    def fail(*_):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(frame, "held_in", fail)
+    app = open_app(page)
+    assert lines(app.error) == [UNEXPECTED]
+    assert not app.exception
+
+
+def test_missing_models_are_one_line(open_app, monkeypatch, tmp_path):
+    from ui.resources import load_resources
+
+    monkeypatch.setenv("PROFET_HOME", str(tmp_path))
+    load_resources.clear()
+    app = open_app()
+    load_resources.clear()
+    assert len(app.error) == 1 and "There are no models in" in lines(app.error)[0]
+    assert not app.exception
+
+
+def test_nothing_of_one_visitor_reaches_another(open_app, samples):
+    mine, fresh = open_app(), open_app()
+    mine.segmented_control(key="source").set_value("upload").run()
+    mine.file_uploader[0].set_value(("secret.json", samples["vgg16-224px-b16-g3s"].data, "application/json")).run()
+    assert any("secret.json" in line for line in lines(mine.caption))
+    other = open_app(source="upload")
+    assert not any("secret.json" in line for line in lines(other.caption))
+    assert column(other, "Step latency") == column(fresh, "Step latency")
+
+
+def test_plain_text_stays_plain():
+    assert plain("a_b *c* <d> [e](f) `g` $h$ :red[i]") == (r"a\_b \*c\* \<d\> \[e\]\(f\) \`g\` \$h\$ \:red\[i\]")
+
+
+def test_unknown_parameters_of_a_link_are_left_alone(open_app):
+    app = open_app(utm_source="mail")
+    app.number_input(key="latency").set_value(210.0).run()
+    assert dict(app.query_params) == {"utm_source": "mail", "latency": "210"}
+    assert dict(go(app, "guide").query_params) == {"utm_source": "mail"}
