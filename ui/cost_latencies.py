@@ -9,7 +9,7 @@ import streamlit as st
 
 from profet_core.scaling import axis_range
 from ui.resources import Resources
-from ui.scale_ends import current_ends, different_networks, latencies_at
+from ui.scale_ends import contradictions, current_ends, different_networks, latencies_at
 from ui.session import Outcome
 
 
@@ -48,6 +48,10 @@ def why_not_scaled(resources: Resources, outcome: Outcome) -> str | None:
         return f"another batch size needs the latencies at batch {smallest} and at batch {largest}."
     if not ends.outcomes:
         return None
+    if any(end.doubt or end.invalid for end in ends.outcomes):
+        return "Scale has a question about a latency of its profiles: answer it there."
+    if contradictions(ends):
+        return "the two profiles on Scale don't fit together: see the warning there."
     anchor = ends.outcomes[0].prediction.anchor
     if anchor != outcome.prediction.anchor:
         return f"the profiles on Scale were recorded on {anchor}, this one on {outcome.prediction.anchor}."

@@ -184,7 +184,7 @@ def _say_what_is_shown(held: Held, source: str) -> None:
     if held.origin == "sample" and source == "sample":
         return
     if held.origin != source:
-        st.caption(f"Nothing to read yet: the page still shows {shown_name(held)}.")
+        st.caption(f"No profile from here yet: the page still shows {shown_name(held)}.")
         return
     meta = held.profile.meta
     known = [

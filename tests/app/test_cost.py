@@ -149,3 +149,15 @@ def test_the_frontier_is_what_none_beats():
 
     rows = [row("slow", 9, 1), row("fast", 1, 9), row("middle", 5, 5), row("beaten", 6, 6), row("same", 5, 5)]
     assert on_frontier(rows) == ["fast", "middle", "slow"]
+
+
+def test_the_batch_size_is_fixed_while_scale_has_a_question(open_app):
+    app = open_app("cost", batch_from="scaled", batch_max_latency="731524")
+    assert app.segmented_control(key="batch_from").value == "profiled"
+    assert any("answer it there" in line for line in lines(app.caption))
+
+
+def test_the_batch_size_is_fixed_while_an_end_was_recorded_elsewhere(open_app):
+    app = open_app("cost", batch_from="scaled", batch_min_sample="resnet50-128px-b64-g4dn")
+    assert app.segmented_control(key="batch_from").value == "profiled"
+    assert any("don't fit together" in line for line in lines(app.caption))

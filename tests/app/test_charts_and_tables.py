@@ -1,0 +1,69 @@
+"""The figures and files as pure functions of records."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+from ui.charts import Bar, TradeOffPoint, bars, curves, instance_colours, measured_and_predicted, trade_off
+from ui.tables import as_csv, as_json, format_price
+
+ROWS = [
+    {"instance": "g4dn.xlarge", "latency_ms": 203.295, "speedup": None, "anchor": True},
+    {"instance": "p3.2xlarge", "latency_ms": 0.1 + 0.2, "speedup": 2.5, "anchor": False},
+]
+
+
+def test_bars_have_the_shortest_on_top_and_retired_ones_hatched():
+    figure = bars([Bar("slow", 9.0, "9 ms", True), Bar("fast", 1.0, "1 ms", False)], "Latency")
+    (trace,) = figure.data
+    assert list(trace.y) == ["slow", "fast"]  # plotly draws from the bottom up
+    assert list(trace.x) == [9.0, 1.0]
+    assert list(trace.text) == ["9 ms", "1 ms"]
+    assert list(trace.marker.pattern.shape) == ["/", ""]
+
+
+def test_measured_and_predicted_stand_side_by_side():
+    figure = measured_and_predicted({"a": 1.0, "b": 2.0}, {"b": 3.0, "a": 4.0})
+    assert {trace.name: list(trace.x) for trace in figure.data} == {"measured": [1.0, 2.0], "predicted": [4.0, 3.0]}
+
+
+def test_the_marker_stands_where_the_slider_does():
+    figure = curves(range(16, 19), {"a": [1.0, 2.0, 3.0]}, 17, {"a": "#000"}, "batch")
+    line, marker = figure.data
+    assert list(line.y) == [1.0, 2.0, 3.0]
+    assert (list(marker.x), list(marker.y)) == ([17], [2.0])
+
+
+def test_the_trade_off_joins_the_frontier_by_time():
+    points = [
+        TradeOffPoint("slow", 9, 1, "", True, False),
+        TradeOffPoint("fast", 1, 9, "", True, True),
+        TradeOffPoint("beaten", 9, 9, "", False, True),
+    ]
+    frontier, sensible, beaten = trade_off(points).data
+    assert (list(frontier.x), list(frontier.y)) == ([1, 9], [9, 1])
+    assert list(sensible.text) == ["slow", "fast"] and list(beaten.text) == ["beaten"]
+    assert list(sensible.marker.symbol) == ["circle", "circle-open"]
+
+
+def test_every_instance_has_its_own_colour():
+    assert len(set(instance_colours(["a", "b", "c", "d"]).values())) == 4
+
+
+def test_downloads_keep_every_digit():
+    assert json.loads(as_json(ROWS)) == ROWS
+    read = list(csv.DictReader(io.StringIO(as_csv(ROWS))))
+    assert [row["latency_ms"] for row in read] == ["203.295", repr(0.1 + 0.2)]
+    assert read[0]["speedup"] == ""
+
+
+def test_prices_have_at_least_two_decimals():
+    assert [format_price(value) for value in (0.9, 0.526, 3.06, 21.957642, 1000)] == [
+        "$0.90",
+        "$0.526",
+        "$3.06",
+        "$21.957642",
+        "$1,000.00",
+    ]
