@@ -8,6 +8,7 @@ from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.scaling import AXIS_RANGE
 from ui.errors import plain
 from ui.frame import run_page
+from ui.method import rule_phrase
 from ui.resources import Resources
 from ui.tables import format_price, price_source, show_table
 
@@ -96,7 +97,7 @@ if none is near; the page says which, and how much of the time it is.
 
 **Members.** For each pair of anchor and target there are three models: a line on the anchor's latency, a random forest
 and a dense network (128-64-32-16) on the clustered profile. With the anchor's latency the answer is the **median of
-the three**; without it the **mean of the last two**, as PROFET documents.
+the three**; without it the **mean of the last two**, as PROFET documents. {method}
 
 **Scale.** Latency between two sizes follows a curve of second order per instance and axis, on latency scaled to 0 at
 the smallest and 1 at the largest size. It hits both of your latencies exactly and never falls between them.
@@ -163,7 +164,7 @@ def body(resources: Resources) -> None:
     st.caption("Version 2")
     st.code(_VERSION_2, language="json")
     st.header("How the numbers are made", anchor="method")
-    st.markdown(_MADE)
+    st.markdown(_MADE.format(method=_default_method(resources)))
     st.code(_FORMULAS, language=None)
     st.header("What it can't do", anchor="limits")
     st.markdown(_LIMITS)
@@ -173,6 +174,18 @@ def body(resources: Resources) -> None:
     st.markdown(_CREDITS)
     st.header("Coming from the original's scripts", anchor="commands")
     show_table([{"Original": f"`{old}`", "Here": _here(new), "Note": note} for old, new, note in _COMMANDS], "Commands")
+
+
+def _default_method(resources: Resources) -> str:
+    """What this copy's models ask unless told otherwise, where that isn't PROFET's own method."""
+    method = resources.models.method("default")
+    if method.name == "profet":
+        return ""
+    return (
+        f"This app asks its own method, `{method.name}`, unless told otherwise: the {rule_phrase(method.with_latency)} "
+        f"with the anchor's latency ({', '.join(method.with_latency.members)}), the "
+        f"{rule_phrase(method.without_latency)} without it ({', '.join(method.without_latency.members)})."
+    )
 
 
 def _here(command: str) -> str:

@@ -9,6 +9,7 @@ from profet_core.units import format_ms, format_significant, format_usd
 from ui.charts import Bar, bars, measured_and_predicted
 from ui.errors import plain, show_warning
 from ui.frame import run_page
+from ui.method import rule_of, rule_phrase
 from ui.profile_input import anchor_input, latency_input, latency_question, profile_input, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome, predict_slot
@@ -47,7 +48,7 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     prediction = outcome.prediction
     known = [row for row in prediction.predictions if row.latency_ms is not None]
     st.subheader("Latency and cost per instance", anchor="answer")
-    st.caption(f"{_method_phrase(prediction)} For {profile_phrase(outcome)}.")
+    st.caption(f"{_method_phrase(resources, prediction)} For {profile_phrase(outcome)}.")
     _callouts(resources, prediction, known)
     left, right = st.columns(2, gap="medium")
     left.plotly_chart(
@@ -64,16 +65,16 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     )
     show_table([_text_row(resources, prediction, row) for row in prediction.predictions], "Prediction per instance")
     download_buttons([_data_row(resources, prediction, row) for row in prediction.predictions], "profet-prediction")
-    _members(prediction)
+    _members(resources, prediction)
     st.page_link(
         "app_pages/guide.py", label="How these numbers are made, and what they can't tell", icon=":material/menu_book:"
     )
 
 
-def _method_phrase(prediction: Prediction) -> str:
-    if prediction.anchor_latency_ms is None:
-        return "Predicted **without** the anchor's latency (mean of two models)."
-    return "Predicted **with** the anchor's latency (median of three models)."
+def _method_phrase(resources: Resources, prediction: Prediction) -> str:
+    joined = rule_phrase(rule_of(resources.models, prediction))
+    given = "without" if prediction.anchor_latency_ms is None else "with"
+    return f"Predicted **{given}** the anchor's latency ({joined})."
 
 
 def _callouts(resources: Resources, prediction: Prediction, known: list[InstancePrediction]) -> None:
@@ -153,13 +154,9 @@ def _data_row(resources: Resources, prediction: Prediction, row: InstancePredict
     }
 
 
-def _members(prediction: Prediction) -> None:
+def _members(resources: Resources, prediction: Prediction) -> None:
     with st.expander("What each model said"):
-        st.caption(
-            "The number above is the median of these three."
-            if prediction.anchor_latency_ms is not None
-            else "The number above is the mean of these two. With the anchor's latency a third one is asked."
-        )
+        st.caption(f"The number above is the {rule_phrase(rule_of(resources.models, prediction))}.")
         show_table(
             [
                 {"Instance": row.instance, **{name: format_ms(value) for name, value in row.members.items()}}

@@ -6,7 +6,9 @@ import csv
 import io
 import json
 
+from profet_core.artifacts import EnsembleRule
 from ui.charts import Bar, TradeOffPoint, bars, curves, instance_colours, measured_and_predicted, trade_off
+from ui.method import rule_phrase
 from ui.tables import as_csv, as_json, format_price
 
 ROWS = [
@@ -67,3 +69,9 @@ def test_prices_have_at_least_two_decimals():
         "$21.957642",
         "$1,000.00",
     ]
+
+
+def test_a_method_is_named_by_its_rule():
+    assert rule_phrase(EnsembleRule(("line", "forest", "dense"), "median")) == "median of three models"
+    assert rule_phrase(EnsembleRule(("forest", "dense"), "mean")) == "mean of two models"
+    assert rule_phrase(EnsembleRule(("forest",), "mean")) == "one model"
