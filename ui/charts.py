@@ -149,7 +149,7 @@ def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
             customdata=[point.hover for point in group],
             name=name,
             mode="markers+text",
-            textposition="top center",
+            textposition="top right" if sensible else "top center",
             cliponaxis=False,
             marker={
                 "color": colour,

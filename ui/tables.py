@@ -22,8 +22,8 @@ def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
 
 
 def _unbroken(value: str) -> str:
-    """A short value with non-breaking spaces, so that '73.6 ms' never wraps on a phone."""
-    return value.replace(" ", "\N{NO-BREAK SPACE}") if len(value) <= 14 else value
+    """A short value with non-breaking spaces, so that it never wraps into a tall row on a phone."""
+    return value.replace(" ", "\N{NO-BREAK SPACE}") if len(value) <= 28 else value
 
 
 def format_price(usd_per_hour: float) -> str:
