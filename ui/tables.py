@@ -23,7 +23,7 @@ def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
 
 def _unbroken(value: str) -> str:
     """A short value with non-breaking spaces, so that it never wraps into a tall row on a phone."""
-    return value.replace(" ", "\N{NO-BREAK SPACE}") if len(value) <= 28 else value
+    return value.replace(" ", "\N{NO-BREAK SPACE}") if len(value) <= 14 else value
 
 
 def format_price(usd_per_hour: float) -> str:
@@ -34,10 +34,11 @@ def format_price(usd_per_hour: float) -> str:
 
 
 def price_source(entry: Instance) -> str:
-    """Where a price is from: '2026, us-east-1, on-demand'."""
+    """Where a price is from: '2026, us-east-1, on-demand', on one line."""
     if not entry.as_of:
         return entry.market
-    return f"{entry.as_of}, {entry.region}, {entry.market}"
+    text = f"{entry.as_of}, {entry.region}, {entry.market}"
+    return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{NON-BREAKING HYPHEN}")
 
 
 def download_buttons(rows: Sequence[Mapping[str, object]], stem: str) -> None:
