@@ -52,7 +52,17 @@ def main() -> None:
 def fresh_process(repeats: int = 15) -> list[Figure]:
     """Wall time and peak memory of `profet predict` as a new process, for all targets."""
     sample = load_samples()[0]
-    command = [sys.executable, "-m", "profet_cli", "predict", str(sample.path), "--anchor", sample.anchor, "--format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "profet_cli",
+        "predict",
+        str(sample.path),
+        "--anchor",
+        sample.anchor,
+        "--format",
+        "json",
+    ]
     runs = [_run(command) for _ in range(repeats)]
     return [
         Figure("profet predict, fresh process, all targets", statistics.median(r[0] for r in runs), "s", 0.7, repeats),

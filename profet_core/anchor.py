@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from profet_core.artifacts import EnsembleRule, Models, TrainingRange
+from profet_core import by_class, documented
+from profet_core.answers import Answers, Likeness
+from profet_core.artifacts import Models, TrainingRange
 from profet_core.catalog import Catalog, gpu_model
 from profet_core.errors import InputError, LatencyDoubtError
 from profet_core.features import UnknownOperations
 from profet_core.profiles.record import Profile
 from profet_core.units import (
     MS_PER_UNIT,
-    SMALLEST_NUMBER,
     US_PER_MS,
     cost_usd,
     format_ms,
@@ -61,6 +61,7 @@ class Prediction:
     predictions: tuple[InstancePrediction, ...]
     interval_level: float | None
     unknown_operations: UnknownOperations
+    likeness: Likeness | None
     warnings: tuple[str, ...]
 
     @property
@@ -85,8 +86,9 @@ def predict(
     Parameters
     ----------
     anchor : instance the profile was recorded on.
-    latency_ms : measured step latency on the anchor, milliseconds. With it the ensemble is the median of three
-        members, without it the mean of two (arXiv:2208.05130).
+    latency_ms : measured step latency on the anchor, milliseconds.
+    method : "default", or "profet": with the latency the median of three members, without it the mean of two
+        (arXiv:2208.05130).
     targets : instances to predict; all others than the anchor if None.
     trust_latency : use `latency_ms` even if it makes no sense beside the profile.
 
@@ -128,12 +130,8 @@ def predict_many(
     wanted = _check_targets(models, anchor, targets)
     chosen = models.method(method)
     latencies = _check_latencies(models, profiles, anchor, latencies_ms, trust_latency)
-    matrix, unknown = models.features.encode(profiles)
-    inputs = {"clusters": matrix.astype(np.float32)}
-    if latencies is not None:
-        inputs["latency_ms"] = np.asarray(latencies, np.float32).reshape(-1, 1)
-    rule = chosen.without_latency if latencies is None else chosen.with_latency
-    by_target = {target: _ask(models, anchor, target, rule, inputs) for target in wanted}
+    ask = by_class.answer if chosen.kind == "classes" else documented.answer
+    answers = ask(models, chosen, profiles, anchor, wanted, latencies)
     return [
         Prediction(
             anchor=anchor,
@@ -141,12 +139,19 @@ def predict_many(
             method=chosen.name,
             predictions=(
                 _anchor_row(catalog, anchor, None if latencies is None else latencies[row]),
-                *(_target_row(catalog, target, rule, by_target[target], row) for target in wanted),
+                *(_target_row(models, catalog, answers, name, number, row) for number, name in enumerate(wanted)),
             ),
-            interval_level=None,
-            unknown_operations=unknown[row],
+            interval_level=answers.interval_level,
+            unknown_operations=answers.unknown[row],
+            likeness=answers.likeness[row],
             warnings=_warnings(
-                models, catalog, profile, anchor, unknown[row], {t: by_target[t][1][row] for t in wanted}
+                models,
+                catalog,
+                profile,
+                anchor,
+                answers,
+                row,
+                dict(zip(wanted, answers.latency_ms[:, row], strict=True)),
             ),
         )
         for row, profile in enumerate(profiles)
@@ -215,50 +220,39 @@ def _check_latencies(
     return latencies
 
 
-def _ask(
-    models: Models, anchor: str, target: str, rule: EnsembleRule, inputs: Mapping[str, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """What each member says, shape (profiles, members), and the ensemble before its floor, shape (profiles,)."""
-    said = np.column_stack([models.run_member(anchor, target, member, inputs) for member in rule.members])
-    joined = combine(said, rule.combine)
-    # No step of the training data was faster than this; a member may extrapolate below zero.
-    floor_ms = models.ranges[target].latency_ms[0] / 2
-    return said, np.maximum(joined, floor_ms)
-
-
-def combine(said: np.ndarray, how: str) -> np.ndarray:
-    """Join the members' answers, shape (profiles, members) -> (profiles,)."""
-    if how == "median":
-        return np.median(said, axis=1)
-    if how == "mean":
-        return np.mean(said, axis=1)
-    if how == "geometric mean":
-        # A member that extrapolates below zero has no logarithm; next to nothing brings the answer to the floor.
-        return np.exp(np.mean(np.log(np.maximum(said, SMALLEST_NUMBER)), axis=1))
-    raise InputError(f"Unknown ensemble rule {how!r}.")
-
-
 def _anchor_row(catalog: Catalog, anchor: str, latency_ms: float | None) -> InstancePrediction:
     return _row(catalog, anchor, latency_ms, {}, "given")
 
 
 def _target_row(
-    catalog: Catalog, target: str, rule: EnsembleRule, answer: tuple[np.ndarray, np.ndarray], row: int
+    models: Models, catalog: Catalog, answers: Answers, target: str, number: int, row: int
 ) -> InstancePrediction:
-    said, joined = answer
-    members = dict(zip(rule.members, said[row].tolist(), strict=True))
-    return _row(catalog, target, float(joined[row]), members, "measured")
+    members = {name: float(said[number, row]) for name, said in answers.members.items()}
+    # No step of the training data was faster than twice this; a member may extrapolate below zero.
+    latency_ms = max(float(answers.latency_ms[number, row]), _floor_ms(models, target))
+    half = None if answers.log_half_width is None else float(answers.log_half_width[number, row])
+    bounds = (None, None) if half is None else (latency_ms * math.exp(-half), latency_ms * math.exp(half))
+    return _row(catalog, target, latency_ms, members, "measured", bounds)
+
+
+def _floor_ms(models: Models, instance: str) -> float:
+    return models.ranges[instance].latency_ms[0] / 2
 
 
 def _row(
-    catalog: Catalog, instance: str, latency_ms: float | None, members: Mapping[str, float], basis: str
+    catalog: Catalog,
+    instance: str,
+    latency_ms: float | None,
+    members: Mapping[str, float],
+    basis: str,
+    bounds_ms: tuple[float | None, float | None] = (None, None),
 ) -> InstancePrediction:
     entry = catalog[instance]
     return InstancePrediction(
         instance=instance,
         latency_ms=latency_ms,
-        low_ms=None,
-        high_ms=None,
+        low_ms=bounds_ms[0],
+        high_ms=bounds_ms[1],
         members=members,
         basis=basis,
         cost_per_1000_steps_usd=None if latency_ms is None else cost_usd(1000 * latency_ms, entry.usd_per_hour),
@@ -272,14 +266,16 @@ def _warnings(
     catalog: Catalog,
     profile: Profile,
     anchor: str,
-    unknown: UnknownOperations,
+    answers: Answers,
+    row: int,
     predicted_ms: Mapping[str, float],
 ) -> tuple[str, ...]:
     found = [
         _no_device_warning(profile),
         _wrong_gpu_warning(catalog, profile, anchor),
         _precision_warning(profile),
-        _unknown_warning(unknown),
+        _unknown_warning(answers.unknown[row]),
+        *answers.warnings[row],
         _range_warning(models.ranges[anchor], profile, anchor),
         _floor_warning(models, predicted_ms),
     ]

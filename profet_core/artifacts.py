@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import onnxruntime
 
 from profet_core.errors import ArtifactError, InputError
 from profet_core.features import FeatureSpec, OperationCluster
+from profet_core.intervals import IntervalScale
 from profet_core.scaling import AXIS_RANGE, ScalerCurve
 
 MANIFEST_NAME = "manifest.json"
@@ -39,6 +41,31 @@ class Method:
     name: str
     with_latency: EnsembleRule
     without_latency: EnsembleRule
+    kind: str = "pairs"
+
+    def rule(self, latency_known: bool) -> EnsembleRule:
+        """The rule that applies."""
+        return self.with_latency if latency_known else self.without_latency
+
+
+@dataclass(frozen=True)
+class NetworkStack:
+    """One member of the default method for every target of an anchor, in one session.
+
+    Attributes
+    ----------
+    targets : instances, in the order of the first axis of all arrays.
+    constants, typical_log_ratio : as `stacks.member_latency` takes them.
+    """
+
+    targets: tuple[str, ...]
+    session: onnxruntime.InferenceSession
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+
+    def run(self, seen: np.ndarray) -> np.ndarray:
+        """Raw answers, (profiles, inputs) -> (targets, profiles, outputs)."""
+        return np.asarray(self.session.run(None, {"inputs": seen.astype(np.float32)})[0], float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +96,7 @@ class Models:
             near=float(manifest["features"]["near"]),
         )
         self.methods = {
-            name: Method(name, _rule(rule["with_latency"]), _rule(rule["without_latency"]))
+            name: Method(name, _rule(rule["with_latency"]), _rule(rule["without_latency"]), rule.get("kind", "pairs"))
             for name, rule in manifest["methods"].items()
         }
         self.default_method: str = manifest["default_method"]
@@ -79,6 +106,9 @@ class Models:
             for row in manifest["scalers"]
         }
         self._members = {(row["anchor"], row["target"], row["member"]): row for row in manifest["members"]}
+        self._stacks = {(row["anchor"], row["member"], row["case"]): row for row in manifest.get("stacks", ())}
+        self._intervals = {case: IntervalScale(**values) for case, values in manifest.get("intervals", {}).items()}
+        self._references: dict[str, np.ndarray] = {}
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
         self._lock = Lock()
 
@@ -113,6 +143,30 @@ class Models:
         session = self._session(row["file"])
         (name,) = (node.name for node in session.get_inputs())
         return np.asarray(session.run(None, {name: inputs[row["input"]]})[0], float).reshape(-1)
+
+    def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> NetworkStack:
+        """One member of the default method, for every target of `anchor`."""
+        row = self._stacks.get((anchor, member, case_name(latency_known, sizes_known)))
+        if row is None:
+            raise ArtifactError(f"The models have no member {member!r} from {anchor}: {_DOWNLOAD_AGAIN}.")
+        return NetworkStack(
+            targets=tuple(row["targets"]),
+            session=self._session(row["file"]),
+            constants=np.asarray(row["constants"], float)[:, None, :],
+            typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
+        )
+
+    def interval_scale(self, latency_known: bool) -> IntervalScale | None:
+        """How wide intervals are; None if these models have none."""
+        return self._intervals.get(case_name(latency_known, False))
+
+    def reference(self, anchor: str) -> np.ndarray:
+        """Where the training profiles of an anchor lie, as `intervals.class_shares` has it."""
+        with self._lock:
+            if anchor not in self._references:
+                data = self._read(f"{anchor}/reference.npy")
+                self._references[anchor] = np.load(io.BytesIO(data), allow_pickle=False).astype(float)
+            return self._references[anchor]
 
     def verify(self) -> None:
         """Check every file of the folder against the manifest.
@@ -182,6 +236,11 @@ def shipped_folder(name: str) -> Path:
     package = Path(__file__).resolve().parent
     checkout = package.parent / name
     return checkout if checkout.is_dir() else package / "shipped" / name
+
+
+def case_name(latency_known: bool, sizes_known: bool) -> str:
+    """What the manifest calls the networks for what is known."""
+    return ("with_latency" if latency_known else "without_latency") + ("_and_sizes" if sizes_known else "")
 
 
 def manifest_checksum(manifest: Mapping) -> str:

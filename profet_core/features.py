@@ -21,6 +21,7 @@ class OperationCluster:
 
     @property
     def name(self) -> str:
+        """Name of the feature: 'Device_AvgPool&MaxPool'."""
         return DEVICE_PREFIX + "&".join(self.operations)
 
 
@@ -41,6 +42,7 @@ class UnknownOperations:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """All of them, sorted."""
         return tuple(sorted((*self.mapped, *self.left_out)))
 
 
@@ -89,7 +91,7 @@ class FeatureSpec:
         """
         matrix = np.zeros((len(profiles), len(self.names)))
         unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
-        for names, rows in _rows_by_operations(profiles).items():
+        for names, rows in rows_by_operations(profiles).items():
             # Profiles of one recorder mostly name the same operations: one matrix product serves all of them.
             times_us = np.array([list(profiles[row].operations.values()) for row in rows])
             placed = self.place(names)
@@ -102,9 +104,7 @@ class FeatureSpec:
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
         """Column of each operation: its own if it was seen in training, else the nearest cluster's, else None."""
-        return {
-            name: self.columns[name] if name in self.columns else self.nearest_cluster(name) for name in operations
-        }
+        return {name: self.columns[name] if name in self.columns else self.nearest_cluster(name) for name in operations}
 
     def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
         """Which operation adds to which feature: 0 or 1, shape (operations, features)."""
@@ -128,9 +128,7 @@ class FeatureSpec:
         column = int(np.argmin(distances))
         return column if distances[column] <= self.near else None
 
-    def _report(
-        self, profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]
-    ) -> UnknownOperations:
+    def _report(self, profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]) -> UnknownOperations:
         mapped = {name: self.names[placed[name]] for name in unseen if placed[name] is not None}
         time_us = sum(profile.operations[name] for name in unseen)
         return UnknownOperations(
@@ -140,7 +138,8 @@ class FeatureSpec:
         )
 
 
-def _rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], list[int]]:
+def rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], list[int]]:
+    """Numbers of the profiles that name the same operations."""
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, profile in enumerate(profiles):
         rows.setdefault(tuple(profile.operations), []).append(row)

@@ -29,7 +29,9 @@ def cluster_names(names: Sequence[str], cut: float = CLUSTER_CUT) -> tuple[Opera
         return tuple(OperationCluster((name,)) for name in ordered)
     distances = cdist(ordered, ordered, scorer=Levenshtein.distance, dtype=np.int32).astype(float)
     labels = fcluster(linkage(squareform(distances), method="average"), cut, criterion="distance")
-    members = [tuple(name for name, label in zip(ordered, labels, strict=True) if label == which) for which in set(labels)]
+    members = [
+        tuple(name for name, label in zip(ordered, labels, strict=True) if label == which) for which in set(labels)
+    ]
     return tuple(OperationCluster(names) for names in sorted(members))
 
 

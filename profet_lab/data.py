@@ -50,6 +50,7 @@ class Measurements:
 
     @property
     def instances(self) -> tuple[str, ...]:
+        """Instances that were measured."""
         return tuple(self.latency_ms)
 
     @property

@@ -10,17 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import keras  # noqa: E402
-import tensorflow as tf  # noqa: E402
+import keras
+import tensorflow as tf
 
 #: Hidden layers of PROFET's network (arXiv:2208.05130).
 HIDDEN = (128, 64, 32, 16)
 BATCH_SIZE = 16
-EPOCHS = 40
+EPOCHS = 80
 LEARNING_RATE = 1e-3
 #: The rate falls to this share of itself every 1,000 steps of 16 rows in PROFET's script; same share per row here.
 DECAY_RATE, DECAY_ROWS = 0.9, 16_000
@@ -119,11 +120,13 @@ def _stacked_network(networks: int, inputs: int) -> keras.Sequential:
     """`networks` networks side by side: (networks, rows, inputs) -> (networks, rows, 1)."""
     layers: list[keras.Layer] = [keras.Input((None, inputs), batch_size=networks)]
     sizes = [inputs, *HIDDEN, 1]
-    for number, (wide, narrow) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for number, (wide, narrow) in enumerate(pairwise(sizes)):
         # Glorot's limit of one network's matrix; the stack's own shape would make it far too small.
         limit = float(np.sqrt(6 / (wide + narrow)))
         layers.append(
-            StackedDense(narrow, "relu" if number < len(HIDDEN) else "linear", keras.initializers.RandomUniform(-limit, limit))
+            StackedDense(
+                narrow, "relu" if number < len(HIDDEN) else "linear", keras.initializers.RandomUniform(-limit, limit)
+            )
         )
     return keras.Sequential(layers)
 
@@ -136,9 +139,11 @@ class StackedDense(keras.layers.Layer):
         self.units, self.activation, self.initializer = units, keras.activations.get(activation), initializer
 
     def build(self, input_shape) -> None:
+        """Make the weights: kernel (networks, inputs, units) and bias (networks, 1, units)."""
         networks, _, inputs = input_shape
         self.kernel = self.add_weight(shape=(networks, inputs, self.units), initializer=self.initializer)
         self.bias = self.add_weight(shape=(networks, 1, self.units), initializer="zeros")
 
     def call(self, inputs):
+        """Each network's own rows through its own kernel."""
         return self.activation(keras.ops.matmul(inputs, self.kernel) + self.bias)

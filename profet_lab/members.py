@@ -19,8 +19,6 @@ def fit_line(latency_ms: np.ndarray, target_ms: np.ndarray) -> LinearRegression:
 
 def fit_forest(features_us: np.ndarray, target_ms: np.ndarray, *, seed: int) -> RandomForestRegressor:
     """Random forest from the clustered profile (rows, features) to the target's latency in milliseconds (rows,)."""
-    forest = RandomForestRegressor(
-        n_estimators=TREES, min_samples_leaf=MIN_ROWS_PER_LEAF, random_state=seed
-    )
+    forest = RandomForestRegressor(n_estimators=TREES, min_samples_leaf=MIN_ROWS_PER_LEAF, random_state=seed)
     # Trees compare in float32; rounding first makes training and serving see the same numbers.
     return forest.fit(features_us.astype(np.float32), target_ms)

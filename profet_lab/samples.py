@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.anchor import combine
+from profet_core.answers import combine
 from profet_core.catalog import load_catalog
 from profet_core.samples import INDEX_NAME
 from profet_lab.data import Measurements, data_folder, load_measurements, load_parameters
@@ -40,7 +40,9 @@ CHOICES = (
     Choice("p2.xlarge", "MobileNetV2", 224, 32, "the only network with depthwise convolutions: a hard case"),
     Choice("p2.xlarge", "AlexNet", 64, 128, "few layers, many parameters"),
     Choice("p3.2xlarge", "InceptionV3", 224, 32, "a network of many small convolutions"),
-    Choice("p3.2xlarge", "InceptionResNetV2", 128, 32, "the deepest network of the data, and where predictions are worst"),
+    Choice(
+        "p3.2xlarge", "InceptionResNetV2", 128, 32, "the deepest network of the data, and where predictions are worst"
+    ),
 )
 
 
@@ -75,7 +77,11 @@ def _sample(
     measurements: Measurements, choice: Choice, fitted: dict[Fold, FittedFold], parameters: int
 ) -> tuple[dict, dict]:
     table = measurements.workloads
-    rows = (table["model"] == choice.model) & (table["pixels"] == choice.pixels) & (table["batch_size"] == choice.batch_size)
+    rows = (
+        (table["model"] == choice.model)
+        & (table["pixels"] == choice.pixels)
+        & (table["batch_size"] == choice.batch_size)
+    )
     times_us = np.median(measurements.times_us[choice.anchor][rows], axis=0)
     medians = {name: float(np.median(latency[rows])) for name, latency in measurements.latency_ms.items()}
     latency_ms = round(medians[choice.anchor], 3)
@@ -88,7 +94,9 @@ def _sample(
     }
     trace = {
         "operations": {
-            name: round(float(value), 3) for name, value in zip(measurements.operations, times_us, strict=True) if value > 0
+            name: round(float(value), 3)
+            for name, value in zip(measurements.operations, times_us, strict=True)
+            if value > 0
         },
         "meta": {
             "gpu": load_catalog()[choice.anchor].gpu,

@@ -51,7 +51,10 @@ def train(
     wanted = [pair for pair in pairs(measurements.instances) if anchors is None or pair[0] in anchors]
     everything = np.ones(len(measurements.workloads), bool)
     features = fit_features(measurements, everything)
-    tables = {name: encode_table(features, measurements.operations, measurements.times_us[name]) for name in measurements.instances}
+    tables = {
+        name: encode_table(features, measurements.operations, measurements.times_us[name])
+        for name in measurements.instances
+    }
     jobs = [DenseJob(tables[anchor], measurements.latency_ms[target] * US_PER_MS) for anchor, target in wanted]
     dense_steps = training_steps(len(everything), epochs)
     out.parent.mkdir(parents=True, exist_ok=True)

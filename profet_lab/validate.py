@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
-from profet_core.anchor import combine
+from profet_core.answers import combine
 from profet_core.scaling import AXIS_RANGE
 from profet_lab.data import Measurements, pairs
 from profet_lab.dense import EPOCHS
@@ -33,6 +33,7 @@ class LeftOutPredictions:
     table: pd.DataFrame
 
     def pair(self, anchor: str, target: str) -> pd.DataFrame:
+        """The rows of one pair."""
         return self.table[(self.table["anchor"] == anchor) & (self.table["target"] == target)]
 
 
@@ -104,9 +105,7 @@ def _accuracy(part: pd.DataFrame) -> dict:
         "rmse_ms_without_latency": float(root_mean_squared_error(true, part[WITHOUT])),
         "coverage_90": None,
         "median_interval_pct": None,
-        "mape_by_member": {
-            member: mape_percent(true, part[member]) for member in PROFET_METHOD[WITH]["members"]
-        },
+        "mape_by_member": {member: mape_percent(true, part[member]) for member in PROFET_METHOD[WITH]["members"]},
     }
 
 
@@ -170,9 +169,7 @@ def _predicted_ends(measurements: Measurements, predictions: LeftOutPredictions,
     return pd.concat(parts, ignore_index=True)
 
 
-def _scaled(
-    training: pd.DataFrame, ends: pd.DataFrame, true: pd.DataFrame, instance: str, axis: str
-) -> pd.DataFrame:
+def _scaled(training: pd.DataFrame, ends: pd.DataFrame, true: pd.DataFrame, instance: str, axis: str) -> pd.DataFrame:
     """Inner sizes of each curve of `true`, scaled from the end columns of `ends` by a scaler that never saw its model."""
     smallest, largest = AXIS_RANGE[axis]
     inner = [size for size in true.columns if size not in (smallest, largest)]
@@ -183,7 +180,13 @@ def _scaled(
         for key, truth in true.loc[[model]].iterrows():
             low, high = ends.loc[key, smallest], ends.loc[key, largest]
             rows += [
-                {"instance": instance, "model": model, AXIS_COLUMN[axis]: size, "true_ms": truth[size], "scaled_ms": value}
+                {
+                    "instance": instance,
+                    "model": model,
+                    AXIS_COLUMN[axis]: size,
+                    "true_ms": truth[size],
+                    "scaled_ms": value,
+                }
                 for size, value in zip(inner, low + scaled * (high - low), strict=True)
             ]
     return pd.DataFrame(rows)

@@ -13,7 +13,11 @@ pytestmark = pytest.mark.training
 @pytest.fixture
 def five_sizes(small, monkeypatch):
     """The made-up set has no full size axis: scalers are fitted elsewhere."""
-    rows = [{"instance": name, "axis": axis, "coefficients": [-1 / 15, 1 / 240, 0.0]} for name in small.instances for axis in ["batch"]]
+    rows = [
+        {"instance": name, "axis": axis, "coefficients": [-1 / 15, 1 / 240, 0.0]}
+        for name in small.instances
+        for axis in ["batch"]
+    ]
     monkeypatch.setattr(training, "_scaler_rows", lambda measurements: rows)
     return small
 

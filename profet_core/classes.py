@@ -1,0 +1,147 @@
+"""Groups a profile's operations by what they do, and repairs profiles that TensorFlow cut short."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from types import MappingProxyType
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from profet_core.features import NO_UNKNOWN_OPERATIONS, UnknownOperations, rows_by_operations
+from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
+from profet_core.units import US_PER_MS
+
+#: An operation that is not in the table goes to the class of the most similar name, if at most this share of its
+#: letters differ ("Conv3D" and "Conv2D": 1 of 6).
+NEAR_SHARE = 0.35
+
+IDLE = "idle"
+
+
+@dataclass(frozen=True)
+class ClassTimes:
+    """Times of many profiles by operation class, milliseconds.
+
+    Attributes
+    ----------
+    times_ms : (profiles, classes); device classes first.
+    unknown_ms : (profiles,), device time of operations that resemble nothing known; not part of `times_ms`.
+    host_total_ms : (profiles,), all host rows, idle included.
+    truncated : (profiles,), True if operations that every classifier's training step has are absent.
+    severely : (profiles,), True if even the loss, a costly operation, is absent.
+    """
+
+    times_ms: np.ndarray
+    unknown_ms: np.ndarray
+    host_total_ms: np.ndarray
+    truncated: np.ndarray
+    severely: np.ndarray
+
+
+@dataclass(frozen=True)
+class OperationClasses:
+    """The table of operation classes: knowledge about TensorFlow's operations, not learned from data.
+
+    Attributes
+    ----------
+    device, host : class name -> its operations, with their prefix.
+    """
+
+    device: Mapping[str, tuple[str, ...]]
+    host: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every class in order, device classes first."""
+        return (*self.device, *self.host)
+
+    @cached_property
+    def columns(self) -> Mapping[str, int]:
+        """Column of every operation in the table."""
+        classes = [*self.device.values(), *self.host.values()]
+        return MappingProxyType({name: column for column, names in enumerate(classes) for name in names})
+
+    def place(self, operations: Sequence[str]) -> dict[str, int | None]:
+        """Column of each operation: its class, or for a device operation outside the table that of a near name."""
+        return {name: self.columns[name] if name in self.columns else self._nearest(name) for name in operations}
+
+    def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
+        """Which operation adds to which class: 0 or 1, shape (operations, classes)."""
+        sums = np.zeros((len(placed), len(self.names)))
+        for row, column in enumerate(placed.values()):
+            if column is not None:
+                sums[row, column] = 1.0
+        return sums
+
+    def encode_table(self, operations: Sequence[str], times_us: np.ndarray) -> ClassTimes:
+        """Class times of profiles that name the same operations, `times_us` of shape (profiles, operations)."""
+        placed = self.place(operations)
+        device = np.array([name.startswith(DEVICE_PREFIX) for name in operations])
+        unknown = device & np.array([column is None for column in placed.values()])
+        times_ms = times_us / US_PER_MS
+        present = {name: times_ms[:, index] > 0 for index, name in enumerate(operations)}
+        nowhere = np.zeros(len(times_us), bool)
+        end_of_step = [present.get(DEVICE_PREFIX + name, nowhere) for name in ("MatMul", "Softmax", "ArgMax")]
+        truncated = ~np.any(end_of_step, axis=0)
+        loss = present.get(DEVICE_PREFIX + "SoftmaxCrossEntropyWithLogits", nowhere)
+        return ClassTimes(
+            times_ms=times_ms @ self.sums(placed),
+            unknown_ms=times_ms[:, unknown].sum(axis=1),
+            host_total_ms=times_ms[:, ~device].sum(axis=1),
+            truncated=truncated,
+            severely=truncated & ~loss,
+        )
+
+    def encode(self, profiles: Sequence[Profile]) -> tuple[ClassTimes, list[UnknownOperations]]:
+        """Class times of any profiles, and for each what was done with operations outside the table."""
+        unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
+        parts: list[tuple[list[int], ClassTimes]] = []
+        for names, rows in rows_by_operations(profiles).items():
+            times_us = np.array([list(profiles[row].operations.values()) for row in rows])
+            parts.append((rows, self.encode_table(names, times_us)))
+            placed = self.place(names)
+            unseen = [
+                n for n in names if n not in self.columns and n.startswith(DEVICE_PREFIX) and n not in IDLE_OPERATIONS
+            ]
+            for row in rows if unseen else ():
+                unknown[row] = self._report(profiles[row], unseen, placed)
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+        joined = {
+            name: np.concatenate([getattr(part, name) for _, part in parts])[order]
+            for name in ClassTimes.__dataclass_fields__
+        }
+        return ClassTimes(**joined), unknown
+
+    def _nearest(self, operation: str) -> int | None:
+        if not operation.startswith(DEVICE_PREFIX):
+            return None
+        name = operation.removeprefix(DEVICE_PREFIX)
+        known = [other for other in self.columns if other.startswith(DEVICE_PREFIX)]
+        distances = [Levenshtein.distance(name, other.removeprefix(DEVICE_PREFIX)) for other in known]
+        nearest = int(np.argmin(distances))
+        return self.columns[known[nearest]] if distances[nearest] <= NEAR_SHARE * len(name) else None
+
+    def _report(self, profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]) -> UnknownOperations:
+        mapped = {name: self.names[placed[name]] for name in unseen if placed[name] is not None}
+        time_us = sum(profile.operations[name] for name in unseen)
+        return UnknownOperations(
+            mapped=MappingProxyType(mapped),
+            left_out=tuple(name for name in unseen if name not in mapped),
+            share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,
+        )
+
+
+def load_operation_classes() -> OperationClasses:
+    """The shipped table, `operation_classes.csv`."""
+    text = resources.files("profet_core").joinpath("operation_classes.csv").read_text(encoding="utf-8")
+    table: dict[str, list[str]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        table.setdefault(row["class"], []).append(row["operation"])
+    device = {name: tuple(ops) for name, ops in table.items() if ops[0].startswith(DEVICE_PREFIX)}
+    host = {name: tuple(ops) for name, ops in table.items() if name not in device}
+    return OperationClasses(MappingProxyType(device), MappingProxyType(host))

@@ -1,0 +1,78 @@
+"""Inputs and outputs of the two networks of the default method, written once for serving and for training.
+
+Every function takes the array module to compute with as `xp`: numpy when serving, `keras.ops` when training, so that
+both sides share one definition. Shapes: leading axes are free; the last holds classes, inputs or a single value.
+"""
+
+from __future__ import annotations
+
+#: A step is never treated as shorter than this where launches bound it, milliseconds.
+LAUNCH_BOUND_MS = 3.0
+#: Smallest device total that is divided by, milliseconds.
+LEAST_TOTAL_MS = 1e-3
+
+HOMOGENEOUS, CLASS_RATIO = "homogeneous", "class ratio"
+MEMBERS = (HOMOGENEOUS, CLASS_RATIO)
+
+
+def device_total(xp, classes_ms, device_classes: int):
+    """Sum of the device classes, (..., 1)."""
+    return xp.maximum(xp.sum(classes_ms[..., :device_classes], axis=-1, keepdims=True), LEAST_TOTAL_MS)
+
+
+def step_scale(xp, classes_ms, device_classes: int, latency_ms):
+    """The anchor's latency, or half the device total where it is not known (None), (..., 1)."""
+    return device_total(xp, classes_ms, device_classes) / 2 if latency_ms is None else latency_ms
+
+
+def network_inputs(xp, member: str, classes_ms, device_classes: int, latency_ms, sizes):
+    """What a member's network sees.
+
+    Parameters
+    ----------
+    classes_ms : (..., classes). latency_ms : (..., 1) or None. sizes : (..., 2) as `size_inputs` gives them, or None.
+    """
+    total = device_total(xp, classes_ms, device_classes)
+    if member == HOMOGENEOUS:
+        scale = step_scale(xp, classes_ms, device_classes, latency_ms)
+        launch = LAUNCH_BOUND_MS**2 / xp.maximum(scale, LAUNCH_BOUND_MS)
+        parts = [classes_ms / scale, total / scale, xp.ones_like(scale), launch]
+    else:
+        parts = [xp.log1p(classes_ms), xp.sqrt(classes_ms / total), xp.log(total)]
+        if latency_ms is not None:
+            parts += [xp.log(latency_ms), xp.log(total / latency_ms)]
+    if sizes is not None:
+        parts.append(sizes)
+    return xp.concatenate(parts, axis=-1)
+
+
+def size_inputs(xp, batch_size, pixels):
+    """Batch and pixel size as inputs, (..., 1) each -> (..., 2)."""
+    return xp.concatenate([xp.log(batch_size / 64), xp.log(pixels / 128)], axis=-1)
+
+
+def outputs_of(member: str, device_classes: int) -> int:
+    """Number of values a member's network gives."""
+    return device_classes + 2 if member == CLASS_RATIO else 1
+
+
+def network_latency(xp, member: str, raw, classes_ms, device_classes: int, latency_ms, constants):
+    """Latency on the target, milliseconds (..., 1), from what the network gave, (..., outputs).
+
+    Parameters
+    ----------
+    constants : of the pair, for the class-ratio network alone: the median log ratio of target to anchor time of each
+        device class, (..., device classes).
+    """
+    if member == HOMOGENEOUS:
+        return raw * step_scale(xp, classes_ms, device_classes, latency_ms)
+    classes = class_latencies(xp, raw, classes_ms, device_classes, constants)
+    # Device rows double-count: half their sum is the step, up to a bounded factor and an overhead of at least 0.
+    step = xp.sum(classes, axis=-1, keepdims=True) / 2 * xp.exp(xp.tanh(raw[..., device_classes : device_classes + 1]))
+    overhead = raw[..., device_classes + 1 :] - 1
+    return step + xp.logaddexp(overhead, xp.zeros_like(overhead))
+
+
+def class_latencies(xp, raw, classes_ms, device_classes: int, log_ratios):
+    """Device class times on the target, (..., device classes): the anchor's, times a ratio bounded to a factor e."""
+    return classes_ms[..., :device_classes] * xp.exp(log_ratios + xp.tanh(raw[..., :device_classes]))
