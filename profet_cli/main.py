@@ -118,7 +118,14 @@ def _add_validate(commands) -> None:
     _add_data(command)
     command.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")
     command.add_argument("--target", action="append", metavar="INSTANCE", help="only pairs to this target")
-    command.add_argument("--no-clustering", action="store_true", help="every operation a feature of its own")
+    command.add_argument(
+        "--method", choices=["default", "profet"], default="default", help="profet: the documented one"
+    )
+    command.add_argument("--card", action="store_true", help="everything; writes validation.json and MODEL_CARD.md")
+    _add_models(command)
+    command.add_argument(
+        "--no-clustering", action="store_true", help="documented method, every operation a feature of its own"
+    )
     command.add_argument("--scaler", action="store_true", help="the scaler: batch and pixels, true and predicted ends")
     command.add_argument("--seed", type=int, default=0)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from profet_cli.inputs import open_models
 from profet_cli.lab import import_lab
 from profet_cli.output import print_json, print_table
+from profet_core.errors import InputError
 
 
 def run(options: argparse.Namespace) -> None:
@@ -15,21 +17,85 @@ def run(options: argparse.Namespace) -> None:
 
     measurements = data.load_measurements(data.data_folder(options.data))
     data.check_instances(measurements, [*(options.anchor or ()), *(options.target or ())])
+    wanted = [
+        (anchor, target)
+        for anchor, target in data.pairs(measurements.instances)
+        if (not options.anchor or anchor in options.anchor) and (not options.target or target in options.target)
+    ]
+    if not wanted:
+        raise InputError("No pair is left: name an anchor and a target that differ.")
     with tqdm(desc="validate", unit="step", disable=None) as bar:
-        predictions = validate.predict_left_out(
-            measurements,
-            anchors=options.anchor,
-            targets=options.target,
-            clustered=not options.no_clustering,
-            seed=options.seed,
-            progress=bar.update,
-        )
-    if options.scaler:
-        report = validate.scaler_report(measurements, predictions)
-        print_json(report) if options.format == "json" else _print_scaler(report)
+        if options.card:
+            report = import_lab("report").write_report(
+                measurements, open_models(options), seed=options.seed, progress=bar.update
+            )
+        elif options.method == "profet" or options.no_clustering or options.scaler:
+            predictions = validate.predict_left_out(
+                measurements, wanted, clustered=not options.no_clustering, seed=options.seed, progress=bar.update
+            )
+            make = validate.scaler_report if options.scaler else None
+            report = make(measurements, predictions) if make else validate.anchor_report(predictions)
+        else:
+            default, bank = import_lab("validate_default"), import_lab("class_bank").class_bank(measurements)
+            report = default.default_report(
+                default.default_table(bank, measurements.workloads, wanted, seed=options.seed, progress=bar.update)
+            )
+    _print(options, report)
+
+
+def _print(options: argparse.Namespace, report: dict) -> None:
+    if options.format == "json":
+        print_json(report)
+    elif options.card:
+        _print_default(report["default"])
+        _print_anchor(report["profet"])
+        _print_scaler(report["scaler"])
+    elif options.scaler:
+        _print_scaler(report)
+    elif options.method == "profet" or options.no_clustering:
+        _print_anchor(report)
     else:
-        report = validate.anchor_report(predictions)
-        print_json(report) if options.format == "json" else _print_anchor(report)
+        _print_default(report)
+
+
+def _print_default(report: dict) -> None:
+    print_table(
+        ("anchor", "target", "n", "MAPE with %", "without %", "with, sizes %", "R2", "RMSE ms", "covered %", "half %"),
+        [
+            (
+                row["anchor"],
+                row["target"],
+                str(row["n"]),
+                *(
+                    f"{row[f'mape_{case}']:.2f}"
+                    for case in ("with_latency", "without_latency", "with_latency_and_sizes")
+                ),
+                f"{row['r2']:.4f}",
+                f"{row['rmse_ms']:.2f}",
+                f"{row['coverage_90']:.1f}",
+                f"{row['median_interval_pct']:.1f}",
+            )
+            for row in report["pairs"]
+        ],
+    )
+    for name in ("mean", "worst_pair", "without_twin", "family"):
+        values = ", ".join(f"{key} {value:.2f}" for key, value in report[name].items())
+        print(f"\n{name.replace('_', ' ')}: {values}")
+    print()
+    print_table(
+        ("architecture", "MAPE with %", "without %", "covered %", "half %"),
+        [
+            (
+                model,
+                f"{row['mape_with_latency']:.1f}",
+                f"{row['mape_without_latency']:.1f}",
+                f"{row['coverage_90_with_latency']:.1f}",
+                f"{row['median_interval_pct_with_latency']:.1f}",
+            )
+            for model, row in report["by_model"].items()
+        ],
+    )
+    print()
 
 
 def _print_anchor(report: dict) -> None:

@@ -102,7 +102,7 @@ def _warnings(inputs: StepInputs, row: int, likeness: Likeness | None) -> tuple[
     found = []
     if inputs.repaired[row] > 1:
         found.append(
-            "Operations that every training step has are missing: TensorFlow's statistics keep the 500 costliest. "
+            "Operations that every training step has are missing (TensorFlow keeps the 500 costliest). "
             f"The device time was scaled up by {inputs.repaired[row]:.2f} to make up for it, and the interval is wider."
         )
     if likeness and likeness.words.startswith(("unlike", "very unlike")):

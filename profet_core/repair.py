@@ -2,8 +2,9 @@
 
 TensorFlow's statistics keep the 500 costliest operations. In a complete profile the device rows add up to twice the
 step, and the host rows (idle included) to a whole number of host threads times the step. A profile in which operations
-are absent that every classifier's training step has (matrix product, softmax, arg max) was cut; its host rows still
-tell the step, once the number of threads is guessed, and so by how much its device rows fall short.
+are absent that every classifier's training step has (matrix product, softmax, arg max), and every cheap one too, was
+cut; its host rows still tell the step, once the number of threads is guessed, and so by how much its device rows fall
+short.
 """
 
 from __future__ import annotations

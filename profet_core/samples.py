@@ -17,7 +17,7 @@ INDEX_NAME = "index.json"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One ready profile: the median of the nine repeats of a workload of the training data.
+    """One ready profile: of the nine repeats of a workload of the training data, the one of median latency.
 
     Attributes
     ----------
@@ -26,8 +26,9 @@ class Sample:
     anchor : instance it was recorded on.
     latency_ms : measured step latency there, milliseconds.
     measured_ms : instance -> measured step latency, milliseconds, of the same workload on every other instance.
-    left_out_ms, left_out_without_latency_ms : instance -> what models trained WITHOUT this architecture predict, with
-        and without the anchor's latency. This, not the shipped models' answer, is an honest test.
+    left_out_ms, left_out_without_latency_ms : instance -> what the default method's models trained WITHOUT this
+        architecture predict, with and without the anchor's latency. This, not the shipped models' answer, is an
+        honest test.
     """
 
     name: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.classes import IDLE, OperationClasses, load_operation_classes
+from profet_core.classes import IDLE, ClassTimes, OperationClasses, load_operation_classes
 from profet_core.networks import size_inputs
 from profet_core.stacks import StepInputs, step_inputs
 from profet_lab.data import Measurements
@@ -25,22 +25,35 @@ class ClassBank:
 
     Attributes
     ----------
+    times : instance -> class times as recorded.
     inputs : (instance, latency known) -> the profiles' inputs.
     latency_ms : instance -> (rows,).
     sizes : (rows, 2), batch and pixel size as inputs.
-    architectures : (rows,).
+    architectures, repeats : (rows,).
     """
 
     classes: OperationClasses
+    times: dict[str, ClassTimes]
     inputs: dict[tuple[str, bool], StepInputs]
     latency_ms: dict[str, np.ndarray]
     sizes: np.ndarray
     architectures: np.ndarray
+    repeats: np.ndarray
 
     @property
     def device_classes(self) -> int:
         """Number of device classes, which come first."""
         return len(self.classes.device)
+
+    @property
+    def idle_column(self) -> int:
+        """Column of idle device time."""
+        return self.classes.names.index(IDLE)
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Instances that were measured."""
+        return tuple(self.latency_ms)
 
     def unseen(self, anchor: str, rows: np.ndarray) -> np.ndarray:
         """Device classes that the anchor's profiles of `rows` never have, boolean (classes,)."""
@@ -68,10 +81,18 @@ def class_bank(measurements: Measurements) -> ClassBank:
     device, idle = len(classes.device), classes.names.index(IDLE)
     workloads = measurements.workloads
     sizes = size_inputs(np, workloads[["batch_size"]].to_numpy(float), workloads[["pixels"]].to_numpy(float))
-    inputs = {}
+    recorded, inputs = {}, {}
     for instance in measurements.instances:
-        times = classes.encode_table(measurements.operations, measurements.times_us[instance])
+        times = recorded[instance] = classes.encode_table(measurements.operations, measurements.times_us[instance])
         for known in (True, False):
             latency_ms = measurements.latency_ms[instance] if known else None
             inputs[instance, known] = step_inputs(times, device, idle, latency_ms, sizes)
-    return ClassBank(classes, inputs, dict(measurements.latency_ms), sizes, measurements.architectures)
+    return ClassBank(
+        classes=classes,
+        times=recorded,
+        inputs=inputs,
+        latency_ms=dict(measurements.latency_ms),
+        sizes=sizes,
+        architectures=measurements.architectures,
+        repeats=workloads["repeat"].to_numpy(),
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -42,6 +44,45 @@ def dense_to_onnx(weights: DenseWeights) -> bytes:
         "dense",
         [helper.make_tensor_value_info("profile_us", TensorProto.FLOAT, ["profiles", weights.kernels[0].shape[0]])],
         [helper.make_tensor_value_info("latency_ms", TensorProto.FLOAT, ["profiles", 1])],
+        constants,
+    )
+    return _serialise(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]))
+
+
+def stack_to_onnx(kernels: Sequence[np.ndarray], biases: Sequence[np.ndarray], activation: str) -> bytes:
+    """Networks side by side as ONNX: (profiles, inputs) -> (networks, profiles, outputs).
+
+    Parameters
+    ----------
+    kernels, biases : per layer (networks, inputs, outputs) and (networks, 1, outputs).
+    activation : "relu" or "silu", between layers.
+    """
+    nodes, constants = [], []
+    value, last = "inputs", len(kernels) - 1
+    for layer, (kernel, bias) in enumerate(zip(kernels, biases, strict=True)):
+        constants += [
+            numpy_helper.from_array(kernel.astype(np.float32), f"kernel_{layer}"),
+            numpy_helper.from_array(bias.astype(np.float32), f"bias_{layer}"),
+        ]
+        output = "outputs" if layer == last else f"sum_{layer}"
+        nodes.append(helper.make_node("MatMul", [value, f"kernel_{layer}"], [f"product_{layer}"]))
+        nodes.append(helper.make_node("Add", [f"product_{layer}", f"bias_{layer}"], [output]))
+        if layer < last:
+            value = f"hidden_{layer}"
+            if activation == "relu":
+                nodes.append(helper.make_node("Relu", [output], [value]))
+            else:
+                nodes.append(helper.make_node("Sigmoid", [output], [f"gate_{layer}"]))
+                nodes.append(helper.make_node("Mul", [output, f"gate_{layer}"], [value]))
+    graph = helper.make_graph(
+        nodes,
+        "stack",
+        [helper.make_tensor_value_info("inputs", TensorProto.FLOAT, ["profiles", kernels[0].shape[1]])],
+        [
+            helper.make_tensor_value_info(
+                "outputs", TensorProto.FLOAT, [len(kernels[0]), "profiles", kernels[-1].shape[2]]
+            )
+        ],
         constants,
     )
     return _serialise(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]))

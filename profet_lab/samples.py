@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.answers import combine
 from profet_core.catalog import load_catalog
 from profet_core.samples import INDEX_NAME
+from profet_lab.class_bank import ClassBank, class_bank
+from profet_lab.class_folds import ClassFold, predict_folds
 from profet_lab.data import Measurements, data_folder, load_measurements, load_parameters
-from profet_lab.folds import FittedFold, Fold, fit_folds
-from profet_lab.train import PROFET_METHOD, SEED
+from profet_lab.train import SEED
 
 
 @dataclass(frozen=True)
@@ -53,45 +53,84 @@ def make_samples(measurements: Measurements, parameters: pd.Series, out: Path) -
     ----------
     parameters : number of parameters by (model, pixels).
     """
-    folds = [
-        Fold(choice.anchor, target, frozenset({choice.model}))
-        for choice in CHOICES
-        for target in measurements.instances
-        if target != choice.anchor
-    ]
-    unique = list(dict.fromkeys(folds))
-    fitted = {one.fold: one for one in fit_folds(measurements, unique, seed=SEED)}
+    bank = class_bank(measurements)
+    rows = {choice: _median_repeat(measurements, choice) for choice in CHOICES}
+    left_out = {known: _left_out(bank, rows, known) for known in (True, False)}
     out.mkdir(exist_ok=True)
     for stale in out.glob("*.json"):
         stale.unlink()
     index = []
-    for choice in CHOICES:
-        trace, row = _sample(measurements, choice, fitted, int(parameters[choice.model, choice.pixels]))
-        (out / f"{row['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
-        index.append(row)
+    for choice, row in rows.items():
+        trace, entry = _sample(measurements, choice, row, int(parameters[choice.model, choice.pixels]))
+        entry["left_out_ms"] = left_out[True][choice]
+        entry["left_out_without_latency_ms"] = left_out[False][choice]
+        (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
+        index.append(entry)
     (out / INDEX_NAME).write_text(json.dumps(index, indent=1) + "\n")
     return index
 
 
-def _sample(
-    measurements: Measurements, choice: Choice, fitted: dict[Fold, FittedFold], parameters: int
-) -> tuple[dict, dict]:
+def _workload(measurements: Measurements, choice: Choice) -> np.ndarray:
     table = measurements.workloads
-    rows = (
+    return (
         (table["model"] == choice.model)
         & (table["pixels"] == choice.pixels)
         & (table["batch_size"] == choice.batch_size)
-    )
-    times_us = np.median(measurements.times_us[choice.anchor][rows], axis=0)
-    medians = {name: float(np.median(latency[rows])) for name, latency in measurements.latency_ms.items()}
-    latency_ms = round(medians[choice.anchor], 3)
-    others = [name for name in measurements.instances if name != choice.anchor]
-    said = {
-        target: fitted[Fold(choice.anchor, target, frozenset({choice.model}))].predict(
-            measurements.operations, times_us[None, :], np.array([latency_ms])
-        )
-        for target in others
+    ).to_numpy()
+
+
+def _median_repeat(measurements: Measurements, choice: Choice) -> int:
+    """Row of the repeat whose latency on the anchor is the median of the nine.
+
+    One recorded step, not the median of each operation: host rows count a varying number of threads, and a profile
+    mixed from several steps would be none that a profiler ever writes.
+    """
+    rows = np.flatnonzero(_workload(measurements, choice))
+    order = np.argsort(measurements.latency_ms[choice.anchor][rows], kind="stable")
+    return int(rows[order[len(rows) // 2]])
+
+
+def _left_out(bank: ClassBank, rows: dict[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
+    """What networks that never saw a sample's architecture predict for it, milliseconds on each other instance."""
+    folds = {
+        (choice.anchor, target, choice.model): {}
+        for choice in CHOICES
+        for target in bank.instances
+        if target != choice.anchor
     }
+    for anchor, target, model in folds:
+        asked = [choice for choice in CHOICES if (choice.anchor, choice.model) == (anchor, model)]
+        folds[anchor, target, model] = {
+            _name(choice): np.arange(len(bank.architectures)) == rows[choice] for choice in asked
+        }
+    said = predict_folds(
+        bank,
+        [
+            ClassFold(anchor, target, bank.architectures != model, asked)
+            for (anchor, target, model), asked in folds.items()
+        ],
+        latency_known=known,
+        sizes_known=True,
+        seed=SEED,
+    )
+    return {
+        choice: {
+            target: round(float(said.joined((choice.anchor, target), _name(choice))[0]), 3)
+            for target in bank.instances
+            if target != choice.anchor
+        }
+        for choice in CHOICES
+    }
+
+
+def _name(choice: Choice) -> str:
+    return f"{choice.model.lower()}-{choice.pixels}px-b{choice.batch_size}-{choice.anchor.split('.')[0]}"
+
+
+def _sample(measurements: Measurements, choice: Choice, row: int, parameters: int) -> tuple[dict, dict]:
+    times_us = measurements.times_us[choice.anchor][row]
+    rows = _workload(measurements, choice)
+    latency_ms = round(float(measurements.latency_ms[choice.anchor][row]), 3)
     trace = {
         "operations": {
             name: round(float(value), 3)
@@ -108,9 +147,8 @@ def _sample(
             "step_latency_ms": latency_ms,
         },
     }
-    short = choice.anchor.split(".")[0]
-    row = {
-        "name": f"{choice.model.lower()}-{choice.pixels}px-b{choice.batch_size}-{short}",
+    entry = {
+        "name": _name(choice),
         "title": f"{choice.model}, {choice.pixels} pixels, batch {choice.batch_size}, on {choice.anchor}",
         "description": choice.why,
         "anchor": choice.anchor,
@@ -118,17 +156,13 @@ def _sample(
         "batch_size": choice.batch_size,
         "pixels": choice.pixels,
         "latency_ms": latency_ms,
-        "measured_ms": {target: round(medians[target], 3) for target in others},
-        "left_out_ms": {target: _join(said[target], "with_latency") for target in others},
-        "left_out_without_latency_ms": {target: _join(said[target], "without_latency") for target in others},
+        "measured_ms": {
+            name: round(float(np.median(latency[rows])), 3)
+            for name, latency in measurements.latency_ms.items()
+            if name != choice.anchor
+        },
     }
-    return trace, row
-
-
-def _join(said: dict[str, np.ndarray], case: str) -> float:
-    rule = PROFET_METHOD[case]
-    answers = np.column_stack([said[member] for member in rule["members"]])
-    return round(float(combine(answers, rule["combine"])[0]), 3)
+    return trace, entry
 
 
 def main() -> None:

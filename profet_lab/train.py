@@ -7,21 +7,26 @@ import json
 import platform
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
 from profet_core.artifacts import MANIFEST_NAME, SCHEMA_VERSION, manifest_checksum, sha256_hex
+from profet_core.features import FeatureSpec
 from profet_core.scaling import AXIS_RANGE
 from profet_core.units import US_PER_MS
+from profet_lab.class_bank import class_bank
+from profet_lab.class_folds import CLASSES_METHOD
 from profet_lab.clustering import encode_table, fit_features
 from profet_lab.data import Measurements, check_instances, pairs
+from profet_lab.default_method import STACKS, train_default
 from profet_lab.dense import EPOCHS, DenseJob, fit_dense, training_steps
 from profet_lab.export import dense_to_onnx, estimator_to_onnx
 from profet_lab.members import fit_forest, fit_line
 from profet_lab.scaler_fit import fit_scaler, latency_curves
+from profet_lab.stacked import STEPS
 
 SEED = 0
 
@@ -40,6 +45,7 @@ def train(
     anchors: Sequence[str] | None = None,
     seed: int = SEED,
     epochs: int = EPOCHS,
+    steps: int = STEPS,
     quiet: bool = False,
 ) -> dict:
     """Fit all members of the pairs from `anchors` (all if None) and write them to `out`; returns the manifest.
@@ -48,51 +54,60 @@ def train(
     leaves the old models as they were.
     """
     check_instances(measurements, list(anchors or ()))
-    wanted = [pair for pair in pairs(measurements.instances) if anchors is None or pair[0] in anchors]
+    chosen = [name for name in measurements.instances if anchors is None or name in anchors]
     everything = np.ones(len(measurements.workloads), bool)
     features = fit_features(measurements, everything)
-    tables = {
-        name: encode_table(features, measurements.operations, measurements.times_us[name])
-        for name in measurements.instances
-    }
-    jobs = [DenseJob(tables[anchor], measurements.latency_ms[target] * US_PER_MS) for anchor, target in wanted]
-    dense_steps = training_steps(len(everything), epochs)
+    total = training_steps(len(everything), epochs) + STACKS * steps
     out.parent.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(dir=out.parent, prefix=".training-") as scratch,
-        tqdm(total=dense_steps + 100 * len(wanted), desc="train", unit="step", disable=True if quiet else None) as bar,
+        tqdm(total=total, desc="train", unit="step", disable=True if quiet else None) as bar,
     ):
         folder = Path(scratch)
-        dense = fit_dense(jobs, seed=seed, epochs=epochs, progress=bar.update)
-        members = []
-        for (anchor, target), network in zip(wanted, dense, strict=True):
-            fitted = {
-                "line": (
-                    "latency_ms",
-                    estimator_to_onnx(fit_line(measurements.latency_ms[anchor], measurements.latency_ms[target]), 1),
-                ),
-                "forest": (
-                    "clusters",
-                    estimator_to_onnx(
-                        fit_forest(tables[anchor], measurements.latency_ms[target], seed=seed), len(features.names)
-                    ),
-                ),
-                "dense": ("clusters", dense_to_onnx(network)),
-            }
-            for member, (kind, data) in fitted.items():
-                name = f"{anchor}/{target}/{member}.onnx"
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
-                members.append({"anchor": anchor, "target": target, "member": member, "input": kind, "file": name})
-            bar.update(100)
-        manifest = _manifest(measurements, features, members, folder, seed)
+        members = _train_documented(measurements, features, chosen, folder, seed, epochs, bar.update)
+        default = train_default(class_bank(measurements), folder, chosen, seed=seed, steps=steps, progress=bar.update)
+        manifest = _manifest(measurements, features, members, default, folder, seed)
         (folder / MANIFEST_NAME).write_text(json.dumps(manifest, indent=1) + "\n")
         _replace(folder, out)
     return manifest
 
 
-def _manifest(measurements: Measurements, features, members: list[dict], folder: Path, seed: int) -> dict:
+def _train_documented(
+    measurements: Measurements,
+    features: FeatureSpec,
+    anchors: Sequence[str],
+    folder: Path,
+    seed: int,
+    epochs: int,
+    progress: Callable[[int], object],
+) -> list[dict]:
+    """Fit and write the documented members of every pair; returns the manifest's rows."""
+    wanted = [pair for pair in pairs(measurements.instances) if pair[0] in anchors]
+    tables = {name: encode_table(features, measurements.operations, measurements.times_us[name]) for name in anchors}
+    latency_ms = measurements.latency_ms
+    jobs = [DenseJob(tables[anchor], latency_ms[target] * US_PER_MS) for anchor, target in wanted]
+    networks = fit_dense(jobs, seed=seed, epochs=epochs, progress=progress)
+    rows = []
+    for (anchor, target), network in zip(wanted, networks, strict=True):
+        forest = fit_forest(tables[anchor], latency_ms[target], seed=seed)
+        fitted = {
+            "line": ("latency_ms", estimator_to_onnx(fit_line(latency_ms[anchor], latency_ms[target]), 1)),
+            "forest": ("clusters", estimator_to_onnx(forest, len(features.names))),
+            "dense": ("clusters", dense_to_onnx(network)),
+        }
+        for member, (kind, data) in fitted.items():
+            name = f"{anchor}/{target}/{member}.onnx"
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            rows.append({"anchor": anchor, "target": target, "member": member, "input": kind, "file": name})
+    return rows
+
+
+def _manifest(
+    measurements: Measurements, features: FeatureSpec, members: list[dict], default: dict, folder: Path, seed: int
+) -> dict:
+    files = [*(row["file"] for row in members), *default["files"]]
     manifest = {
         "schema_version": SCHEMA_VERSION,
         "seed": seed,
@@ -113,11 +128,13 @@ def _manifest(measurements: Measurements, features, members: list[dict], folder:
             "order": list(features.names),
         },
         "instances": {name: _training_range(measurements, name) for name in measurements.instances},
-        "methods": {"profet": PROFET_METHOD},
-        "default_method": "profet",
+        "methods": {"profet": PROFET_METHOD, "classes": CLASSES_METHOD},
+        "default_method": "classes",
         "members": members,
+        "stacks": default["stacks"],
+        "intervals": default["intervals"],
         "scalers": _scaler_rows(measurements),
-        "files": {row["file"]: sha256_hex((folder / row["file"]).read_bytes()) for row in members},
+        "files": {name: sha256_hex((folder / name).read_bytes()) for name in files},
     }
     return {**manifest, "checksum": manifest_checksum(manifest)}
 

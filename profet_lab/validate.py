@@ -11,7 +11,7 @@ from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_
 
 from profet_core.answers import combine
 from profet_core.scaling import AXIS_RANGE
-from profet_lab.data import Measurements, pairs
+from profet_lab.data import Measurements
 from profet_lab.dense import EPOCHS
 from profet_lab.folds import Fold, fit_folds
 from profet_lab.scaler_fit import AXIS_COLUMN, curves_of, fit_scaler, latency_curves
@@ -39,19 +39,17 @@ class LeftOutPredictions:
 
 def predict_left_out(
     measurements: Measurements,
+    wanted: Sequence[tuple[str, str]],
     *,
-    anchors: Sequence[str] | None = None,
-    targets: Sequence[str] | None = None,
     clustered: bool = True,
     seed: int = 0,
     epochs: int = EPOCHS,
     progress: Callable[[int], object] | None = None,
 ) -> LeftOutPredictions:
-    """Fit a fold per pair and architecture and predict what each left out."""
+    """Fit a fold per wanted pair and architecture and predict what each left out."""
     folds = [
         Fold(anchor, target, frozenset({model}))
-        for anchor, target in pairs(measurements.instances)
-        if (not anchors or anchor in anchors) and (not targets or target in targets)
+        for anchor, target in wanted
         for model in sorted(set(measurements.architectures))
     ]
     parts = []
@@ -170,7 +168,7 @@ def _predicted_ends(measurements: Measurements, predictions: LeftOutPredictions,
 
 
 def _scaled(training: pd.DataFrame, ends: pd.DataFrame, true: pd.DataFrame, instance: str, axis: str) -> pd.DataFrame:
-    """Inner sizes of each curve of `true`, scaled from the end columns of `ends` by a scaler that never saw its model."""
+    """Inner sizes of each curve of `true`, scaled from the ends in `ends` by a scaler that never saw its model."""
     smallest, largest = AXIS_RANGE[axis]
     inner = [size for size in true.columns if size not in (smallest, largest)]
     rows = []

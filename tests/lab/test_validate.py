@@ -66,7 +66,7 @@ def test_the_scaler_reproduces_the_original(measurements):
 def test_one_pair_reproduces_the_original(measurements):
     """`profet validate` does all twelve; one of them here keeps the suite short."""
     anchor, target = "g4dn.xlarge", "p2.xlarge"
-    report = anchor_report(predict_left_out(measurements, anchors=[anchor], targets=[target]))
+    report = anchor_report(predict_left_out(measurements, [(anchor, target)]))
     (found,), original = report["pairs"], original_pairs().loc[(anchor, target)]
     assert found["n"] == 2763
     assert found["mape_with_latency"] <= original["mape_with_latency"] + PAIR_MARGIN

@@ -1,0 +1,113 @@
+"""Trains and exports the default method: networks for every pair and for what may be known, and their intervals."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from profet_core.artifacts import case_name
+from profet_core.intervals import class_shares
+from profet_core.networks import MEMBERS
+from profet_lab.calibrate import distances, fit_scale, nearest_other
+from profet_lab.class_bank import ClassBank
+from profet_lab.class_folds import left_out_folds, predict_folds
+from profet_lab.data import pairs
+from profet_lab.export import stack_to_onnx
+from profet_lab.stacked import RECIPES, STEPS, NetworkJob, StackedNetworks, fit_networks
+
+#: Stacks that `train_default` fits, for progress bars: finals of 4 cases and calibration folds of 2, per member.
+STACKS = len(MEMBERS) * (4 + 2)
+
+
+def train_default(
+    bank: ClassBank,
+    folder: Path,
+    anchors: Sequence[str],
+    *,
+    seed: int,
+    steps: int = STEPS,
+    progress: Callable[[int], object] | None = None,
+) -> dict:
+    """Write the default method's files below `folder`; returns what the manifest says of them."""
+    rows = np.ones(len(bank.architectures), bool)
+    wanted = [pair for pair in pairs(bank.instances) if pair[0] in anchors]
+    jobs = [NetworkJob(anchor, target, rows) for anchor, target in wanted]
+    stacks = []
+    for latency_known, sizes_known, member in product((True, False), (True, False), MEMBERS):
+        networks = fit_networks(
+            bank,
+            member,
+            jobs,
+            latency_known=latency_known,
+            sizes_known=sizes_known,
+            seed=seed,
+            steps=steps,
+            progress=progress,
+        )
+        case = case_name(latency_known, sizes_known)
+        stacks += [_write_stack(networks, wanted, anchor, case, folder) for anchor in anchors]
+    references = [_write_reference(bank, anchor, folder) for anchor in anchors]
+    intervals = {case_name(known, False): _calibrated(bank, known, seed, steps, progress) for known in (True, False)}
+    return {"stacks": stacks, "intervals": intervals, "files": [row["file"] for row in stacks] + references}
+
+
+def _write_stack(
+    networks: StackedNetworks, wanted: Sequence[tuple[str, str]], anchor: str, case: str, folder: Path
+) -> dict:
+    chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
+    name = f"{anchor}/{networks.member.replace(' ', '_')}_{case}.onnx"
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(
+        stack_to_onnx(
+            [kernel[chosen] for kernel in networks.kernels],
+            [bias[chosen] for bias in networks.biases],
+            RECIPES[networks.member].activation,
+        )
+    )
+    return {
+        "anchor": anchor,
+        "member": networks.member,
+        "case": case,
+        "file": name,
+        "targets": [wanted[number][1] for number in chosen],
+        "constants": networks.constants[chosen, 0].round(6).tolist(),
+        "typical_log_ratio": networks.typical_log_ratio[chosen].round(6).tolist(),
+    }
+
+
+def _write_reference(bank: ClassBank, anchor: str, folder: Path) -> str:
+    """Where the training profiles lie: the first repeat of each workload."""
+    first = bank.repeats == bank.repeats.min()
+    shares = class_shares(bank.inputs[anchor, True].classes_ms[first], bank.device_classes)
+    data = io.BytesIO()
+    np.save(data, shares.astype(np.float32), allow_pickle=False)
+    name = f"{anchor}/reference.npy"
+    (folder / name).write_bytes(data.getvalue())
+    return name
+
+
+def _calibrated(bank: ClassBank, latency_known: bool, seed: int, steps: int, progress) -> dict:
+    folds = left_out_folds(bank.architectures, pairs(bank.instances))
+    left_out = predict_folds(bank, folds, latency_known=latency_known, seed=seed, steps=steps, progress=progress)
+    return asdict(scale_of_left_out(bank, left_out, latency_known))
+
+
+def scale_of_left_out(bank: ClassBank, left_out, latency_known: bool):
+    """The interval scale from the ordinary left-out predictions of all architectures."""
+    names = np.unique(bank.architectures)
+    order = [np.flatnonzero(bank.architectures == name) for name in names]
+    everyone = np.concatenate(order)
+    tables = {anchor: distances(bank, anchor, latency_known) for anchor in bank.instances}
+    said, joined, true_ms, distance = {}, {}, {}, {}
+    for pair in pairs(bank.instances):
+        said[pair] = np.vstack([left_out.said[pair, name] for name in names])
+        joined[pair] = np.concatenate([left_out.joined(pair, name) for name in names])
+        true_ms[pair] = bank.latency_ms[pair[1]][everyone]
+        distance[pair] = nearest_other(tables[pair[0]], bank.architectures)[everyone]
+    return fit_scale(said, joined, true_ms, distance)
