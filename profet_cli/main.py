@@ -62,6 +62,18 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_predict(commands) -> None:
     command = _command(commands, "predict", "predict", "step latency of a profiled network on every instance")
     _add_profile(command)
+    command.add_argument(
+        "--measured",
+        action="append",
+        type=_price,
+        default=[],
+        metavar="INSTANCE=MS",
+        help="a latency you measured on a target with the same network",
+    )
+    command.add_argument(
+        "--measured-trace", metavar="TRACE", help="the anchor's profile of what was measured, if not TRACE"
+    )
+    command.add_argument("--measured-trace-latency-ms", type=float, help="its anchor latency")
     command.add_argument("--targets", type=_names, metavar="A,B", help="instances to predict (default: all others)")
 
 
@@ -164,8 +176,9 @@ def _names(text: str) -> list[str]:
 
 
 def _price(text: str) -> tuple[str, float]:
+    """INSTANCE=NUMBER."""
     name, _, price = text.partition("=")
     try:
         return name.strip(), float(price)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not INSTANCE=USD, such as g4dn.xlarge=0.4") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not INSTANCE=NUMBER, such as g4dn.xlarge=0.4") from None

@@ -8,13 +8,23 @@ from profet_cli.inputs import open_models, predict_profile, read_profile_file
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.anchor import InstancePrediction, Prediction
 from profet_core.catalog import load_catalog
+from profet_core.measurement import correct_by_measurement
 from profet_core.units import format_ms, format_usd
 
 
 def run(options: argparse.Namespace) -> None:
     """Predict and print."""
     profile = read_profile_file(options.trace)
-    prediction = predict_profile(options, open_models(options), load_catalog(), profile, options.latency_ms)
+    models, catalog = open_models(options), load_catalog()
+    prediction = predict_profile(options, models, catalog, profile, options.latency_ms)
+    if options.measured:
+        reference, seen = prediction, profile
+        if options.measured_trace:
+            seen = read_profile_file(options.measured_trace)
+            reference = predict_profile(options, models, catalog, seen, options.measured_trace_latency_ms)
+        prediction = correct_by_measurement(
+            prediction, reference, dict(options.measured), catalog, meta=profile.meta, reference_meta=seen.meta
+        )
     if options.format == "json":
         print_json(prediction_document(prediction))
         return

@@ -12,6 +12,7 @@ from profet_core.intervals import IntervalScale
 from profet_lab.calibrate import distances, fit_scale, nearest_other
 from profet_lab.class_bank import ClassBank
 from profet_lab.class_folds import ClassFold, LeftOut, left_out_folds, predict_folds
+from profet_lab.measured_gain import measured_report
 from profet_lab.stacked import STEPS
 
 #: Architectures of one family leave together; every other one is a family of its own.
@@ -209,6 +210,7 @@ def default_report(table: pd.DataFrame) -> dict:
             **{f"coverage_90_{case}": _coverage(table, case, "_family") for case in CASES.values()},
             **{f"median_interval_pct_{case}": _median_width(table, f"{case}_family_half") for case in CASES.values()},
         },
+        "measured": measured_report(table),
         "without_twin": {f"mape_{case}": _mape(odd, case) for case in CASES.values()},
         "fastest": fastest_report(table) if table.groupby("anchor")["target"].nunique().min() == 3 else None,
     }

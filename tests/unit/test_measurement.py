@@ -1,0 +1,72 @@
+"""Correcting a prediction by a latency measured on the target."""
+
+import math
+
+import pytest
+
+from profet_core import InputError, ProfileMeta, load_catalog, load_models, predict
+from profet_core.measurement import correct_by_measurement, transfer_weight
+from profet_core.samples import load_samples
+
+SMALL = ProfileMeta(batch_size=16, pixels=128)
+
+
+@pytest.mark.parametrize(
+    ("other", "weight"),
+    [
+        (SMALL, 0.9),
+        (ProfileMeta(batch_size=64, pixels=128), 0.9 * math.exp(-2 / 4)),
+        (ProfileMeta(batch_size=16, pixels=256), 0.9 * math.exp(-1.5 / 4)),
+        (ProfileMeta(batch_size=8, pixels=64), 0.9 * math.exp(-2.5 / 4)),
+        (ProfileMeta(batch_size=16), 0.6),
+        (ProfileMeta(), 0.6),
+    ],
+)
+def test_the_weight_fades_with_doublings_and_is_smaller_without_sizes(other, weight):
+    assert transfer_weight(SMALL, other) == pytest.approx(weight)
+    assert transfer_weight(other, SMALL) == pytest.approx(weight)
+
+
+@pytest.fixture(scope="module")
+def case():
+    models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
+    profile = sample.profile
+    return catalog, profile, predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
+
+
+def correct(case, measured_ms):
+    catalog, profile, prediction = case
+    return correct_by_measurement(
+        prediction, prediction, measured_ms, catalog, meta=profile.meta, reference_meta=profile.meta
+    )
+
+
+def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
+    _, _, prediction = case
+    before = {row.instance: row for row in prediction.predictions}
+    after = {row.instance: row for row in correct(case, {"p2.xlarge": 2 * before["p2.xlarge"].latency_ms}).predictions}
+    factor = 2**0.9
+    moved, was = after["p2.xlarge"], before["p2.xlarge"]
+    assert moved.latency_ms == pytest.approx(factor * was.latency_ms)
+    assert moved.low_ms == pytest.approx(factor * was.low_ms)
+    assert moved.high_ms == pytest.approx(factor * was.high_ms)
+    assert moved.cost_per_1000_steps_usd == pytest.approx(factor * was.cost_per_1000_steps_usd)
+    assert {name: row for name, row in after.items() if name != "p2.xlarge"} == {
+        name: row for name, row in before.items() if name != "p2.xlarge"
+    }
+
+
+def test_a_measurement_that_agrees_changes_nothing_but_says_so(case):
+    _, _, prediction = case
+    said = prediction.latencies_ms["p3.2xlarge"]
+    corrected = correct(case, {"p3.2xlarge": said})
+    assert corrected.latencies_ms["p3.2xlarge"] == pytest.approx(said)
+    assert corrected.warnings[-1] == "p3.2xlarge was corrected by +0.0 %, from the latency you measured there."
+
+
+@pytest.mark.parametrize(
+    "measured_ms", [{"p9": 1.0}, {"g4dn.xlarge": 70.0}, {"p2.xlarge": 0.0}, {"p2.xlarge": math.nan}]
+)
+def test_an_unpredicted_target_the_anchor_or_no_latency_is_refused(case, measured_ms):
+    with pytest.raises(InputError):
+        correct(case, measured_ms)
