@@ -8,7 +8,7 @@ from dataclasses import asdict
 from profet_cli.output import print_json, print_table
 from profet_core.artifacts import load_models
 from profet_core.catalog import load_catalog
-from profet_core.units import format_usd
+from profet_core.units import format_price
 
 
 def run(options: argparse.Namespace) -> None:
@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> None:
     print_table(
         ("instance", "GPU", "GPUs", "$ an hour", "region", "market", "as of", "status", "basis"),
         [
-            (i.name, i.gpu, str(i.gpu_count), format_usd(i.usd_per_hour), i.region, i.market, i.as_of, i.status, basis)
+            (i.name, i.gpu, str(i.gpu_count), format_price(i.usd_per_hour), i.region, i.market, i.as_of, i.status, basis)
             for i, basis in rows
         ],
     )

@@ -9,7 +9,7 @@ from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.anchor import InstancePrediction, Prediction
 from profet_core.catalog import load_catalog
 from profet_core.measurement import correct_by_measurement
-from profet_core.units import format_ms, format_usd
+from profet_core.units import format_ms, format_price, format_usd
 
 
 def run(options: argparse.Namespace) -> None:
@@ -71,4 +71,4 @@ def _row_document(row: InstancePrediction) -> dict:
 def _text_row(row: InstancePrediction) -> tuple[str, ...]:
     latency = "not given" if row.latency_ms is None else format_ms(row.latency_ms)
     cost = "-" if row.cost_per_1000_steps_usd is None else format_usd(row.cost_per_1000_steps_usd)
-    return (row.instance, latency, cost, format_usd(row.usd_per_hour), row.basis, row.status)
+    return (row.instance, latency, cost, format_price(row.usd_per_hour), row.basis, row.status)

@@ -16,6 +16,10 @@ from profet_core.scaling import AXIS_RANGE
 from profet_core.stacks import StepInputs, member_latency, step_inputs
 
 
+#: A repair of a few per cent changes the prediction less than its own error: not worth a warning.
+WORTH_SAYING = 1.05
+
+
 def answer(
     models: Models,
     method: Method,
@@ -100,7 +104,7 @@ def _likeness(scale: IntervalScale, distance: float) -> Likeness:
 
 def _warnings(inputs: StepInputs, row: int, likeness: Likeness | None) -> tuple[str, ...]:
     found = []
-    if inputs.repaired[row] > 1:
+    if inputs.repaired[row] > WORTH_SAYING:
         found.append(
             "Operations that every training step has are missing (TensorFlow keeps the 500 costliest). "
             f"The device time was scaled up by {inputs.repaired[row]:.2f} to make up for it, and the interval is wider."

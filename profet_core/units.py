@@ -107,6 +107,12 @@ def format_usd(amount_usd: float) -> str:
     return f"${format_significant(amount_usd)}"
 
 
+def format_price(usd_per_hour: float) -> str:
+    """A price per hour with every digit it has, and cents at least: '$1.006', '$0.75', '$21.957642'."""
+    whole, _, cents = f"{usd_per_hour:,.6f}".rstrip("0").partition(".")
+    return f"${whole}.{cents:<02}"
+
+
 def format_duration(seconds: float) -> str:
     """A duration in the two units that matter: '0.42 s', '38 s', '12 min 5 s', '3 h 20 min', '2 d 4 h'."""
     if seconds < 9.995:
