@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from profet_cli.inputs import open_models, predict_profile, read_profile_file
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.anchor import InstancePrediction, Prediction
+from profet_core.answers import Likeness
 from profet_core.catalog import load_catalog
 from profet_core.measurement import correct_by_measurement
 from profet_core.units import format_ms, format_price, format_usd
@@ -29,10 +31,14 @@ def run(options: argparse.Namespace) -> None:
         print_json(prediction_document(prediction))
         return
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in profile.ignored)))
+    level = prediction.interval_level
+    bounds = () if level is None else (f"low ({level:.0%})", f"high ({level:.0%})")
     print_table(
-        ("instance", "ms a step", "$ per 1,000 steps", "$ an hour", "basis", "status"),
-        [_text_row(row) for row in prediction.predictions],
+        ("instance", "ms a step", *bounds, "$ per 1,000 steps", "$ an hour", "basis", "status"),
+        [_text_row(row, with_bounds=level is not None) for row in prediction.predictions],
     )
+    if prediction.likeness:
+        print(_likeness_text(prediction.likeness))
 
 
 def prediction_document(prediction: Prediction) -> dict:
@@ -50,6 +56,7 @@ def prediction_document(prediction: Prediction) -> dict:
             "mapped": dict(unknown.mapped),
             "left_out": list(unknown.left_out),
         },
+        "likeness": asdict(prediction.likeness) if prediction.likeness else None,
         "warnings": list(prediction.warnings),
     }
 
@@ -68,7 +75,23 @@ def _row_document(row: InstancePrediction) -> dict:
     }
 
 
-def _text_row(row: InstancePrediction) -> tuple[str, ...]:
+def _likeness_text(likeness: Likeness) -> str:
+    return (
+        f"This network is {likeness.words} those of the training data; left-out networks this far off were predicted "
+        f"with a mean error of {likeness.error_percent:.0f} %."
+    )
+
+
+def _text_row(row: InstancePrediction, with_bounds: bool) -> tuple[str, ...]:
     latency = "not given" if row.latency_ms is None else format_ms(row.latency_ms)
     cost = "-" if row.cost_per_1000_steps_usd is None else format_usd(row.cost_per_1000_steps_usd)
-    return (row.instance, latency, cost, format_price(row.usd_per_hour), row.basis, row.status)
+    bounds = ("-" if value is None else format_ms(value) for value in (row.low_ms, row.high_ms))
+    return (
+        row.instance,
+        latency,
+        *(bounds if with_bounds else ()),
+        cost,
+        format_price(row.usd_per_hour),
+        row.basis,
+        row.status,
+    )

@@ -301,7 +301,8 @@ def test_the_order_of_keys_changes_no_prediction(models, catalog, samples):
     sample = next(iter(samples.values()))
     items = list(sample.profile.operations.items())
     random.Random(1).shuffle(items)
-    shuffled = read_profile(json.dumps(dict(items)).encode())
+    content = {"operations": dict(items), "meta": json.loads(sample.data)["meta"]}
+    shuffled = read_profile(json.dumps(content).encode())
     for latency_ms in (None, sample.latency_ms):
         one = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms)
         other = predict(models, catalog, shuffled, sample.anchor, latency_ms=latency_ms)
@@ -325,7 +326,8 @@ def test_every_sample_is_predicted_within_a_factor_of_three_of_the_truth(models,
         prediction = predict(
             models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms if given else None
         )
-        assert prediction.warnings == ()
+        # Some profiles were cut short by TensorFlow; that's said, and there is nothing else to say.
+        assert all(text.startswith("Operations that every training step") for text in prediction.warnings)
         for instance, measured_ms in sample.measured_ms.items():
             assert measured_ms / 3 < prediction.latencies_ms[instance] < measured_ms * 3, (sample.name, instance)
 

@@ -184,9 +184,29 @@ def test_the_shipped_models_are_whole(models):
 def test_the_shipped_models_have_every_member_of_every_pair(models):
     pairs = [(anchor, target) for anchor in models.instances for target in models.instances if anchor != target]
     members = {(row["anchor"], row["target"], row["member"]) for row in models.manifest["members"]}
-    wanted = {name for method in models.methods.values() for name in method.with_latency.members}
+    wanted = {"line", "forest", "dense"}
     assert len(pairs) == 12
     assert {(anchor, target, name) for anchor, target in pairs for name in wanted} <= members
+
+
+@pytest.mark.parametrize("latency_known", [True, False])
+@pytest.mark.parametrize("sizes_known", [True, False])
+def test_the_shipped_models_have_the_default_methods_networks_for_every_case(models, latency_known, sizes_known):
+    rule = models.method("classes").rule(latency_known)
+    for anchor in models.instances:
+        for member in rule.members:
+            stack = models.stack(anchor, member, latency_known=latency_known, sizes_known=sizes_known)
+            assert set(stack.targets) == set(models.instances) - {anchor}
+            assert len(stack.constants) == len(stack.typical_log_ratio) == 3
+        assert models.reference(anchor).ndim == 2
+    assert models.interval_scale(latency_known).level == 0.9
+
+
+def test_a_member_of_the_default_method_that_is_not_there_is_refused(tiny_folder):
+    models = load_models(tiny_folder)
+    says = rf"^The models have no member 'homogeneous' from g4dn\.xlarge: {AGAIN}"
+    refusal(lambda: models.stack("g4dn.xlarge", "homogeneous", latency_known=True, sizes_known=False), says)
+    assert models.interval_scale(True) is None
 
 
 def test_profets_method_is_the_documented_ensemble(models):
@@ -205,5 +225,7 @@ def test_the_shipped_models_are_at_most_25_mb(repository):
 
 def test_every_shipped_model_file_is_listed_and_none_is_a_pickle(repository, models):
     files = {str(path.relative_to(models.folder)) for path in models.folder.rglob("*") if path.is_file()}
-    assert set(models.manifest["files"]) == {name for name in files if name.endswith(".onnx")}
-    assert {Path(name).suffix for name in files} <= {".onnx", ".json", ".md"}
+    assert set(models.manifest["files"]) == {name for name in files if name.endswith((".onnx", ".npy"))}
+    assert {Path(name).suffix for name in files} <= {".onnx", ".npy", ".json", ".md"}
+    for name in (name for name in files if name.endswith(".npy")):
+        assert np.load(models.folder / name, allow_pickle=False).dtype == np.float32
