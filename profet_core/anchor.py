@@ -130,6 +130,8 @@ def predict_many(
     wanted = _check_targets(models, anchor, targets)
     chosen = models.method(method)
     latencies = _check_latencies(models, profiles, anchor, latencies_ms, trust_latency)
+    if not profiles:
+        return []
     ask = by_class.answer if chosen.kind == "classes" else documented.answer
     answers = ask(models, chosen, profiles, anchor, wanted, latencies)
     return [
@@ -200,10 +202,12 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
 def _check_targets(models: Models, anchor: str, targets: Sequence[str] | None) -> list[str]:
     if targets is None:
         return [name for name in models.instances if name != anchor]
-    if not targets:
-        raise InputError(f"Name at least one target: {', '.join(models.instances)}.")
     unique = list(dict.fromkeys(check_instance(models, target, "target") for target in targets))
-    return [target for target in unique if target != anchor]
+    others = [target for target in unique if target != anchor]
+    if not others:
+        possible = ", ".join(name for name in models.instances if name != anchor)
+        raise InputError(f"Name at least one target beside the anchor: {possible}.")
+    return others
 
 
 def _check_latencies(
