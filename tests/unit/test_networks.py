@@ -1,0 +1,188 @@
+"""Inputs and outputs of the default method's networks: by hand, and the same for serving as for training."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from profet_core.classes import ClassTimes
+from profet_core.networks import (
+    CLASS_RATIO,
+    HOMOGENEOUS,
+    LAUNCH_BOUND_MS,
+    MEMBERS,
+    class_latencies,
+    device_total,
+    network_inputs,
+    network_latency,
+    outputs_of,
+    size_inputs,
+    step_scale,
+)
+from profet_core.stacks import StepInputs, member_latency, step_inputs
+
+#: Three device classes, the last idle, and one of the host.
+DEVICE = 3
+CLASSES_MS = np.array([[30.0, 10.0, 4.0, 7.0], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0], [300.0, 5.0, 95.0, 1.0]])
+LATENCY_MS = np.array([[20.0], [0.7], [1.0], [180.0]])
+SIZES = size_inputs(np, np.array([[64.0], [16.0], [128.0], [256.0]]), np.array([[128.0], [32.0], [256.0], [64.0]]))
+#: What is left above zero when an overhead of -1 is rounded off.
+LEAST_OVERHEAD_MS = math.log(1 + math.exp(-1))
+
+
+# --- by hand --------------------------------------------------------------------------------------------------------
+
+
+def test_totals_and_scale_are_of_device_classes():
+    assert device_total(np, CLASSES_MS, DEVICE).ravel().tolist() == [44, 1, 1e-3, 400]
+    assert step_scale(np, CLASSES_MS, DEVICE, None).ravel().tolist() == [22, 0.5, 5e-4, 200]
+    assert step_scale(np, CLASSES_MS, DEVICE, LATENCY_MS) is LATENCY_MS
+
+
+def test_sizes_are_logarithms_around_batch_64_and_128_pixels():
+    np.testing.assert_allclose(SIZES[:2], [[0, 0], [math.log(1 / 4), math.log(1 / 4)]], atol=1e-15)
+
+
+def test_homogeneous_inputs_by_hand():
+    seen = network_inputs(np, HOMOGENEOUS, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], None)
+    np.testing.assert_allclose(seen, [[1.5, 0.5, 0.2, 0.35, 2.2, 1, 9 / 20]])
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("factor", [2.0, 50.0])
+def test_homogeneous_inputs_do_not_change_with_the_scale_of_a_step(known, factor):
+    rows = [0, 3]  # half totals and latencies above the launch bound
+    latency_ms = LATENCY_MS[rows] if known else None
+    scaled_ms = factor * LATENCY_MS[rows] if known else None
+    assert (step_scale(np, CLASSES_MS[rows], DEVICE, latency_ms) > LAUNCH_BOUND_MS).all()
+    one = network_inputs(np, HOMOGENEOUS, CLASSES_MS[rows], DEVICE, latency_ms, None)
+    other = network_inputs(np, HOMOGENEOUS, factor * CLASSES_MS[rows], DEVICE, scaled_ms, None)
+    np.testing.assert_allclose(one[:, :-1], other[:, :-1], rtol=1e-12)
+    # The last is a constant time over the scale, so that a network may add a constant to any step.
+    np.testing.assert_allclose(one[:, -1] / factor, other[:, -1], rtol=1e-12)
+
+
+def test_the_launch_bound_is_a_bound():
+    seen = network_inputs(np, HOMOGENEOUS, CLASSES_MS[1:3], DEVICE, LATENCY_MS[1:3], None)
+    assert seen[:, -1].tolist() == [LAUNCH_BOUND_MS] * 2
+
+
+def test_class_ratio_inputs_by_hand():
+    seen = network_inputs(np, CLASS_RATIO, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], SIZES[:1])
+    logs = np.log([31, 11, 5, 8])
+    roots = np.sqrt(np.array([30, 10, 4, 7]) / 44)
+    np.testing.assert_allclose(seen[0], [*logs, *roots, math.log(44), math.log(20), math.log(2.2), 0, 0])
+
+
+def test_the_homogeneous_latency_is_the_networks_answer_times_the_scale():
+    raw = np.full((4, 1), 0.5)
+    given = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, LATENCY_MS, None)
+    np.testing.assert_allclose(given, LATENCY_MS / 2)
+    without = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, None, None)
+    np.testing.assert_allclose(without.ravel(), [11, 0.25, 2.5e-4, 100])
+
+
+def test_a_class_ratio_network_that_answers_zeros_says_the_typical_ratios():
+    constants = np.log([[0.5, 2.0, 1.0]])
+    raw = np.zeros((1, outputs_of(CLASS_RATIO, DEVICE)))
+    assert outputs_of(CLASS_RATIO, DEVICE) == 5
+    said = network_latency(np, CLASS_RATIO, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
+    # (30 / 2 + 10 x 2 + 4) / 2 ms, and the least overhead.
+    assert said.item() == pytest.approx(19.5 + LEAST_OVERHEAD_MS)
+
+
+@pytest.mark.parametrize(("raw", "ratio"), [(1e9, math.e), (-1e9, 1 / math.e), (0.0, 1.0)])
+def test_class_ratios_are_bounded_to_a_factor_e(raw, ratio):
+    said = class_latencies(np, np.full((1, 5), raw), CLASSES_MS[:1], DEVICE, np.zeros((1, DEVICE)))
+    np.testing.assert_allclose(said, CLASSES_MS[:1, :DEVICE] * ratio)
+
+
+def test_the_class_ratio_latency_is_never_below_zero():
+    raw = np.full((4, 5), -1e6)
+    said = network_latency(np, CLASS_RATIO, raw, CLASSES_MS, DEVICE, None, np.zeros((1, DEVICE)))
+    np.testing.assert_allclose(said.ravel(), np.array([44, 1, 0, 400]) / 2 / math.e**2, atol=1e-12)
+
+
+# --- unknown operations, and what serving asks ----------------------------------------------------------------------
+
+
+def step(unknown_ms: float, latency_ms: float | None = None) -> StepInputs:
+    known = None if latency_ms is None else np.array([[latency_ms]])
+    return StepInputs(CLASSES_MS[:1], np.array([[unknown_ms]]), known, None, np.ones(1), np.zeros(1))
+
+
+def test_unknown_time_is_carried_at_the_root_of_the_typical_ratio():
+    # Half the device time of 8 ms is 4 ms of step; typical ratios 4 and 1/4 carry it at 2 and 1/2.
+    said = member_latency(
+        HOMOGENEOUS,
+        lambda seen: np.zeros((2, 1, 1)),
+        step(8.0),
+        DEVICE,
+        np.zeros((2, 1, 1)),
+        np.log([4.0, 0.25]),
+    )
+    np.testing.assert_allclose(said, [[8.0], [2.0]])
+
+
+def test_a_networks_answer_and_unknown_time_add_up():
+    constants = np.log([[[0.5, 2.0, 1.0]]])
+    said = member_latency(
+        CLASS_RATIO, lambda seen: np.zeros((1, 1, 5)), step(8.0, 20.0), DEVICE, constants, np.zeros(1)
+    )
+    assert said.item() == pytest.approx(19.5 + LEAST_OVERHEAD_MS + 4.0)
+
+
+def class_times(unknown_ms: float) -> ClassTimes:
+    nothing = np.zeros(1, bool)
+    return ClassTimes(CLASSES_MS[:1], np.array([unknown_ms]), np.array([0.0]), nothing, nothing)
+
+
+@pytest.mark.parametrize(("unknown_ms", "known_ms"), [(0.0, 100.0), (40.0, 80.0), (160.0, 20.0), (1000.0, 20.0)])
+def test_the_latency_loses_unknown_time_down_to_a_fifth(unknown_ms, known_ms):
+    inputs = step_inputs(class_times(unknown_ms), DEVICE, 2, np.array([100.0]), None)
+    assert inputs.latency_ms.tolist() == [[known_ms]]
+    assert inputs.unknown_ms.tolist() == [[unknown_ms]]
+
+
+def test_a_class_that_no_training_profile_had_counts_as_unknown():
+    unseen = np.array([False, True, False, False])
+    inputs = step_inputs(class_times(6.0), DEVICE, 2, np.array([100.0]), None, unseen)
+    assert inputs.unknown_ms.tolist() == [[16.0]]
+    assert inputs.classes_ms.tolist() == [[30.0, 0.0, 4.0, 7.0]]
+    assert inputs.latency_ms.tolist() == [[92.0]]
+
+
+def test_a_repaired_profile_keeps_idle_and_host_times():
+    cut = np.ones(1, bool)
+    times = ClassTimes(CLASSES_MS[:1], np.array([6.0]), np.array([206.0]), cut, cut)
+    inputs = step_inputs(times, DEVICE, 2, np.array([95.0]), None)
+    factor = inputs.repaired[0]
+    assert factor == 2.0  # it lacks more than half
+    assert inputs.classes_ms.tolist() == [[60.0, 20.0, 4.0, 7.0]]
+    assert inputs.unknown_ms.tolist() == [[12.0]]
+    assert inputs.doubt[0] > 0
+
+
+# --- the same with numpy as with Keras ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes_known", [True, False])
+@pytest.mark.parametrize("latency_known", [True, False])
+@pytest.mark.parametrize("member", MEMBERS)
+def test_serving_computes_what_training_computes(member, latency_known, sizes_known):
+    ops = pytest.importorskip("keras", reason="the training set is not installed").ops
+    latency_ms, sizes = (LATENCY_MS if latency_known else None), (SIZES if sizes_known else None)
+    raw = np.random.default_rng(0).normal(size=(4, outputs_of(member, DEVICE)))
+    constants = np.log([[0.5, 2.0, 1.0]])
+
+    def tensor(value):
+        return None if value is None else ops.convert_to_tensor(value.astype(np.float32))
+
+    inputs = network_inputs(np, member, CLASSES_MS, DEVICE, latency_ms, sizes)
+    same = network_inputs(ops, member, tensor(CLASSES_MS), DEVICE, tensor(latency_ms), tensor(sizes))
+    np.testing.assert_allclose(ops.convert_to_numpy(same), inputs, rtol=1e-5, atol=1e-6)
+    said = network_latency(np, member, raw, CLASSES_MS, DEVICE, latency_ms, constants)
+    same = network_latency(ops, member, tensor(raw), tensor(CLASSES_MS), DEVICE, tensor(latency_ms), tensor(constants))
+    np.testing.assert_allclose(ops.convert_to_numpy(same), said, rtol=1e-5, atol=1e-6)
