@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import streamlit as st
 
@@ -19,7 +19,10 @@ from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome, predict_slot
 from ui.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, PREDICT_SLOT, cost_keys, price_key, scale_keys
-from ui.tables import MISSING, download_buttons, format_price, price_source, show_table
+from ui.tables import MISSING, download_buttons, format_price, format_range, price_source, show_table
+
+#: Costs at the low and at the high end of one instance's interval.
+Ends = tuple[CostRow, CostRow]
 
 
 def body(resources: Resources) -> None:
@@ -40,7 +43,8 @@ def body(resources: Resources) -> None:
         show_error(f"{name}: {line}")
     _say_anchor_is_missing(outcome, latencies)
     if latencies.latencies_ms:
-        _result(resources, catalog, _table(catalog, outcome, latencies), latencies)
+        table = _table(catalog, outcome, latencies.latencies_ms, latencies.batch_size)
+        _result(resources, catalog, table, latencies, _ends(catalog, outcome, latencies))
 
 
 def keys(resources: Resources) -> Iterable[str]:
@@ -136,19 +140,30 @@ def _say_anchor_is_missing(outcome: Outcome, latencies: StepLatencies) -> None:
         st.info(f"{anchor} is the anchor and its latency isn't given, so it has no row and there is no speed-up.")
 
 
-def _table(catalog: Catalog, outcome: Outcome, latencies: StepLatencies) -> CostTable:
+def _table(catalog: Catalog, outcome: Outcome, latencies_ms: Mapping[str, float], batch_size: int) -> CostTable:
     return cost_table(
-        latencies.latencies_ms,
+        latencies_ms,
         catalog,
         images=st.session_state["images"],
-        batch_size=latencies.batch_size,
+        batch_size=batch_size,
         epochs=st.session_state["epochs"],
         validation_images=st.session_state["validation_images"],
         anchor=outcome.prediction.anchor,
     )
 
 
-def _result(resources: Resources, catalog: Catalog, table: CostTable, latencies: StepLatencies) -> None:
+def _ends(catalog: Catalog, outcome: Outcome, latencies: StepLatencies) -> dict[str, Ends]:
+    """Costs at both ends of each interval, for the instances that have one."""
+    low, high = (
+        _table(catalog, outcome, {name: ends[end] for name, ends in latencies.bounds_ms.items()}, latencies.batch_size)
+        for end in (0, 1)
+    )
+    return {at_low.instance: (at_low, at_high) for at_low, at_high in zip(low.rows, high.rows, strict=True)}
+
+
+def _result(
+    resources: Resources, catalog: Catalog, table: CostTable, latencies: StepLatencies, ends: Mapping[str, Ends]
+) -> None:
     st.subheader("Time and cost of an epoch", anchor="epoch")
     st.caption(
         f"{table.images:,} images at batch size {table.batch_size}, {plain(latencies.source)}. Measured epochs of "
@@ -156,10 +171,8 @@ def _result(resources: Resources, catalog: Catalog, table: CostTable, latencies:
         "than steps times latency: add that for loading data and start-up."
     )
     left, right = st.columns(2, gap="medium")
-    times = [
-        Bar(row.instance, row.epoch_s, format_duration(row.epoch_s), row.status == "retired") for row in table.rows
-    ]
-    costs = [Bar(row.instance, row.epoch_usd, format_usd(row.epoch_usd), row.status == "retired") for row in table.rows]
+    times = [_bar(row, ends.get(row.instance), "epoch_s", format_duration) for row in table.rows]
+    costs = [_bar(row, ends.get(row.instance), "epoch_usd", format_usd) for row in table.rows]
     left.plotly_chart(bars(times, "Time of an epoch"), config={"displayModeBar": False}, key="epoch-time")
     right.plotly_chart(bars(costs, "Cost of an epoch"), config={"displayModeBar": False}, key="epoch-cost")
     st.subheader(f"All {table.epochs:,} epochs" if table.epochs > 1 else "The whole training", anchor="training")
@@ -172,8 +185,21 @@ def _result(resources: Resources, catalog: Catalog, table: CostTable, latencies:
     retired = {row.instance for row in table.rows if row.status == "retired"}
     named = ", ".join(f"{name} (retired)" if name in retired else name for name in best)
     st.caption(f"Worth considering, as no other one is both faster and cheaper: {named}. Hollow: retired.")
-    show_table([_text_row(catalog, row, table.epochs) for row in table.rows], "Cost per instance")
-    download_buttons([_data_row(catalog, table, row) for row in table.rows], "profet-cost")
+    if ends:
+        st.caption(
+            "Between: both ends of the step latency's interval, as Predict has it; what else varies between runs is "
+            "not in it."
+        )
+    elif latencies.carried:
+        st.caption("Latencies carried to another batch size have no interval.")
+    show_table([_text_row(catalog, row, table.epochs, ends) for row in table.rows], "Cost per instance")
+    download_buttons([_data_row(catalog, table, row, ends) for row in table.rows], "profet-cost")
+
+
+def _bar(row: CostRow, ends: Ends | None, figure: str, words: Callable[[float], str]) -> Bar:
+    value = getattr(row, figure)
+    low, high = (getattr(end, figure) for end in ends) if ends else (None, None)
+    return Bar(row.instance, value, words(value), row.status == "retired", low, high)
 
 
 def _point(row: CostRow, best: bool) -> TradeOffPoint:
@@ -181,12 +207,15 @@ def _point(row: CostRow, best: bool) -> TradeOffPoint:
     return TradeOffPoint(row.instance, row.total_s / 3600, row.total_usd, hover, best, row.status == "retired")
 
 
-def _text_row(catalog: Catalog, row: CostRow, epochs: int) -> dict[str, str]:
+def _text_row(catalog: Catalog, row: CostRow, epochs: int, ends: Mapping[str, Ends]) -> dict[str, str]:
     entry = catalog[row.instance]
+    time, cost = _between(ends.get(row.instance), "epoch_s", format_duration), _cost_between(ends.get(row.instance))
     return {
         "Instance": row.instance,
         "An epoch": format_duration(row.epoch_s),
+        **({"An epoch, between": time} if ends else {}),
         "$ an epoch": plain(format_usd(row.epoch_usd)),
+        **({"$ an epoch, between": cost} if ends else {}),
         f"{epochs:,} epochs": format_duration(row.total_s),
         f"$ for {epochs:,} epochs": plain(format_usd(row.total_usd)),
         "Images per second": format_significant(row.images_per_s),
@@ -198,8 +227,17 @@ def _text_row(catalog: Catalog, row: CostRow, epochs: int) -> dict[str, str]:
     }
 
 
-def _data_row(catalog: Catalog, table: CostTable, row: CostRow) -> dict[str, object]:
+def _between(ends: Ends | None, figure: str, words: Callable[[float], str]) -> str:
+    return format_range(*(words(getattr(end, figure)) for end in ends)) if ends else MISSING
+
+
+def _cost_between(ends: Ends | None) -> str:
+    return plain(_between(ends, "epoch_usd", format_usd)) if ends else MISSING
+
+
+def _data_row(catalog: Catalog, table: CostTable, row: CostRow, ends: Mapping[str, Ends]) -> dict[str, object]:
     entry = catalog[row.instance]
+    low, high = ends.get(row.instance, (None, None))
     return {
         "instance": row.instance,
         "batch_size": table.batch_size,
@@ -210,7 +248,9 @@ def _data_row(catalog: Catalog, table: CostTable, row: CostRow) -> dict[str, obj
         "images_per_s": row.images_per_s,
         "speedup": row.speedup,
         "epoch_s": row.epoch_s,
+        **({"epoch_s_low": low and low.epoch_s, "epoch_s_high": high and high.epoch_s} if ends else {}),
         "epoch_usd": row.epoch_usd,
+        **({"epoch_usd_low": low and low.epoch_usd, "epoch_usd_high": high and high.epoch_usd} if ends else {}),
         "total_s": row.total_s,
         "total_usd": row.total_usd,
         "usd_per_hour": row.usd_per_hour,

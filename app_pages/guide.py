@@ -21,6 +21,7 @@ your network's layers, weights or data. It is held in memory for your session on
 1. **Predict**: one profile in, step latency and cost on every instance out.
 2. **Scale**: from the smallest and the largest batch or picture size to every size between.
 3. **Cost**: images and epochs in, time and money per epoch and per training out.
+4. **Accuracy**: how far off it was on networks it had never seen, and when not to trust it.
 """
 
 _RECORD = """
@@ -91,13 +92,30 @@ an example.
 """
 
 _MADE = """
-**Clusters.** Device operations with similar names are grouped (edit distance, average linkage, cut at 6), so that
-`MaxPool` and `MaxPoolGrad` make one feature. A name the models have never seen joins its nearest group, or is left out
-if none is near; the page says which, and how much of the time it is.
+**Operation classes.** The default method groups operations by what they do: convolution forward and its two gradients,
+depthwise convolution, matrix product, normalisation, pooling and so on. A name that is not in the table joins the
+class of the most similar name. One that resembles nothing is set aside, and its time is carried over to the target on
+its own, by less than the usual ratio of the two GPUs. The page says which, and how much of the time it is.
 
-**Members.** For each pair of anchor and target there are three models: a line on the anchor's latency, a random forest
-and a dense network (128-64-32-16) on the clustered profile. With the anchor's latency the answer is the **median of
-the three**; without it the **mean of the last two**, as PROFET documents. {method}
+**Cut profiles.** TensorFlow keeps the 500 costliest operations only. A profile that lacks what every training step has
+is recognised, its GPU time scaled up from what its host rows tell of the step, and its interval widened. Predict says
+so.
+
+**Two networks.** For each pair of anchor and target, two small networks: one sees the class times as shares of the step
+and answers with a multiple of it; the other predicts by how much each class grows or shrinks, and adds up. The answer
+is {default_rule}, with the anchor's latency or without it. If the profile's `meta` tells **batch and pixel size**,
+networks that use them are asked.
+
+**Interval.** {level} of predictions on left-out architectures fell inside: its width is calibrated on networks that the
+models had not seen, and grows with the disagreement of the two networks and with the profile's distance from the
+training data. With {architectures} architectures that is no guarantee for each new network. **Accuracy** says how well
+it held.
+
+**The documented PROFET ensemble** is the other method. Device operations with similar *names* are grouped (edit
+distance, average linkage, cut at 6), so that `MaxPool` and `MaxPoolGrad` make one feature. For each pair there are
+three models: a line on the anchor's latency, a random forest and a dense network (128-64-32-16) on the clustered
+profile. With the anchor's latency the answer is the **median of the three**; without it the **mean of the last two**.
+It has no interval.
 
 **Scale.** Latency between two sizes follows a curve of second order per instance and axis, on latency scaled to 0 at
 the smallest and 1 at the largest size. It hits both of your latencies exactly and never falls between them.
@@ -122,8 +140,7 @@ _LIMITS = f"""
   {MEASURED_EPOCH_FACTOR[1] - 1:.0%} longer than steps times latency.
 - **Memory is not predicted**: a batch that fits one GPU may not fit another.
 - **It errs more on networks unlike those measured.** How much is measured by leaving each architecture out in turn: see
-  the accuracy section of the README and the model card, or run `profet validate`. On Predict every sample shows such a
-  left-out prediction beside the truth.
+  **Accuracy**. On Predict every sample shows such a left-out prediction beside the truth.
 """
 
 _CREDITS = """
@@ -164,8 +181,9 @@ def body(resources: Resources) -> None:
     st.caption("Version 2")
     st.code(_VERSION_2, language="json")
     st.header("How the numbers are made", anchor="method")
-    st.markdown(_MADE.format(method=_default_method(resources)))
+    st.markdown(_made(resources))
     st.code(_FORMULAS, language=None)
+    st.page_link("app_pages/accuracy.py", label="How far off it was, and when not to trust it", icon=":material/rule:")
     st.header("What it can't do", anchor="limits")
     st.markdown(_LIMITS)
     st.header("Instances and prices", anchor="prices")
@@ -176,15 +194,14 @@ def body(resources: Resources) -> None:
     show_table([{"Original": f"`{old}`", "Here": _here(new), "Note": note} for old, new, note in _COMMANDS], "Commands")
 
 
-def _default_method(resources: Resources) -> str:
-    """What this copy's models ask unless told otherwise, where that isn't PROFET's own method."""
-    method = resources.models.method("default")
-    if method.name == "profet":
-        return ""
-    return (
-        f"This app asks its own method, `{method.name}`, unless told otherwise: the {rule_phrase(method.with_latency)} "
-        f"with the anchor's latency ({', '.join(method.with_latency.members)}), the "
-        f"{rule_phrase(method.without_latency)} without it ({', '.join(method.without_latency.members)})."
+def _made(resources: Resources) -> str:
+    """How both methods work, with what this copy's models say of themselves."""
+    models = resources.models
+    scale = models.interval_scale(True)
+    return _MADE.format(
+        default_rule=f"the {rule_phrase(models.method('default').with_latency)}",
+        level="90%" if scale is None else f"{scale.level:.0%}",
+        architectures=len(models.manifest["training_data"]["architectures"]),
     )
 
 

@@ -9,12 +9,20 @@ from profet_core.units import format_ms, format_significant, format_usd
 from ui.charts import Bar, bars, measured_and_predicted
 from ui.errors import plain, show_warning
 from ui.frame import run_page
-from ui.method import rule_of, rule_phrase
-from ui.profile_input import anchor_input, latency_input, latency_question, profile_input, profile_phrase
+from ui.intervals import interval_title, likeness_lines, say_interval
+from ui.method import member_label, rule_of, rule_phrase
+from ui.profile_input import (
+    anchor_input,
+    latency_input,
+    latency_question,
+    method_input,
+    profile_input,
+    profile_phrase,
+)
 from ui.resources import Resources
 from ui.session import Outcome, predict_slot
-from ui.settings import PREDICT_SLOT
-from ui.tables import MISSING, download_buttons, format_price, price_source, show_table
+from ui.settings import DEFAULT_METHOD, PREDICT_SLOT, predict_keys
+from ui.tables import MISSING, download_buttons, format_price, format_range_ms, price_source, show_table
 
 
 def body(resources: Resources) -> None:
@@ -30,6 +38,7 @@ def body(resources: Resources) -> None:
         with right:
             anchor_input(resources, PREDICT_SLOT.anchor_key)
             latency_input(PREDICT_SLOT)
+            method_input(resources)
     outcome = predict_slot(resources, PREDICT_SLOT)
     latency_question(resources, PREDICT_SLOT, outcome)
     _warnings(outcome)
@@ -50,10 +59,12 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     st.subheader("Latency and cost per instance", anchor="answer")
     st.caption(f"{_method_phrase(resources, prediction)} For {profile_phrase(outcome)}.")
     _callouts(resources, prediction, known)
+    likeness_lines(prediction)
     left, right = st.columns(2, gap="medium")
     left.plotly_chart(
         bars(
-            [_bar(prediction, row, row.latency_ms, format_ms(row.latency_ms)) for row in known], "Latency of one step"
+            [_latency_bar(prediction, row) for row in known],
+            f"Latency of one step{interval_title(prediction)}",
         ),
         config={"displayModeBar": False},
         key="latency-bars",
@@ -63,6 +74,7 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
         config={"displayModeBar": False},
         key="cost-bars",
     )
+    say_interval(resources, prediction)
     show_table([_text_row(resources, prediction, row) for row in prediction.predictions], "Prediction per instance")
     download_buttons([_data_row(resources, prediction, row) for row in prediction.predictions], "profet-prediction")
     _members(resources, prediction)
@@ -105,13 +117,14 @@ def _label(prediction: Prediction, row: InstancePrediction) -> str:
     return f"{row.instance} (anchor)" if row.instance == prediction.anchor else row.instance
 
 
-def _bar(prediction: Prediction, row: InstancePrediction, value: float, text: str) -> Bar:
-    return Bar(_label(prediction, row), value, text, row.status == "retired")
+def _latency_bar(prediction: Prediction, row: InstancePrediction) -> Bar:
+    label, text = _label(prediction, row), format_ms(row.latency_ms)
+    return Bar(label, row.latency_ms, text, row.status == "retired", row.low_ms, row.high_ms)
 
 
 def _cost_bar(prediction: Prediction, row: InstancePrediction) -> Bar:
     cost_usd = row.cost_per_1000_steps_usd
-    return _bar(prediction, row, cost_usd, format_usd(cost_usd))
+    return Bar(_label(prediction, row), cost_usd, format_usd(cost_usd), row.status == "retired")
 
 
 def _speedup(prediction: Prediction, row: InstancePrediction) -> float | None:
@@ -124,10 +137,13 @@ def _text_row(resources: Resources, prediction: Prediction, row: InstancePredict
     entry = resources.catalog[row.instance]
     speedup = _speedup(prediction, row)
     cost_usd = row.cost_per_1000_steps_usd
+    level = prediction.interval_level
+    between = MISSING if row.low_ms is None else format_range_ms(row.low_ms, row.high_ms)
     return {
         "Instance": _label(prediction, row),
-        "GPU": entry.gpu_model,
         "Step latency": MISSING if row.latency_ms is None else format_ms(row.latency_ms),
+        **({} if level is None else {f"{level:.0%} interval": between}),
+        "GPU": entry.gpu_model,
         "Speed-up": MISSING if speedup is None else f"{format_significant(speedup)}×",
         "Cost of 1,000 steps": MISSING if cost_usd is None else plain(format_usd(cost_usd)),
         "Price per hour": plain(format_price(row.usd_per_hour)),
@@ -144,6 +160,7 @@ def _data_row(resources: Resources, prediction: Prediction, row: InstancePredict
         "anchor": row.instance == prediction.anchor,
         "gpu": entry.gpu,
         "latency_ms": row.latency_ms,
+        **({} if prediction.interval_level is None else {"low_ms": row.low_ms, "high_ms": row.high_ms}),
         "speedup": _speedup(prediction, row),
         "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
         "usd_per_hour": row.usd_per_hour,
@@ -158,13 +175,13 @@ def _members(resources: Resources, prediction: Prediction) -> None:
     with st.expander("What each model said"):
         st.caption(f"The number above is the {rule_phrase(rule_of(resources.models, prediction))}.")
         show_table(
-            [
-                {"Instance": row.instance, **{name: format_ms(value) for name, value in row.members.items()}}
-                for row in prediction.predictions
-                if row.members
-            ],
+            [{"Instance": row.instance, **_members_of(row)} for row in prediction.predictions if row.members],
             "Members per instance",
         )
+
+
+def _members_of(row: InstancePrediction) -> dict[str, str]:
+    return {member_label(name): format_ms(value) for name, value in row.members.items()}
 
 
 def _left_out_fold(resources: Resources, outcome: Outcome) -> None:
@@ -175,6 +192,9 @@ def _left_out_fold(resources: Resources, outcome: Outcome) -> None:
     st.subheader("Predicted against measured", anchor="against-measured")
     if prediction.anchor != sample.anchor or prediction.anchor_latency_ms not in (None, sample.latency_ms):
         st.caption("Shown for a sample with its own anchor and latency; you changed one of them.")
+        return
+    if st.session_state["method"] != DEFAULT_METHOD:
+        st.caption("Shown for the default method.")
         return
     given = prediction.anchor_latency_ms is not None
     predicted_ms = sample.left_out_ms if given else sample.left_out_without_latency_ms
@@ -205,4 +225,4 @@ def _against_row(instance: str, measured_ms: float, predicted_ms: float) -> dict
     }
 
 
-run_page(body, keys=lambda _: PREDICT_SLOT.keys)
+run_page(body, keys=lambda _: predict_keys())

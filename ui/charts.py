@@ -13,17 +13,24 @@ AVAILABLE_COLOUR = "#0f8fd1"
 RETIRED_COLOUR = "#8b95a5"
 MEASURED_COLOUR = "#8b95a5"
 PREDICTED_COLOUR = "#0f8fd1"
-_GRID = "rgba(128,128,128,0.25)"
+GRID = "rgba(128,128,128,0.25)"
+#: Reads on a blue bar, on a grey one and on either background.
+INTERVAL_COLOUR = "#d55e00"
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its label, value, the value as written beside it, and whether the instance can't be rented any more."""
+    """One bar: its label, value, the value as written beside it, and whether the instance can't be rented any more.
+
+    `low` and `high` are the ends of its interval, None where it has none.
+    """
 
     label: str
     value: float
     text: str
     retired: bool
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -44,17 +51,20 @@ def instance_colours(instances: Sequence[str]) -> dict[str, str]:
 
 
 def bars(rows: Sequence[Bar], title: str) -> go.Figure:
-    """Horizontal bars, the shortest on top; retired instances grey and hatched."""
+    """Horizontal bars, the shortest on top; retired instances grey and hatched; intervals as error bars."""
     ordered = sorted(rows, key=lambda row: row.value, reverse=True)
+    ends = [row.value if row.high is None else row.high for row in ordered]
+    intervals = any(row.high is not None for row in rows)
     figure = go.Figure(
         go.Bar(
             x=[row.value for row in ordered],
             y=[row.label for row in ordered],
             text=[row.text for row in ordered],
             orientation="h",
-            textposition="outside",
+            textposition="none" if intervals else "outside",
             cliponaxis=False,
             hovertemplate="%{y}: %{text}<extra></extra>",
+            error_x=_error_bars(ordered) if intervals else None,
             marker={
                 "color": [RETIRED_COLOUR if row.retired else AVAILABLE_COLOUR for row in ordered],
                 "pattern": {
@@ -65,12 +75,36 @@ def bars(rows: Sequence[Bar], title: str) -> go.Figure:
             },
         )
     )
-    largest = max((row.value for row in rows), default=1.0)
+    if intervals:
+        # Beside the end of the interval, which would run through a text beside the bar's own end.
+        figure.add_scatter(
+            x=ends,
+            y=[row.label for row in ordered],
+            text=[f" {row.text}" for row in ordered],
+            mode="text",
+            textposition="middle right",
+            cliponaxis=False,
+            hoverinfo="skip",
+        )
+        figure.update_layout(showlegend=False)
+    largest = max(ends, default=1.0)
     figure.update_xaxes(
         range=[0, largest * 1.32], showticklabels=False, showgrid=False, zeroline=False, fixedrange=True
     )
     figure.update_yaxes(fixedrange=True, ticksuffix="  ", automargin=True)
-    return _framed(figure, title, height=90 + 46 * len(rows))
+    return framed(figure, title, height=90 + 46 * len(rows))
+
+
+def _error_bars(rows: Sequence[Bar]) -> dict[str, object]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0.0 if row.high is None else row.high - row.value for row in rows],
+        "arrayminus": [0.0 if row.low is None else row.value - row.low for row in rows],
+        "color": INTERVAL_COLOUR,
+        "thickness": 2,
+        "width": 6,
+    }
 
 
 def measured_and_predicted(measured_ms: Mapping[str, float], predicted_ms: Mapping[str, float]) -> go.Figure:
@@ -90,9 +124,9 @@ def measured_and_predicted(measured_ms: Mapping[str, float], predicted_ms: Mappi
             hovertemplate="%{y}: %{x:,.3~r} ms " + name + "<extra></extra>",
         )
     figure.update_layout(barmode="group", legend={"traceorder": "reversed"})
-    figure.update_xaxes(title="ms per step", gridcolor=_GRID, rangemode="tozero", fixedrange=True)
+    figure.update_xaxes(title="ms per step", gridcolor=GRID, rangemode="tozero", fixedrange=True)
     figure.update_yaxes(fixedrange=True, ticksuffix="  ", automargin=True)
-    return _framed(figure, "", height=130 + 56 * len(instances))
+    return framed(figure, "", height=130 + 56 * len(instances))
 
 
 def curves(
@@ -119,9 +153,9 @@ def curves(
             hoverinfo="skip",
         )
     figure.add_vline(x=at, line={"color": "rgba(128,128,128,0.7)", "width": 1, "dash": "dot"})
-    figure.update_xaxes(title=size_title, gridcolor=_GRID, fixedrange=True)
-    figure.update_yaxes(title="ms per step", gridcolor=_GRID, rangemode="tozero", fixedrange=True)
-    return _framed(figure, "", height=420)
+    figure.update_xaxes(title=size_title, gridcolor=GRID, fixedrange=True)
+    figure.update_yaxes(title="ms per step", gridcolor=GRID, rangemode="tozero", fixedrange=True)
+    return framed(figure, "", height=420)
 
 
 def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
@@ -160,20 +194,21 @@ def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
             hovertemplate="%{customdata}<extra></extra>",
         )
     _pad_axes(figure, points)
-    return _framed(figure, "", height=400)
+    return framed(figure, "", height=400)
 
 
 def _pad_axes(figure: go.Figure, points: Sequence[TradeOffPoint]) -> None:
     """Start both axes at 0 and leave room for the labels."""
     hours = max((point.hours for point in points), default=1.0)
     usd = max((point.usd for point in points), default=1.0)
-    figure.update_xaxes(title="hours in all", range=[0, hours * 1.25], gridcolor=_GRID, fixedrange=True)
+    figure.update_xaxes(title="hours in all", range=[0, hours * 1.25], gridcolor=GRID, fixedrange=True)
     figure.update_yaxes(
-        title="US dollars in all", range=[0, usd * 1.25], gridcolor=_GRID, fixedrange=True, tickprefix="$"
+        title="US dollars in all", range=[0, usd * 1.25], gridcolor=GRID, fixedrange=True, tickprefix="$"
     )
 
 
-def _framed(figure: go.Figure, title: str, height: int) -> go.Figure:
+def framed(figure: go.Figure, title: str, height: int) -> go.Figure:
+    """The margins, legend and title that all figures share."""
     figure.update_layout(
         title={"text": title, "x": 0, "font": {"size": 15}} if title else None,
         height=height,

@@ -20,24 +20,36 @@ class StepLatencies:
     Attributes
     ----------
     source : where they are from, in words.
+    bounds_ms : instance -> ends of its interval, for those that have one; carried latencies have none.
     problems : instance -> one line on why it has none.
+    carried : to another batch size than the profile's.
     """
 
     latencies_ms: Mapping[str, float]
     batch_size: int
     source: str
+    bounds_ms: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    carried: bool = False
 
 
 def latencies_for_cost(resources: Resources, outcome: Outcome, profiled_batch: int | None) -> StepLatencies:
     """Predict's latencies if they belong to a profiled batch size, else Scale's at the slider's."""
     if profiled_batch is not None:
-        return StepLatencies(outcome.prediction.latencies_ms, profiled_batch, "as the profile was recorded")
+        prediction = outcome.prediction
+        bounds = {row.instance: (row.low_ms, row.high_ms) for row in prediction.predictions if row.low_ms is not None}
+        return StepLatencies(prediction.latencies_ms, profiled_batch, "as the profile was recorded", bounds)
     at = st.session_state["batch"]
     read_off = latencies_at(resources, current_ends(resources, "batch"), at)
     smallest, largest = axis_range("batch")
     found = {name: values[0] for name, values in read_off.latencies_ms.items()}
-    return StepLatencies(found, at, f"carried there from batch {smallest} and {largest} on Scale", read_off.problems)
+    return StepLatencies(
+        found,
+        at,
+        f"carried there from batch {smallest} and {largest} on Scale",
+        problems=read_off.problems,
+        carried=True,
+    )
 
 
 def why_not_scaled(resources: Resources, outcome: Outcome) -> str | None:

@@ -7,6 +7,7 @@ import streamlit as st
 from profet_core import ProfileError, read_profile
 from profet_core.units import MS_PER_UNIT, format_ms
 from ui.errors import plain, show_error
+from ui.method import method_label
 from ui.resources import Resources
 from ui.session import (
     Held,
@@ -16,7 +17,7 @@ from ui.session import (
     trust_latency,
     use_latency_ms,
 )
-from ui.settings import SOURCES, Slot
+from ui.settings import SOURCES, Slot, method_options
 
 _SOURCE_LABELS = {"sample": "Sample", "upload": "Upload", "paste": "Paste"}
 _UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}
@@ -79,6 +80,21 @@ def latency_input(slot: Slot, label: str = "Step latency there (optional)") -> N
         key=slot.key("unit"),
         persist_state="session",
         width=90,
+    )
+
+
+def method_input(resources: Resources) -> None:
+    """Which method predicts, where the models hold more than one."""
+    options = method_options(resources)
+    if len(options) < 2:
+        return
+    st.selectbox(
+        "Method",
+        options,
+        format_func=lambda option: method_label(resources.models, option),
+        key="method",
+        persist_state="session",
+        help="The default method errs less and gives an interval. The Guide describes both.",
     )
 
 

@@ -89,7 +89,13 @@ def predict_slot(resources: Resources, slot: Slot) -> Outcome:
     """Predict the profile in `slot` with its latency, or without it while the latency is in doubt."""
     held = held_in(resources, slot)
     anchor = st.session_state[slot.anchor_key]
-    without = {"models": resources.models, "catalog": resources.catalog, "profile": held.profile, "anchor": anchor}
+    without = {
+        "models": resources.models,
+        "catalog": resources.catalog,
+        "profile": held.profile,
+        "anchor": anchor,
+        "method": st.session_state["method"],
+    }
     try:
         latency_ms = typed_latency_ms(slot)
         trusted = latency_ms is not None and st.session_state.get(_trust_key(slot)) == (

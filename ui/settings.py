@@ -15,6 +15,9 @@ AXES = tuple(AXIS_RANGE)
 ENDS = ("profiles", "typed")
 BATCH_FROM = ("profiled", "scaled")
 ALL_INSTANCES = "all"
+DEFAULT_METHOD = "default"
+LATENCY_GIVEN = ("given", "not")
+ACCURACY_KEYS = ("latency_is", "points_anchor", "points_target")
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
 
@@ -89,6 +92,7 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
             for name in instances
         ]
     found += [
+        Setting("method", DEFAULT_METHOD, one_of(method_options(resources))),
         Setting("axis", "batch", one_of(AXES)),
         Setting("ends", "profiles", one_of(ENDS)),
         Setting("show", ALL_INSTANCES, one_of((ALL_INSTANCES, *instances))),
@@ -100,20 +104,34 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         Setting("batch_from", "profiled", one_of(BATCH_FROM)),
         Setting("profiled_batch", None, whole_or_empty(1, MAX_IMAGES)),
         *(Setting(price_key(name), None, positive_or_empty) for name in instances),
+        Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN)),
+        Setting("points_anchor", ALL_INSTANCES, one_of((ALL_INSTANCES, *instances))),
+        Setting("points_target", ALL_INSTANCES, one_of((ALL_INSTANCES, *instances))),
     ]
     return {setting.key: setting for setting in found}
+
+
+def method_options(resources: Resources) -> tuple[str, ...]:
+    """Methods that can be chosen: the default one by that name, then all others."""
+    models = resources.models
+    return (DEFAULT_METHOD, *(name for name in models.methods if name != models.default_method))
+
+
+def predict_keys() -> tuple[str, ...]:
+    """Settings that the predictions depend on."""
+    return (*PREDICT_SLOT.keys, "method")
 
 
 def scale_keys(resources: Resources, axis: str) -> tuple[str, ...]:
     """Settings that the curves along one axis depend on."""
     typed = (typed_end_key(axis, end, name) for end in ("min", "max") for name in resources.models.instances)
-    return ("ends", axis, *_unique(key for slot in END_SLOTS[axis] for key in slot.keys), *typed)
+    return ("ends", axis, "method", *_unique(key for slot in END_SLOTS[axis] for key in slot.keys), *typed)
 
 
 def cost_keys(resources: Resources) -> tuple[str, ...]:
     """Settings that the costs depend on, the scaled batch size aside."""
     prices = (price_key(name) for name in resources.models.instances)
-    return (*PREDICT_SLOT.keys, "images", "validation_images", "epochs", "batch_from", "profiled_batch", *prices)
+    return (*predict_keys(), "images", "validation_images", "epochs", "batch_from", "profiled_batch", *prices)
 
 
 def one_of(options: Iterable[str]) -> Callable[[str], str]:

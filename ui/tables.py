@@ -11,8 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from profet_core import Instance
+from profet_core.units import format_ms, format_significant
 
 MISSING = "–"
+_DASH = "–"  # between the ends of a range
 
 
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
@@ -22,8 +24,32 @@ def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
 
 
 def _unbroken(value: str) -> str:
-    """A short value with non-breaking spaces, so that it never wraps into a tall row on a phone."""
-    return value.replace(" ", "\N{NO-BREAK SPACE}") if len(value) <= 14 else value
+    """A short value with non-breaking spaces, so that it never wraps into a tall row on a phone.
+
+    A range breaks after its dash, if at all.
+    """
+    if value == MISSING:
+        return value
+    if len(value.replace("\\", "")) <= 16:
+        return value.replace(" ", "\N{NO-BREAK SPACE}").replace(_DASH, f"{_DASH}\N{WORD JOINER}")
+    low, dash, high = value.partition(f" {_DASH} ")
+    return f"{_unbroken(low)} {_DASH} {_unbroken(high)}" if dash else value
+
+
+def format_range_ms(low_ms: float, high_ms: float) -> str:
+    """An interval of latencies: '190–205 ms'; the unit once."""
+    return f"{format_significant(low_ms)}{_DASH}{format_ms(high_ms)}"
+
+
+def format_range(low: str, high: str) -> str:
+    """An interval of values that are written out already: '4 min 3 s – 4 min 30 s', '$0.21–$0.25'."""
+    dash = f" {_DASH} " if " " in low + high else _DASH
+    return f"{low}{dash}{high}"
+
+
+def format_percent(value: float) -> str:
+    """Percent with one decimal, or two below 1: '11.2 %', '0.39 %'."""
+    return f"{value:.2f} %" if abs(value) < 0.995 else f"{value:.1f} %"
 
 
 def format_price(usd_per_hour: float) -> str:

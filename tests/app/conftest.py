@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-PAGES = {name: f"app_pages/{name}.py" for name in ("predict", "scale", "cost", "guide")}
+PAGES = {name: f"app_pages/{name}.py" for name in ("predict", "scale", "cost", "accuracy", "guide")}
 
 
 @pytest.fixture
@@ -40,9 +40,19 @@ def lines(elements) -> list[str]:
 def column(app: AppTest, name: str, table: int = 0) -> dict[str, str]:
     """Instance -> cell, of one column of a table on the page."""
     frame = app.table[table].value
-    texts = (str(cell).replace("\\", "").replace("\N{NO-BREAK SPACE}", " ") for cell in frame[name])
-    instances = (str(cell).replace("\N{NO-BREAK SPACE}", " ") for cell in frame["Instance"])
-    return dict(zip(instances, texts, strict=True))
+    return dict(zip(map(clean, frame["Instance"]), map(clean, frame[name]), strict=True))
+
+
+def rows(app: AppTest, table: int) -> list[dict[str, str]]:
+    """All rows of a table on the page, each column to cell."""
+    records = app.table[table].value.to_dict("records")
+    return [{name: clean(cell) for name, cell in record.items()} for record in records]
+
+
+def clean(cell: object) -> str:
+    """A cell as a visitor reads it."""
+    text = str(cell).replace("\\", "").replace("\N{WORD JOINER}", "")
+    return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def as_version_2(operations: dict[str, float], **meta: object) -> bytes:

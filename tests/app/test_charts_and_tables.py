@@ -9,7 +9,7 @@ import json
 from profet_core.artifacts import EnsembleRule
 from ui.charts import Bar, TradeOffPoint, bars, curves, instance_colours, measured_and_predicted, trade_off
 from ui.method import rule_phrase
-from ui.tables import as_csv, as_json, format_price
+from ui.tables import as_csv, as_json, format_percent, format_price, format_range, format_range_ms
 
 ROWS = [
     {"instance": "g4dn.xlarge", "latency_ms": 203.295, "speedup": None, "anchor": True},
@@ -24,6 +24,26 @@ def test_bars_have_the_shortest_on_top_and_retired_ones_hatched():
     assert list(trace.x) == [9.0, 1.0]
     assert list(trace.text) == ["9 ms", "1 ms"]
     assert list(trace.marker.pattern.shape) == ["/", ""]
+
+
+def test_intervals_are_error_bars_and_texts_stand_beyond_them():
+    figure = bars([Bar("slow", 9.0, "9 ms", True, 8.0, 12.0), Bar("anchor", 1.0, "1 ms", False)], "Latency")
+    trace, texts = figure.data
+    assert (list(trace.error_x.array), list(trace.error_x.arrayminus)) == ([3.0, 0.0], [1.0, 0.0])
+    assert trace.textposition == "none"
+    assert (list(texts.x), list(texts.y)) == ([12.0, 1.0], ["slow", "anchor"])
+    assert [text.strip() for text in texts.text] == ["9 ms", "1 ms"]
+    assert figure.layout.xaxis.range[1] > 12.0
+
+
+def test_ranges_name_the_unit_once():
+    assert format_range_ms(190.2, 205.4) == "190–205 ms"
+    assert format_range("4 min 3 s", "5 min 1 s") == "4 min 3 s – 5 min 1 s"
+    assert format_range("$0.21", "$0.25") == "$0.21–$0.25"
+
+
+def test_percents_have_a_digit_that_tells():
+    assert [format_percent(value) for value in (14.34, 0.389, 0.999, 90.0)] == ["14.3 %", "0.39 %", "1.0 %", "90.0 %"]
 
 
 def test_measured_and_predicted_stand_side_by_side():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-from profet_core import CostRow, cost_table, predict, scale
+from profet_core import CostRow, Profile, cost_table, predict, scale
 from profet_core.units import format_duration, format_significant, format_usd
 from tests.app.conftest import as_version_2, column, go, lines
 from ui.frontier import on_frontier
+from ui.tables import format_range
 
 FIRST = "resnet50-128px-b64-g4dn"
 
@@ -116,7 +117,7 @@ def test_a_profile_that_doesn_t_say_its_batch_size_is_asked_for_it(open_app, mod
     assert lines(app.error) == ["The profile doesn't say its batch size: give the batch size it was recorded at."]
     assert not app.table
     app.number_input(key="profiled_batch").set_value(64).run()
-    latencies = predict(models, catalog, samples[FIRST].profile, "g4dn.xlarge").latencies_ms
+    latencies = predict(models, catalog, Profile(operations), "g4dn.xlarge").latencies_ms
     assert_shows(app, cost_table(latencies, catalog, images=50_000, batch_size=64, epochs=10))
     assert "it has no row" in lines(app.info)[0]
 
@@ -161,3 +162,44 @@ def test_the_batch_size_is_fixed_while_an_end_was_recorded_elsewhere(open_app):
     app = open_app("cost", batch_from="scaled", batch_min_sample="resnet50-128px-b64-g4dn")
     assert app.segmented_control(key="batch_from").value == "profiled"
     assert any("don't fit together" in line for line in lines(app.caption))
+
+
+def test_the_interval_is_carried_into_time_and_cost(open_app, models, catalog, samples):
+    app = open_app("cost")
+    sample = samples[FIRST]
+    predicted = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms).predictions
+    ends = [
+        cost_table(
+            {row.instance: getattr(row, end) for row in predicted if row.low_ms is not None},
+            catalog,
+            images=50_000,
+            batch_size=64,
+            epochs=10,
+        )
+        for end in ("low_ms", "high_ms")
+    ]
+    pairs = {low.instance: (low, high) for low, high in zip(ends[0].rows, ends[1].rows, strict=True)}
+    assert sample.anchor not in pairs and len(pairs) == 3
+    times, costs = column(app, "An epoch, between"), column(app, "$ an epoch, between")
+    assert times.pop(sample.anchor) == costs.pop(sample.anchor) == "–"
+    assert times == {
+        name: format_range(format_duration(low.epoch_s), format_duration(high.epoch_s))
+        for name, (low, high) in pairs.items()
+    }
+    assert costs == {
+        name: format_range(format_usd(low.epoch_usd), format_usd(high.epoch_usd)) for name, (low, high) in pairs.items()
+    }
+
+
+def test_carried_latencies_and_the_documented_method_have_no_interval(open_app):
+    for query in ({"batch_from": "scaled"}, {"method": "profet"}):
+        app = open_app("cost", **query)
+        assert "An epoch" in app.table[0].value and "An epoch, between" not in app.table[0].value
+
+
+def test_the_method_of_the_link_computes_the_costs(open_app, models, catalog, samples):
+    sample = samples[FIRST]
+    app = open_app("cost", method="profet")
+    found = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, method="profet")
+    assert_shows(app, cost_table(found.latencies_ms, catalog, images=50_000, batch_size=64, epochs=10))
+    assert dict(app.query_params) == {"method": "profet"}

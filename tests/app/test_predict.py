@@ -11,6 +11,7 @@ from profet_core import Profile, predict, read_profile
 from profet_core.units import format_ms, format_usd
 from tests.app.conftest import as_version_2, column, go, lines
 from ui.method import rule_phrase
+from ui.tables import format_range_ms
 
 LATENCY = "Step latency"
 COST = "Cost of 1,000 steps"
@@ -257,6 +258,7 @@ def test_a_link_keeps_an_empty_latency_and_another_anchor(open_app):
         {"latency": "nan"},
         {"latency": "-5"},
         {"unit": "fortnight"},
+        {"method": "oracle"},
         {"source": "<script>"},
     ],
 )
@@ -278,3 +280,61 @@ def test_meta_names_the_gpu_so_nothing_is_typed_twice(open_app, samples):
     app = upload(open_app(anchor="p2.xlarge"), as_version_2(dict(profile.operations), gpu="Tesla V100-SXM2-16GB"))
     assert app.selectbox(key="anchor").value == "p3.2xlarge"
     assert read_profile(as_version_2(dict(profile.operations))).operations == profile.operations
+
+
+INTERVAL = "90% interval"
+
+
+def test_the_interval_is_profet_core_s(open_app, models, catalog, samples):
+    for sample in list(samples.values())[:2]:
+        app = open_app(sample=sample.name)
+        expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+        assert column(app, f"{expected.interval_level:.0%} interval") == {
+            name: "–" if row.low_ms is None else format_range_ms(row.low_ms, row.high_ms)
+            for name, row in zip(shown_ms(expected), expected.predictions, strict=True)
+        }
+        count = len(models.manifest["training_data"]["architectures"])
+        assert any(f"With {count} architectures that is no guarantee" in line for line in lines(app.caption))
+
+
+def test_likeness_is_said_in_words_with_its_error(open_app, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    likeness = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms).likeness
+    said = " ".join(lines(open_app().markdown))
+    assert f"badge[{likeness.words} the training data]" in said
+    assert f"a mean error of {likeness.error_percent:.0f} %" in said
+
+
+def test_a_network_unlike_the_data_is_said_to_be(open_app, models, catalog):
+    operations = {"Device_DepthwiseConv2dNative": 90_000.0, "Device_Softmax": 90_000.0, "Host_IDLE": 9e5}
+    app = upload(open_app(anchor="g4dn.xlarge"), json.dumps(operations).encode())
+    found = predict(models, catalog, Profile(operations), app.selectbox(key="anchor").value)
+    assert "unlike" in found.likeness.words
+    assert f"badge[{found.likeness.words} the training data]" in " ".join(lines(app.markdown))
+    assert lines(app.warning) == list(found.warnings)
+
+
+def test_the_documented_method_has_no_interval_column(open_app, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    app = open_app()
+    assert INTERVAL in app.table[0].value
+    app.selectbox(key="method").set_value("profet").run()
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, method="profet")
+    assert column(app, LATENCY) == shown_ms(expected)
+    assert INTERVAL not in app.table[0].value
+    assert rule_phrase(models.method("profet").with_latency) in lines(app.caption)[1]
+    assert not any("the training data]" in line for line in lines(app.markdown))
+    assert dict(app.query_params) == {"method": "profet"}
+    again = open_app(method="profet")
+    assert again.selectbox(key="method").value == "profet"
+    assert column(again, LATENCY) == column(app, LATENCY)
+
+
+def test_the_method_survives_page_switches(open_app):
+    app = open_app(method="profet")
+    before = column(app, LATENCY)
+    for page in ("scale", "accuracy", "cost", "predict"):
+        go(app, page)
+        assert not app.error and not app.exception
+    assert column(app, LATENCY) == before
+    assert app.selectbox(key="method").value == "profet"
