@@ -13,6 +13,7 @@ from profet_core.cost import CostRow, CostTable, check_profiled_batch, cost_tabl
 from profet_core.errors import ArtifactError, CatalogError, InputError, LatencyDoubtError, ProfetError, ProfileError
 from profet_core.profiles import Profile, ProfileMeta, read_profile
 from profet_core.scaling import ScaledLatency, scale, scale_curve
+from profet_core.scaling_context import ScaleContext, head_share, scale_context
 
 __all__ = [
     "ArtifactError",
@@ -30,15 +31,18 @@ __all__ = [
     "Profile",
     "ProfileError",
     "ProfileMeta",
+    "ScaleContext",
     "ScaledLatency",
     "check_latency",
     "check_profiled_batch",
     "cost_table",
+    "head_share",
     "load_catalog",
     "load_models",
     "predict",
     "predict_many",
     "read_profile",
     "scale",
+    "scale_context",
     "scale_curve",
 ]

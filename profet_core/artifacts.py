@@ -18,6 +18,7 @@ from profet_core.errors import ArtifactError, InputError
 from profet_core.features import FeatureSpec, OperationCluster
 from profet_core.intervals import IntervalScale
 from profet_core.scaling import AXIS_RANGE, ScalerCurve
+from profet_core.scaling_learned import LearnedScaler, learned_scaler
 
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 1
@@ -105,6 +106,7 @@ class Models:
             (row["instance"], row["axis"]): ScalerCurve(row["instance"], row["axis"], *row["coefficients"])
             for row in manifest["scalers"]
         }
+        self._learned_scalers = {row["axis"]: learned_scaler(row) for row in manifest.get("scaler_curves", ())}
         self._members = {(row["anchor"], row["target"], row["member"]): row for row in manifest["members"]}
         self._stacks = {(row["anchor"], row["member"], row["case"]): row for row in manifest.get("stacks", ())}
         self._intervals = {case: IntervalScale(**values) for case, values in manifest.get("intervals", {}).items()}
@@ -131,6 +133,10 @@ class Models:
         if (instance, axis) not in self._scalers:
             raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
         return self._scalers[instance, axis]
+
+    def learned_scaler(self, axis: str) -> LearnedScaler | None:
+        """The default scaler along "batch" or "pixels"; None if these models have none."""
+        return self._learned_scalers.get(axis)
 
     def run_member(self, anchor: str, target: str, member: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """Latencies on `target` as one member sees them, milliseconds, shape (profiles,).

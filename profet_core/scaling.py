@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profet_core.errors import ArtifactError, InputError
+from profet_core.scaling_context import ScaleContext
 from profet_core.units import positive_number, whole_number
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Smallest and largest size of each axis in the training data.
 AXIS_RANGE = {"batch": (16, 256), "pixels": (32, 256)}
+#: "profet": the documented polynomial; "default": the better one of the two.
+SCALE_METHODS = ("default", "profet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,17 @@ class ScaledLatency:
     latency_ms: float
 
 
-def scale(models: Models, instance: str, axis: str, min_ms: float, max_ms: float, at: int) -> ScaledLatency:
+def scale(
+    models: Models,
+    instance: str,
+    axis: str,
+    min_ms: float,
+    max_ms: float,
+    at: int,
+    *,
+    method: str = "default",
+    context: ScaleContext | None = None,
+) -> ScaledLatency:
     """Latency at size `at`, from the latencies at the axis' smallest and largest size.
 
     Parameters
@@ -74,30 +87,58 @@ def scale(models: Models, instance: str, axis: str, min_ms: float, max_ms: float
     axis : "batch" (16 to 256 images a step) or "pixels" (32 to 256 a side).
     min_ms, max_ms : step latency at the smallest and at the largest size, milliseconds.
     at : whole number within the axis' range.
+    method : "profet" for PROFET's documented polynomial; "default" for the better curve (`LearnedScaler`), or the
+        polynomial where the models have none.
+    context : what else is known; "default" uses it. Along "pixels" the curve is that of networks whose classes grow
+        with the pixels, as in the measurements, unless it says `fixed_classes`.
 
     Raises
     ------
-    InputError : unknown instance or axis, size out of range, or the largest latency is not above the smallest.
+    InputError : unknown instance, axis or method, size out of range, or the largest latency is not above the smallest.
     """
-    latency_ms = scale_curve(models, instance, axis, min_ms, max_ms, [at])[0]
+    latency_ms = scale_curve(models, instance, axis, min_ms, max_ms, [at], method=method, context=context)[0]
     return ScaledLatency(instance, axis, int(at), float(latency_ms))
 
 
 def scale_curve(
-    models: Models, instance: str, axis: str, min_ms: float, max_ms: float, sizes: Sequence[int] | None = None
+    models: Models,
+    instance: str,
+    axis: str,
+    min_ms: float,
+    max_ms: float,
+    sizes: Sequence[int] | None = None,
+    *,
+    method: str = "default",
+    context: ScaleContext | None = None,
 ) -> np.ndarray:
     """Latencies at many sizes (every whole size of the axis if None), milliseconds, shape (sizes,).
 
-    Source: min-max scaled latency of PROFET's scaler, arXiv:2208.05130. Raises as `scale` does.
+    Source of "profet": min-max scaled latency of PROFET's scaler, arXiv:2208.05130. Takes and raises what `scale` does.
     """
     smallest, largest = axis_range(axis)
-    curve = models.scaler(instance, axis)
+    if method not in SCALE_METHODS:
+        raise InputError(f"Unknown method {method!r}: use {' or '.join(SCALE_METHODS)}.")
+    polynomial = models.scaler(instance, axis)
     low, high = check_ends(axis, min_ms, max_ms)
     wanted = range(smallest, largest + 1) if sizes is None else [check_size(axis, size) for size in sizes]
-    scaled = curve.scaled(np.fromiter(wanted, float))
+    learned = models.learned_scaler(axis) if method == "default" else None
+    if learned is None:
+        scaled = polynomial.scaled(np.fromiter(wanted, float))
+    else:
+        every_size = learned.scaled(instance, low, high, *_known(context or ScaleContext()))
+        scaled = every_size[np.fromiter(wanted, int) - smallest]
     # Adding a share of the span never falls as the share grows, which a weighted mean does by a rounding error;
     # both ends come out exactly as they were given.
     return np.where(scaled == 1, high, np.minimum(low + scaled * (high - low), high))
+
+
+def _known(context: ScaleContext) -> tuple[float, float]:
+    """Size of the other axis and share of the head as the learned scaler takes them, NaN where unknown.
+
+    A head whose classes stay the same grows as the body does: as if there were none.
+    """
+    share = 0.0 if context.fixed_classes else context.head_share
+    return tuple(np.nan if value is None else float(value) for value in (context.other_size, share))
 
 
 def axis_range(axis: str) -> tuple[int, int]:
