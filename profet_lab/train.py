@@ -26,6 +26,7 @@ from profet_lab.dense import EPOCHS, DenseJob, fit_dense, training_steps
 from profet_lab.export import dense_to_onnx, estimator_to_onnx
 from profet_lab.members import fit_forest, fit_line
 from profet_lab.scaler_fit import fit_scaler, latency_curves
+from profet_lab.scaler_learned_fit import learned_scalers
 from profet_lab.stacked import STEPS
 
 SEED = 0
@@ -134,6 +135,7 @@ def _manifest(
         "stacks": default["stacks"],
         "intervals": default["intervals"],
         "scalers": _scaler_rows(measurements),
+        "scaler_curves": learned_scalers(measurements),
         "files": {name: sha256_hex((folder / name).read_bytes()) for name in files},
     }
     return {**manifest, "checksum": manifest_checksum(manifest)}

@@ -15,6 +15,7 @@ from profet_lab.data import Measurements
 from profet_lab.dense import EPOCHS
 from profet_lab.folds import Fold, fit_folds
 from profet_lab.scaler_fit import AXIS_COLUMN, curves_of, fit_scaler, latency_curves
+from profet_lab.scaler_left_out import LeftOutScalers
 from profet_lab.train import PROFET_METHOD
 
 WITH, WITHOUT = "with_latency", "without_latency"
@@ -125,15 +126,25 @@ def mape_percent(true: np.ndarray, predicted: np.ndarray) -> float:
 def scaler_report(measurements: Measurements, predictions: LeftOutPredictions | None) -> dict:
     """The original's four settings: batch and pixels, each from true and from predicted end latencies.
 
-    Scalers are fitted without the architecture they are judged on; the error is over the inner sizes of medians of the
-    repeats. Predicted ends come from the anchor's left-out predictions with latency; None skips those two settings.
+    "settings" has the documented scaler, "settings_default" the default one with all it may know (and each curve once
+    for every other instance that its head's share may be known from), "settings_default_ends_only" the same with
+    nothing but both latencies. Scalers are fitted without the architecture they are judged on; the error is over the
+    inner sizes of medians of the repeats. Predicted ends come from the anchor's left-out predictions with latency;
+    None skips those.
     """
-    settings = {}
+    report = {"settings": {}, "settings_default": {}, "settings_default_ends_only": {}}
     for axis in AXIS_RANGE:
-        settings[f"{axis}_true"] = _scaler_setting(_true_ends(measurements, axis))
+        learned = LeftOutScalers(measurements, axis)
+        report["settings"][f"{axis}_true"] = _scaler_setting(_true_ends(measurements, axis))
         if predictions is not None:
-            settings[f"{axis}_predicted"] = _scaler_setting(_predicted_ends(measurements, predictions, axis))
-    return {"settings": settings}
+            report["settings"][f"{axis}_predicted"] = _scaler_setting(_predicted_ends(measurements, predictions, axis))
+        for name, informed in (("settings_default", True), ("settings_default_ends_only", False)):
+            table = learned.from_true_ends(informed=informed)
+            report[name][f"{axis}_true"] = _scaler_setting(table)
+            if predictions is not None:
+                table = learned.from_predicted_ends(predictions.table, WITH, informed=informed)
+                report[name][f"{axis}_predicted"] = _scaler_setting(table)
+    return report
 
 
 def _scaler_setting(table: pd.DataFrame) -> dict:
