@@ -14,6 +14,7 @@ from profet_core.catalog import Catalog, load_catalog
 from profet_core.cost import CostRow, check_profiled_batch, cost_table
 from profet_core.errors import InputError
 from profet_core.scaling import axis_range, scale
+from profet_core.scaling_context import ScaleContext
 from profet_core.units import format_duration, format_significant, format_usd
 
 
@@ -27,7 +28,9 @@ def run(options: argparse.Namespace) -> None:
     latencies_ms, warnings = prediction.latencies_ms, prediction.warnings
     if options.at_batch is not None:
         largest = _predict_largest(options, models, catalog, batch_size)
-        latencies_ms = _at_batch(options.at_batch, models, prediction.latencies_ms, largest.latencies_ms)
+        latencies_ms = _at_batch(
+            options.at_batch, models, prediction.latencies_ms, largest.latencies_ms, profile.meta.pixels
+        )
         warnings = (*warnings, *(f"--largest: {text}" for text in largest.warnings))
         batch_size = options.at_batch
     elif options.largest is not None:
@@ -65,11 +68,16 @@ def _predict_largest(options: argparse.Namespace, models: Models, catalog: Catal
 
 
 def _at_batch(
-    at_batch: int, models: Models, smallest_ms: Mapping[str, float], largest_ms: Mapping[str, float]
+    at_batch: int,
+    models: Models,
+    smallest_ms: Mapping[str, float],
+    largest_ms: Mapping[str, float],
+    pixels: int | None,
 ) -> dict[str, float]:
     """Latencies at `at_batch`, carried there from both ends, for every instance whose ends are both known."""
+    context = ScaleContext(other_size=pixels)
     return {
-        name: scale(models, name, "batch", latency_ms, largest_ms[name], at_batch).latency_ms
+        name: scale(models, name, "batch", latency_ms, largest_ms[name], at_batch, context=context).latency_ms
         for name, latency_ms in smallest_ms.items()
         if name in largest_ms
     }

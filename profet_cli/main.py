@@ -84,6 +84,18 @@ def _add_scale(commands) -> None:
     command.add_argument("--min-ms", required=True, type=float, help="latency at batch 16 or 32 pixels, milliseconds")
     command.add_argument("--max-ms", required=True, type=float, help="latency at batch 256 or 256 pixels, milliseconds")
     command.add_argument("--at", required=True, type=int, help="batch size 16-256 or pixel size 32-256")
+    command.add_argument(
+        "--method", choices=["default", "profet"], default="default", help="default; profet: the documented polynomial"
+    )
+    command.add_argument(
+        "--other-size", type=int, metavar="N", help="the size that stays: pixels along batch, batch size along pixels"
+    )
+    command.add_argument("--largest", metavar="TRACE", help="profile at the largest size: sharpens the curve")
+    command.add_argument(
+        "--fixed-classes",
+        action="store_true",
+        help="along pixels: the number of classes stays (in the data it grows from 10 to 1000)",
+    )
     _add_models(command)
 
 

@@ -136,12 +136,13 @@ def _anchor_row(row: dict) -> tuple[str, ...]:
 
 
 def _print_scaler(report: dict) -> None:
+    titles = {"settings": "profet", "settings_default": "default", "settings_default_ends_only": "default, ends only"}
     rows = []
-    for name, setting in report["settings"].items():
-        axis, ends = name.split("_")
-        for instance, row in [*setting["by_instance"].items(), ("all", setting["overall"])]:
-            rows.append(
-                (axis, ends, instance, str(row["n"]), f"{row['mape']:.2f}", f"{row['r2']:.4f}", f"{row['rmse_ms']:.2f}")
-            )
-        rows.append((axis, ends, "mean", "", f"{setting['mean_mape']:.2f}", "", ""))
-    print_table(("axis", "ends", "instance", "n", "MAPE %", "R2", "RMSE ms"), rows)
+    for key, method in titles.items():
+        for name, setting in report.get(key, {}).items():
+            axis, ends = name.split("_")
+            for instance, row in [*setting["by_instance"].items(), ("all", setting["overall"])]:
+                figures = (f"{row['mape']:.2f}", f"{row['r2']:.4f}", f"{row['rmse_ms']:.2f}")
+                rows.append((method, axis, ends, instance, str(row["n"]), *figures))
+            rows.append((method, axis, ends, "mean", "", f"{setting['mean_mape']:.2f}", "", ""))
+    print_table(("method", "axis", "ends", "instance", "n", "MAPE %", "R2", "RMSE ms"), rows)
