@@ -11,7 +11,8 @@ import pytest
 from profet_core import ArtifactError, load_models
 from profet_core.validation import load_validation
 from tests.app.conftest import lines, rows
-from ui.accuracy import chosen_points, coverage_dots, error_bars, predicted_against_measured
+from tests.app.made_report import made_report
+from ui.accuracy import _loaded, chosen_points, coverage_dots, error_bars, predicted_against_measured
 from ui.resources import load_resources
 from ui.tables import format_percent
 
@@ -19,20 +20,28 @@ CASES = {"given": "with_latency", "not": "without_latency"}
 
 
 @pytest.fixture(scope="module")
-def report(repository) -> dict:
-    """The file as it ships."""
-    return json.loads((repository / "models/validation.json").read_text())
+def report(models) -> dict:
+    """Made-up figures that say they are of the loaded models."""
+    return made_report(models.manifest["checksum"])
+
+
+@pytest.fixture(scope="module")
+def models_copy(repository, tmp_path_factory) -> Path:
+    """A models folder whose report may be changed."""
+    return Path(shutil.copytree(repository / "models", tmp_path_factory.mktemp("home") / "models"))
 
 
 @pytest.fixture
-def other_report(repository, tmp_path, monkeypatch):
+def other_report(models_copy, monkeypatch):
     """Serve the models with another report; None takes it away."""
-    folder = tmp_path / "models"
-    shutil.copytree(repository / "models", folder)
+    folder = models_copy
 
     def serve(content: str | None) -> Path:
         path = folder / "validation.json"
-        path.unlink() if content is None else path.write_text(content)
+        if content is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(content)
         monkeypatch.setenv("PROFET_HOME", str(folder))
         load_resources.clear()
         return path
@@ -41,13 +50,21 @@ def other_report(repository, tmp_path, monkeypatch):
     load_resources.clear()
 
 
+@pytest.fixture
+def open_accuracy(open_app, report, other_report):
+    """Open Accuracy on that report."""
+    other_report(json.dumps(report))
+    _loaded.clear()
+    return lambda **query: open_app("accuracy", **query)
+
+
 def percent(value: float) -> str:
     return format_percent(value)
 
 
 @pytest.mark.parametrize("latency_is", CASES)
-def test_it_leads_with_networks_unlike_any_in_the_data(open_app, report, latency_is):
-    app = open_app("accuracy", latency_is=latency_is)
+def test_it_leads_with_networks_unlike_any_in_the_data(open_accuracy, report, latency_is):
+    app = open_accuracy(latency_is=latency_is)
     case, default = CASES[latency_is], report["default"]
     assert [metric.value for metric in app.metric[:3]] == [
         percent(default["without_twin"][f"mape_{case}"]),
@@ -62,8 +79,8 @@ def test_it_leads_with_networks_unlike_any_in_the_data(open_app, report, latency
     assert not app.error and not app.exception and not app.warning
 
 
-def test_where_it_fails_worst_comes_first_with_its_reason(open_app, report):
-    app = open_app("accuracy")
+def test_where_it_fails_worst_comes_first_with_its_reason(open_accuracy, report):
+    app = open_accuracy()
     listed = next(text for text in lines(app.markdown) if text.startswith("- **") and " off (original" in text)
     by_model = report["default"]["by_model"]
     worst = sorted(by_model, key=lambda name: -by_model[name]["mape_with_latency"])[:5]
@@ -75,8 +92,8 @@ def test_where_it_fails_worst_comes_first_with_its_reason(open_app, report):
         assert "depthwise" in listed.splitlines()[worst.index("MobileNetV2")]
 
 
-def test_all_pairs_beside_the_original(open_app, report):
-    (overall, per_pair, *_) = (rows(open_app("accuracy"), table) for table in range(2))
+def test_all_pairs_beside_the_original(open_accuracy, report):
+    (overall, per_pair, *_) = (rows(open_accuracy(), table) for table in range(2))
     found = {row["Mean error"]: (row["Latency given"], row["Not given"]) for row in overall}
 
     def both(values, name="mape_{}"):
@@ -104,8 +121,8 @@ def test_all_pairs_beside_the_original(open_app, report):
     ]
 
 
-def test_families_fastest_and_scalers(open_app, report):
-    app = open_app("accuracy", latency_is="not")
+def test_families_fastest_and_scalers(open_accuracy, report):
+    app = open_accuracy(latency_is="not")
     default = report["default"]
     families, fastest, scalers = (rows(app, table) for table in (2, 3, 4))
     assert {row["Family"]: (row["Off by"], row["Inside interval"]) for row in families} == {
@@ -123,8 +140,8 @@ def test_families_fastest_and_scalers(open_app, report):
     assert any(percent(default["mean"]["coverage_90_without_latency"]) in line for line in lines(app.markdown))
 
 
-def test_the_points_can_be_chosen_and_the_link_keeps_the_choice(open_app, report):
-    app = open_app("accuracy")
+def test_the_points_can_be_chosen_and_the_link_keeps_the_choice(open_accuracy, report):
+    app = open_accuracy()
     assert any(line.startswith(f"{len(report['scatter']):,} predictions") for line in lines(app.caption))
     app.selectbox(key="points_anchor").set_value("g4dn.xlarge")
     app.selectbox(key="points_target").set_value("p2.xlarge").run()
@@ -132,14 +149,14 @@ def test_the_points_can_be_chosen_and_the_link_keeps_the_choice(open_app, report
     assert any(line.startswith(f"{count:,} predictions") for line in lines(app.caption))
     link = dict(app.query_params)
     assert link == {"points_anchor": "g4dn.xlarge", "points_target": "p2.xlarge"}
-    again = open_app("accuracy", **link)
+    again = open_accuracy(**link)
     assert any(line.startswith(f"{count:,} predictions") for line in lines(again.caption))
     again.selectbox(key="points_target").set_value("g4dn.xlarge").run()
     assert "isn't predicted from itself" in lines(again.info)[0]
 
 
-def test_the_figures_hold_the_report_s_numbers(models, report):
-    accuracy = load_validation(models)
+def test_the_figures_hold_the_report_s_numbers(report, other_report):
+    accuracy = load_validation(load_models(other_report(json.dumps(report)).parent))
     points = chosen_points(accuracy.points, "p2.xlarge", "all")
     assert len(points) == sum(row["anchor"] == "p2.xlarge" for row in report["scatter"])
     _, inside, outside = predicted_against_measured(points).data
@@ -154,8 +171,22 @@ def test_the_figures_hold_the_report_s_numbers(models, report):
     assert dots.marker.color[0] != dots.marker.color[1]
 
 
+def test_the_original_s_mean_over_unlike_networks_weighs_workloads(report, other_report):
+    accuracy = load_validation(load_models(other_report(json.dumps(report)).parent))
+    unlike = [row["model"] for row in report["scatter"] if row["model"] not in ("VGG11", "ResNet50")]
+    errors = [report["original"]["by_model"][name]["mape_with_latency"] for name in unlike]
+    assert accuracy.unlike_original.with_latency == pytest.approx(sum(errors) / len(errors))
+
+
+def test_the_shipped_figures_belong_to_the_shipped_models(repository, models):
+    if not (repository / "models/validation.json").exists():
+        pytest.skip("no validation.json ships yet: run `profet validate --card`")
+    assert load_validation(models).models_checksum == models.manifest["checksum"]
+
+
 def test_figures_of_other_models_are_refused_in_one_line(open_app, report, other_report):
     other_report(json.dumps({**report, "models_checksum": "0" * 64}))
+    _loaded.clear()
     app = open_app("accuracy")
     assert len(app.error) == 1
     assert "belong to other models than those loaded" in lines(app.error)[0]
@@ -165,6 +196,7 @@ def test_figures_of_other_models_are_refused_in_one_line(open_app, report, other
 
 def test_a_missing_report_is_one_line(open_app, other_report):
     other_report(None)
+    _loaded.clear()
     app = open_app("accuracy")
     assert len(app.error) == 1 and "is missing" in lines(app.error)[0]
     assert not app.table and not app.exception

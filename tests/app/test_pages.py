@@ -22,7 +22,9 @@ def test_every_page_opens_by_its_link(open_app, page):
         "guide": "Guide",
     }
     assert [title.value for title in app.title] == [titles[page]]
-    assert not app.exception and not app.error
+    assert not app.exception
+    # Without the report Accuracy says so in one line; tests/app/test_accuracy.py has the rest.
+    assert not app.error or page == "accuracy"
 
 
 def test_the_guide_maps_every_command_of_the_original(open_app):

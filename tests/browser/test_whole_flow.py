@@ -7,12 +7,16 @@ from playwright.sync_api import Locator, Page, expect
 
 from profet_core import cost_table, predict, scale
 from profet_core.units import format_duration, format_ms, format_usd
+from ui.tables import format_range_ms
 
 pytestmark = pytest.mark.browser
 
+#: Charts and tables load their code when first shown; a busy machine takes its time.
+LOADED_MS = 20_000
+
 UPLOADED = "vgg16-224px-b16-g3s"
 ENDS = ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn")
-PAGES = ("predict", "scale", "cost", "guide")
+PAGES = ("predict", "scale", "cost", "accuracy", "guide")
 
 
 def open_page(page: Page, url: str) -> None:
@@ -24,7 +28,7 @@ def open_page(page: Page, url: str) -> None:
 def settle(page: Page) -> None:
     """Wait until the script that the last action started has run."""
     page.wait_for_timeout(300)
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=LOADED_MS)
 
 
 def follow(page: Page, name: str) -> None:
@@ -36,14 +40,14 @@ def follow(page: Page, name: str) -> None:
 def column(page: Page, name: str, table: int = 0) -> dict[str, str]:
     """Instance -> cell, of one column of a table, as the browser shows it."""
     shown = page.get_by_test_id("stTable").nth(table)
-    expect(shown).to_be_visible()
+    expect(shown).to_be_visible(timeout=LOADED_MS)
     header = [text.strip() for text in shown.locator("thead th").all_inner_texts()]
     rows = [[clean(cell) for cell in row.locator("td").all_inner_texts()] for row in shown.locator("tbody tr").all()]
     return {row[0]: row[header.index(name)] for row in rows}
 
 
 def clean(text: str) -> str:
-    return text.replace("\N{NO-BREAK SPACE}", " ").strip()
+    return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{WORD JOINER}", "").strip()
 
 
 def give_file(scope: Page | Locator, data: bytes, name: str) -> None:
@@ -143,6 +147,34 @@ def test_the_back_button_brings_the_former_view_back(page, app_url):
     settle(page)
     expect(page.get_by_role("slider", name="Batch size")).to_have_value("100")
     assert column(page, "At batch 100 (slider)") == at_100
+
+
+def test_the_interval_goes_with_the_documented_method_and_its_link(page, app_url, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    open_page(page, app_url)
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    between = column(page, f"{expected.interval_level:.0%} interval")
+    assert between.pop(f"{sample.anchor} (anchor)") == "–"
+    assert between == {
+        row.instance: format_range_ms(row.low_ms, row.high_ms) for row in expected.predictions if row.low_ms is not None
+    }
+    open_page(page, f"{app_url}/?method=profet")
+    documented = predict(
+        models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, method="profet"
+    ).latencies_ms
+    shown = column(page, "Step latency")
+    assert {name.removesuffix(" (anchor)"): text for name, text in shown.items()} == {
+        name: format_ms(value) for name, value in documented.items()
+    }
+    expect(page.get_by_role("columnheader", name="interval")).to_have_count(0)
+    assert "method=profet" in page.url
+
+
+def test_a_phone_shows_the_interval_in_one_line(phone, app_url):
+    open_page(phone, app_url)
+    cells = phone.get_by_test_id("stTable").first.locator("tbody tr td:nth-child(3)")
+    expect(cells).to_have_count(4, timeout=LOADED_MS)
+    assert all(box["height"] < 45 for cell in cells.all()[1:] if (box := cell.bounding_box()))
 
 
 def test_a_bad_upload_leaves_one_line_and_the_numbers(page, app_url):
