@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,4 +52,52 @@ def small() -> Measurements:
         epoch_s={"slow": latency_ms, "fast": latency_ms / 2},
         all_latencies=pd.concat(runs, ignore_index=True),
         sha256={"made": "up"},
+    )
+
+
+@pytest.fixture
+def classed() -> Measurements:
+    """Four architectures of real operations, each with a mix of its own; the target is exactly twice as fast.
+
+    D alone has depthwise convolutions. Every profile is complete: its step holds the matrix product.
+    """
+    random = np.random.default_rng(0)
+    sizes = [(pixels, batch) for pixels in (32, 64) for batch in (16, 32, 64)]
+    workloads = pd.DataFrame(
+        [(model, pixels, batch, repeat) for model in "ABCD" for pixels, batch in sizes for repeat in (1, 2)],
+        columns=["model", "pixels", "batch_size", "repeat"],
+    )
+    mixes = {
+        "Device_Conv2D": (3.0, 5.0, 2.0, 1.0),
+        "Device_Conv2DBackpropFilter": (4.0, 3.0, 1.0, 1.0),
+        "Device_FusedBatchNormV3": (0.2, 0.5, 3.0, 2.0),
+        "Device_MatMul": (2.0, 0.5, 1.0, 0.1),
+        "Device_DepthwiseConv2dNative": (0.0, 0.0, 0.0, 4.0),
+        "Device_IDLE": (1.0, 1.0, 1.0, 1.0),
+        "Host_IDLE": (9.0, 9.0, 9.0, 9.0),
+        "Host_Dataset": (0.3, 0.2, 0.1, 0.1),
+    }
+    mix = pd.DataFrame(mixes, index=list("ABCD")).loc[workloads["model"]].to_numpy()
+    size_us = 2_000 * workloads[["batch_size"]].to_numpy(float) / 16
+    times_us = mix * size_us * random.uniform(0.9, 1.1, mix.shape)
+    latency_ms = times_us[:, :6].sum(axis=1) / 2_000
+    return Measurements(
+        workloads=workloads,
+        operations=tuple(mixes),
+        times_us={"slow": times_us, "fast": times_us / 2},
+        latency_ms={"slow": latency_ms, "fast": latency_ms / 2},
+        epoch_s={"slow": latency_ms, "fast": latency_ms / 2},
+        all_latencies=workloads.assign(instance="slow", batch_latency_ms=latency_ms, epoch_latency_s=1.0),
+        sha256={"made": "up"},
+    )
+
+
+@pytest.fixture
+def poisoned(classed) -> Measurements:
+    """The same without a number for D on any instance: nothing that leaves D out may notice."""
+    spoilt = classed.architectures == "D"
+    return replace(
+        classed,
+        times_us={name: np.where(spoilt[:, None], np.nan, times) for name, times in classed.times_us.items()},
+        latency_ms={name: np.where(spoilt, np.nan, latency) for name, latency in classed.latency_ms.items()},
     )

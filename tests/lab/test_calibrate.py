@@ -1,0 +1,97 @@
+"""Intervals cover what they promise where the error has the form that they assume."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from profet_lab.calibrate import distances, fit_scale, nearest_other
+from profet_lab.class_bank import class_bank
+
+pytestmark = pytest.mark.training
+
+PAIRS = {("a", "b"): 0.5, ("b", "a"): 1.5}
+ROWS = 5_000
+
+
+def made_up(seed: int):
+    """Left-out predictions whose log error is normal, of deviation size x (s + 0.01) ** 0.5 x (d + 0.02) ** 0.8."""
+    random = np.random.default_rng(seed)
+    said, joined, true_ms, distance = {}, {}, {}, {}
+    for pair, size in PAIRS.items():
+        joined[pair] = np.exp(random.uniform(1, 6, ROWS))
+        spread = random.uniform(0.0, 0.2, ROWS)
+        said[pair] = joined[pair][:, None] * np.exp(np.outer(spread, [-1, 1]))
+        distance[pair] = random.uniform(0.0, 0.6, ROWS)
+        deviation = size * (spread + 0.01) ** 0.5 * (distance[pair] + 0.02) ** 0.8
+        true_ms[pair] = joined[pair] * np.exp(deviation * random.normal(size=ROWS))
+    return said, joined, true_ms, distance
+
+
+def test_fresh_data_of_the_same_form_are_covered_as_promised():
+    scale = fit_scale(*made_up(0))
+    assert scale.level == 0.9
+    assert scale.spread == pytest.approx(0.5, abs=0.1)
+    assert scale.distance == pytest.approx(0.8, abs=0.1)
+    said, joined, true_ms, distance = made_up(1)
+    for anchor, target in PAIRS:
+        pair = (anchor, target)
+        half = scale.log_half_width(anchor, target, said[pair], distance[pair], np.zeros(ROWS))
+        inside = np.abs(np.log(true_ms[pair] / joined[pair])) <= half
+        assert 0.88 < inside.mean() < 0.92
+        for far in (False, True):  # near and far alike
+            assert 0.86 < inside[(distance[pair] > 0.3) == far].mean() < 0.94
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8])
+def test_another_level_is_covered_as_well(level):
+    scale = fit_scale(*made_up(0), level=level)
+    said, joined, true_ms, distance = made_up(1)
+    pair = ("a", "b")
+    half = scale.log_half_width(*pair, said[pair], distance[pair], np.zeros(ROWS))
+    assert np.mean(np.abs(np.log(true_ms[pair] / joined[pair])) <= half) == pytest.approx(level, abs=0.03)
+
+
+def test_the_error_of_a_distance_band_is_its_mean_and_empty_bands_take_their_neighbours():
+    joined = {("a", "b"): np.array([110.0, 70.0, 120.0, 120.0])}
+    said = {("a", "b"): np.column_stack([joined["a", "b"]] * 2)}
+    scale = fit_scale(said, joined, {("a", "b"): np.full(4, 100.0)}, {("a", "b"): np.array([0.05, 0.1, 0.3, 0.4])})
+    assert scale.error_by_distance == pytest.approx([20, 20, 20, 20])
+    far = fit_scale(said, joined, {("a", "b"): np.full(4, 100.0)}, {("a", "b"): np.array([0.05, 0.3, 0.6, 0.6])})
+    assert far.error_by_distance == pytest.approx([10, 10, 30, 20])
+
+
+# --- distances ------------------------------------------------------------------------------------------------------
+
+TABLE = np.array([[0.0, 0.2, 0.5], [0.2, 0.0, 0.1], [0.9, 0.3, 0.0], [0.0, 0.4, 0.6]])
+ARCHITECTURES = np.array(["A", "B", "C", "A"])
+
+
+@pytest.mark.parametrize(
+    ("without", "expected"),
+    [((), [0.2, 0.1, 0.3, 0.4]), (("B",), [0.5, 0.1, 0.9, 0.6]), (("C",), [0.2, 0.2, 0.3, 0.4])],
+)
+def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture(without, expected):
+    assert nearest_other(TABLE, ARCHITECTURES, without).tolist() == expected
+
+
+def test_with_nothing_left_the_distance_is_infinite():
+    assert nearest_other(TABLE, ARCHITECTURES, ("B", "C"))[0] == math.inf
+
+
+def test_a_column_that_is_barred_may_hold_anything():
+    spoilt = np.where(np.arange(3) == 2, np.nan, TABLE)
+    assert nearest_other(spoilt, ARCHITECTURES, ("C",)).tolist() == [0.2, 0.2, 0.3, 0.4]
+
+
+def test_distances_are_to_the_first_repeats_of_each_architecture(classed):
+    bank = class_bank(classed)
+    table = distances(bank, "slow", True)
+    assert table.shape == (48, 4)
+    for column, name in enumerate("ABCD"):
+        own = bank.architectures == name
+        np.testing.assert_allclose(table[own & (bank.repeats == 1), column], 0, atol=1e-6)
+        assert (table[own & (bank.repeats == 2), column] > 1e-4).all()
+        assert (table[~own, column] > table[own, column].max()).all()

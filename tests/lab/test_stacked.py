@@ -1,0 +1,112 @@
+"""Networks trained side by side: each on its own rows alone, and the same in ONNX as in numpy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from profet_core.networks import CLASS_RATIO, HOMOGENEOUS, MEMBERS
+from profet_lab.class_bank import class_bank
+from profet_lab.class_folds import fold_inputs
+from profet_lab.export import stack_to_onnx
+from profet_lab.stacked import PEAK_RATE, RECIPES, NetworkJob, OneCycle, StackedNetworks, fit_networks
+
+pytestmark = pytest.mark.training
+
+STEPS = 5
+
+
+def fit(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
+    job = NetworkJob("slow", "fast", rows)
+    return fit_networks(bank, member, [job], latency_known=known, sizes_known=sizes, seed=0, steps=steps)
+
+
+@pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
+@pytest.mark.parametrize("member", MEMBERS)
+def test_spoilt_rows_of_the_left_out_architecture_reach_no_network(classed, poisoned, member, known, sizes):
+    clean, spoilt = class_bank(classed), class_bank(poisoned)
+    learned = classed.architectures != "D"
+    one, other = (fit(bank, member, rows=learned, known=known, sizes=sizes) for bank in (clean, spoilt))
+    for name in ("constants", "typical_log_ratio", "unseen"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    # The first layer carries the standardisation.
+    for layer in range(3):
+        np.testing.assert_allclose(one.kernels[layer], other.kernels[layer], rtol=1e-6)
+        np.testing.assert_allclose(one.biases[layer], other.biases[layer], rtol=1e-6, atol=1e-12)
+    asked = fold_inputs(clean, one, 0, "slow", ~learned, known, sizes)
+    said = [networks.predict(0, asked, clean.device_classes) for networks in (one, other)]
+    assert np.isfinite(said[1]).all()
+    np.testing.assert_allclose(said[0], said[1], rtol=1e-6)
+
+
+def test_a_spoilt_training_row_does_reach_the_networks(classed, poisoned):
+    """The test above would notice."""
+    bank = class_bank(poisoned)
+    rows = np.ones(len(classed.workloads), bool)
+    clean, spoilt = (fit(each, CLASS_RATIO, rows=rows) for each in (class_bank(classed), bank))
+    assert not np.allclose(clean.kernels[0], spoilt.kernels[0], rtol=1e-3)
+
+
+def test_constants_are_the_ratios_of_the_training_rows(classed):
+    bank = class_bank(classed)
+    learned = bank.architectures != "D"
+    ratios, typical = bank.log_ratios("slow", "fast", learned, True)
+    np.testing.assert_allclose(ratios, np.log(0.5))
+    assert typical == pytest.approx(np.log(0.5))
+    unseen = bank.unseen("slow", learned)
+    names = np.array(bank.classes.names)
+    depthwise = names == "depthwise"
+    assert unseen[depthwise].all() and not bank.unseen("slow", ~learned)[depthwise].any()
+    assert not unseen[names == "convolution"].any() and not unseen[bank.device_classes :].any()
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_a_network_learns_that_the_target_is_twice_as_fast(classed, member):
+    bank = class_bank(classed)
+    rows = np.ones(len(classed.workloads), bool)
+    networks = fit(bank, member, rows=rows, steps=250)
+    said = networks.predict(0, fold_inputs(bank, networks, 0, "slow", rows, True, False), bank.device_classes)
+    assert np.mean(np.abs(said / bank.latency_ms["fast"] - 1)) < 0.06
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_onnx_answers_what_the_networks_answer(member):
+    random = np.random.default_rng(0)
+    widths = [(7, 6), (6, 5), (5, 3)]
+    networks = StackedNetworks(
+        member,
+        tuple(random.normal(size=(4, *width)) for width in widths),
+        tuple(random.normal(size=(4, 1, width[1])) for width in widths),
+        constants=np.zeros((4, 1, 1)),
+        typical_log_ratio=np.zeros(4),
+        unseen=np.zeros((4, 2), bool),
+    )
+    data = stack_to_onnx(networks.kernels, networks.biases, RECIPES[member].activation)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    for rows in (1, 9):
+        seen = random.normal(size=(rows, 7))
+        (said,) = session.run(None, {"inputs": seen.astype(np.float32)})
+        assert said.shape == (4, rows, 3)
+        for network in range(4):
+            np.testing.assert_allclose(said[network], networks.run(network, seen)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_one_network_by_hand():
+    # relu(2 x 1 - 1) x 3 + 0.5, and for -1: relu(-3) x 3 + 0.5
+    kernels, biases = (np.array([[[2.0]]]), np.array([[[3.0]]])), (np.array([[[-1.0]]]), np.array([[[0.5]]]))
+    nothing = np.zeros((1, 1, 1))
+    networks = StackedNetworks(HOMOGENEOUS, kernels, biases, nothing, np.zeros(1), np.zeros((1, 1), bool))
+    assert networks.run(0, np.array([[1.0], [-1.0]])).tolist() == [[[3.5], [0.5]]]
+    gated = replace(networks, member=CLASS_RATIO).run(0, np.array([[1.0]])).item()
+    assert gated == pytest.approx(3 / (1 + np.exp(-1)) + 0.5)
+
+
+def test_the_rate_rises_over_30_percent_of_the_steps_and_falls_to_nothing():
+    rate = OneCycle(PEAK_RATE, 101)
+    assert float(rate(0)) == pytest.approx(PEAK_RATE / 25)
+    assert float(rate(30)) == pytest.approx(PEAK_RATE)
+    assert float(rate(100)) < PEAK_RATE / 1e5
+    assert float(rate(15)) == pytest.approx(PEAK_RATE * (1 + 1 / 25) / 2)
