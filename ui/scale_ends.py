@@ -9,6 +9,7 @@ import streamlit as st
 
 from profet_core import InputError, scale, scale_curve
 from profet_core.scaling import axis_range
+from profet_core.scaling_context import ScaleContext, scale_context
 from ui.resources import Resources
 from ui.session import Held, Outcome, predict_slot
 from ui.settings import END_SLOTS, typed_end_key
@@ -32,6 +33,11 @@ class Ends:
     min_ms: Mapping[str, float]
     max_ms: Mapping[str, float]
     outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def context(self) -> ScaleContext | None:
+        """What the profile at the largest size tells about the curve; None where latencies were typed."""
+        return scale_context(self.axis, self.outcomes[1].held.profile) if self.outcomes else None
 
     @property
     def both(self) -> tuple[str, ...]:
@@ -60,7 +66,8 @@ def scale_ends(resources: Resources, ends: Ends, sizes: list[int] | None = None)
     scaled = Scaled()
     for name in ends.both:
         try:
-            curve = scale_curve(resources.models, name, ends.axis, ends.min_ms[name], ends.max_ms[name], sizes)
+            low_ms, high_ms = ends.min_ms[name], ends.max_ms[name]
+            curve = scale_curve(resources.models, name, ends.axis, low_ms, high_ms, sizes, context=ends.context)
             scaled.latencies_ms[name] = curve.tolist()
         except InputError as error:
             scaled.problems[name] = str(error)
@@ -72,7 +79,8 @@ def latencies_at(resources: Resources, ends: Ends, at: int) -> Scaled:
     scaled = Scaled()
     for name in ends.both:
         try:
-            found = scale(resources.models, name, ends.axis, ends.min_ms[name], ends.max_ms[name], at)
+            low_ms, high_ms = ends.min_ms[name], ends.max_ms[name]
+            found = scale(resources.models, name, ends.axis, low_ms, high_ms, at, context=ends.context)
             scaled.latencies_ms[name] = [found.latency_ms]
         except InputError as error:
             scaled.problems[name] = str(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from profet_core import CostRow, Profile, cost_table, predict, scale
+from profet_core.scaling_context import scale_context
 from profet_core.units import format_duration, format_significant, format_usd
 from tests.app.conftest import as_version_2, column, go, lines
 from ui.frontier import on_frontier
@@ -83,7 +84,10 @@ def test_another_batch_size_comes_from_scale_s_ends(open_app, models, catalog, s
     low, high = (
         predict(models, catalog, end.profile, end.anchor, latency_ms=end.latency_ms).latencies_ms for end in ends
     )
-    latencies = {name: scale(models, name, "batch", low[name], high[name], 200).latency_ms for name in low}
+    context = scale_context("batch", ends[1].profile)
+    latencies = {
+        name: scale(models, name, "batch", low[name], high[name], 200, context=context).latency_ms for name in low
+    }
     assert_shows(app, cost_table(latencies, catalog, images=50_000, batch_size=200, epochs=10))
     link = dict(app.query_params)
     assert link == {"batch_from": "scaled", "batch": "200"}

@@ -6,6 +6,7 @@ import pytest
 
 from profet_core import predict, scale
 from profet_core.scaling import axis_range
+from profet_core.scaling_context import scale_context
 from profet_core.units import format_ms
 from tests.app.conftest import as_version_2, column, go, lines
 
@@ -36,9 +37,16 @@ def warnings_of(models, catalog, samples, axis):
     return [f"At {size}: {line}" for size, prediction in zip(sizes, found, strict=True) for line in prediction.warnings]
 
 
-def expected_read_off(models, low, high, axis, at):
+def pair_context(samples, axis):
+    """What the page knows of the sample pair besides its ends."""
+    return scale_context(axis, samples[PAIRS[axis][1]].profile)
+
+
+def expected_read_off(models, low, high, axis, at, context=None):
     return {
-        name: format_ms(scale(models, name, axis, low[name], high[name], at).latency_ms) for name in low if name in high
+        name: format_ms(scale(models, name, axis, low[name], high[name], at, context=context).latency_ms)
+        for name in low
+        if name in high
     }
 
 
@@ -58,7 +66,7 @@ def type_ends(app, axis, ends):
 def test_the_first_screen_shows_the_sample_pair_s_result(open_app, models, catalog, samples, axis, at):
     app = open_app("scale", axis=axis)
     low, high = ends_of(models, catalog, samples, axis)
-    assert read_off(app, axis, at) == expected_read_off(models, low, high, axis, at)
+    assert read_off(app, axis, at) == expected_read_off(models, low, high, axis, at, pair_context(samples, axis))
     assert not app.error
     assert lines(app.warning) == warnings_of(models, catalog, samples, axis)
 
@@ -70,7 +78,8 @@ def test_the_slider_reads_off_every_instance(open_app, models, catalog, samples,
     app = open_app("scale", axis=axis)
     app.slider(key=axis).set_value(at).run()
     low, high = ends_of(models, catalog, samples, axis)
-    assert read_off(app, axis, at) == expected_read_off(models, low, high, axis, at)
+    context = pair_context(samples, axis)
+    assert read_off(app, axis, at) == expected_read_off(models, low, high, axis, at, context)
 
 
 def test_one_instance_or_all(open_app):
@@ -108,10 +117,14 @@ def test_every_instance_is_filled_from_two_uploads(open_app, models, catalog, sa
         uploader.set_value((f"{name}.json", samples[name].data, "application/json")).run()
     low, high = ends_of(models, catalog, samples, "batch")
     assert list(read_off(app, "batch", 64)) == list(predict_order(models, "g4dn.xlarge"))
-    assert read_off(app, "batch", 64) == expected_read_off(models, low, high, "batch", 64)
+    assert read_off(app, "batch", 64) == expected_read_off(
+        models, low, high, "batch", 64, pair_context(samples, "batch")
+    )
     assert lines(app.warning) == warnings_of(models, catalog, samples, "batch")
     go(app, "guide")
-    assert read_off(go(app, "scale"), "batch", 64) == expected_read_off(models, low, high, "batch", 64)
+    assert read_off(go(app, "scale"), "batch", 64) == expected_read_off(
+        models, low, high, "batch", 64, pair_context(samples, "batch")
+    )
 
 
 def predict_order(models, anchor):
@@ -123,7 +136,9 @@ def test_without_latencies_the_anchor_has_no_curve_and_the_page_says_so(open_app
     low, high = (
         predict(models, catalog, samples[name].profile, samples[name].anchor).latencies_ms for name in PAIRS["batch"]
     )
-    assert read_off(app, "batch", 64) == expected_read_off(models, low, high, "batch", 64)
+    assert read_off(app, "batch", 64) == expected_read_off(
+        models, low, high, "batch", 64, pair_context(samples, "batch")
+    )
     assert "g4dn.xlarge is the anchor" in lines(app.info)[0]
 
 
@@ -156,7 +171,9 @@ def test_a_doubted_latency_is_asked_about_at_its_end(open_app, models, catalog, 
     assert "did you mean" in lines(app.warning)[0]
     app.button(key="batch_max:use-suggested").click().run()
     low, high = ends_of(models, catalog, samples, "batch")
-    assert read_off(app, "batch", 64) == expected_read_off(models, low, high, "batch", 64)
+    assert read_off(app, "batch", 64) == expected_read_off(
+        models, low, high, "batch", 64, pair_context(samples, "batch")
+    )
 
 
 def test_a_link_reopens_the_view(open_app):

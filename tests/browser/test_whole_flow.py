@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from profet_core import cost_table, predict, scale
+from profet_core.scaling_context import scale_context
 from profet_core.units import format_duration, format_ms, format_usd
 from ui.tables import format_range_ms
 
@@ -79,7 +80,8 @@ def test_from_an_upload_to_the_cost_and_back_by_the_link(page, app_url, models, 
 
     low, high = fill_scale(page, models, catalog, samples)
     at = move_slider(page, "Batch size")
-    scaled = {name: scale(models, name, "batch", low[name], high[name], at).latency_ms for name in low}
+    context = scale_context("batch", samples[ENDS[1]].profile)
+    scaled = {name: scale(models, name, "batch", low[name], high[name], at, context=context).latency_ms for name in low}
     assert column(page, f"At batch {at} (slider)") == {name: format_ms(value) for name, value in scaled.items()}
 
     follow(page, "Cost")
