@@ -55,7 +55,7 @@ def small() -> Measurements:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def classed() -> Measurements:
     """Four architectures of real operations, each with a mix of its own; the target is exactly twice as fast.
 

@@ -1,5 +1,7 @@
 """Training writes a folder that serving loads, and leaves the old one alone until the new one is complete."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -10,32 +12,54 @@ from profet_lab.train import train
 pytestmark = pytest.mark.training
 
 
-@pytest.fixture
-def five_sizes(small, monkeypatch):
+@pytest.fixture(scope="module")
+def five_sizes(classed):
     """The made-up set has no full size axis: scalers are fitted elsewhere."""
     rows = [
         {"instance": name, "axis": axis, "coefficients": [-1 / 15, 1 / 240, 0.0]}
-        for name in small.instances
+        for name in classed.instances
         for axis in ["batch"]
     ]
-    monkeypatch.setattr(training, "_scaler_rows", lambda measurements: rows)
-    return small
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "_scaler_rows", lambda measurements: rows)
+        # Learned scalers need the full size axis too, where this training has them.
+        patch.setattr(training, "learned_scalers", lambda measurements: {}, raising=False)
+        yield classed
 
 
-def test_a_trained_folder_loads_and_answers_as_its_members_do(five_sizes, tmp_path):
-    manifest = train(five_sizes, tmp_path / "models", epochs=2, quiet=True)
-    models = load_models(tmp_path / "models")
+@pytest.fixture(scope="module")
+def trained(five_sizes, tmp_path_factory):
+    """A folder trained in as few steps as can be: what it says is not the point."""
+    out = tmp_path_factory.mktemp("trained") / "models"
+    train(five_sizes, out, epochs=2, steps=1, quiet=True)
+    return out
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+    """A copy to train over."""
+    return shutil.copytree(trained, tmp_path / "models")
+
+
+def test_a_trained_folder_loads_and_answers_as_its_members_do(trained):
+    models = load_models(trained)
     models.verify()
     assert models.instances == ("slow", "fast")
-    assert manifest["training_data"]["architectures"] == ["A", "B", "C"]
+    assert models.manifest["training_data"]["architectures"] == ["A", "B", "C", "D"]
     latency_ms = np.array([[10.0], [40.0]], np.float32)
     said = models.run_member("slow", "fast", "line", {"latency_ms": latency_ms})
     np.testing.assert_allclose(said, [5.0, 20.0], rtol=1e-4)
 
 
-def test_one_anchor_alone_can_be_trained(five_sizes, tmp_path):
-    manifest = train(five_sizes, tmp_path / "models", anchors=["slow"], epochs=1, quiet=True)
-    assert {row["anchor"] for row in manifest["members"]} == {"slow"}
+def test_a_trained_folder_has_the_default_methods_networks_and_intervals(trained, classed):
+    models = load_models(trained)
+    assert models.method("default").kind == "classes"
+    assert len(models.reference("slow")) == len(classed.workloads) / 2
+    for known in (True, False):
+        assert models.interval_scale(known).quantile["slow"]["fast"] > 0
+        for member in models.method("default").rule(known).members:
+            for sizes in (True, False):
+                assert models.stack("slow", member, latency_known=known, sizes_known=sizes).targets == ("fast",)
 
 
 def test_an_unknown_anchor_is_refused_before_anything_is_written(five_sizes, tmp_path):
@@ -44,24 +68,22 @@ def test_an_unknown_anchor_is_refused_before_anything_is_written(five_sizes, tmp
     assert not (tmp_path / "models").exists()
 
 
-def test_an_interrupted_training_leaves_the_old_models(five_sizes, tmp_path, monkeypatch):
-    out = tmp_path / "models"
-    before = train(five_sizes, out, epochs=1, quiet=True)
+def test_an_interrupted_training_leaves_the_old_models(five_sizes, copied, monkeypatch):
+    before = load_models(copied).manifest["checksum"]
 
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(training, "dense_to_onnx", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        train(five_sizes, out, epochs=1, quiet=True)
-    assert load_models(out).manifest["checksum"] == before["checksum"]
-    assert [path.name for path in tmp_path.iterdir()] == ["models"]
+        train(five_sizes, copied, epochs=1, steps=1, quiet=True)
+    assert load_models(copied).manifest["checksum"] == before
+    assert [path.name for path in copied.parent.iterdir()] == ["models"]
 
 
-def test_a_new_training_removes_members_of_the_old_one(five_sizes, tmp_path):
-    out = tmp_path / "models"
-    train(five_sizes, out, epochs=1, quiet=True)
-    train(five_sizes, out, anchors=["slow"], epochs=1, quiet=True)
-    assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "slow"]
+def test_a_new_training_of_one_anchor_removes_members_of_the_old_one(five_sizes, copied):
+    manifest = train(five_sizes, copied, anchors=["slow"], epochs=1, steps=1, quiet=True)
+    assert {row["anchor"] for row in (*manifest["members"], *manifest["stacks"])} == {"slow"}
+    assert sorted(path.name for path in copied.iterdir()) == ["manifest.json", "slow"]
     with pytest.raises(ArtifactError, match="no member"):
-        load_models(out).run_member("fast", "slow", "line", {})
+        load_models(copied).run_member("fast", "slow", "line", {})
