@@ -117,8 +117,9 @@ three models: a line on the anchor's latency, a random forest and a dense networ
 profile. With the anchor's latency the answer is the **median of the three**; without it the **mean of the last two**.
 It has no interval.
 
-**Scale.** Latency between two sizes follows a curve of second order per instance and axis, on latency scaled to 0 at
-the smallest and 1 at the largest size. It hits both of your latencies exactly and never falls between them.
+**Scale.** Latency between two sizes follows a law of growth, corrected by what the measured networks showed beyond it.
+It hits both of your latencies exactly and never falls between them. PROFET's documented scaler is a curve of second
+order per instance and axis; `profet scale --method profet` asks it.
 
 **Cost.**
 """

@@ -99,8 +99,8 @@ def _error_bars(rows: Sequence[Bar]) -> dict[str, object]:
     return {
         "type": "data",
         "symmetric": False,
-        "array": [0.0 if row.high is None else row.high - row.value for row in rows],
-        "arrayminus": [0.0 if row.low is None else row.value - row.low for row in rows],
+        "array": [None if row.high is None else row.high - row.value for row in rows],
+        "arrayminus": [None if row.low is None else row.value - row.low for row in rows],
         "color": INTERVAL_COLOUR,
         "thickness": 2,
         "width": 6,

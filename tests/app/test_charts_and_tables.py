@@ -29,7 +29,7 @@ def test_bars_have_the_shortest_on_top_and_retired_ones_hatched():
 def test_intervals_are_error_bars_and_texts_stand_beyond_them():
     figure = bars([Bar("slow", 9.0, "9 ms", True, 8.0, 12.0), Bar("anchor", 1.0, "1 ms", False)], "Latency")
     trace, texts = figure.data
-    assert (list(trace.error_x.array), list(trace.error_x.arrayminus)) == ([3.0, 0.0], [1.0, 0.0])
+    assert (list(trace.error_x.array), list(trace.error_x.arrayminus)) == ([3.0, None], [1.0, None])
     assert trace.textposition == "none"
     assert (list(texts.x), list(texts.y)) == ([12.0, 1.0], ["slow", "anchor"])
     assert [text.strip() for text in texts.text] == ["9 ms", "1 ms"]
