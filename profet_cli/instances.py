@@ -21,7 +21,17 @@ def run(options: argparse.Namespace) -> None:
     print_table(
         ("instance", "GPU", "GPUs", "$ an hour", "region", "market", "as of", "status", "basis"),
         [
-            (i.name, i.gpu, str(i.gpu_count), format_price(i.usd_per_hour), i.region, i.market, i.as_of, i.status, basis)
+            (
+                i.name,
+                i.gpu,
+                str(i.gpu_count),
+                format_price(i.usd_per_hour),
+                i.region,
+                i.market,
+                i.as_of,
+                i.status,
+                basis,
+            )
             for i, basis in rows
         ],
     )

@@ -15,7 +15,6 @@ from profet_core.profiles.record import Profile
 from profet_core.scaling import AXIS_RANGE
 from profet_core.stacks import StepInputs, member_latency, step_inputs
 
-
 #: A repair of a few per cent changes the prediction less than its own error: not worth a warning.
 WORTH_SAYING = 1.05
 
