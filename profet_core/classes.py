@@ -12,7 +12,13 @@ from types import MappingProxyType
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from profet_core.features import NO_UNKNOWN_OPERATIONS, UnknownOperations, rows_by_operations
+from profet_core.features import (
+    NO_UNKNOWN_OPERATIONS,
+    UnknownOperations,
+    placement_sums,
+    report_unknown,
+    rows_by_operations,
+)
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.units import US_PER_MS
 
@@ -78,11 +84,7 @@ class OperationClasses:
 
     def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
         """Which operation adds to which class: 0 or 1, shape (operations, classes)."""
-        sums = np.zeros((len(placed), len(self.names)))
-        for row, column in enumerate(placed.values()):
-            if column is not None:
-                sums[row, column] = 1.0
-        return sums
+        return placement_sums(placed, len(self.names))
 
     def encode_table(self, operations: Sequence[str], times_us: np.ndarray) -> ClassTimes:
         """Class times of profiles that name the same operations, `times_us` of shape (profiles, operations)."""
@@ -117,7 +119,7 @@ class OperationClasses:
                 n for n in names if n not in self.columns and n.startswith(DEVICE_PREFIX) and n not in IDLE_OPERATIONS
             ]
             for row in rows if unseen else ():
-                unknown[row] = self._report(profiles[row], unseen, placed)
+                unknown[row] = report_unknown(profiles[row], unseen, placed, self.names)
         order = np.argsort(np.concatenate([rows for rows, _ in parts]))
         joined = {
             name: np.concatenate([getattr(part, name) for _, part in parts])[order]
@@ -133,15 +135,6 @@ class OperationClasses:
         distances = [Levenshtein.distance(name, other.removeprefix(DEVICE_PREFIX)) for other in known]
         nearest = int(np.argmin(distances))
         return self.columns[known[nearest]] if distances[nearest] <= NEAR_SHARE * len(name) else None
-
-    def _report(self, profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]) -> UnknownOperations:
-        mapped = {name: self.names[placed[name]] for name in unseen if placed[name] is not None}
-        time_us = sum(profile.operations[name] for name in unseen)
-        return UnknownOperations(
-            mapped=MappingProxyType(mapped),
-            left_out=tuple(name for name in unseen if name not in mapped),
-            share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,
-        )
 
 
 def load_operation_classes() -> OperationClasses:

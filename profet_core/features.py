@@ -99,7 +99,7 @@ class FeatureSpec:
             unseen = [name for name in names if name not in self.columns and name not in IDLE_OPERATIONS]
             if unseen:
                 for row in rows:
-                    unknown[row] = self._report(profiles[row], unseen, placed)
+                    unknown[row] = report_unknown(profiles[row], unseen, placed, self.names)
         return matrix, unknown
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
@@ -108,11 +108,7 @@ class FeatureSpec:
 
     def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
         """Which operation adds to which feature: 0 or 1, shape (operations, features)."""
-        sums = np.zeros((len(placed), len(self.names)))
-        for row, column in enumerate(placed.values()):
-            if column is not None:
-                sums[row, column] = 1.0
-        return sums
+        return placement_sums(placed, len(self.names))
 
     def nearest_cluster(self, operation: str) -> int | None:
         """Column of the cluster nearest to an unseen operation; None if none is near or it runs on the host."""
@@ -128,15 +124,6 @@ class FeatureSpec:
         column = int(np.argmin(distances))
         return column if distances[column] <= self.near else None
 
-    def _report(self, profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]) -> UnknownOperations:
-        mapped = {name: self.names[placed[name]] for name in unseen if placed[name] is not None}
-        time_us = sum(profile.operations[name] for name in unseen)
-        return UnknownOperations(
-            mapped=MappingProxyType(mapped),
-            left_out=tuple(name for name in unseen if name not in mapped),
-            share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,
-        )
-
 
 def rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], list[int]]:
     """Numbers of the profiles that name the same operations."""
@@ -144,3 +131,25 @@ def rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], lis
     for row, profile in enumerate(profiles):
         rows.setdefault(tuple(profile.operations), []).append(row)
     return rows
+
+
+def placement_sums(placed: Mapping[str, int | None], columns: int) -> np.ndarray:
+    """Which operation adds to which column: 0 or 1, shape (operations, columns)."""
+    sums = np.zeros((len(placed), columns))
+    for row, column in enumerate(placed.values()):
+        if column is not None:
+            sums[row, column] = 1.0
+    return sums
+
+
+def report_unknown(
+    profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None], columns: Sequence[str]
+) -> UnknownOperations:
+    """What was done with the operations of a profile that were never seen, by the names of the columns."""
+    mapped = {name: columns[placed[name]] for name in unseen if placed[name] is not None}
+    time_us = sum(profile.operations[name] for name in unseen)
+    return UnknownOperations(
+        mapped=MappingProxyType(mapped),
+        left_out=tuple(name for name in unseen if name not in mapped),
+        share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,
+    )
