@@ -38,12 +38,16 @@ class Profile:
     meta : what the recorder knew about the step.
     source_format : name of the format it was read from.
     ignored : what the file held and the profile leaves out, one short text each.
+    steps : training steps the file held; the times are their mean.
+    warnings : what makes the times less sure, one sentence each, shown before any number.
     """
 
     operations: Mapping[str, float]
     meta: ProfileMeta = field(default_factory=ProfileMeta)
     source_format: str = "operations"
     ignored: tuple[str, ...] = ()
+    steps: int = 1
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         ordered = {name: float(self.operations[name]) for name in sorted(self.operations)}
