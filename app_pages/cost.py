@@ -15,9 +15,10 @@ from ui.cost_latencies import StepLatencies, latencies_for_cost, why_not_scaled
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
 from ui.frontier import on_frontier
+from ui.measured import predict_measured
 from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
-from ui.session import Outcome, predict_slot
+from ui.session import Outcome
 from ui.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, PREDICT_SLOT, cost_keys, price_key, scale_keys
 from ui.tables import MISSING, download_buttons, format_price, format_range, price_source, show_table
 
@@ -28,7 +29,7 @@ Ends = tuple[CostRow, CostRow]
 def body(resources: Resources) -> None:
     """Draw the page."""
     st.title("What will the training take and cost?")
-    outcome = predict_slot(resources, PREDICT_SLOT)
+    outcome = predict_measured(resources)
     st.markdown(f"For {profile_phrase(outcome)}.")
     st.page_link("app_pages/predict.py", label="Change the profile on Predict", icon=":material/arrow_back:")
     latency_question(resources, PREDICT_SLOT, outcome)

@@ -7,9 +7,10 @@ import streamlit as st
 from profet_core import InstancePrediction, Prediction
 from profet_core.units import format_ms, format_significant, format_usd
 from ui.charts import Bar, bars, measured_and_predicted
-from ui.errors import plain, show_warning
+from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
 from ui.intervals import interval_title, likeness_lines, say_interval
+from ui.measured import measured_input, predict_measured
 from ui.method import member_label, rule_of, rule_phrase
 from ui.profile_input import (
     anchor_input,
@@ -20,7 +21,7 @@ from ui.profile_input import (
     profile_phrase,
 )
 from ui.resources import Resources
-from ui.session import Outcome, predict_slot
+from ui.session import Outcome
 from ui.settings import DEFAULT_METHOD, PREDICT_SLOT, predict_keys
 from ui.tables import MISSING, download_buttons, format_price, format_range_ms, price_source, show_table
 
@@ -39,7 +40,8 @@ def body(resources: Resources) -> None:
             anchor_input(resources, PREDICT_SLOT.anchor_key)
             latency_input(PREDICT_SLOT)
             method_input(resources)
-    outcome = predict_slot(resources, PREDICT_SLOT)
+    measured_input(resources)
+    outcome = predict_measured(resources)
     latency_question(resources, PREDICT_SLOT, outcome)
     _warnings(outcome)
     _answer(resources, outcome)
@@ -47,6 +49,8 @@ def body(resources: Resources) -> None:
 
 
 def _warnings(outcome: Outcome) -> None:
+    if outcome.unused_measurement:
+        show_error(outcome.unused_measurement)
     for line in outcome.prediction.warnings:
         show_warning(line)
     for note in outcome.held.profile.ignored:
@@ -225,4 +229,4 @@ def _against_row(instance: str, measured_ms: float, predicted_ms: float) -> dict
     }
 
 
-run_page(body, keys=lambda _: predict_keys())
+run_page(body, keys=predict_keys)

@@ -10,13 +10,15 @@ from profet_core.anchor import InstancePrediction, Prediction
 from profet_core.catalog import Catalog
 from profet_core.errors import InputError
 from profet_core.profiles.record import ProfileMeta
-from profet_core.units import cost_usd, positive_number
+from profet_core.units import cost_usd, format_ms, positive_number
 
 #: How much of the measured error of one workload is carried to another of the same network: this at the same sizes,
 #: fading with the distance in doublings of batch and pixel size. `profet validate` measures what it gains.
 WEIGHT, REACH, PIXEL_FACTOR = 0.9, 4.0, 1.5
 #: The weight where the sizes are not known.
 WEIGHT_WITHOUT_SIZES = 0.6
+#: A measurement this many times off the prediction is more likely a slip than an error of the models.
+DOUBT_FACTOR = 3.0
 
 
 def correct_by_measurement(
@@ -35,8 +37,9 @@ def correct_by_measurement(
 
     Parameters
     ----------
-    prediction : what is wanted. reference : the prediction for the workload that was measured (the same one, or another
-        batch or pixel size of the same network, profiled on the same anchor).
+    prediction : what is wanted.
+    reference : the prediction for the workload that was measured: `prediction` itself if it is the same one, else that
+        of another batch or pixel size of the same network, profiled on the same anchor.
     measured_ms : target -> measured step latency, milliseconds.
     meta, reference_meta : what the two profiles say of their sizes.
 
@@ -44,20 +47,27 @@ def correct_by_measurement(
     ------
     InputError : a measured target that was not predicted, or a latency that is not a positive number.
     """
-    weight = transfer_weight(meta, reference_meta)
+    weight = WEIGHT if reference is prediction else transfer_weight(meta, reference_meta)
     said = reference.latencies_ms
     factors = {}
+    doubts = []
     for target, value in measured_ms.items():
         if target == prediction.anchor or target not in prediction.latencies_ms or target not in said:
             others = ", ".join(row.instance for row in prediction.predictions if row.instance != prediction.anchor)
             raise InputError(f"A measured latency must be of a predicted target ({others}), not {target!r}.")
-        factors[target] = (positive_number(f"The measured latency of {target}", value) / said[target]) ** weight
+        error = positive_number(f"The measured latency of {target}", value) / said[target]
+        factors[target] = error**weight
+        if not 1 / DOUBT_FACTOR <= error <= DOUBT_FACTOR:
+            doubts.append(
+                f"{format_ms(value)} on {target} is far from the {format_ms(said[target])} predicted there: is it "
+                "milliseconds per step, and of the same network?"
+            )
     rows = tuple(_corrected(row, factors.get(row.instance), catalog) for row in prediction.predictions)
     notes = tuple(
         f"{target} was corrected by {100 * (factor - 1):+.1f} %, from the latency you measured there."
         for target, factor in factors.items()
     )
-    return replace(prediction, predictions=rows, warnings=(*prediction.warnings, *notes))
+    return replace(prediction, predictions=rows, warnings=(*prediction.warnings, *doubts, *notes))
 
 
 def transfer_weight(meta: ProfileMeta, reference_meta: ProfileMeta) -> float:

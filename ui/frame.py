@@ -10,9 +10,9 @@ from ui.errors import one_line_errors
 from ui.link import follow_link, forget_given, write_link
 from ui.resources import Resources, load_resources
 from ui.session import held_in, profile_defaults, reread_slot
-from ui.settings import END_SLOTS, PREDICT_SLOT, all_settings
+from ui.settings import END_SLOTS, MEASURED_SLOT, PREDICT_SLOT, all_settings
 
-_SLOTS = (PREDICT_SLOT, *(slot for slots in END_SLOTS.values() for slot in slots))
+_SLOTS = (PREDICT_SLOT, MEASURED_SLOT, *(slot for slots in END_SLOTS.values() for slot in slots))
 
 
 def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iterable[str]]) -> None:

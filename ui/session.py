@@ -48,12 +48,14 @@ class Outcome:
     ----------
     doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
     invalid : one line on a latency that is no latency at all.
+    unused_measurement : one line on why a latency measured on a target could not correct the prediction.
     """
 
     held: Held
     prediction: Prediction
     doubt: LatencyDoubtError | None = None
     invalid: str | None = None
+    unused_measurement: str | None = None
 
 
 def held_in(resources: Resources, slot: Slot) -> Held:
@@ -141,8 +143,10 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     if held is None:
         return {}
     latency_ms = held.sample.latency_ms if held.sample else held.profile.meta.step_latency_ms
-    anchor = held.sample.anchor if held.sample else _anchor_of(resources, held.profile)
-    return {slot.anchor_key: anchor, slot.key("latency"): latency_ms, slot.key("unit"): "ms"}
+    follows = {slot.key("latency"): latency_ms, slot.key("unit"): "ms"}
+    if slot.sets_anchor:
+        follows[slot.anchor_key] = held.sample.anchor if held.sample else _anchor_of(resources, held.profile)
+    return follows
 
 
 def _wanted(resources: Resources, slot: Slot, source: str) -> Held | None:
@@ -156,7 +160,7 @@ def _sample(resources: Resources, slot: Slot) -> Held:
 
 def _show(resources: Resources, slot: Slot, wanted: Held, before: Held | None) -> None:
     """Switch the slot to `wanted`; anchor and latency follow it, or return if it was shown before."""
-    parts = (slot.anchor_key, slot.key("latency"), slot.key("unit"))
+    parts = slot.following_keys
     memory = st.session_state.setdefault(_memory_key(slot), {})
     if before is not None and before.sample is None:
         memory[before.origin] = (before.identity, {part: st.session_state.get(part) for part in parts})

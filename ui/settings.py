@@ -14,6 +14,7 @@ SOURCES = ("sample", "upload", "paste")
 AXES = tuple(AXIS_RANGE)
 ENDS = ("profiles", "typed")
 BATCH_FROM = ("profiled", "scaled")
+MEASURED_AT = ("same", "other")
 ALL_INSTANCES = "all"
 DEFAULT_METHOD = "default"
 LATENCY_GIVEN = ("given", "not")
@@ -49,10 +50,12 @@ class Slot:
     ----------
     prefix : opens the names of its settings; empty for Predict's.
     anchor_key : setting that names the instance it was recorded on; both ends of an axis share one.
+    sets_anchor : a new profile here changes that setting.
     """
 
     prefix: str
     anchor_key: str
+    sets_anchor: bool = True
 
     def key(self, part: str) -> str:
         """Name of this slot's setting `part`."""
@@ -61,16 +64,28 @@ class Slot:
     @property
     def keys(self) -> tuple[str, ...]:
         """All settings of this slot."""
-        return (*(self.key(part) for part in ("source", "sample", "latency", "unit")), self.anchor_key)
+        return (*(self.key(part) for part in ("source", "sample")), *self.following_keys)
+
+    @property
+    def following_keys(self) -> tuple[str, ...]:
+        """Settings whose default is what the shown profile says."""
+        return (*((self.anchor_key,) if self.sets_anchor else ()), self.key("latency"), self.key("unit"))
 
 
 PREDICT_SLOT = Slot("", "anchor")
+#: The anchor's profile of the workload that was measured on a target, if it isn't the one in `PREDICT_SLOT`.
+MEASURED_SLOT = Slot("measured", "anchor", sets_anchor=False)
 END_SLOTS = {axis: (Slot(f"{axis}_min", f"{axis}_anchor"), Slot(f"{axis}_max", f"{axis}_anchor")) for axis in AXES}
 
 
 def typed_end_key(axis: str, end: str, instance: str) -> str:
     """Setting of a typed latency; `end` is "min" or "max"."""
     return f"{axis}_{end}_ms_{instance}"
+
+
+def measured_key(instance: str) -> str:
+    """Setting of a step latency that the visitor measured on a target, milliseconds."""
+    return f"measured_{instance}"
 
 
 def price_key(instance: str) -> str:
@@ -82,6 +97,7 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
     """Every setting by its name."""
     instances = resources.models.instances
     found = [*_slot_settings(resources, PREDICT_SLOT, next(iter(resources.samples)))]
+    found += _slot_settings(resources, MEASURED_SLOT, next(iter(resources.samples)))
     for axis, slots in END_SLOTS.items():
         pair = resources.sample_pair(axis) or (next(iter(resources.samples)),) * 2
         for slot, sample in zip(slots, pair, strict=True):
@@ -104,6 +120,8 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         Setting("batch_from", "profiled", one_of(BATCH_FROM)),
         Setting("profiled_batch", None, whole_or_empty(1, MAX_IMAGES)),
         *(Setting(price_key(name), None, positive_or_empty) for name in instances),
+        Setting("measured_at", MEASURED_AT[0], one_of(MEASURED_AT)),
+        *(Setting(measured_key(name), None, positive_or_empty) for name in instances),
         Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN)),
         Setting("points_anchor", ALL_INSTANCES, one_of((ALL_INSTANCES, *instances))),
         Setting("points_target", ALL_INSTANCES, one_of((ALL_INSTANCES, *instances))),
@@ -117,9 +135,10 @@ def method_options(resources: Resources) -> tuple[str, ...]:
     return (DEFAULT_METHOD, *(name for name in models.methods if name != models.default_method))
 
 
-def predict_keys() -> tuple[str, ...]:
+def predict_keys(resources: Resources) -> tuple[str, ...]:
     """Settings that the predictions depend on."""
-    return (*PREDICT_SLOT.keys, "method")
+    measured = (measured_key(name) for name in resources.models.instances)
+    return (*PREDICT_SLOT.keys, "method", *measured, "measured_at", *MEASURED_SLOT.keys)
 
 
 def scale_keys(resources: Resources, axis: str) -> tuple[str, ...]:
@@ -131,7 +150,7 @@ def scale_keys(resources: Resources, axis: str) -> tuple[str, ...]:
 def cost_keys(resources: Resources) -> tuple[str, ...]:
     """Settings that the costs depend on, the scaled batch size aside."""
     prices = (price_key(name) for name in resources.models.instances)
-    return (*predict_keys(), "images", "validation_images", "epochs", "batch_from", "profiled_batch", *prices)
+    return (*predict_keys(resources), "images", "validation_images", "epochs", "batch_from", "profiled_batch", *prices)
 
 
 def one_of(options: Iterable[str]) -> Callable[[str], str]:
@@ -178,7 +197,11 @@ def _slot_settings(resources: Resources, slot: Slot, sample: str) -> list[Settin
     return [
         Setting(slot.key("source"), "sample", one_of(SOURCES)),
         Setting(slot.key("sample"), sample, one_of(resources.samples)),
-        Setting(slot.anchor_key, None, one_of(resources.models.instances), follows_profile=True),
+        *(
+            [Setting(slot.anchor_key, None, one_of(resources.models.instances), follows_profile=True)]
+            if slot.sets_anchor
+            else []
+        ),
         Setting(slot.key("latency"), None, positive_or_empty, follows_profile=True),
         Setting(slot.key("unit"), "ms", one_of(MS_PER_UNIT), follows_profile=True),
     ]

@@ -70,3 +70,23 @@ def test_a_measurement_that_agrees_changes_nothing_but_says_so(case):
 def test_an_unpredicted_target_the_anchor_or_no_latency_is_refused(case, measured_ms):
     with pytest.raises(InputError):
         correct(case, measured_ms)
+
+
+def test_the_same_workload_has_the_full_weight_even_if_the_profile_tells_no_sizes(case):
+    catalog, _, prediction = case
+    corrected = correct_by_measurement(
+        prediction,
+        prediction,
+        {"p2.xlarge": 1.5 * prediction.latencies_ms["p2.xlarge"]},
+        catalog,
+        meta=ProfileMeta(),
+        reference_meta=ProfileMeta(),
+    )
+    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(1.5**0.9 * prediction.latencies_ms["p2.xlarge"])
+
+
+@pytest.mark.parametrize(("times", "doubted"), [(2.9, False), (3.1, True), (0.3, True), (0.4, False)])
+def test_a_measurement_far_off_the_prediction_is_questioned(case, times, doubted):
+    _, _, prediction = case
+    corrected = correct(case, {"p2.xlarge": times * prediction.latencies_ms["p2.xlarge"]})
+    assert any("is it milliseconds per step" in line for line in corrected.warnings) == doubted
