@@ -111,6 +111,10 @@ models had not seen, and grows with the disagreement of the two networks and wit
 training data. With {architectures} architectures that is no guarantee for each new network. **Accuracy** says how well
 it held.
 
+**A latency you have measured.** One step of the same network, timed once on a target (at another batch or pixel size if
+need be), corrects the prediction there: the models' error at the one size is carried to the other, the less the
+further apart they are. The field is on **Predict**; the gain is on **Accuracy**.
+
 **The documented PROFET ensemble** is the other method. Device operations with similar *names* are grouped (edit
 distance, average linkage, cut at 6), so that `MaxPool` and `MaxPoolGrad` make one feature. For each pair there are
 three models: a line on the anchor's latency, a random forest and a dense network (128-64-32-16) on the clustered

@@ -78,7 +78,7 @@ def _row_document(row: InstancePrediction) -> dict:
 def _likeness_text(likeness: Likeness) -> str:
     return (
         f"This network is {likeness.words} those of the training data; left-out networks this far off were predicted "
-        f"with a mean error of {likeness.error_percent:.0f} %."
+        f"with a mean error of {likeness.error_words}."
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from profet_core.errors import InputError
 from profet_core.features import UnknownOperations
+from profet_core.intervals import BAND_WORDS
 from profet_core.units import SMALLEST_NUMBER
 
 
@@ -26,6 +27,12 @@ class Likeness:
     distance: float
     words: str
     error_percent: float
+
+    @property
+    def error_words(self) -> str:
+        """The mean error as a phrase; the farthest band has no end, so what was seen in it is the least to expect."""
+        least = "at least " if self.words == BAND_WORDS[-1] else ""
+        return f"{least}{self.error_percent:.0f} %"
 
 
 @dataclass(frozen=True)

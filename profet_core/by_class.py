@@ -58,7 +58,9 @@ def answer(
         if scale
         else None
     )
-    likeness = [_likeness(scale, value) if scale else None for value in distance]
+    # A CPU's profile has no place among those of GPUs.
+    placed = [scale is not None and profile.device_total_us > 0 for profile in profiles]
+    likeness = [_likeness(scale, value) if known else None for value, known in zip(distance, placed, strict=True)]
     return Answers(
         members=members,
         latency_ms=joined,
@@ -111,6 +113,6 @@ def _warnings(inputs: StepInputs, row: int, likeness: Likeness | None) -> tuple[
     if likeness and likeness.words.startswith(("unlike", "very unlike")):
         found.append(
             f"This network is {likeness.words} those of the training data: left-out networks this far off were "
-            f"predicted with a mean error of {likeness.error_percent:.0f} %."
+            f"predicted with a mean error of {likeness.error_words}."
         )
     return tuple(found)

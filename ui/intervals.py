@@ -24,7 +24,7 @@ def likeness_lines(prediction: Prediction) -> None:
     far = "this close" if likeness.words == "like" else "this far off"
     st.markdown(
         f"This profile is :{colour}-badge[{likeness.words} the training data]: left-out networks {far} were predicted "
-        f"with a mean error of {likeness.error_percent:.0f} %."
+        f"with a mean error of {likeness.error_words}."
     )
 
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict, predict_many
+from profet_core.answers import Likeness
+from profet_core.intervals import BAND_WORDS
 
 METHOD = "classes"
 CPU_ONLY = {"Host_IDLE": 50_000.0, "Host_Dataset": 1000.0}
@@ -161,3 +163,15 @@ def test_the_anchor_alone_is_no_target(models, catalog, samples, method):
     sample = next(iter(samples.values()))
     with pytest.raises(InputError, match="Name at least one target beside the anchor"):
         predict(models, catalog, sample.profile, sample.anchor, targets=[sample.anchor], method=method)
+
+
+@pytest.mark.parametrize(("words", "phrase"), [("unlike", "12 %"), (BAND_WORDS[-1], "at least 12 %")])
+def test_the_farthest_band_has_no_end(words, phrase):
+    assert Likeness(3.0, words, 12.3).error_words == phrase
+
+
+def test_a_cpu_profile_is_not_compared_with_those_of_gpus(models, catalog):
+    prediction = ask(models, catalog, Profile(CPU_ONLY), "g4dn.xlarge")
+    assert prediction.likeness is None
+    assert "recorded on a CPU" in prediction.warnings[0]
+    assert not any("left-out networks" in line for line in prediction.warnings)
