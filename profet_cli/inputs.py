@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from profet_core.anchor import Prediction, check_instance, predict
@@ -11,16 +14,31 @@ from profet_core.catalog import Catalog
 from profet_core.errors import LatencyDoubtError, ProfileError
 from profet_core.profiles import Profile, read_profile
 
+#: Nobody needs to be told how far a file is that is read sooner than this.
+QUIET_S = 1.0
+
 
 def read_profile_file(path: str) -> Profile:
-    """The profile in a file."""
+    """The profile in a file, streamed; a long one shows on a terminal's stderr how far it is."""
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            return read_profile(file, Path(path).name, progress=_shown_progress())
     except IsADirectoryError:
         raise ProfileError(f"{path} is a folder: name a profile's file.") from None
     except OSError as error:
         raise ProfileError(f"{path} can't be read: {error.strerror}.") from None
-    return read_profile(data, Path(path).name)
+
+
+def _shown_progress() -> Callable[[float], None] | None:
+    if not sys.stderr.isatty():
+        return None
+    start = time.monotonic()
+
+    def show(share: float) -> None:
+        if time.monotonic() - start > QUIET_S:
+            print(f"\rreading {share:4.0%}", end="\r" if share < 1 else "\r            \r", file=sys.stderr, flush=True)
+
+    return show
 
 
 def open_models(options: argparse.Namespace) -> Models:

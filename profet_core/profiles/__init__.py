@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import BinaryIO, Protocol
 
 from profet_core.errors import ProfileError
 from profet_core.profiles import profet_json
-from profet_core.profiles.containers import unpack
+from profet_core.profiles.containers import Content, Progress
 from profet_core.profiles.record import Profile, ProfileMeta
 
-__all__ = ["READERS", "Profile", "ProfileMeta", "read_profile"]
-
-#: Every format that is read, in the order it is tried: `looks_like(data) -> bool` and `read(data) -> Profile`.
-READERS: tuple[ModuleType, ...] = (profet_json,)
+__all__ = ["READERS", "Content", "Profile", "ProfileMeta", "Reader", "read_profile"]
 
 
-def read_profile(data: bytes, name: str = "profile") -> Profile:
-    """Read one profile from the bytes of an upload or a file.
+class Reader(Protocol):
+    """What a module that reads a format has; a new format is one such module and its line in `READERS`."""
+
+    #: The format's name for a person: "PROFET JSON".
+    NAME: str
+
+    def looks_like(self, head: bytes) -> bool:
+        """True if the first unpacked bytes of a file (at most 1 MiB) are of this format."""
+
+    def read(self, content: Content) -> Profile:
+        """Read it: `content.read(max_bytes)` for all of it, `content.open()` to stream; ProfileError if it can't be."""
+
+
+#: Every format that is read, in the order it is tried. PROFET JSON takes any JSON the others left, so it is the last.
+READERS: tuple[Reader, ...] = (profet_json,)
+
+
+def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: Progress | None = None) -> Profile:
+    """Read one profile from the bytes of an upload or from a file.
 
     Parameters
     ----------
-    data : the file's bytes, plain or gzip.
+    source : the bytes, or a binary file, plain or gzip; a seekable file is streamed where its format allows.
     name : the file's name, for messages only.
+    progress : called with the share that is read, above 0 up to 1, never falling; at most about a hundred times.
 
     Raises
     ------
     ProfileError : one line that says what is wrong with this file and what to do.
     """
     try:
-        content = unpack(data)
+        content = Content(source, progress)
         for reader in READERS:
-            if reader.looks_like(content):
+            if reader.looks_like(content.head):
                 return reader.read(content)
     except ProfileError as error:
         raise ProfileError(f"{_short(name)}: {error}") from None

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from profet_core.errors import InputError, ProfileError
+from profet_core.profiles.containers import Content
+from profet_core.profiles.orientations import single_record
 from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.profiles.strict_json import parse_json, quote_name
 from profet_core.units import positive_number, whole_number
@@ -25,42 +27,30 @@ _WHOLE_META = ("batch_size", "pixels", "parameters")
 _POSITIVE_META = ("step_latency_ms", "peak_memory_mib")
 
 
-def looks_like(data: bytes) -> bool:
-    """True if `data` opens as JSON does."""
-    return data.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or data.startswith((b"\xff\xfe", b"\xfe\xff"))
+def looks_like(head: bytes) -> bool:
+    """True if `head` opens as JSON does; readers of other JSON formats are asked before."""
+    return head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or head.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def read(data: bytes) -> Profile:
+def read(content: Content) -> Profile:
     """Read a profile.
 
     Parameters
     ----------
-    data : one object of microseconds per operation type, a list of one such object, or
-        `{"operations": {...}, "meta": {...}}`.
+    content : one object of microseconds per operation type, `{"operations": {...}, "meta": {...}}`, a list of one
+        such object, or a table of one row as pandas writes it.
 
     Raises
     ------
     ProfileError : one line that says what is wrong and what to do.
     """
-    if len(data) > MAX_BYTES:
-        raise ProfileError(
-            f"The file has {len(data) / 2**20:.0f} MB; a profile has a few KB: upload totals per operation."
-        )
-    record = _single_record(parse_json(data))
+    too_large = f"The file has more than {MAX_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
+    document = parse_json(content.read(MAX_BYTES, too_large))
+    record = single_record(document, lambda name: _OPERATION_NAME.fullmatch(name) is not None)
     if "operations" in record:
         return _read_version_2(record)
     operations, ignored = _operations(record)
     return Profile(operations, source_format=f"{NAME}, version 1", ignored=ignored)
-
-
-def _single_record(document: object) -> Mapping[str, object]:
-    if isinstance(document, list):
-        if len(document) != 1:
-            raise ProfileError(f"The list holds {len(document)} records: upload the profile of one step, one record.")
-        document = document[0]
-    if not isinstance(document, dict):
-        raise ProfileError('This JSON is not a profile: expected {"Device_Conv2D": 51425.8, ...} in microseconds.')
-    return document
 
 
 def _read_version_2(record: Mapping[str, object]) -> Profile:
