@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
+from profet_core.catalog.gpus import Gpu, Gpus, gpu_model, load_gpus
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
+
+__all__ = ["STATUSES", "Catalog", "Gpu", "Gpus", "Instance", "gpu_model", "load_catalog", "load_gpus"]
 
 STATUSES = ("available", "retired")
 _WHOLE = ("gpu_count", "vcpus")
@@ -118,12 +120,6 @@ def load_catalog(path: Path | None = None) -> Catalog:
         return Catalog([_instance(row) for row in rows])
     except InputError as error:
         raise CatalogError(f"Catalogue: {error}") from None
-
-
-def gpu_model(name: str) -> str:
-    """The model designation inside a GPU's name ('T4', 'V100', 'A10G'); the whole name if there is none."""
-    found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
-    return found.group(1) if found else name.strip()
 
 
 def _instance(row: Mapping[str, str | None]) -> Instance:

@@ -1,0 +1,140 @@
+"""What data sheets say of each GPU: clocks, peak rates, memory and bandwidth."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+
+from profet_core.catalog.tables import Row, number_in, read_records, shipped_text
+from profet_core.errors import CatalogError, InputError
+from profet_core.units import positive_number, whole_number
+
+_WHOLE = ("sm_count", "cuda_cores")
+_OPTIONAL = ("tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
+_POSITIVE = (
+    "compute_capability",
+    "base_mhz",
+    "boost_mhz",
+    "fp32_tflops",
+    "memory_gib",
+    "bandwidth_gb_per_s",
+    "l2_mb",
+    "tdp_w",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU as a program sees it (one die of a board of two).
+
+    Attributes
+    ----------
+    compute_capability : NVIDIA's number, 7.5 for Turing.
+    base_mhz, boost_mhz : clocks; boost is the highest one.
+    fp32_tflops : peak without tensor cores, 10^12 operations a second, multiply-add counted as two.
+    tf32_tensor_dense_tflops, fp16_tensor_dense_tflops : peaks of the tensor cores without sparsity; None: it has none.
+    memory_gib : as its name says. usable_memory_gib : what a program is offered, where it was seen; else None.
+    bandwidth_gb_per_s : of its memory, 10^9 bytes a second.
+    tdp_w : power limit; of the whole board where a board has two dies.
+    source : where the figures come from.
+    """
+
+    name: str
+    architecture: str
+    compute_capability: float
+    sm_count: int
+    cuda_cores: int
+    base_mhz: float
+    boost_mhz: float
+    fp32_tflops: float
+    tf32_tensor_dense_tflops: float | None
+    fp16_tensor_dense_tflops: float | None
+    memory_gib: float
+    usable_memory_gib: float | None
+    bandwidth_gb_per_s: float
+    l2_mb: float
+    tdp_w: float
+    source: str
+
+    def __post_init__(self) -> None:
+        for column in _WHOLE:
+            whole_number(f"{self.name}: {column}", getattr(self, column))
+        for column in _POSITIVE:
+            positive_number(f"{self.name}: {column}", getattr(self, column))
+        for column in _OPTIONAL:
+            if getattr(self, column) is not None:
+                positive_number(f"{self.name}: {column}", getattr(self, column))
+        if not self.source:
+            raise InputError(f"{self.name}: source is empty: say where the figures come from.")
+
+    @property
+    def short_name(self) -> str:
+        """The model designation, as `gpu_model` finds it: 'T4', 'V100'."""
+        return gpu_model(self.name)
+
+
+class Gpus(Mapping[str, Gpu]):
+    """GPUs by full name, in the file's order. Immutable."""
+
+    def __init__(self, gpus: list[Gpu]) -> None:
+        self._by_name = MappingProxyType({gpu.name: gpu for gpu in gpus})
+        if len({gpu.name.lower() for gpu in gpus}) != len(gpus):
+            raise CatalogError("The GPU table names a GPU twice: keep one row each.")
+
+    def __getitem__(self, name: str) -> Gpu:
+        return self._by_name[name]
+
+    def __iter__(self):
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def find(self, name: str, memory_gib: float | None = None) -> Gpu:
+        """The GPU that a name in a catalogue or a profile means.
+
+        Parameters
+        ----------
+        name : its full name, or one that holds its model: "NVIDIA L4", "A100".
+        memory_gib : tells an A100 of 40 from one of 80 GiB, where the name doesn't.
+
+        Raises
+        ------
+        InputError : no GPU, or more than one, fits; the message names those that are close.
+        """
+        full = [gpu for gpu in self.values() if gpu.name.lower() == name.strip().lower()]
+        same = full or [gpu for gpu in self.values() if gpu.short_name.lower() == gpu_model(name).lower()]
+        if len(same) > 1 and memory_gib is not None:
+            # What a driver reports and what a name says differ by up to a tenth.
+            same = [gpu for gpu in same if abs(gpu.memory_gib / memory_gib - 1) <= 0.1]
+        if len(same) == 1:
+            return same[0]
+        if same:
+            raise InputError(f"{name!r} may be any of {', '.join(gpu.name for gpu in same)}: give the full name.")
+        names = {spelling.lower(): gpu.name for gpu in self.values() for spelling in (gpu.name, gpu.short_name)}
+        close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
+        meant = f"; did you mean {names[close[0]]}?" if close else "."
+        raise InputError(f"Unknown GPU {name!r}{meant} Known are {', '.join(self)}.")
+
+
+def load_gpus() -> Gpus:
+    """The GPUs whose data sheets ship with the catalogue."""
+    required = [field.name for field in fields(Gpu) if field.name != "name"]
+    return Gpus(read_records(shipped_text("gpus.csv"), "The GPU table", key="gpu", required=required, make=_gpu))
+
+
+def gpu_model(name: str) -> str:
+    """The model designation inside a GPU's name ('T4', 'V100', 'A10G'); the whole name if there is none."""
+    found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
+    return found.group(1) if found else name.strip()
+
+
+def _gpu(row: Row) -> Gpu:
+    values: dict[str, object] = {column: row[column] for column in ("architecture", "source")}
+    values |= {column: number_in(row, "gpu", column, int) for column in _WHOLE}
+    values |= {column: number_in(row, "gpu", column, float) for column in _POSITIVE}
+    values |= {column: number_in(row, "gpu", column, float) if row[column] else None for column in _OPTIONAL}
+    return Gpu(name=row["gpu"], **values)

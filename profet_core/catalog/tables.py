@@ -1,0 +1,93 @@
+"""Reads the catalogue's CSV files into typed records: one clear line for what is wrong, with its row and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+from profet_core.errors import CatalogError, InputError
+
+Record = TypeVar("Record")
+Row = Mapping[str, str]
+
+
+def shipped_text(name: str) -> str:
+    """The text of a CSV file that ships with the catalogue."""
+    return resources.files("profet_core.catalog").joinpath(name).read_text(encoding="utf-8")
+
+
+def file_text(path: Path, what: str) -> str:
+    """The text of a user's own file; `what` names it in the error.
+
+    Raises
+    ------
+    CatalogError : it is not there, or it is not UTF-8 text.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CatalogError(f"{what} {path} can't be read: {error}") from None
+
+
+def read_records(
+    text: str, what: str, *, key: str, required: Sequence[str], make: Callable[[Row], Record]
+) -> list[Record]:
+    """One record a row, in the file's order.
+
+    Parameters
+    ----------
+    text : CSV with a header. what : what the file is, to open an error's sentence.
+    key : the column that names a row. required : columns that every row must have.
+    make : row -> record; its `InputError` becomes the catalogue's.
+
+    Raises
+    ------
+    CatalogError : one line that names the row and column.
+    """
+    try:
+        rows = list(csv.DictReader(io.StringIO(text)))
+    except csv.Error as error:
+        raise CatalogError(f"{what} is not valid CSV: {error}.") from None
+    if not rows:
+        raise CatalogError(f"{what} has no rows.")
+    try:
+        return [make(_checked(row, key, required)) for row in rows]
+    except InputError as error:
+        raise CatalogError(f"{what}: {error}") from None
+
+
+def number_in(row: Row, key: str, column: str, kind: type[int] | type[float]) -> float | int:
+    """A cell as a number.
+
+    Raises
+    ------
+    InputError : naming row and column.
+    """
+    text = row[column]
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError(f"{row[key]}: {column} must be a number, not {text!r}.") from None
+
+
+def _checked(row: Mapping[str | None, str | list[str] | None], key: str, required: Sequence[str]) -> dict[str, str]:
+    name = str(row.get(key) or "").strip()
+    if not name.isprintable():
+        raise InputError(f"the {key} name {name!r} holds a line break or control character.")
+    cells = {}
+    for column in dict.fromkeys([key, *required, *(column for column in row if column is not None)]):
+        value = row.get(column)
+        if value is None:
+            if column not in required and column != key:
+                continue
+            raise InputError(f"row {name or '?'} has no column {column!r}.")
+        if not value.strip().isprintable():
+            raise InputError(f"{column} of {name!r} holds a line break or control character: {value!r}.")
+        cells[column] = value.strip()
+    if not name:
+        raise InputError(f"a row has no {key} name.")
+    return cells

@@ -1,0 +1,117 @@
+"""The shipped GPU table is whole and agrees with itself, and names find the GPU they mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from profet_core import InputError
+from profet_core.catalog import gpu_model, load_gpus
+
+#: Peak FP32 that is not cores x highest clock x 2 within 3 %, each with the reason. None today.
+PEAK_EXCEPTIONS: dict[str, str] = {}
+#: CUDA cores of one multiprocessor, by architecture.
+CORES_PER_SM = {
+    "Kepler 2.0": 192,
+    "Maxwell 2.0": 128,
+    "Pascal": 64,
+    "Volta": 64,
+    "Turing": 64,
+    "Ampere": (64, 128),  # A100 has 64, A10G and RTX 3090 have 128
+    "Ada Lovelace": 128,
+    "Hopper": 128,
+}
+
+
+@pytest.fixture(scope="module")
+def gpus():
+    return load_gpus()
+
+
+def test_the_gpus_of_the_question_are_there(gpus):
+    assert {"M60", "K80", "T4", "V100", "P100", "A10G", "L4", "L40S", "A100", "H100", "H200"} <= {
+        gpu.short_name for gpu in gpus.values()
+    }
+    t4 = gpus["Tesla T4"]
+    assert (t4.sm_count, t4.cuda_cores, t4.memory_gib, t4.bandwidth_gb_per_s, t4.tdp_w) == (40, 2560, 16, 320, 70)
+    assert (t4.fp16_tensor_dense_tflops, t4.tf32_tensor_dense_tflops) == (65, None)
+    assert gpus["H100-SXM5-80GB"].tf32_tensor_dense_tflops == 494.7
+
+
+def test_peak_rate_is_what_cores_and_clock_give(gpus):
+    off = {
+        gpu.name
+        for gpu in gpus.values()
+        if abs(gpu.fp32_tflops / (gpu.cuda_cores * gpu.boost_mhz * 2e-6) - 1) > 0.03 and gpu.name not in PEAK_EXCEPTIONS
+    }
+    assert off == set()
+
+
+def test_cores_divide_among_the_multiprocessors(gpus):
+    for gpu in gpus.values():
+        allowed = CORES_PER_SM[gpu.architecture]
+        assert gpu.cuda_cores / gpu.sm_count in (allowed if isinstance(allowed, tuple) else (allowed,)), gpu.name
+
+
+def test_figures_are_in_the_units_their_names_say(gpus):
+    for gpu in gpus.values():
+        assert 3 <= gpu.compute_capability <= 12, gpu.name
+        assert 300 <= gpu.base_mhz <= gpu.boost_mhz <= 3000, gpu.name
+        assert 1 <= gpu.fp32_tflops <= 200, gpu.name
+        assert 100 <= gpu.bandwidth_gb_per_s <= 10_000, gpu.name
+        assert 4 <= gpu.memory_gib <= 288, gpu.name
+        assert 1 <= gpu.l2_mb <= 200 and 50 <= gpu.tdp_w <= 1500, gpu.name
+        assert len(gpu.source) > 10, gpu.name
+
+
+def test_tensor_cores_are_where_they_exist(gpus):
+    for gpu in gpus.values():
+        assert (gpu.fp16_tensor_dense_tflops is not None) == (gpu.compute_capability >= 7), gpu.name
+        assert (gpu.tf32_tensor_dense_tflops is not None) == (gpu.compute_capability >= 8), gpu.name
+        if gpu.tf32_tensor_dense_tflops is not None:
+            assert gpu.fp16_tensor_dense_tflops == pytest.approx(2 * gpu.tf32_tensor_dense_tflops, rel=0.03), gpu.name
+
+
+def test_usable_memory_is_a_little_less_than_the_name_says(gpus):
+    for gpu in gpus.values():
+        if gpu.usable_memory_gib is not None:
+            assert 0.9 <= gpu.usable_memory_gib / gpu.memory_gib < 1, gpu.name
+
+
+def test_every_instance_has_exactly_one_gpu_and_its_memory(gpus, catalog):
+    for instance in catalog.values():
+        gpu = gpus.find(instance.gpu, instance.gpu_memory_gib)
+        assert gpu.short_name == instance.gpu_model
+        assert instance.gpu_memory_gib == pytest.approx(gpu.memory_gib, rel=0.1), instance.name
+
+
+@pytest.mark.parametrize(
+    ("name", "memory_gib", "found"),
+    [
+        ("Tesla T4", None, "Tesla T4"),
+        ("nvidia l4", None, "L4"),
+        ("V100", None, "Tesla V100-SXM2-16GB"),
+        ("A100", 40, "A100-SXM4-40GB"),
+        ("NVIDIA A100 80GB PCIe", 79.3, "A100-SXM4-80GB"),
+        ("a100-sxm4-40gb", None, "A100-SXM4-40GB"),
+        ("GeForce RTX 3090", None, "GeForce RTX 3090"),
+    ],
+)
+def test_a_name_finds_its_gpu(gpus, name, memory_gib, found):
+    assert gpus.find(name, memory_gib).name == found
+
+
+def test_a_name_that_fits_two_gpus_is_not_guessed(gpus):
+    with pytest.raises(InputError, match=r"'A100' may be any of A100-SXM4-40GB, A100-SXM4-80GB: give the full name"):
+        gpus.find("A100")
+
+
+def test_an_unknown_gpu_is_refused_with_the_closest_one(gpus):
+    with pytest.raises(InputError, match=r"^Unknown GPU 'L40X'; did you mean L40S\? Known are Tesla M60, "):
+        gpus.find("L40X")
+    with pytest.raises(InputError, match=r"^Unknown GPU 'Voodoo'\. Known are"):
+        gpus.find("Voodoo")
+
+
+def test_the_short_name_is_the_one_instances_have(gpus):
+    for gpu in gpus.values():
+        assert gpu.short_name == gpu_model(gpu.name)
