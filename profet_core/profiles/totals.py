@@ -1,0 +1,42 @@
+"""Makes a `Profile` of totals that a reader summed over a trace, refusing what can't be the times of a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.profet_json import MAX_OPERATION_US, MAX_OPERATIONS
+from profet_core.profiles.record import Profile, ProfileMeta
+
+
+def profile_from_totals(
+    totals_us: Mapping[str, float],
+    *,
+    source_format: str,
+    steps: int = 1,
+    meta: ProfileMeta | None = None,
+    ignored: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
+) -> Profile:
+    """The profile of one mean step.
+
+    Parameters
+    ----------
+    totals_us : operation name ("Device_Conv2D") -> microseconds over all `steps`.
+
+    Raises
+    ------
+    ProfileError : no operation, too many, or times that no step takes.
+    """
+    if not totals_us:
+        raise ProfileError("No operation was found in the trace: record a training step with the profiler running.")
+    if len(totals_us) > MAX_OPERATIONS:
+        raise ProfileError(f"{len(totals_us)} operation types are too many for one step: record the profile again.")
+    means_us = {name: total_us / steps for name, total_us in totals_us.items()}
+    for name, mean_us in means_us.items():
+        if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:
+            raise ProfileError(f"{name} adds up to a time that no training step takes: record the profile again.")
+    if sum(means_us.values()) == 0:
+        raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
+    return Profile(means_us, meta or ProfileMeta(), source_format, ignored, steps, warnings)
