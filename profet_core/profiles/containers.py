@@ -91,7 +91,8 @@ class Content:
         self._source.seek(position)
         data = self._source.read(size)
         # Forwards only, and a hundred times: a reader may open the content more than once.
-        if self._progress and (share := (position + len(data)) / max(self._size, 1)) >= self._told + 0.01:
+        share = (position + len(data)) / max(self._size, 1)
+        if self._progress and (share >= self._told + 0.01 or share >= 1 > self._told):
             self._told = share
             self._progress(min(share, 1.0))
         return data
