@@ -275,9 +275,11 @@ def _warnings(
     predicted_ms: Mapping[str, float],
 ) -> tuple[str, ...]:
     found = [
+        *profile.warnings,
         _no_device_warning(profile),
         _wrong_gpu_warning(catalog, profile, anchor),
         _precision_warning(profile),
+        _compiled_warning(profile),
         _unknown_warning(answers.unknown[row]),
         *answers.warnings[row],
         _range_warning(models.ranges[anchor], profile, anchor),
@@ -309,6 +311,15 @@ def _precision_warning(profile: Profile) -> str | None:
         return None
     return (
         f"The profile says {profile.meta.precision}; the models were trained on FP32 steps only: expect larger errors."
+    )
+
+
+def _compiled_warning(profile: Profile) -> str | None:
+    if not profile.meta.compiled:
+        return None
+    return (
+        "This step was compiled (XLA or torch.compile), which joins operations into one; the models were trained on "
+        "steps that were not: expect larger errors."
     )
 
 

@@ -25,6 +25,7 @@ MAX_OPERATION_US = 1e12
 _OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
 _WHOLE_META = ("batch_size", "pixels", "parameters")
 _POSITIVE_META = ("step_latency_ms", "peak_memory_mib")
+_FLAG_META = ("compiled",)
 
 
 def looks_like(head: bytes) -> bool:
@@ -107,6 +108,10 @@ def _meta_value(key: str, value: object) -> object:
             return positive_number(f'"meta": {key}', value)
     except InputError as error:
         raise ProfileError(str(error)) from None
+    if key in _FLAG_META:
+        if not isinstance(value, bool):
+            raise ProfileError(f'"meta": {key} must be true or false.')
+        return value
     if not isinstance(value, str) or len(value) > 100 or not value.isprintable():
         raise ProfileError(f'"meta": {key} must be a short text.')
     return value.strip() or None

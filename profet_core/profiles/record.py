@@ -14,11 +14,17 @@ IDLE_OPERATIONS = frozenset({"Device_IDLE", "Host_IDLE"})
 
 @dataclass(frozen=True, slots=True)
 class ProfileMeta:
-    """What the recorder knew about the step; every field may be missing (None)."""
+    """What the recorder knew about the step; every field may be missing (None).
+
+    Attributes
+    ----------
+    compiled : the step ran through a compiler that joins operations: XLA, torch.compile.
+    """
 
     gpu: str | None = None
     framework: str | None = None
     precision: str | None = None
+    compiled: bool | None = None
     batch_size: int | None = None
     pixels: int | None = None
     parameters: int | None = None

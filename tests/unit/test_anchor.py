@@ -160,6 +160,18 @@ def test_another_precision_than_fp32_is_warned_about(tiny, catalog, precision, w
     assert all(f"The profile says {precision}; the models were trained on FP32" in text for text in warnings)
 
 
+@pytest.mark.parametrize(("compiled", "warned"), [(True, 1), (False, 0), (None, 0)])
+def test_a_compiled_step_is_warned_about(tiny, catalog, compiled, warned):
+    warnings = warnings_of(tiny, catalog, compiled=compiled)
+    assert ["This step was compiled" in text for text in warnings] == [True] * warned
+
+
+def test_what_a_profile_itself_warns_of_comes_first(tiny, catalog):
+    profile = Profile(OPERATIONS, ProfileMeta(precision="TF32"), warnings=("Read from afar.", "And in haste."))
+    assert predict(tiny, catalog, profile, ANCHOR).warnings[:2] == ("Read from afar.", "And in haste.")
+    assert len(predict(tiny, catalog, profile, ANCHOR).warnings) == 3
+
+
 def test_a_profile_without_gpu_time_is_no_number_to_trust(tiny, catalog):
     (first, *_) = warnings_of(tiny, catalog, {"Host_Dataset": 1000.0, "Host_IDLE": 50_000.0})
     assert first.startswith("This profile holds no GPU time (no Device_ rows): it was recorded on a CPU")
