@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import BinaryIO, Protocol
 
 from profet_core.errors import ProfileError
-from profet_core.profiles import profet_json
+from profet_core.profiles import framework_op_stats, profet_json, statistics_csv, xplane
 from profet_core.profiles.containers import Content, Progress
 from profet_core.profiles.record import Profile, ProfileMeta
 
@@ -26,7 +26,7 @@ class Reader(Protocol):
 
 
 #: Every format that is read, in the order it is tried. PROFET JSON takes any JSON the others left, so it is the last.
-READERS: tuple[Reader, ...] = (profet_json,)
+READERS: tuple[Reader, ...] = (statistics_csv, framework_op_stats, xplane, profet_json)
 
 
 def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: Progress | None = None) -> Profile:
@@ -49,7 +49,7 @@ def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: P
                 return reader.read(content)
     except ProfileError as error:
         raise ProfileError(f"{_short(name)}: {error}") from None
-    known = ", ".join(reader.NAME for reader in READERS)
+    known = ", ".join(reader.NAME for reader in reversed(READERS))
     raise ProfileError(f"{_short(name)}: this is no profile that can be read: upload {known}.")
 
 

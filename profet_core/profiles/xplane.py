@@ -1,0 +1,228 @@
+"""Reads `*.xplane.pb`, the trace that TensorFlow writes today, without TensorFlow.
+
+The rules are XProf's, so that the result is that of its statistics (checked against XProf 2.24 on recorded and made-up
+traces): all events named `name:Type` on a thread of the host count with their total time, also inside each other; the
+thread is idle for what they leave of its span. A kernel counts for the operation its `tf_op` names; the device is idle
+for what these leave of its span, at least 0, over all streams together. Unlike the statistics it is not cut after 500
+operations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.containers import Content
+from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
+from profet_core.profiles.totals import profile_from_totals
+from profet_core.profiles.wire import PIECE_BYTES, WireStream, damaged
+from profet_core.profiles.xplane_lines import MAX_NAME_BYTES, DeviceLine, HostLine
+from profet_core.profiles.xplane_schema import (
+    PLANE_EVENT_METADATA,
+    PLANE_LINES,
+    PLANE_NAME,
+    PLANE_STAT_METADATA,
+    SPACE_PLANES,
+    messages,
+)
+
+NAME = "TensorFlow xplane.pb"
+
+HOST_PLANE = "/host:CPU"
+DEVICE_PLANE_PREFIX = "/device:GPU:"
+#: Names of events and stats in one file; a large network has some ten thousand.
+MAX_METADATA = 500_000
+#: A host with eight GPUs has a dozen.
+MAX_PLANES = 1000
+_PS_PER_US = 1e6
+#: Above this share of kernel time without an operation the profile says so.
+_UNATTRIBUTED_SHARE = 0.1
+
+
+@dataclass(slots=True)
+class Plane:
+    """What is known of a plane before its lines are read.
+
+    Attributes
+    ----------
+    types : id of an event's metadata -> operation type, of the events that are operations (host only).
+    references : id of a stat's metadata -> the operation type its name spells (device only).
+    stats : name -> id of the stats that are looked at.
+    """
+
+    name: str = ""
+    types: dict[int, str] = field(default_factory=dict)
+    references: dict[int, str] = field(default_factory=dict)
+    stats: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_host(self) -> bool:
+        """The threads of the host."""
+        return self.name == HOST_PLANE
+
+    @property
+    def is_device(self) -> bool:
+        """A GPU."""
+        return self.name.startswith(DEVICE_PLANE_PREFIX)
+
+
+def looks_like(head: bytes) -> bool:
+    """True if `head` opens with a plane that has a name."""
+    # Tag and length of the plane, perhaps its number, then its name.
+    if head[:1] != b"\x0a":
+        return False
+    start = _after_varint(head, 1)
+    if head[start : start + 1] == b"\x08":
+        start = _after_varint(head, start + 1)
+    name = head[start + 2 : start + 2 + head[start + 1]] if len(head) > start + 1 else b""
+    return head[start : start + 1] == b"\x12" and len(name) > 1 and name.isascii() and name.decode().isprintable()
+
+
+def read(content: Content) -> Profile:
+    """Read a trace of one step, or of several marked ones, in two passes: names, then times.
+
+    Raises
+    ------
+    ProfileError : one line that says what is wrong and what to do.
+    """
+    from google.protobuf.message import DecodeError  # late, as in `messages`
+
+    try:
+        planes = _read_planes(content)
+        if not any(plane.is_host or plane.is_device for plane in planes):
+            raise ProfileError(
+                f"The trace has neither a {HOST_PLANE} nor a {DEVICE_PLANE_PREFIX}N plane: "
+                "record a training step with TensorFlow's profiler."
+            )
+        return _Sums(planes).read(content)
+    except DecodeError:
+        raise damaged() from None
+
+
+def _read_planes(content: Content) -> list[Plane]:
+    """Name and metadata of every plane; only those of the host and of GPUs are kept."""
+    planes = []
+    with content.open() as stream:
+        wire = WireStream(stream)
+        names_left = MAX_METADATA
+        for number, size in wire.fields():
+            if number != SPACE_PLANES:
+                continue
+            plane = Plane()
+            planes.append(plane)
+            if len(planes) > MAX_PLANES:
+                raise damaged()
+            for part, length in wire.fields(size):
+                if part == PLANE_NAME and length <= MAX_NAME_BYTES:
+                    plane.name = _text(wire.read(length))
+                elif part in (PLANE_EVENT_METADATA, PLANE_STAT_METADATA) and length <= PIECE_BYTES:
+                    if (names_left := names_left - 1) < 0:
+                        raise ProfileError(f"The trace has more than {MAX_METADATA:,} names: record fewer steps.")
+                    _keep_metadata(plane, part, wire.read(length))
+    return planes
+
+
+def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
+    entry = messages().MetadataEntry.FromString(data)
+    name = _text(entry.value.name[:MAX_NAME_BYTES])
+    if part == PLANE_EVENT_METADATA:
+        if plane.is_host and (kind := operation_type(name)):
+            plane.types[entry.key] = kind
+    elif name in ("tf_op", "step_num", "batch_size"):
+        plane.stats[name] = entry.key
+    elif plane.is_device:
+        plane.references[entry.key] = operation_type(name) or UNKNOWN
+
+
+class _Sums:
+    """Adds up the lines of all planes."""
+
+    def __init__(self, planes: list[Plane]) -> None:
+        self._planes = planes
+        self._total_ps: Counter[str] = Counter()
+        self._unattributed_ps = 0
+        self._steps = 0
+        self._device_steps = 0
+        self._batch_sizes: set[int] = set()
+
+    def read(self, content: Content) -> Profile:
+        with content.open() as stream:
+            wire = WireStream(stream)
+            planes = iter(self._planes)
+            for number, size in wire.fields():
+                if number == SPACE_PLANES:
+                    self._read_plane(wire, size, next(planes))
+        return self._profile()
+
+    def _read_plane(self, wire: WireStream, size: int, plane: Plane) -> None:
+        if plane.is_host:
+            for line in self._lines(wire, size, HostLine, plane):
+                self._total_ps.update({f"Host_{kind}": ps for kind, ps in line.total_ps.items()})
+                if line.total_ps:
+                    self._total_ps["Host_IDLE"] += line.idle_ps()
+                self._steps = max(self._steps, line.steps)
+                self._batch_sizes |= line.batch_sizes
+        elif plane.is_device:
+            self._read_device(wire, size, plane)
+
+    def _read_device(self, wire: WireStream, size: int, plane: Plane) -> None:
+        attributed_ps, firsts_ps, lasts_ps = 0, [], []
+        for line in self._lines(wire, size, DeviceLine, plane):
+            self._device_steps = max(self._device_steps, line.steps)
+            if line.is_derived or line.last_ps is None:
+                continue
+            # Only the ends are kept: a damaged file may have millions of lines.
+            firsts_ps, lasts_ps = [min([*firsts_ps, line.first_ps])], [max([*lasts_ps, line.last_ps])]
+            attributed_ps += sum(line.total_ps.values())
+            self._total_ps.update({f"Device_{kind}": ps for kind, ps in line.total_ps.items()})
+            self._unattributed_ps += line.unattributed_ps
+        if lasts_ps:
+            self._total_ps["Device_IDLE"] += max(0, lasts_ps[0] - firsts_ps[0] - attributed_ps)
+
+    @staticmethod
+    def _lines(wire: WireStream, size: int, kind: type[HostLine] | type[DeviceLine], plane: Plane):
+        for part, length in wire.fields(size):
+            if part == PLANE_LINES:
+                line = kind(plane)
+                for piece in wire.pieces(length):
+                    line.add(messages().Line.FromString(piece))
+                yield line
+
+    def _profile(self) -> Profile:
+        steps = self._steps or self._device_steps
+        warnings = [] if steps else ["The trace marks no step: it is read as one."]
+        device_ps = sum(ps for name, ps in self._total_ps.items() if name.startswith("Device_"))
+        device_ps -= self._total_ps["Device_IDLE"]
+        if self._unattributed_ps > _UNATTRIBUTED_SHARE * (self._unattributed_ps + device_ps):
+            share = self._unattributed_ps / (self._unattributed_ps + device_ps)
+            warnings.append(
+                f"{share:.0%} of the GPU's time belongs to kernels without a TensorFlow operation and is left out: "
+                "was the step compiled with XLA?"
+            )
+        others = sum(1 for plane in self._planes if not plane.is_host and not plane.is_device)
+        return profile_from_totals(
+            {name: ps / _PS_PER_US for name, ps in self._total_ps.items()},
+            source_format=NAME,
+            steps=max(steps, 1),
+            meta=ProfileMeta(framework="TensorFlow", batch_size=self._batch_size()),
+            ignored=(f"{others} planes that are neither the host's threads nor a GPU",) if others else (),
+            warnings=tuple(warnings),
+        )
+
+    def _batch_size(self) -> int | None:
+        """The batch size that Keras noted with every step, if it did and it is one."""
+        return min(self._batch_sizes) if len(self._batch_sizes) == 1 else None
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _after_varint(data: bytes, position: int) -> int:
+    """Where the number that starts at `position` ends."""
+    for index in range(position, min(position + 10, len(data))):
+        if data[index] < 0x80:
+            return index + 1
+    return len(data)

@@ -1,0 +1,147 @@
+"""Sums the events of one line of an xplane: a thread of the host or a stream of a GPU."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.profet_json import MAX_OPERATION_US, MAX_OPERATIONS
+from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
+
+if TYPE_CHECKING:
+    from profet_core.profiles.xplane import Plane
+
+#: Operations on one thread: their intervals are held together.
+MAX_THREAD_OPERATIONS = 2_000_000
+MAX_STEPS = 10_000
+MAX_BATCH_SIZE = 100_000
+#: A path in a network is shorter; a cut name is no operation's.
+MAX_NAME_BYTES = 4096
+#: Lines that TensorFlow adds to the streams; their events repeat what the streams hold.
+DERIVED_LINES = frozenset(
+    {b"Steps", b"TensorFlow Name Scope", b"TensorFlow Ops", b"XLA Modules", b"XLA Ops", b"Launch Stats", b"Source code"}
+)
+_FIRST_DERIVED_ID = 0xDEADBEEF
+_MAX_PS = int(MAX_OPERATION_US * 1e6)
+
+
+class HostLine:
+    """A thread: total time by operation type, picoseconds; what it was idle; the steps it marks, their batch size."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._types = plane.types
+        self._step_num = plane.stats.get("step_num")
+        self._batch_size = plane.stats.get("batch_size")
+        self.batch_sizes: set[int] = set()
+        self._steps: dict[int, set[int]] = {}
+        # Whether events of a kind mark steps: the first of the kind tells.
+        self._marks: dict[int, bool] = {}
+        self._begins_ps, self._durations_ps = array("q"), array("q")
+        self.total_ps: Counter[str] = Counter()
+
+    @property
+    def steps(self) -> int:
+        """Number of steps; of several kinds of markers that of the most frequent one."""
+        return max((len(numbers) for numbers in self._steps.values()), default=0)
+
+    def add(self, part) -> None:
+        """Add a part of the line's events."""
+        types = self._types
+        for event in part.events:
+            kind = types.get(event.metadata_id)
+            if kind is not None:
+                self.total_ps[kind] += event.duration_ps
+                self._begins_ps.append(event.offset_ps)
+                self._durations_ps.append(event.duration_ps)
+            elif self._step_num is not None and self._marks.get(event.metadata_id, True):
+                self._note_step(event)
+        _check_times(self._durations_ps)
+        _check_times(self._begins_ps)
+        if len(self._begins_ps) > MAX_THREAD_OPERATIONS:
+            raise ProfileError(
+                f"The trace has more than {MAX_THREAD_OPERATIONS:,} operations on one thread: record fewer steps."
+            )
+
+    def idle_ps(self) -> int:
+        """What the operations leave of the time from the first one's start to the last one's end."""
+        begins_ps = np.frombuffer(self._begins_ps, dtype=np.int64)
+        order = np.argsort(begins_ps, kind="stable")
+        begins_ps = begins_ps[order]
+        ends_ps = np.maximum.accumulate(begins_ps + np.frombuffer(self._durations_ps, dtype=np.int64)[order])
+        return int(np.maximum(begins_ps[1:] - ends_ps[:-1], 0).sum())
+
+    def _note_step(self, event) -> None:
+        stats = {stat.metadata_id: stat.int64_value for stat in event.stats}
+        number = stats.get(self._step_num)
+        if len(self._marks) < MAX_STEPS:
+            self._marks.setdefault(event.metadata_id, number is not None)
+        if number is not None:
+            numbers = self._steps.setdefault(event.metadata_id, set())
+            numbers.add(number)
+            if len(numbers) + len(self._steps) > MAX_STEPS:
+                raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
+            if 0 < (batch_size := stats.get(self._batch_size, 0)) <= MAX_BATCH_SIZE:
+                self.batch_sizes.add(batch_size)
+
+
+class DeviceLine:
+    """A stream: total time by operation type, picoseconds, and the span of all its events."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._references = plane.references
+        self._tf_op = plane.stats.get("tf_op")
+        self._is_steps = False
+        self._events = 0
+        self.is_derived = False
+        self.total_ps: Counter[str] = Counter()
+        self.unattributed_ps = 0
+        self.first_ps: int | None = None
+        self.last_ps: int | None = None
+
+    @property
+    def steps(self) -> int:
+        """Number of steps, if this is the line that marks them."""
+        return self._events if self._is_steps else 0
+
+    def add(self, part) -> None:
+        """Add a part of the line's events."""
+        self.is_derived |= part.name in DERIVED_LINES or part.id >= _FIRST_DERIVED_ID
+        self._is_steps |= part.name == b"Steps"
+        self._events += len(part.events)
+        if self.is_derived or not part.events:
+            return
+        # XProf takes offsets as they are: all lines of a plane start at the same time.
+        offsets_ps = array("q", [event.offset_ps for event in part.events])
+        durations_ps = array("q", [event.duration_ps for event in part.events])
+        _check_times(durations_ps)
+        _check_times(offsets_ps)
+        first_ps = min(offsets_ps)
+        last_ps = max(map(int.__add__, offsets_ps, durations_ps))
+        self.first_ps = first_ps if self.first_ps is None else min(self.first_ps, first_ps)
+        self.last_ps = last_ps if self.last_ps is None else max(self.last_ps, last_ps)
+        for event in part.events:
+            kind = self._operation(event)
+            if kind is None:
+                self.unattributed_ps += event.duration_ps
+            else:
+                self.total_ps[kind] += event.duration_ps
+        if len(self.total_ps) > MAX_OPERATIONS:
+            raise ProfileError(f"The trace has more than {MAX_OPERATIONS:,} operation types: record it again.")
+
+    def _operation(self, event) -> str | None:
+        for stat in event.stats:
+            if stat.metadata_id == self._tf_op:
+                if stat.ref_value:
+                    return self._references.get(stat.ref_value, UNKNOWN)
+                if stat.str_value:
+                    return operation_type(stat.str_value[:MAX_NAME_BYTES].decode("utf-8", "replace")) or UNKNOWN
+        return None
+
+
+def _check_times(times_ps: array) -> None:
+    if times_ps and not 0 <= min(times_ps) <= max(times_ps) <= _MAX_PS:
+        raise ProfileError("The trace holds times that no training step takes: record it again.")
