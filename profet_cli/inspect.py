@@ -7,13 +7,17 @@ from dataclasses import asdict
 
 from profet_cli.inputs import open_models, read_profile_file
 from profet_cli.output import print_json, print_table, print_warnings
+from profet_core.diagnosis import diagnose
+from profet_core.placement import placements
 from profet_core.units import US_PER_MS, format_ms
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the profile's format, operations by time, totals, and what was ignored or unknown."""
     profile = read_profile_file(options.trace)
-    _, (unknown,) = open_models(options).features.encode([profile])
+    models = open_models(options)
+    _, (unknown,) = models.features.encode([profile])
+    placed, diagnosis = placements(models, profile), diagnose(profile)
     operations = sorted(profile.operations.items(), key=lambda item: (-item[1], item[0]))
     meta = {key: value for key, value in asdict(profile.meta).items() if value is not None}
     if options.format == "json":
@@ -31,6 +35,9 @@ def run(options: argparse.Namespace) -> None:
                     "mapped": dict(unknown.mapped),
                     "left_out": list(unknown.left_out),
                 },
+                "classes": {row.operation: row.operation_class for row in placed},
+                "clusters": {row.operation: row.cluster for row in placed},
+                "diagnosis": {**asdict(diagnosis), "sentence": diagnosis.sentence},
             }
         )
         return
@@ -41,9 +48,18 @@ def run(options: argparse.Namespace) -> None:
     )
     for key, value in meta.items():
         print(f"{key}: {value}")
+    print(diagnosis.sentence)
     state = {name: f"counted as {cluster}" for name, cluster in unknown.mapped.items()}
     state.update(dict.fromkeys(unknown.left_out, "unknown, left out"))
     print_table(
-        ("operation", "ms", "known as"),
-        [(name, f"{time_us / US_PER_MS:,.3f}", state.get(name, "known")) for name, time_us in operations],
+        ("operation", "ms", "class", "known as"),
+        [
+            (
+                row.operation,
+                f"{row.time_us / US_PER_MS:,.3f}",
+                row.operation_class or "-",
+                state.get(row.operation, "known"),
+            )
+            for row in placed
+        ],
     )

@@ -324,7 +324,8 @@ def test_instances_lists_the_catalogue(document, run, catalog):
 def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, run, tmp_path):
     operations = {"Device_Conv2D": 750.0, "Device_Nothing_like_it_at_all": 250.0, "Host_IDLE": 5.0, "note": 1}
     path = written(tmp_path, {"operations": operations, "meta": {"batch_size": 8}})
-    assert document("inspect", path) == {
+    found = document("inspect", path)
+    assert found == {
         "format": "PROFET JSON, version 2",
         "operations_us": {"Device_Conv2D": 750.0, "Device_Nothing_like_it_at_all": 250.0, "Host_IDLE": 5.0},
         "device_total_us": 1000.0,
@@ -337,7 +338,22 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
             "mapped": {},
             "left_out": ["Device_Nothing_like_it_at_all"],
         },
+        "classes": {
+            "Device_Conv2D": "convolution",
+            "Device_Nothing_like_it_at_all": None,
+            "Host_IDLE": None,
+        },
+        "clusters": found["clusters"],
+        "diagnosis": {
+            "kind": "busy",
+            "gpu_busy_share": 1.0,
+            "input_share": 0.0,
+            "latency_known": False,
+            "sentence": "Nothing holds the GPU up much: the GPU worked for about 100% of the step.",
+        },
     }
+    assert "Conv2D" in found["clusters"].pop("Device_Conv2D")
+    assert found["clusters"] == {"Device_Nothing_like_it_at_all": None, "Host_IDLE": "Host_IDLE"}
     status, out, err = run("inspect", path)
     assert status == 0
     assert "ignored: 1 entries" in err
