@@ -7,9 +7,10 @@ from typing import BinaryIO, Protocol
 from profet_core.errors import ProfileError
 from profet_core.profiles import framework_op_stats, profet_json, statistics_csv, xplane
 from profet_core.profiles.containers import Content, Progress
+from profet_core.profiles.profet_json_writer import write_profile
 from profet_core.profiles.record import Profile, ProfileMeta
 
-__all__ = ["READERS", "Content", "Profile", "ProfileMeta", "Reader", "read_profile"]
+__all__ = ["READERS", "Content", "Profile", "ProfileMeta", "Reader", "read_profile", "write_profile"]
 
 
 class Reader(Protocol):

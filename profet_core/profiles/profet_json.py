@@ -21,6 +21,7 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_OPERATIONS = 5_000
 #: One operation type in one step: eleven days. Anything above is not a time, and sums must stay finite.
 MAX_OPERATION_US = 1e12
+MAX_WARNINGS, MAX_WARNING_LENGTH = 20, 500
 
 _OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
 _WHOLE_META = ("batch_size", "pixels", "parameters")
@@ -38,8 +39,8 @@ def read(content: Content) -> Profile:
 
     Parameters
     ----------
-    content : one object of microseconds per operation type, `{"operations": {...}, "meta": {...}}`, a list of one
-        such object, or a table of one row as pandas writes it.
+    content : one object of microseconds per operation type, `{"operations": {...}, "meta": {...}}` perhaps with
+        `"steps": 3` and `"warnings": ["..."]`, a list of one such object, or a table of one row as pandas writes it.
 
     Raises
     ------
@@ -59,9 +60,31 @@ def _read_version_2(record: Mapping[str, object]) -> Profile:
         raise ProfileError('"operations" must be an object of microseconds per operation type.')
     operations, ignored = _operations(record["operations"])
     meta, ignored_meta = _meta({} if record.get("meta") is None else record["meta"])
-    others = sorted(set(record) - {"operations", "meta"})
+    others = sorted(set(record) - {"operations", "meta", "steps", "warnings"})
     notes = (*ignored, *ignored_meta, *_ignored_note("entries beside operations and meta", others))
-    return Profile(operations, meta, f"{NAME}, version 2", notes)
+    steps = _whole('"steps"', 1 if record.get("steps") is None else record["steps"])
+    return Profile(operations, meta, f"{NAME}, version 2", notes, steps, _warnings(record.get("warnings")))
+
+
+def _whole(what: str, value: object) -> int:
+    try:
+        return whole_number(what, value)
+    except InputError as error:
+        raise ProfileError(str(error)) from None
+
+
+def _warnings(record: object) -> tuple[str, ...]:
+    """What the file's recorder or converter had to say about its times."""
+    texts = [] if record is None else record
+    if not isinstance(texts, list) or len(texts) > MAX_WARNINGS or not all(map(_is_sentence, texts)):
+        raise ProfileError(
+            f'"warnings" must be a list of at most {MAX_WARNINGS} texts of at most {MAX_WARNING_LENGTH} letters.'
+        )
+    return tuple(texts)
+
+
+def _is_sentence(text: object) -> bool:
+    return isinstance(text, str) and text.isprintable() and 0 < len(text) <= MAX_WARNING_LENGTH
 
 
 def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[str, ...]]:

@@ -1,0 +1,40 @@
+"""Writes a profile as PROFET JSON, version 2: totals and what is known about the step, and no name of the network."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.containers import Content
+from profet_core.profiles.profet_json import read
+from profet_core.profiles.record import Profile
+
+
+def write_profile(profile: Profile) -> bytes:
+    """The profile as `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be saved or uploaded.
+
+    Operations (microseconds) and meta read back exactly; fields of meta that are None are left out. Beside them stand
+    `"steps"` if the times are the mean of several, and `"warnings"` if there are any. What the reader of the trace
+    ignored, and its format, are not written: they may tell names.
+
+    Raises
+    ------
+    ProfileError : the profile has operations or meta that `read_profile` would refuse.
+    """
+    document: dict[str, object] = {
+        "operations": dict(profile.operations),
+        "meta": {name: value for name, value in asdict(profile.meta).items() if value is not None},
+    }
+    if profile.steps > 1:
+        document["steps"] = profile.steps
+    if profile.warnings:
+        document["warnings"] = list(profile.warnings)
+    try:
+        data = json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
+    except ValueError:
+        raise ProfileError("The profile holds a number that is not finite: record it again.") from None
+    # What is written must be readable, whoever made the profile.
+    if read(Content(data)).operations != profile.operations:
+        raise ProfileError("The profile holds names that are no operation types, such as Device_Conv2D: correct them.")
+    return data

@@ -1,0 +1,77 @@
+"""A written profile reads back as it was, and what could not be read is not written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from profet_core import Profile, ProfileError, ProfileMeta, read_profile
+from profet_core.profiles import write_profile
+
+FULL = Profile(
+    {"Device_Conv2D": 0.1 + 0.2, "Host_IDLE": 613483.756, "Device__FusedConv2D": 0.0},
+    ProfileMeta("T4", "TensorFlow 2.21", "fp32", False, 64, 224, 25_000_000, 122.4, 8000.5),
+    source_format="somewhere",
+    ignored=("model/secret_layer",),
+    steps=3,
+    warnings=("The trace was cut.",),
+)
+
+
+def test_everything_but_format_and_ignored_reads_back():
+    read = read_profile(write_profile(FULL))
+    assert dict(read.operations) == dict(FULL.operations)
+    assert (read.meta, read.steps, read.warnings) == (FULL.meta, 3, FULL.warnings)
+    assert (read.ignored, read.source_format) == ((), "PROFET JSON, version 2")
+
+
+def test_what_is_unknown_is_left_out():
+    assert json.loads(write_profile(Profile({"Host_IDLE": 1.0}))) == {"operations": {"Host_IDLE": 1.0}, "meta": {}}
+
+
+def test_the_shipped_samples_read_back(samples):
+    for sample in samples.values():
+        assert read_profile(write_profile(sample.profile)) == sample.profile
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        Profile({"Device_Conv2D": float("nan")}),
+        Profile({"Device_Conv2D": -1.0}),
+        Profile({"Conv2D": 1.0}),
+        Profile({"Device_Conv2D": 1.0, "my layer": 2.0}),
+        Profile({"Device_Conv2D": 1.0}, ProfileMeta(batch_size=0)),
+        Profile({"Device_Conv2D": 1.0}, warnings=("two\nlines",)),
+        Profile({}),
+    ],
+    ids=["not a number", "negative", "no side", "a layer's name", "batch of 0", "two lines", "empty"],
+)
+def test_what_could_not_be_read_is_not_written(profile):
+    with pytest.raises(ProfileError) as caught:
+        write_profile(profile)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"steps": 0}, '"steps" must be a whole number of at least 1'),
+        ({"steps": "3"}, '"steps" must be a whole number'),
+        ({"steps": 1.5}, '"steps" must be a whole number'),
+        ({"warnings": "cut"}, '"warnings" must be a list of at most 20 texts'),
+        ({"warnings": [5]}, '"warnings" must be a list'),
+        ({"warnings": ["\n"]}, '"warnings" must be a list'),
+        ({"warnings": ["x" * 501]}, '"warnings" must be a list'),
+        ({"warnings": ["x"] * 21}, '"warnings" must be a list'),
+    ],
+)
+def test_steps_and_warnings_of_a_file_are_checked(entry, says):
+    with pytest.raises(ProfileError, match=says):
+        read_profile(json.dumps({"operations": {"Host_IDLE": 1.0}, **entry}).encode())
+
+
+def test_steps_and_warnings_may_be_null():
+    read = read_profile(b'{"operations": {"Host_IDLE": 1.0}, "steps": null, "warnings": null}')
+    assert (read.steps, read.warnings) == (1, ())
