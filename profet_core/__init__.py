@@ -6,14 +6,21 @@
 >>> predict(models, catalog, profile, "g3s.xlarge", latency_ms=122.4).latencies_ms
 """
 
-from profet_core.anchor import InstancePrediction, Prediction, check_latency, predict, predict_many
-from profet_core.artifacts import Models, load_models
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from profet_core.catalog import Catalog, Instance, load_catalog
 from profet_core.cost import CostRow, CostTable, check_profiled_batch, cost_table
 from profet_core.errors import ArtifactError, CatalogError, InputError, LatencyDoubtError, ProfetError, ProfileError
 from profet_core.profiles import Profile, ProfileMeta, read_profile
-from profet_core.scaling import ScaledLatency, scale, scale_curve
-from profet_core.scaling_context import ScaleContext, head_share, scale_context
+
+if TYPE_CHECKING:
+    from profet_core.anchor import InstancePrediction, Prediction, check_latency, predict, predict_many
+    from profet_core.artifacts import Models, load_models
+    from profet_core.scaling import ScaledLatency, scale, scale_curve
+    from profet_core.scaling_context import ScaleContext, head_share, scale_context
 
 __all__ = [
     "ArtifactError",
@@ -46,3 +53,19 @@ __all__ = [
     "scale_context",
     "scale_curve",
 ]
+
+#: What needs numpy, onnxruntime and rapidfuzz waits until it is asked for: reading, reducing and recording profiles
+#: works without them, in whatever environment someone trains.
+_WHERE = {
+    **dict.fromkeys(("InstancePrediction", "Prediction", "check_latency", "predict", "predict_many"), "anchor"),
+    **dict.fromkeys(("Models", "load_models"), "artifacts"),
+    **dict.fromkeys(("ScaledLatency", "scale", "scale_curve"), "scaling"),
+    **dict.fromkeys(("ScaleContext", "head_share", "scale_context"), "scaling_context"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return value
