@@ -9,7 +9,7 @@ import streamlit as st
 from ui.errors import one_line_errors
 from ui.link import follow_link, forget_given, write_link
 from ui.resources import Resources, load_resources
-from ui.session import held_in, profile_defaults, reread_slot
+from ui.session import held_in, profile_defaults, remember_recorded, reread_slot
 from ui.settings import END_SLOTS, MEASURED_SLOT, PREDICT_SLOT, all_settings
 
 _SLOTS = (PREDICT_SLOT, MEASURED_SLOT, *(slot for slots in END_SLOTS.values() for slot in slots))
@@ -34,5 +34,6 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         forget_given(settings)
         with one_line_errors():
             body(resources)
+        remember_recorded(PREDICT_SLOT)
         defaults = {key: value for slot in _SLOTS for key, value in profile_defaults(resources, slot).items()}
         write_link(settings, keys(resources), defaults)

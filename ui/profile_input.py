@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core import ProfileError, read_profile
+from profet_core import ProfetError, read_profile
 from profet_core.units import MS_PER_UNIT, format_ms
 from ui.errors import plain, show_error
 from ui.method import method_label
+from ui.own_list import own_choice
+from ui.own_profiles import add_own
+from ui.questions import step_questions
 from ui.resources import Resources
 from ui.session import (
     Held,
     Outcome,
+    choose_own,
     held_in,
-    hold_own,
     trust_latency,
     use_latency_ms,
 )
 from ui.settings import SOURCES, Slot, method_options
+from ui.uploads import upload_input
 
 _SOURCE_LABELS = {"sample": "Sample", "upload": "Upload", "paste": "Paste"}
 _UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}
@@ -38,12 +42,12 @@ def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     source = st.session_state[slot.key("source")]
     if source == "sample":
         _sample_input(resources, slot)
-    elif source == "upload":
-        _upload_input(slot)
     else:
-        _paste_input(slot)
+        (_upload_input if source == "upload" else _paste_input)(resources, slot)
+        own_choice(slot)
     held = held_in(resources, slot)
     _say_what_is_shown(held, source)
+    step_questions(held.own, slot.prefix)
     return held
 
 
@@ -161,53 +165,47 @@ def _sample_input(resources: Resources, slot: Slot) -> None:
     )
 
 
-def _upload_input(slot: Slot) -> None:
-    uploaded = st.file_uploader(
-        "Profile of one training step (JSON, or JSON in gzip)",
-        key=f"{slot.prefix}:file",
-        help="Time per operation type. The Guide says how to record it.",
-    )
-    if uploaded is not None:
-        _take_once(slot, "upload", uploaded.file_id, uploaded.getvalue, uploaded.name)
+def _upload_input(resources: Resources, slot: Slot) -> None:
+    upload_input(resources, slot.prefix, lambda own: choose_own(slot, own.key))
 
 
-def _paste_input(slot: Slot) -> None:
+def _paste_input(resources: Resources, slot: Slot) -> None:
+    done_key = f"pasted-done:{slot.prefix}"
+    if st.session_state.pop(done_key, False):
+        st.session_state[slot.key("pasted")] = ""
     text = st.text_area(
         "Profile as JSON", placeholder=PASTE_EXAMPLE, height=150, key=slot.key("pasted"), persist_state="session"
     )
     st.button("Read it", key=f"{slot.prefix}:read-pasted")
-    if text.strip():
-        _take_once(slot, "paste", text, lambda: text.encode("utf-8", "replace"), _PASTED_NAME)
-
-
-def _take_once(slot: Slot, origin: str, mark: str, content, name: str) -> None:
-    """Read what was given once; a bad one leaves one line, and what was good before stays."""
-    seen_key = f"seen:{slot.prefix}:{origin}"
-    seen_mark, line = st.session_state.get(seen_key, (None, None))
-    if seen_mark != mark:
-        line = None
-        try:
-            hold_own(slot, Held(read_profile(content(), name), name, origin))
-        except ProfileError as error:
-            line = str(error)
-        st.session_state[seen_key] = (mark, line)
-    if line:
-        show_error(line)
+    if not text.strip():
+        return
+    try:
+        profile = read_profile(text.encode("utf-8", "replace"), _PASTED_NAME)
+        own, _ = add_own(profile, _PASTED_NAME, "paste", resources.instance_of(profile))
+    except ProfetError as error:
+        show_error(str(error))
+        return
+    choose_own(slot, own.key)
+    st.session_state[done_key] = True
+    st.rerun()
 
 
 def _say_what_is_shown(held: Held, source: str) -> None:
     """Name the profile in use where it isn't plain from the widgets."""
-    if held.origin == "sample" and source == "sample":
+    if source == "sample":
         return
-    if held.origin != source:
-        st.caption(f"No profile from here yet: the page still shows {shown_name(held)}.")
+    if held.own is None:
+        st.caption(f"No profile of yours yet: the page still shows {shown_name(held)}.")
         return
     meta = held.profile.meta
     known = [
+        plain(held.profile.source_format),
         f"{len(held.profile.operations)} operation types",
+        f"mean of {held.profile.steps} steps" if held.profile.steps > 1 else "",
         f"batch size {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} pixels" if meta.pixels else "",
         plain(meta.gpu) if meta.gpu else "",
+        plain(meta.framework) if meta.framework else "",
     ]
     st.caption(f"Shown: {shown_name(held)} ({', '.join(part for part in known if part)}).")
 
@@ -215,9 +213,4 @@ def _say_what_is_shown(held: Held, source: str) -> None:
 def shown_name(held: Held) -> str:
     """The profile's name, escaped, for a sentence."""
     kind = {"sample": "the sample", "upload": "your upload", "paste": "your"}[held.origin]
-    return f"{kind} {plain(_short(held.name))}"
-
-
-def _short(name: str) -> str:
-    printable = "".join(character for character in name if character.isprintable())
-    return printable if len(printable) <= 60 else printable[:57] + "..."
+    return f"{kind} {plain(held.name)}"

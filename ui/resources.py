@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from profet_core import Catalog, Models, load_catalog, load_models
+from profet_core.catalog import gpu_model
 from profet_core.profiles import Profile
 from profet_core.samples import Sample, load_samples
 from profet_core.scaling import axis_range
@@ -31,6 +32,13 @@ class Resources:
         entry = self.catalog[name]
         retired = ", retired" if entry.status == "retired" else ""
         return f"{name} ({entry.gpu}{retired})"
+
+    def instance_of(self, profile: Profile) -> str | None:
+        """The measured instance whose GPU the profile names, if it names one."""
+        if profile.meta.gpu is None:
+            return None
+        named = gpu_model(profile.meta.gpu)
+        return next((name for name in self.models.instances if self.catalog[name].gpu_model == named), None)
 
     def sample_pair(self, axis: str) -> tuple[str, str] | None:
         """Names of two samples of one network at the smallest and the largest size of `axis`, if there are such."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
 from profet_core import InputError, LatencyDoubtError, Prediction, Profile, predict
-from profet_core.catalog import gpu_model
 from profet_core.samples import Sample
 from profet_core.units import latency_to_ms
 from ui.link import forget_given, given_by_link
+from ui.own_profiles import OwnProfile, change_own, own_profiles
 from ui.resources import Resources
-from ui.settings import Slot
+from ui.settings import PREDICT_SLOT, Slot
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,12 @@ class Held:
     name: str
     origin: str
     sample: Sample | None = None
+    own: OwnProfile | None = None
 
     @property
     def identity(self) -> str:
         """Differs for two profiles that differ."""
-        if self.sample:
-            return f"sample {self.sample.name}"
-        content = repr((self.origin, sorted(self.profile.operations.items()), self.profile.meta))
-        return hashlib.sha256(content.encode()).hexdigest()
+        return self.own.key if self.own else f"sample {self.sample.name}"
 
 
 @dataclass(frozen=True)
@@ -62,24 +60,71 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     """The profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
     source = st.session_state[slot.key("source")]
     current = st.session_state.get(_current_key(slot))
-    wanted = _wanted(resources, slot, source)
+    if current is not None and current.own and current.own.key not in own_profiles():
+        current = None
+    wanted = _sample(resources, slot) if source == "sample" else own_in(slot)
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample, without the upload's latency.
         forget_given(slot.keys)
         wanted = _sample(resources, slot)
     if wanted is not None and (current is None or wanted.identity != current.identity):
         _show(resources, slot, wanted, current)
+    elif wanted is not None:
+        # The same one, perhaps with another name or another answer of the visitor's.
+        st.session_state[_current_key(slot)] = wanted
     return st.session_state[_current_key(slot)]
 
 
-def hold_own(slot: Slot, held: Held) -> None:
-    """Put a visitor's own profile into `slot`; `held_in` shows it as long as its source is chosen."""
-    st.session_state[_own_key(slot, held.origin)] = held
+def choose_own(slot: Slot, key: str) -> None:
+    """Put one of the visitor's own profiles into `slot`; `held_in` shows it as long as the source isn't a sample."""
+    st.session_state[slot.key("chosen")] = key
 
 
-def own_in(slot: Slot, origin: str) -> Held | None:
-    """The visitor's last good upload or pasted profile in `slot`."""
-    return st.session_state.get(_own_key(slot, origin))
+def own_in(slot: Slot) -> Held | None:
+    """The visitor's own profile in `slot`: the chosen one, or the newest."""
+    held = own_profiles()
+    if not held:
+        return None
+    key = st.session_state.get(slot.key("chosen"))
+    return held_own(held[key] if key in held else list(held.values())[-1])
+
+
+def held_own(own: OwnProfile) -> Held:
+    """One of the visitor's own profiles, as pages show it."""
+    return Held(own.profile, own.name, own.origin, own=own)
+
+
+def held_sample(resources: Resources, name: str) -> Held:
+    """A sample, as pages show it."""
+    sample = resources.samples[name]
+    return Held(resources.profiles[name], sample.title, "sample", sample)
+
+
+def remember_recorded(slot: Slot) -> None:
+    """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page.
+
+    An anchor that only stands there because some instance has to is not known.
+    """
+    held = st.session_state.get(_current_key(slot))
+    if held is None or held.own is None:
+        return
+    anchor = st.session_state[slot.anchor_key]
+    known = {} if anchor == st.session_state.get(_assumed_key(slot)) else {"anchor": anchor}
+    try:
+        change_own(held.own.key, latency_ms=typed_latency_ms(slot), **known)
+    except InputError:
+        change_own(held.own.key, **known)
+
+
+def say_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
+    """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
+    change_own(key, anchor=anchor, latency_ms=latency_ms)
+    shown = st.session_state.get(_current_key(PREDICT_SLOT))
+    if shown is not None and shown.own and shown.own.key == key:
+        if anchor is not None:
+            st.session_state[PREDICT_SLOT.anchor_key] = anchor
+            st.session_state.pop(_assumed_key(PREDICT_SLOT), None)
+        use_latency_ms(PREDICT_SLOT, latency_ms)
 
 
 def reread_slot(slot: Slot) -> None:
@@ -124,7 +169,7 @@ def trust_latency(resources: Resources, slot: Slot, latency_ms: float) -> None:
     st.session_state[_trust_key(slot)] = (held.identity, st.session_state[slot.anchor_key], latency_ms)
 
 
-def use_latency_ms(slot: Slot, latency_ms: float) -> None:
+def use_latency_ms(slot: Slot, latency_ms: float | None) -> None:
     """Put a latency into the field, in milliseconds."""
     st.session_state[slot.key("latency")] = latency_ms
     st.session_state[slot.key("unit")] = "ms"
@@ -145,55 +190,55 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     latency_ms = held.sample.latency_ms if held.sample else held.profile.meta.step_latency_ms
     follows = {slot.key("latency"): latency_ms, slot.key("unit"): "ms"}
     if slot.sets_anchor:
-        follows[slot.anchor_key] = held.sample.anchor if held.sample else _anchor_of(resources, held.profile)
+        follows[slot.anchor_key] = held.sample.anchor if held.sample else resources.instance_of(held.profile)
     return follows
 
 
-def _wanted(resources: Resources, slot: Slot, source: str) -> Held | None:
-    return _sample(resources, slot) if source == "sample" else own_in(slot, source)
-
-
 def _sample(resources: Resources, slot: Slot) -> Held:
-    sample = resources.samples[st.session_state[slot.key("sample")]]
-    return Held(resources.profiles[sample.name], sample.title, "sample", sample)
+    return held_sample(resources, st.session_state[slot.key("sample")])
 
 
 def _show(resources: Resources, slot: Slot, wanted: Held, before: Held | None) -> None:
     """Switch the slot to `wanted`; anchor and latency follow it, or return if it was shown before."""
     parts = slot.following_keys
     memory = st.session_state.setdefault(_memory_key(slot), {})
-    if before is not None and before.sample is None:
-        memory[before.origin] = (before.identity, {part: st.session_state.get(part) for part in parts})
+    if before is not None and before.own:
+        memory[before.identity] = {part: st.session_state.get(part) for part in parts}
     st.session_state[_current_key(slot)] = wanted
-    remembered_for, remembered = memory.get(wanted.origin, (None, {}))
-    follows = remembered if remembered_for == wanted.identity else profile_defaults(resources, slot)
+    follows = _follows(resources, slot, wanted, memory)
     for part in parts:
         if part in given_by_link():
             continue
         value = follows.get(part)
-        if part == slot.anchor_key and value is None:
-            value = st.session_state.get(part) or resources.models.instances[0]
+        if part == slot.anchor_key:
+            st.session_state.pop(_assumed_key(slot), None)
+            if value is None:
+                value = st.session_state.get(part) or resources.models.instances[0]
+                st.session_state[_assumed_key(slot)] = value
         st.session_state[part] = value
 
 
-def _anchor_of(resources: Resources, profile: Profile) -> str | None:
-    """The measured instance whose GPU the profile names, if it names one."""
-    if profile.meta.gpu is None:
-        return None
-    named = gpu_model(profile.meta.gpu)
-    return next((name for name in resources.models.instances if resources.catalog[name].gpu_model == named), None)
+def _follows(resources: Resources, slot: Slot, wanted: Held, memory: Mapping[str, Mapping]) -> Mapping[str, object]:
+    """What the settings become: as they were when the profile was last shown here, or what is known of it."""
+    own = wanted.own
+    if own is None:
+        return profile_defaults(resources, slot)
+    if slot != PREDICT_SLOT and own.key in memory:
+        return memory[own.key]
+    # Predict's anchor and latency are the profile's own, on every page.
+    return {slot.anchor_key: own.anchor, slot.key("latency"): own.latency_ms, slot.key("unit"): "ms"}
 
 
 def _current_key(slot: Slot) -> str:
     return f"shown:{slot.prefix}"
 
 
-def _own_key(slot: Slot, origin: str) -> str:
-    return f"own:{slot.prefix}:{origin}"
-
-
 def _memory_key(slot: Slot) -> str:
     return f"memory:{slot.prefix}"
+
+
+def _assumed_key(slot: Slot) -> str:
+    return f"assumed:{slot.prefix}"
 
 
 def _trust_key(slot: Slot) -> str:

@@ -113,7 +113,7 @@ def test_every_instance_is_filled_from_two_uploads(open_app, models, catalog, sa
     app = open_app("scale", batch_min_sample="lenet5-32px-b16-g3s", batch_max_sample="vgg16-224px-b16-g3s")
     for slot, name in zip(("batch_min", "batch_max"), PAIRS["batch"], strict=True):
         app.segmented_control(key=f"{slot}_source").set_value("upload").run()
-        uploader = next(item for item in app.file_uploader if item.key == f"{slot}:file")
+        uploader = next(item for item in app.file_uploader if item.key.startswith(f"{slot}:file:"))
         uploader.set_value((f"{name}.json", samples[name].data, "application/json")).run()
     low, high = ends_of(models, catalog, samples, "batch")
     assert list(read_off(app, "batch", 64)) == list(predict_order(models, "g4dn.xlarge"))

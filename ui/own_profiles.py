@@ -1,0 +1,127 @@
+"""The profiles a visitor has uploaded or pasted: a named list in the session, of totals only, never of raw files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import streamlit as st
+
+from profet_core import InputError, Profile
+
+#: One visitor's list; each holds a few kilobytes.
+MAX_PROFILES = 50
+MAX_NAME_LETTERS = 60
+_LIST = "own:profiles"
+_VERSION_1 = "PROFET JSON, version 1"
+
+
+class ListFullError(InputError):
+    """No room for another profile."""
+
+
+@dataclass(frozen=True)
+class OwnProfile:
+    """One of them, with what the visitor has said about it.
+
+    Attributes
+    ----------
+    key : tells its content apart from others'.
+    read : as its file had it.
+    name : the file's name, or what the visitor called it; no two are alike.
+    origin : "upload" or "paste".
+    anchor : instance it was recorded on, None while not known.
+    latency_ms : step latency there, milliseconds, None if not known.
+    precision, compiled : the visitor's answers where the file doesn't tell.
+    """
+
+    key: str
+    read: Profile
+    name: str
+    origin: str
+    anchor: str | None = None
+    latency_ms: float | None = None
+    precision: str | None = None
+    compiled: bool | None = None
+
+    @property
+    def profile(self) -> Profile:
+        """The profile with the visitor's answers in its meta."""
+        meta = self.read.meta
+        answers = {
+            "precision": self.precision if meta.precision is None else meta.precision,
+            "compiled": self.compiled if meta.compiled is None else meta.compiled,
+        }
+        return replace(self.read, meta=replace(meta, **answers))
+
+    @property
+    def asks_precision(self) -> bool:
+        """The file doesn't tell in what precision the step ran; version 1 of PROFET JSON is FP32 by definition."""
+        return self.read.meta.precision is None and self.read.source_format != _VERSION_1
+
+    @property
+    def asks_compiled(self) -> bool:
+        """The file doesn't tell whether the step was compiled."""
+        return self.read.meta.compiled is None and self.read.source_format != _VERSION_1
+
+
+def own_profiles() -> Mapping[str, OwnProfile]:
+    """All of them by key, in the order they came."""
+    return MappingProxyType(st.session_state.get(_LIST, {}))
+
+
+def add_own(profile: Profile, name: str, origin: str, anchor: str | None) -> tuple[OwnProfile, bool]:
+    """Put a profile on the list; returns it, and False if one of the same content was there already.
+
+    Raises
+    ------
+    ListFullError : there are `MAX_PROFILES` already.
+    """
+    key = content_key(profile)
+    held = own_profiles()
+    if key in held:
+        return held[key], False
+    if len(held) >= MAX_PROFILES:
+        raise ListFullError(f"The list holds {MAX_PROFILES} profiles, which is all it can: remove some first.")
+    added = OwnProfile(key, profile, _free_name(name), origin, anchor, profile.meta.step_latency_ms)
+    st.session_state[_LIST] = {**held, key: added}
+    return added, True
+
+
+def change_own(key: str, **changes: object) -> None:
+    """Change what the visitor said about one; a new name is shortened and made unlike the others."""
+    held = own_profiles()
+    if key not in held:
+        return
+    if "name" in changes:
+        changes["name"] = _free_name(str(changes["name"]), besides=key)
+    changed = replace(held[key], **changes)
+    if changed != held[key]:
+        st.session_state[_LIST] = {**held, key: changed}
+
+
+def remove_own(key: str) -> None:
+    """Take one off the list."""
+    st.session_state[_LIST] = {other: own for other, own in own_profiles().items() if other != key}
+
+
+def remove_all_own() -> None:
+    """Empty the list."""
+    st.session_state[_LIST] = {}
+
+
+def content_key(profile: Profile) -> str:
+    """Differs for two profiles that differ in anything but the file's name."""
+    content = repr((sorted(profile.operations.items()), profile.meta, profile.steps))
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _free_name(name: str, besides: str = "") -> str:
+    printable = " ".join("".join(letter for letter in name if letter.isprintable()).split())
+    short = printable if len(printable) <= MAX_NAME_LETTERS else printable[: MAX_NAME_LETTERS - 3] + "..."
+    short = short or "unnamed"
+    taken = {own.name for own in own_profiles().values() if own.key != besides}
+    numbered = (f"{short} ({number})" for number in range(2, MAX_PROFILES + 3))
+    return short if short not in taken else next(candidate for candidate in numbered if candidate not in taken)
