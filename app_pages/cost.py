@@ -8,13 +8,13 @@ import streamlit as st
 
 from profet_core import Catalog, CostRow, CostTable, check_profiled_batch, cost_table
 from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.frontier import frontier
 from profet_core.scaling import axis_range
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 from ui.charts import Bar, TradeOffPoint, bars, trade_off
 from ui.cost_latencies import StepLatencies, latencies_for_cost, why_not_scaled
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
-from ui.frontier import on_frontier
 from ui.measured import predict_measured
 from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
@@ -177,7 +177,7 @@ def _result(
     left.plotly_chart(bars(times, "Time of an epoch"), config={"displayModeBar": False}, key="epoch-time")
     right.plotly_chart(bars(costs, "Cost of an epoch"), config={"displayModeBar": False}, key="epoch-cost")
     st.subheader(f"All {table.epochs:,} epochs" if table.epochs > 1 else "The whole training", anchor="training")
-    best = on_frontier(table.rows)
+    best = [row.instance for row in frontier(table.rows)]
     st.plotly_chart(
         trade_off([_point(row, row.instance in best) for row in table.rows]),
         config={"displayModeBar": False},

@@ -71,15 +71,14 @@ def cost_table(
     ------
     InputError : a count or latency that is not a positive number, or an unknown instance.
     """
-    steps = steps_per_epoch(images, batch_size)
-    validation_steps = steps_per_epoch(validation_images, batch_size) if validation_images else 0
+    steps = epoch_steps(images, batch_size, validation_images)
     epochs = whole_number("The number of epochs", epochs)
     reference_ms = latencies_ms.get(anchor) if anchor else None
     rows = []
     for name, value in latencies_ms.items():
         instance = catalog[name]
         latency_ms = positive_number(f"The latency of {name}", value)
-        epoch_ms = (steps + validation_steps * VALIDATION_STEP_SHARE) * latency_ms
+        epoch_ms = steps * latency_ms
         rows.append(
             CostRow(
                 instance=name,
@@ -97,6 +96,13 @@ def cost_table(
             )
         )
     return CostTable(int(images), int(validation_images), int(batch_size), epochs, tuple(rows))
+
+
+def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> float:
+    """Training steps that an epoch takes as long as; a validation step counts as `VALIDATION_STEP_SHARE` of one."""
+    steps = steps_per_epoch(images, batch_size)
+    validation_steps = steps_per_epoch(validation_images, batch_size) if validation_images else 0
+    return steps + validation_steps * VALIDATION_STEP_SHARE
 
 
 def steps_per_epoch(images: int, batch_size: int) -> int:

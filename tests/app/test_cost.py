@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from profet_core import CostRow, Profile, cost_table, predict, scale
+from profet_core.frontier import frontier
 from profet_core.scaling_context import scale_context
 from profet_core.units import format_duration, format_significant, format_usd
 from tests.app.conftest import as_version_2, column, go, lines
-from ui.frontier import on_frontier
 from ui.tables import format_range
 
 FIRST = "resnet50-128px-b64-g4dn"
@@ -153,7 +153,7 @@ def test_the_frontier_is_what_none_beats():
         return CostRow(name, 1, 1, "available", 1, 1, 1, 1, 1, total_s, total_usd, None)
 
     rows = [row("slow", 9, 1), row("fast", 1, 9), row("middle", 5, 5), row("beaten", 6, 6), row("same", 5, 5)]
-    assert on_frontier(rows) == ["fast", "middle", "slow"]
+    assert [row.instance for row in frontier(rows)] == ["fast", "middle", "slow"]
 
 
 def test_the_batch_size_is_fixed_while_scale_has_a_question(open_app):

@@ -1,0 +1,224 @@
+"""Advice as sentences, the same in the app and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from profet_core.advice import CLOSE_CALL, Advice, Beaten, Pick, Upgrade
+from profet_core.certainty import format_certainty
+from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.offers import SPOT
+from profet_core.plans import Comparison, Limits, Plan
+from profet_core.units import S_PER_HOUR, format_duration, format_price, format_significant, format_usd
+from profet_core.within import Within, chance_within
+
+SPOT_CAVEAT = (
+    "A spot instance can be taken back at any time: save checkpoints. Time and money lost to interruptions are not in "
+    "these numbers, and spot prices change."
+)
+
+
+def answer_sentences(advice: Advice) -> tuple[str, ...]:
+    """What to rent and how sure that is; the first sentence is the answer."""
+    within = advice.within
+    if within is None:
+        return (*_cheapest(advice), *_fastest(advice), *_caveats(advice, advice.answer))
+    if within.expected is None and within.sure is None:
+        return (*_nobody(within), *_caveats(advice, None))
+    return (*_kept(advice, within), *_caveats(advice, advice.answer))
+
+
+def plan_phrase(plan: Plan) -> str:
+    """'g4dn.xlarge at $0.526 an hour (5 h 3 min, $2.66)'."""
+    return f"{plan.label} at {format_price(plan.offer.usd_per_hour)} an hour ({_figures(plan)})"
+
+
+def limits_phrase(limits: Limits) -> str:
+    """'done within 10 h 0 min for at most $5.00'."""
+    parts = ["done"]
+    if limits.deadline_s is not None:
+        parts.append(f"within {format_duration(limits.deadline_s)}")
+    if limits.budget_usd is not None:
+        parts.append(f"for at most {format_usd(limits.budget_usd)}")
+    return " ".join(parts)
+
+
+def comparison_sentences(found: Comparison) -> tuple[str, ...]:
+    """Which of two is cheaper and which faster, how sure that is, and where it turns."""
+    a, b = found.a, found.b
+    lines = [_verdict(a, b, found.cheaper, "cheaper", b.total_usd / a.total_usd)]
+    if found.latency_ratio == 1 and a.offer.gpu == b.offer.gpu:
+        return (*lines, f"Both have the same GPU ({a.offer.gpu}) and take the same time.")
+    lines.append(_verdict(a, b, found.faster, "faster", b.latency_ms / a.latency_ms))
+    ratios = _between(found.latency_ratio_low, found.latency_ratio_high, format_significant)
+    lines.append(
+        f"A step takes {format_significant(found.latency_ratio)} times as long on {a.label} as on {b.label}{ratios}; "
+        f"at these prices {a.label} is the cheaper one below {format_significant(found.break_even_ratio)} times."
+    )
+    prices = _between(found.break_even_low, found.break_even_high, format_usd)
+    lines.append(
+        f"Or: {a.label} is the cheaper one below {format_usd(found.break_even_usd_per_hour)} an hour{prices}; it costs "
+        f"{format_price(a.offer.usd_per_hour)}."
+    )
+    return (*lines, *(line for line in map(_basis_caveat, (a, b)) if line))
+
+
+def pick_line(pick: Pick, respect: str) -> str:
+    """How sure a pick is: 'cheaper than g5.xlarge with 97 % certainty'."""
+    if pick.rival is None or pick.certainty is None:
+        return ""
+    if pick.too_close:
+        return f"too close to call against {pick.rival.label} ({format_certainty(pick.certainty)})"
+    return f"{respect} than {pick.rival.label} with {format_certainty(pick.certainty)} certainty"
+
+
+def upgrade_line(step: Upgrade) -> str:
+    """What more money buys: 'g5.xlarge instead of g4dn.xlarge: 2.1 h sooner for $0.50 more, 4.2 h a dollar'."""
+    doubt = ""
+    if step.certainty is not None and step.certainty < CLOSE_CALL:
+        doubt = f", too close to call (sooner with {format_certainty(step.certainty)})"
+    return (
+        f"{step.faster.label} instead of {step.cheaper.label}: {format_duration(step.saves_h * S_PER_HOUR)} sooner for "
+        f"{format_usd(step.extra_usd)} more, {format_duration(step.hours_per_usd * S_PER_HOUR)} a dollar{doubt}"
+    )
+
+
+def beaten_line(one: Beaten) -> str:
+    """'p2.xlarge: no faster and no cheaper than g4dn.xlarge (over 99 % sure)'."""
+    sure = "" if one.certainty is None else f" ({format_certainty(one.certainty)} sure)"
+    doubt = "too close to call: " if one.certainty is not None and one.certainty < CLOSE_CALL else ""
+    return f"{one.plan.label}: {doubt}no faster and no cheaper than {one.by.label}{sure}"
+
+
+def _cheapest(advice: Advice) -> tuple[str, ...]:
+    pick = advice.cheapest
+    if pick.too_close:
+        return (
+            f"{pick.plan.label} and {pick.rival.label} are too close to call on cost "
+            f"({format_certainty(pick.certainty)} for {pick.plan.label}): {plan_phrase(pick.plan)}, "
+            f"{plan_phrase(pick.rival)}.",
+        )
+    if len(advice.plans) == 1:
+        return (f"There is only {plan_phrase(pick.plan)}.",)
+    sure = "" if pick.certainty is None else f" with {format_certainty(pick.certainty)} certainty"
+    return (f"Rent {plan_phrase(pick.plan)}: the cheapest{sure}.",)
+
+
+def _fastest(advice: Advice) -> tuple[str, ...]:
+    pick = advice.fastest
+    if len(advice.plans) == 1:
+        return ()
+    if pick.plan == advice.cheapest.plan:
+        line = pick_line(pick, "faster")
+        return (f"It is the fastest too{f': {line}' if line else ''}.",)
+    line = pick_line(pick, "faster")
+    return (f"The fastest is {plan_phrase(pick.plan)}{f': {line}' if line else ''}.",)
+
+
+def _kept(advice: Advice, within: Within) -> tuple[str, ...]:
+    plan, goal = advice.answer, limits_phrase(within.limits)
+    best = "fastest" if within.limits.deadline_h is None else "cheapest"
+    asked = format_certainty(within.certainty)
+    if within.sure is None:
+        chance = chance_within(plan)
+        doubt = "no interval is known" if chance is None else f"{format_certainty(chance)} sure"
+        lines = [f"Rent {plan_phrase(plan)}: the {best} that is expected to be {goal} ({doubt})."]
+        if chance is not None:
+            lines.append(f"Nothing keeps to that with {asked} certainty{_surest(within, plan)}.")
+        return tuple(lines)
+    lines = [f"Rent {plan_phrase(plan)}: the {best} {goal} with at least {asked} certainty ({_sure(plan)})."]
+    bolder = within.expected
+    if bolder is not None and bolder != plan and _better(bolder, plan, best):
+        lines.append(f"{plan_phrase(bolder)} is expected to keep to it too, but that is only {_sure(bolder)}.")
+    return tuple(lines)
+
+
+def _surest(within: Within, plan: Plan) -> str:
+    if within.surest is None or within.surest == plan:
+        return ""
+    return f"; the surest is {plan_phrase(within.surest)}, {_sure(within.surest)}"
+
+
+def _sure(plan: Plan) -> str:
+    return f"{format_certainty(chance_within(plan))} sure"
+
+
+def _better(one: Plan, other: Plan, best: str) -> bool:
+    return one.total_s < other.total_s if best == "fastest" else one.total_usd < other.total_usd
+
+
+def _nobody(within: Within) -> tuple[str, ...]:
+    misses = []
+    if within.over_s:
+        misses.append(f"{format_duration(within.over_s)} too late")
+    if within.over_usd:
+        misses.append(f"{format_usd(within.over_usd)} over the budget")
+    lines = [
+        f"Nothing is expected to be {limits_phrase(within.limits)}: {plan_phrase(within.nearest)} comes nearest, "
+        f"{' and '.join(misses)}."
+    ]
+    if within.surest is not None and chance_within(within.surest) >= 0.05:
+        lines.append(f"It may still work on {within.surest.label}: {_sure(within.surest)}.")
+    return tuple(lines)
+
+
+def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
+    found = []
+    if plan is not None:
+        found.append(_basis_caveat(plan))
+        found.append(f"Keep in mind: {plan.note}." if plan.note else "")
+        found.append(_start_up_caveat(advice.limits, plan))
+    if any(one.offer.market == SPOT for one in advice.plans):
+        found.append(SPOT_CAVEAT)
+    return tuple(line for line in found if line)
+
+
+def _basis_caveat(plan: Plan) -> str:
+    if plan.basis == "transferred":
+        return f"Nobody profiled the {plan.offer.gpu_model} of {plan.instance} for this: its time is an estimate."
+    if plan.basis == "derived":
+        return f"The time on {plan.instance} is derived from others' biased measurements."
+    return ""
+
+
+def _start_up_caveat(limits: Limits, plan: Plan) -> str:
+    """Steps and validation are all that is counted; where a limit is that near, loading the data may break it."""
+    low, high = MEASURED_EPOCH_FACTOR
+    near = [
+        limit is not None and value <= limit < value * high
+        for value, limit in ((plan.total_s, limits.deadline_s), (plan.total_usd, limits.budget_usd))
+    ]
+    if not any(near):
+        return ""
+    return (
+        f"It is a near thing: measured epochs took {low - 1:.0%} to {high - 1:.0%} longer than their steps, for "
+        "loading data and start-up."
+    )
+
+
+def _figures(plan: Plan) -> str:
+    return f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"
+
+
+def _between(low: float | None, high: float | None, words: Callable[[float], str]) -> str:
+    """' (between 0.48 and 0.61)', or nothing without an interval."""
+    if low is None or high is None or low == high:
+        return ""
+    return f" (between {words(low)} and {words(high)})"
+
+
+def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
+    """'A is cheaper than B with 87 % certainty (1.9 times by the estimate)', the likelier one named first.
+
+    Parameters
+    ----------
+    chance : that A is. gain : how many times cheaper or faster A is by the estimate.
+    """
+    if gain < 1:
+        return _verdict(b, a, None if chance is None else 1 - chance, word, 1 / gain)
+    by = f" ({format_significant(gain)} times by the estimate)"
+    if chance is None:
+        return f"{a.label} is {word} than {b.label}{by}; without intervals nobody can say how sure that is."
+    if chance < CLOSE_CALL:
+        return f"Too close to call which is {word}: {a.label} with {format_certainty(chance)} certainty{by}."
+    return f"{a.label} is {word} than {b.label} with {format_certainty(chance)} certainty{by}."

@@ -1,0 +1,71 @@
+"""What advice assumes of errors is what the shipped report measures; the measuring itself, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from profet_core import load_models
+from profet_core.certainty import ERROR_CORRELATION
+from profet_core.validation import MeasuredPoint, load_validation
+from profet_lab.advice_calibration import (
+    PRICE_RATIOS,
+    came_true,
+    comparison_claims,
+    deadline_claims,
+    error_correlations,
+    left_out_table,
+)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> pd.DataFrame:
+    return left_out_table(load_validation(load_models()).points)
+
+
+def point(target: str, model: str, measured_ms: float, half: float = 1.2) -> MeasuredPoint:
+    """Predicted at 100 ms, with an interval of `half` either way."""
+    return MeasuredPoint("anchor", target, model, 32, 16, measured_ms, 100, 100 / half, 100 * half)
+
+
+def test_the_correlation_in_the_core_is_the_measured_one(shipped):
+    measured = error_correlations(shipped)
+    assert len(measured) == 12
+    assert measured.mean() == pytest.approx(ERROR_CORRELATION, abs=0.05)
+
+
+def test_claims_come_true_about_as_often_as_they_say(shipped):
+    for claims in (comparison_claims(shipped, ERROR_CORRELATION), deadline_claims(shipped)):
+        found = came_true(claims)
+        assert list(found.index) == ["50% - 60%", "60% - 70%", "70% - 80%", "80% - 90%", "90% - 95%", "95% - 99%",
+                                     "99% - 100%"]  # fmt: skip
+        assert (found["right"] - found["said"]).abs().max() < 0.09
+        assert found["right"].is_monotonic_increasing
+        assert found.loc["80% - 90%", "right"] > 0.8
+
+
+def test_errors_that_go_together_correlate():
+    table = left_out_table(
+        [
+            *(point("a", name, value) for name, value in (("x", 90), ("y", 100), ("z", 110))),
+            *(point("b", name, value) for name, value in (("x", 95), ("y", 100), ("z", 105))),
+            *(point("c", name, value) for name, value in (("x", 110), ("y", 100), ("z", 90))),
+        ]
+    )
+    assert table["z"][0] == pytest.approx(math.log(0.9) / (math.log(1.2) / 1.6448536))
+    found = error_correlations(table)
+    assert found["anchor", "a", "b"] > 0.99 and found["anchor", "a", "c"] < -0.99
+
+
+def test_a_claim_less_likely_than_not_is_its_opposite():
+    table = left_out_table([point("a", "x", 100), point("b", "x", 100)])
+    claims = comparison_claims(table, 0.0)
+    assert len(claims) == len(PRICE_RATIOS)
+    # Equals at a price ratio of 1 are a toss-up that counts as "not cheaper"; all else is right.
+    assert claims["said"].min() == 0.5 and claims["right"].sum() == len(PRICE_RATIOS) - 1
+    late = deadline_claims(left_out_table([point("a", "x", 150)]))
+    wrong = late[~late["right"].astype(bool)]
+    # Limits of 1 to 1.5 times the prediction were claimed to be kept and were not: ten sixteenths of a doubling.
+    assert len(wrong) == 10
