@@ -52,8 +52,10 @@ def build_parser() -> argparse.ArgumentParser:
     _add_predict(commands)
     _add_scale(commands)
     _add_cost(commands)
+    _add_advise(commands)
     _add_instances(commands)
     _add_inspect(commands)
+    _add_convert(commands)
     _add_train(commands)
     _add_validate(commands)
     return parser
@@ -101,6 +103,35 @@ def _add_scale(commands) -> None:
 
 def _add_cost(commands) -> None:
     command = _command(commands, "cost", "cost", "time and cost per epoch and per training on every instance")
+    _add_training(command)
+
+
+def _add_advise(commands) -> None:
+    command = _command(commands, "advise", "advise", "which instance to rent for a training, and how sure that is")
+    _add_training(command)
+    command.add_argument("--deadline-hours", type=float, metavar="H", help="when it must be done: the cheapest in time")
+    command.add_argument("--budget-usd", type=float, metavar="USD", help="what it may cost: the fastest within it")
+    command.add_argument(
+        "--certainty", type=float, default=0.9, metavar="SHARE", help="chance that a limit is kept to (default: 0.9)"
+    )
+    command.add_argument(
+        "--market",
+        choices=["on-demand", "spot", "reserved", "any"],
+        default="on-demand",
+        help="offers to choose from (default: on-demand)",
+    )
+    command.add_argument("--region", help="offers there only (default: the usual one of each instance)")
+    command.add_argument(
+        "--spot-discount",
+        type=float,
+        metavar="SHARE",
+        help="guess spot prices this far below on-demand, 0 to 1, where the catalogue has none",
+    )
+    command.add_argument("--include-retired", action="store_true", help="instances that can't be rented any more too")
+    command.add_argument("--compare", type=_names, metavar="A,B", help="two instances: which one, and how sure")
+
+
+def _add_training(command: argparse.ArgumentParser) -> None:
     _add_profile(command)
     command.add_argument("--images", required=True, type=int, help="training images per epoch")
     command.add_argument("--validation-images", type=int, default=0)
@@ -120,13 +151,65 @@ def _add_cost(commands) -> None:
 
 
 def _add_instances(commands) -> None:
-    _command(commands, "instances", "instances", "the catalogue: GPUs, prices, dates, status")
+    command = _command(commands, "instances", "instances", "the catalogue: GPUs, prices, dates, status; rows of your own")
+    _add_offers(command)
+    actions = command.add_subparsers(dest="action", metavar="ACTION", parser_class=_OneLineParser)
+    listing = _action(actions, "list", "list the catalogue (as without an action)")
+    _add_offers(listing, default=argparse.SUPPRESS)
+    adding = _action(actions, "add", "lay an instance or a price of your own over the catalogue")
+    adding.add_argument("name", metavar="NAME")
+    adding.add_argument("--usd-per-hour", required=True, type=float, help="of the whole instance with all its GPUs")
+    adding.add_argument("--gpu", metavar="GPU", help="such as L4; not needed for an instance of the catalogue")
+    adding.add_argument("--gpu-count", type=int, metavar="N", help="default 1")
+    adding.add_argument("--memory-gib", type=float, help="of one GPU; default: its data sheet's")
+    adding.add_argument("--vcpus", type=int)
+    adding.add_argument("--region")
+    adding.add_argument("--os", help="default linux")
+    adding.add_argument("--market", choices=["on-demand", "spot", "reserved", "own"], help="default on-demand")
+    adding.add_argument("--as-of", metavar="DATE", help="such as 2026-06-30; default today")
+    adding.add_argument("--source", help="where the price is from")
+    adding.add_argument("--status", choices=["available", "retired"])
+    adding.add_argument("--other-gpu", action="store_true", help="accept a GPU without a data sheet here: price only")
+    removing = _action(actions, "remove", "take rows of your own away")
+    removing.add_argument("name", metavar="NAME")
+    removing.add_argument("--region", help="only this region's")
+    removing.add_argument("--market", help="only this market's")
+    refreshing = _action(actions, "refresh", "fetch published prices into your own file (needs gpuhunt and a network)")
+    refreshing.add_argument("--provider", default="aws", help="default aws")
+    refreshing.add_argument("--region", action="append", help="default us-east-1; may be given several times")
+    refreshing.add_argument("--force", action="store_true", help="believe prices that change more than fivefold")
+    refreshing.add_argument("--dry-run", action="store_true", help="only say what would change")
+
+
+def _add_offers(command: argparse.ArgumentParser, default: object = None) -> None:
+    # In an action's parser nothing is a default: it would overwrite what was said before the action.
+    command.add_argument("--all", action="store_true", default=default, help="every offer: regions and markets")
+    command.add_argument("--region", default=default, help="only offers of this region")
+    command.add_argument("--market", default=default, help="only offers of this market")
+
+
+def _action(actions, name: str, description: str) -> argparse.ArgumentParser:
+    action = actions.add_parser(name, help=description, description=description[0].upper() + description[1:] + ".")
+    _add_format(action, default=argparse.SUPPRESS)
+    return action
 
 
 def _add_inspect(commands) -> None:
     command = _command(commands, "inspect", "inspect", "what a profile holds and how the models see it")
     command.add_argument("trace", metavar="TRACE")
     _add_models(command)
+
+
+def _add_convert(commands) -> None:
+    command = _command(commands, "convert", "convert", "reduce a trace to a profile that names nothing of the network")
+    command.add_argument("trace", metavar="TRACE", help="trace or profile in any format that is read")
+    command.add_argument("-o", "--output", required=True, metavar="FILE", help="profile to write; - for stdout")
+    command.add_argument("--force", action="store_true", help="replace FILE if it is there")
+    command.add_argument("--batch-size", type=int, metavar="N", help="batch size of the profiled step")
+    command.add_argument("--pixels", type=int, metavar="N", help="side of its images")
+    command.add_argument("--latency-ms", type=float, metavar="MS", help="step latency without the profiler")
+    command.add_argument("--precision", metavar="P", help="fp32, tf32, mixed_float16 ...")
+    command.add_argument("--gpu", metavar="NAME", help="GPU it was recorded on")
 
 
 def _add_train(commands) -> None:
@@ -156,9 +239,13 @@ def _add_validate(commands) -> None:
 
 def _command(commands, name: str, module: str, description: str) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=description, description=description[0].upper() + description[1:] + ".")
-    command.add_argument("--format", choices=["text", "json"], default="text", help="json: one document on stdout")
+    _add_format(command)
     command.set_defaults(run=_lazily(module))
     return command
+
+
+def _add_format(command: argparse.ArgumentParser, default: object = "text") -> None:
+    command.add_argument("--format", choices=["text", "json"], default=default, help="json: one document on stdout")
 
 
 def _lazily(module: str) -> Callable[[argparse.Namespace], None]:

@@ -1,0 +1,170 @@
+"""The operation statistics as CSV and as JSON: old and new columns, several steps, cut lists, damaged tables."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+
+import pytest
+
+from profet_core import ProfileError, read_profile
+
+NEW = "Rank,Host/device,Operation Type,Operation Name,#Occurrences,Total time (us),Total self-time (us)"
+OLD = "Rank,Host/device,Type,Operation,#Occurrences,Total time (us),Total self-time (us)"
+ROWS = [
+    "1,Device,IDLE,IDLE,0,300,300",
+    "2,Device,Conv2D,secret_net/a/Conv2D,1,100.5,100.5",
+    "3,Device,Conv2D,secret_net/b/Conv2D,2,20,20",
+    "4,Host,Dataset,Iterator::Root,16,50,10",
+    "5,Host,IDLE,IDLE,0,7,7",
+    "6,Host,Conv2D,secret_net/a/Conv2D,1,1e-1,0.1",
+]
+EXPECTED = {
+    "Device_Conv2D": 120.5,
+    "Device_IDLE": 300.0,
+    "Host_Conv2D": 0.1,
+    "Host_Dataset": 50.0,
+    "Host_IDLE": 7.0,
+}
+
+
+def csv_of(*rows: str, header: str = NEW) -> bytes:
+    return "\n".join([header, *rows]).encode()
+
+
+def json_of(*rows: str) -> bytes:
+    """The same rows as XProf's table."""
+    names = ["rank", "host_or_device", "type", "operation", "occurrences", "total_time", "total_self_time"]
+    columns = [{"id": name, "label": label} for name, label in zip(names, NEW.split(","), strict=True)]
+    cells = [
+        [{"v": text if index in (1, 2, 3) else float(text)} for index, text in enumerate(r.split(","))] for r in rows
+    ]
+    table = {"cols": columns, "rows": [{"c": row} for row in cells]}
+    return json.dumps([table, {"cols": columns, "rows": []}]).encode()
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(ProfileError) as caught:
+        read_profile(data, "t")
+    message = str(caught.value)
+    assert message.isprintable() and len(message) <= 300
+    return message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        csv_of(*ROWS),
+        csv_of(*ROWS, header=OLD),
+        codecs.BOM_UTF8 + csv_of(*ROWS),
+        csv_of(*ROWS).replace(b"\n", b"\r\n") + b"\r\n\r\n",
+        csv_of(*ROWS).replace(b",", b"\t"),
+        csv_of(*ROWS).replace(b",", b";"),
+        "\n".join(",".join(f'"{cell}"' for cell in row.split(",")) for row in [NEW, *ROWS]).encode(),
+        gzip.compress(csv_of(*ROWS)),
+    ],
+    ids=["new", "old", "byte-order mark", "Windows", "tabs", "semicolons", "quoted", "gzip"],
+)
+def test_total_time_is_summed_by_side_and_type(data):
+    profile = read_profile(data)
+    assert dict(profile.operations) == EXPECTED
+    assert (profile.source_format, profile.steps, profile.warnings) == ("statistics CSV", 1, ())
+    assert profile.meta.framework == "TensorFlow"
+    assert "secret" not in repr(profile)
+
+
+def test_the_json_table_gives_the_same():
+    profile = read_profile(json_of(*ROWS))
+    assert dict(profile.operations) == EXPECTED
+    assert profile.source_format == "XProf framework_op_stats JSON"
+
+
+def test_the_json_table_may_stand_alone_and_lack_labels():
+    table = json.loads(json_of(*ROWS))[0]
+    for column in table["cols"]:
+        del column["label"]
+    assert dict(read_profile(json.dumps(table).encode()).operations) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("cell", "us"), [('"1,012.5"', 1012.5), ('"12,345,678"', 12345678), ("1012.5", 1012.5), ("1.5e3", 1500)]
+)
+def test_numbers_may_be_written_with_thousands(cell, us):
+    assert read_profile(csv_of(f"1,Host,IDLE,IDLE,0,{cell},0")).operations == {"Host_IDLE": us}
+
+
+def test_types_that_may_be_names_are_not_told():
+    rows = ["1,Host,IDLE,IDLE,0,1,1", "2,Host,secret_op,x,1,2,2", "3,Host,__inference_secret_4,y,1,3,3"]
+    assert read_profile(csv_of(*rows)).operations == {"Host_IDLE": 1, "Host_Unknown": 5}
+
+
+@pytest.mark.parametrize("make", [csv_of, json_of])
+def test_steps_are_counted_from_how_often_operations_ran(make):
+    rows = ["1,Device,IDLE,IDLE,0,300,300", "2,Device,Conv2D,a,3,90,90", "3,Device,Relu,b,6,30,30"]
+    rows += ["4,Host,Dataset,Iterator::Root,16,50,10"]
+    profile = read_profile(make(*rows))
+    assert profile.steps == 3
+    assert dict(profile.operations) == {
+        "Device_Conv2D": 30,
+        "Device_IDLE": 100,
+        "Device_Relu": 10,
+        "Host_Dataset": pytest.approx(50 / 3),
+    }
+    assert profile.warnings == ("Every operation ran 3 times or a multiple of it: the times were divided by 3 steps.",)
+
+
+def test_without_counts_it_is_one_step():
+    profile = read_profile(b"Host/device,Type,Total time (us)\nHost,IDLE,5\nHost,Mul,6")
+    assert (profile.steps, dict(profile.operations)) == (1, {"Host_IDLE": 5, "Host_Mul": 6})
+
+
+@pytest.mark.parametrize(
+    ("rows", "idle", "cut"), [(500, True, True), (499, True, False), (499, False, True), (500, False, False)]
+)
+def test_a_list_of_500_rows_was_cut(rows, idle, cut):
+    listed = [f"{n},Device,Mul,a{n},1,2,2" for n in range(rows - idle)] + ["0,Device,IDLE,IDLE,0,9,9"] * idle
+    warnings = read_profile(csv_of(*listed, "1,Host,IDLE,IDLE,0,7,7")).warnings
+    assert any("the 500 costliest operations of the device and no more" in text for text in warnings) == cut
+    assert not any("of the host" in text for text in warnings)
+
+
+def test_a_table_without_idle_time_says_so():
+    (warning,) = read_profile(csv_of("1,Host,Mul,a,1,2,2")).warnings
+    assert warning.startswith("The statistics leave idle time out")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (csv_of(), "No operation was found"),
+        (csv_of("1,Host,Mul,a,1,x,2"), "Row 2 of the table has 'x' where a number of 0 or more belongs"),
+        (csv_of("1,Host,Mul,a,1,-2,2"), "Row 2 of the table has '-2'"),
+        (csv_of("1,Host,Mul,a,1,nan,2"), "Row 2 of the table has 'nan'"),
+        (csv_of("1,Host,Mul,a,1,1e999,2"), "Row 2 of the table has '1e999'"),
+        (csv_of("1,Host,Mul,a,1,1e300,2"), "a time that no training step takes"),
+        (csv_of('1,Host,Mul,a,1,"10,12",2'), "Row 2 of the table has '10,12'"),
+        (csv_of("1,Host,Mul,a,1,0,2"), "Every operation took 0 microseconds"),
+        (csv_of("1,Tail,Mul,a,1,2,2"), "Row 2 of the table is neither Host nor Device but 'Tail'"),
+        (csv_of("1,Host,Mul"), "Row 2 of the table is cut short"),
+        (csv_of('1,Host,"Mul'), "of the table is damaged"),
+        (csv_of('1,Host,"Mul"x,a,1,2,2'), "of the table is damaged"),
+        (csv_of("1,Host,Mul,\xff,1,2,2").replace(b"\xc3\xbf", b"\xff"), "not UTF-8"),
+        (csv_of(*["1,Host,Mul,a,1,2,2"] * 20_001), "more than 20,000 rows"),
+        (csv_of(header=NEW.replace("Total time (us)", "Time")), "lacks a column"),
+        (csv_of("1,Host,Mul," + "a" * 2**22 + ",1,2,2"), "more than 4 MB"),
+        (csv_of("1,Host,Mul," + "a" * 200_000 + ",1,2,2"), "of the table is damaged"),
+        (csv_of(*[f"1,Host,Mul{n},a,1,2,2" for n in range(5_001)]), "5001 operation types are too many"),
+        (b'{"cols": [{"id": "host_or_device"}]}', 'no table of "cols" and "rows"'),
+        (b'{"cols": 5, "rows": [], "host_or_device": 1}', 'no table of "cols" and "rows"'),
+        (b'[{"cols": [{"id": "host_or_device"}], "rows": []}]', "lacks a column"),
+        (json_of(*ROWS).replace(b'"v": 300.0', b'"v": true'), "Row 2 of the table has True"),
+        (json_of(*ROWS).replace(b'"v": 300.0', b'"v": null'), "Row 2 of the table has None"),
+        (json_of(*ROWS).replace(b'"v": 300.0', b'"v": [1]'), "Row 2 of the table has [1]"),
+        (json_of(*ROWS).replace(b'"v": 300.0', b'"v": NaN'), "The file holds NaN"),
+        (json_of(*ROWS).replace(b'{"v": 300.0}', b"7"), 'no table of "cols" and "rows"'),
+        (json_of(*ROWS)[:-1], "not valid JSON"),
+    ],
+)
+def test_what_can_not_be_summed_is_refused_in_one_line(data, says):
+    assert says in refusal(data)
