@@ -12,6 +12,7 @@ from ui.frame import run_page
 from ui.intervals import interval_title, likeness_lines, say_interval
 from ui.measured import measured_input, predict_measured
 from ui.method import member_label, rule_of, rule_phrase
+from ui.own_profiles import own_profiles
 from ui.profile_input import (
     anchor_input,
     latency_input,
@@ -36,6 +37,7 @@ def body(resources: Resources) -> None:
         left, right = st.columns(2, gap="medium")
         with left:
             profile_input(resources, PREDICT_SLOT, "Profile")
+            _further_links()
         with right:
             anchor_input(resources, PREDICT_SLOT.anchor_key)
             latency_input(PREDICT_SLOT)
@@ -46,6 +48,14 @@ def body(resources: Resources) -> None:
     _warnings(outcome)
     _answer(resources, outcome)
     _left_out_fold(resources, outcome)
+
+
+def _further_links() -> None:
+    with st.container(horizontal=True, gap="medium"):
+        st.page_link("app_pages/inspect.py", label="What is in it?", icon=":material/troubleshoot:")
+        count = len(own_profiles())
+        if count > 1:
+            st.page_link("app_pages/compare.py", label=f"Compare all {count}", icon=":material/compare_arrows:")
 
 
 def _warnings(outcome: Outcome) -> None:

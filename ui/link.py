@@ -73,6 +73,8 @@ def _parsed(setting: Setting) -> object:
 def _text(value: object) -> str:
     if value is None:
         return EMPTY
+    if isinstance(value, list):
+        return ",".join(value)
     return format(value, ".12g") if isinstance(value, float) else str(value)
 
 

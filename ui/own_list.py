@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ui.errors import plain
-from ui.own_profiles import OwnProfile, change_own, own_profiles, remove_all_own, remove_own
+from ui.own_profiles import MAX_NAME_LETTERS, OwnProfile, change_own, own_profiles, remove_all_own, remove_own
 from ui.settings import Slot
 
 
@@ -56,22 +56,13 @@ def remove_all_button(key: str) -> None:
     )
 
 
-def rename_input(own: OwnProfile, prefix: str, label_visibility: str = "visible") -> None:
+def rename_input(own: OwnProfile, prefix: str) -> None:
     """What the visitor calls it."""
     key = f"{prefix}:name:{own.key}"
-    st.text_input(
-        "Name",
-        value=own.name,
-        key=key,
-        max_chars=60,
-        on_change=_rename,
-        args=(own.key, key),
-        label_visibility=label_visibility,
-    )
+    # What it is called now: the list may have shortened or numbered what was typed.
+    st.session_state[key] = own.name
+    st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=_rename, args=(own.key, key))
 
 
 def _rename(own_key: str, key: str) -> None:
     change_own(own_key, name=st.session_state[key])
-    # The list may have shortened it or numbered it; the field shows what it is called now.
-    if own_key in own_profiles():
-        st.session_state[key] = own_profiles()[own_key].name

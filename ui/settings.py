@@ -18,6 +18,8 @@ MEASURED_AT = ("same", "other")
 ALL_INSTANCES = "all"
 DEFAULT_METHOD = "default"
 LATENCY_GIVEN = ("given", "not")
+COMPARE_BY = ("latency", "cost")
+COMPARE_KEYS = ("compare_samples", "compare_by", "method")
 ACCURACY_KEYS = ("latency_is", "points_anchor", "points_target")
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
@@ -122,6 +124,9 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         *(Setting(price_key(name), None, positive_or_empty) for name in instances),
         Setting("measured_at", MEASURED_AT[0], one_of(MEASURED_AT)),
         *(Setting(measured_key(name), None, positive_or_empty) for name in instances),
+        Setting("compare_samples", [], some_of(resources.samples)),
+        Setting("compare_by", COMPARE_BY[0], one_of(COMPARE_BY)),
+        Setting("inspect", None, one_of(resources.samples)),
         Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN)),
         Setting("points_anchor", ALL_INSTANCES, one_of((ALL_INSTANCES, *instances))),
         Setting("points_target", ALL_INSTANCES, one_of((ALL_INSTANCES, *instances))),
@@ -163,6 +168,12 @@ def one_of(options: Iterable[str]) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def some_of(options: Iterable[str]) -> Callable[[str], list[str]]:
+    """A parser that takes names out of `options`, joined by commas."""
+    one = one_of(options)
+    return lambda text: list(dict.fromkeys(one(part) for part in text.split(",") if part))
 
 
 def whole_between(smallest: int, largest: int) -> Callable[[str], int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-PAGES = {name: f"app_pages/{name}.py" for name in ("predict", "scale", "cost", "accuracy", "guide")}
+PAGES = {name: f"app_pages/{name}.py" for name in ("predict", "scale", "cost", "compare", "inspect", "accuracy", "guide")}
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ def test_every_page_opens_by_its_link(open_app, page):
         "predict": "Which cloud GPU should train this network?",
         "scale": "How does the step time grow?",
         "cost": "What will the training take and cost?",
+        "compare": "Several profiles side by side",
+        "inspect": "What is in my profile?",
         "accuracy": "How far off is it?",
         "guide": "Guide",
     }

@@ -1,0 +1,195 @@
+"""Compare: many profiles in, each with its own anchor and latency; latency and cost on every instance side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import streamlit as st
+
+from profet_core.units import format_ms
+from ui.compare import Candidate, Compared, compare, own_candidate, sample_candidate
+from ui.compare_view import COST, METRICS, data_rows, dots, table_row
+from ui.errors import plain
+from ui.frame import run_page
+from ui.own_list import remove_all_button, rename_input
+from ui.own_profiles import MAX_PROFILES, OwnProfile, own_profiles, remove_own
+from ui.profile_input import method_input
+from ui.questions import step_questions
+from ui.resources import Resources
+from ui.session import say_recorded
+from ui.settings import COMPARE_KEYS
+from ui.tables import download_buttons
+from ui.uploads import upload_input
+
+_EXAMPLES = 3
+
+
+def body(resources: Resources) -> None:
+    """Draw the page."""
+    st.title("Several profiles side by side")
+    st.markdown("Other batch sizes, other networks, other versions: each profile's step latency and cost on every GPU.")
+    with st.container(border=True):
+        upload_input(resources, "compare")
+        st.multiselect(
+            "Samples beside them",
+            tuple(resources.samples),
+            format_func=lambda name: resources.samples[name].title,
+            key="compare_samples",
+            persist_state="session",
+            placeholder="none",
+        )
+        method_input(resources)
+    _own_list(resources)
+    candidates = _candidates(resources)
+    if not candidates:
+        _empty(resources)
+        return
+    _result(resources, compare(resources, candidates, st.session_state["method"]))
+
+
+def keys(_: Resources) -> Iterable[str]:
+    """Settings of the page's link; a visitor's own profiles can't be in it."""
+    return COMPARE_KEYS
+
+
+def _own_list(resources: Resources) -> None:
+    held = own_profiles()
+    if not held:
+        return
+    st.subheader(f"Your profiles ({len(held)} of at most {MAX_PROFILES})", anchor="yours")
+    for own in held.values():
+        with st.container(border=True, gap="small"):
+            _own_row(resources, own)
+    if len(held) > 1:
+        remove_all_button("compare:remove-all")
+
+
+def _own_row(resources: Resources, own: OwnProfile) -> None:
+    name, anchor, latency, remove = st.columns([4, 3, 2, 1], gap="small", vertical_alignment="bottom")
+    with name:
+        rename_input(own, "compare")
+    anchor_key, latency_key = f"compare:anchor:{own.key}", f"compare:latency:{own.key}"
+    # What Predict has been told since this field was last drawn comes first.
+    st.session_state[anchor_key], st.session_state[latency_key] = own.anchor, own.latency_ms
+    anchor.selectbox(
+        "Recorded on (anchor)",
+        resources.models.instances,
+        index=None,
+        format_func=resources.instance_label,
+        placeholder="where?",
+        key=anchor_key,
+        on_change=_recorded,
+        args=(own.key, anchor_key, latency_key),
+    )
+    latency.number_input(
+        "Step latency, ms",
+        value=None,
+        min_value=0.0,
+        format="%g",
+        step=1.0,
+        placeholder="not known",
+        key=latency_key,
+        on_change=_recorded,
+        args=(own.key, anchor_key, latency_key),
+    )
+    remove.button(
+        "Remove",
+        key=f"compare:remove:{own.key}",
+        icon=":material/delete:",
+        help=f"Remove {plain(own.name)}",
+        on_click=remove_own,
+        args=(own.key,),
+    )
+    st.caption(_facts(own))
+    step_questions(own, "compare")
+
+
+def _facts(own: OwnProfile) -> str:
+    profile, meta = own.profile, own.profile.meta
+    parts = (
+        profile.source_format,
+        meta.framework,
+        meta.gpu,
+        f"batch size {meta.batch_size}" if meta.batch_size else None,
+        f"{meta.pixels} pixels" if meta.pixels else None,
+        f"GPU rows {format_ms(profile.device_total_us / 1000)}" if profile.device_total_us else "no GPU rows",
+        f"host rows {format_ms(profile.host_total_us / 1000)}",
+    )
+    return plain(", ".join(part for part in parts if part))
+
+
+def _recorded(own_key: str, anchor_key: str, latency_key: str) -> None:
+    # 0 is what an emptied field becomes on some keyboards; no step takes no time.
+    say_recorded(own_key, st.session_state[anchor_key], st.session_state[latency_key] or None)
+
+
+def _candidates(resources: Resources) -> list[Candidate]:
+    found = [own_candidate(own) for own in own_profiles().values()]
+    return found + [sample_candidate(resources, name) for name in st.session_state["compare_samples"]]
+
+
+def _empty(resources: Resources) -> None:
+    st.info("Nothing to compare yet: upload profiles, or begin with samples.", icon=":material/compare_arrows:")
+    st.button(
+        "Load three samples",
+        key="compare:examples",
+        type="primary",
+        icon=":material/science:",
+        on_click=_load_examples,
+        args=(tuple(resources.samples)[:_EXAMPLES],),
+    )
+
+
+def _load_examples(names: Sequence[str]) -> None:
+    st.session_state["compare_samples"] = list(names)
+
+
+def _result(resources: Resources, compared: Sequence[Compared]) -> None:
+    waiting = [row.candidate.name for row in compared if row.prediction is None]
+    if waiting:
+        st.warning(
+            f"Say above where {plain(', '.join(waiting))} "
+            f"{'was' if len(waiting) == 1 else 'were'} recorded: predictions go from there.",
+            icon=":material/help:",
+        )
+    _warnings(compared)
+    done = [row for row in compared if row.prediction is not None]
+    if not done:
+        return
+    st.subheader("On every instance", anchor="compared")
+    st.segmented_control(
+        "Compare", tuple(METRICS), format_func=METRICS.get, key="compare_by", required=True, persist_state="session"
+    )
+    metric = st.session_state["compare_by"]
+    instances = resources.models.instances
+    st.plotly_chart(dots(done, metric, instances), config={"displayModeBar": False}, key="compare-dots")
+    numbers = st.column_config.NumberColumn(format="$%.4f") if metric == COST else st.column_config.NumberColumn()
+    st.dataframe(
+        [table_row(row, metric, instances) for row in done],
+        hide_index=True,
+        column_config={
+            "Profile": st.column_config.TextColumn(pinned=True, width="small"),
+            **dict.fromkeys(instances, numbers),
+        },
+        key="compare-table",
+    )
+    unit = "Milliseconds a step" if metric != COST else "US dollars for 1,000 steps"
+    st.caption(
+        f"{unit}; empty where the anchor's latency isn't known. A click on a column's head sorts. "
+        "Intervals are in the downloads and on Predict."
+    )
+    download_buttons([line for row in done for line in data_rows(row)], "profet-compare")
+
+
+def _warnings(compared: Sequence[Compared]) -> None:
+    warned = [row for row in compared if row.warnings]
+    if not warned:
+        return
+    count = f"{len(warned)} profile{'s' if len(warned) > 1 else ''}"
+    with st.expander(f"Before you read the numbers: warnings for {count}", expanded=True, icon=":material/warning:"):
+        for row in warned:
+            lines = "\n".join(f"- {plain(line)}" for line in row.warnings)
+            st.markdown(f"**{plain(row.candidate.name)}**\n{lines}")
+
+
+run_page(body, keys)

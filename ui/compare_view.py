@@ -1,0 +1,126 @@
+"""A comparison of profiles as a chart and as rows for a table and for download."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from profet_core import InstancePrediction
+from profet_core.units import format_ms, format_significant, format_usd
+from ui.charts import GRID, framed, instance_colours
+from ui.compare import Compared
+
+LATENCY, COST = "latency", "cost"
+METRICS = {LATENCY: "Step latency", COST: "Cost of 1,000 steps"}
+#: Names longer than this would leave no room for the dots on a phone.
+_LABEL_LETTERS = 18
+
+
+def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) -> go.Figure:
+    """One line of dots a profile, one colour an instance, on a logarithmic axis; the first profile on top."""
+    figure = go.Figure()
+    colours = instance_colours(instances)
+    labels = _labels([row.candidate.name for row in compared])
+    for name in instances:
+        rows = [(label, row, _row_of(row, name)) for label, row in zip(labels, compared, strict=True)]
+        rows = [(label, row, found) for label, row, found in rows if found and value_of(found, metric) is not None]
+        if not rows:
+            continue
+        retired = rows[0][2].status == "retired"
+        figure.add_scatter(
+            x=[value_of(found, metric) for _, _, found in rows],
+            y=[label for label, _, _ in rows],
+            text=[
+                f"{row.candidate.name[:60].replace('<', '&lt;')}<br>{name}: {words_of(found, metric)}"
+                for _, row, found in rows
+            ],
+            name=f"{name} (retired)" if retired else name,
+            mode="markers",
+            marker={"color": colours[name], "size": 12, "symbol": "circle-open" if retired else "circle"}
+            | ({"line": {"width": 2.5}} if retired else {}),
+            hovertemplate="%{text}<extra></extra>",
+        )
+    title = "ms per step" if metric == LATENCY else "US dollars per 1,000 steps"
+    figure.update_xaxes(title=title, type="log", gridcolor=GRID, fixedrange=True, tickformat=",~r", nticks=6)
+    figure.update_yaxes(
+        fixedrange=True,
+        ticksuffix="  ",
+        automargin=True,
+        gridcolor=GRID,
+        categoryorder="array",
+        categoryarray=labels[::-1],
+        type="category",
+    )
+    return framed(figure, "", height=190 + 34 * len(compared))
+
+
+def table_row(compared: Compared, metric: str, instances: Sequence[str]) -> dict[str, object]:
+    """Numbers as numbers, so that a click on a column sorts it."""
+    candidate, prediction = compared.candidate, compared.prediction
+    values = {row.instance: value_of(row, metric) for row in prediction.predictions}
+    known = {name: value for name, value in values.items() if value is not None}
+    return {
+        "Profile": candidate.name,
+        "Recorded on": prediction.anchor,
+        "Lowest": min(known, key=known.get),
+        **{name: None if values.get(name) is None else _rounded(values[name]) for name in instances},
+        "Batch": candidate.profile.meta.batch_size,
+        "Pixels": candidate.profile.meta.pixels,
+        "Like the data": "" if prediction.likeness is None else prediction.likeness.words,
+    }
+
+
+def data_rows(compared: Compared) -> list[dict[str, object]]:
+    """One row an instance, with full digits."""
+    candidate, prediction = compared.candidate, compared.prediction
+    return [
+        {
+            "profile": candidate.name,
+            "anchor": prediction.anchor,
+            "anchor_latency_ms": prediction.anchor_latency_ms,
+            "batch_size": candidate.profile.meta.batch_size,
+            "pixels": candidate.profile.meta.pixels,
+            "instance": row.instance,
+            "latency_ms": row.latency_ms,
+            "low_ms": row.low_ms,
+            "high_ms": row.high_ms,
+            "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
+            "usd_per_hour": row.usd_per_hour,
+            "status": row.status,
+            "basis": row.basis,
+            "warnings": len(compared.warnings),
+        }
+        for row in prediction.predictions
+    ]
+
+
+def value_of(row: InstancePrediction, metric: str) -> float | None:
+    """The figure that is compared."""
+    return row.latency_ms if metric == LATENCY else row.cost_per_1000_steps_usd
+
+
+def words_of(row: InstancePrediction, metric: str) -> str:
+    """The figure with its unit."""
+    value = value_of(row, metric)
+    return format_ms(value) if metric == LATENCY else format_usd(value)
+
+
+def _row_of(compared: Compared, instance: str) -> InstancePrediction | None:
+    rows: Mapping[str, InstancePrediction] = {row.instance: row for row in compared.prediction.predictions}
+    return rows.get(instance)
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """Short names, still told apart, as text and not as markup."""
+    short: list[str] = []
+    for name in names:
+        text = name if len(name) <= _LABEL_LETTERS else name[: _LABEL_LETTERS - 1] + "…"
+        text = text.replace("&", "&amp;").replace("<", "&lt;")
+        count = sum(other == text or other.startswith(f"{text} #") for other in short)
+        short.append(f"{text} #{count + 1}" if count else text)
+    return short
+
+
+def _rounded(value: float) -> float:
+    return float(format_significant(value).replace(",", ""))
