@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import BinaryIO, Protocol
 
 from profet_core.errors import ProfileError
-from profet_core.profiles import framework_op_stats, profet_json, statistics_csv, xplane
+from profet_core.profiles import (
+    framework_op_stats,
+    profet_json,
+    pytorch_trace,
+    statistics_csv,
+    tensorflow_trace,
+    xplane,
+)
 from profet_core.profiles.containers import Content, Progress
 from profet_core.profiles.profet_json_writer import write_profile
 from profet_core.profiles.record import Profile, ProfileMeta
@@ -26,8 +33,16 @@ class Reader(Protocol):
         """Read it: `content.read(max_bytes)` for all of it, `content.open()` to stream; ProfileError if it can't be."""
 
 
-#: Every format that is read, in the order it is tried. PROFET JSON takes any JSON the others left, so it is the last.
-READERS: tuple[Reader, ...] = (statistics_csv, framework_op_stats, xplane, profet_json)
+#: Every format that is read, in the order it is tried. PyTorch's reader takes any chrome trace that TensorFlow's left,
+#: PROFET JSON any JSON that all others left.
+READERS: tuple[Reader, ...] = (
+    statistics_csv,
+    framework_op_stats,
+    xplane,
+    tensorflow_trace,
+    pytorch_trace,
+    profet_json,
+)
 
 
 def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: Progress | None = None) -> Profile:

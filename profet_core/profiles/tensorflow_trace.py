@@ -1,0 +1,223 @@
+"""Reads `trace.json`, the chrome trace that XProf makes of TensorFlow's profile, by the rules of the xplane reader.
+
+Every event of the host named "name:Type" (in `long_name`, if it has one) counts with its total time, a thread is idle
+for what these leave of its span; a kernel counts for its `tf_op`, and the device is idle for what these leave of its
+span. On recorded traces the result is that of the xplane.pb they were made from, idle times included.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from dataclasses import dataclass, field
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.chrome_events import ChromeTrace, finite_number, is_chrome_trace
+from profet_core.profiles.containers import Content
+from profet_core.profiles.precision_signs import read_signs
+from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
+from profet_core.profiles.totals import profile_from_totals
+
+NAME = "TensorFlow trace.json"
+
+#: XProf leaves the shortest events out of a trace that would have more than this.
+XPROF_MAX_EVENTS = 1_000_000
+MAX_THREADS = 10_000
+MAX_NAMES = 20_000
+MAX_STEPS = 10_000
+MAX_NAME_CHARACTERS = 4096
+HOST_PROCESS = "/host:CPU"
+DEVICE_PROCESS_PREFIX = "/device:GPU:"
+_UNATTRIBUTED_SHARE = 0.1
+
+_PROCESS = re.compile(rb'"/(?:host|device):\w')
+_STEP_NUMBER = re.compile(r"[\s#]*\d+$")
+
+
+@dataclass(slots=True)
+class _Thread:
+    """Events of one thread of the host or one stream of a GPU, before it is known which of them it is."""
+
+    first_us: float = float("inf")
+    last_us: float = float("-inf")
+    host_us: Counter[str] = field(default_factory=Counter)
+    device_us: Counter[str] = field(default_factory=Counter)
+    kernels_us: Counter[str] = field(default_factory=Counter)
+    total_us: float = 0.0
+    begins_us: array = field(default_factory=lambda: array("d"))
+    durations_us: array = field(default_factory=lambda: array("d"))
+    steps: dict[str, set[str]] = field(default_factory=dict)
+
+
+def looks_like(head: bytes) -> bool:
+    """True if `head` opens as a chrome trace with processes named as TensorFlow names them."""
+    return is_chrome_trace(head) and bool(_PROCESS.search(head))
+
+
+def read(content: Content) -> Profile:
+    """Read a trace of one step, or of several marked ones.
+
+    Raises
+    ------
+    ProfileError : one line that says what is wrong and what to do.
+    """
+    events = _Events()
+    trace = ChromeTrace(content)
+    for event in trace.events():
+        events.add(event)
+    return events.profile()
+
+
+class _Events:
+    """Adds up a trace while its events pass by."""
+
+    def __init__(self) -> None:
+        self._threads: dict[tuple, _Thread] = {}
+        self._processes: dict[object, str] = {}
+        self._thread_names: dict[tuple, str] = {}
+        self._count = 0
+        self._names = 0
+        self._untimed = 0
+
+    def add(self, event: dict) -> None:
+        args = event.get("args")
+        if not isinstance(args, dict):
+            args = {}
+        kind, where = event.get("ph"), (event.get("pid"), event.get("tid"))
+        if not all(isinstance(part, int | str | None) for part in where):
+            return
+        if kind == "M":
+            self._add_name(event.get("name"), args.get("name"), where)
+        elif kind == "X":
+            self._add_event(event, args, where)
+
+    def _add_name(self, what: object, name: object, where: tuple) -> None:
+        if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
+            if what == "process_name":
+                self._processes[where[0]] = name[:MAX_NAME_CHARACTERS]
+            elif what == "thread_name":
+                self._thread_names[where] = name[:MAX_NAME_CHARACTERS]
+
+    def _add_event(self, event: dict, args: dict, where: tuple) -> None:
+        begin_us, duration_us = finite_number(event.get("ts")), finite_number(event.get("dur", 0))
+        if begin_us is None or duration_us is None or duration_us < 0:
+            self._untimed += 1
+            return
+        self._count += 1
+        thread = self._thread(where)
+        thread.first_us = min(thread.first_us, begin_us)
+        thread.last_us = max(thread.last_us, begin_us + duration_us)
+        thread.total_us += duration_us
+        # An event whose name is short already has no long one ("Iterator::Root").
+        operation, long_name = args.get("tf_op"), args.get("long_name", event.get("name"))
+        if isinstance(operation, str):
+            kind = operation_type(operation) if len(operation) <= MAX_NAME_CHARACTERS else None
+            self._sum(thread.device_us, kind or UNKNOWN, duration_us)
+            self._sum(thread.kernels_us, str(event.get("name"))[:500], duration_us)
+        elif isinstance(long_name, str) and len(long_name) <= MAX_NAME_CHARACTERS:
+            if host_kind := operation_type(long_name):
+                self._sum(thread.host_us, host_kind, duration_us)
+                thread.begins_us.append(begin_us)
+                thread.durations_us.append(duration_us)
+            else:
+                _note_step(thread, long_name, args.get("step_num"))
+
+    def _thread(self, where: tuple) -> _Thread:
+        thread = self._threads.get(where)
+        if thread is None:
+            if len(self._threads) >= MAX_THREADS:
+                raise ProfileError(f"The trace has more than {MAX_THREADS:,} threads: record fewer steps.")
+            thread = self._threads[where] = _Thread()
+        return thread
+
+    def _sum(self, sums: Counter[str], name: str, duration_us: float) -> None:
+        if name not in sums:
+            self._names += 1
+            if self._names > MAX_NAMES:
+                raise ProfileError(f"The trace has more than {MAX_NAMES:,} different names: record fewer steps.")
+        sums[name] += duration_us
+
+    def profile(self) -> Profile:
+        totals: Counter[str] = Counter()
+        kernels_us: Counter[str] = Counter()
+        steps = unattributed_us = others = 0
+        devices: dict[object, list[_Thread]] = {}
+        for where, thread in self._threads.items():
+            process = self._processes.get(where[0], "")
+            if process == HOST_PROCESS:
+                totals.update({f"Host_{kind}": us for kind, us in thread.host_us.items()})
+                if thread.begins_us:
+                    totals["Host_IDLE"] += _idle_us(thread)
+                steps = max([steps, *(len(numbers) for numbers in thread.steps.values())])
+            elif not process.startswith(DEVICE_PROCESS_PREFIX):
+                others += 1
+            elif not _is_derived(self._thread_names.get(where, "")):
+                devices.setdefault(where[0], []).append(thread)
+        for streams in devices.values():
+            attributed = Counter()
+            for stream in streams:
+                attributed.update(stream.device_us)
+                kernels_us.update(stream.kernels_us)
+                unattributed_us += max(0.0, stream.total_us - sum(stream.device_us.values()))
+            totals.update({f"Device_{kind}": us for kind, us in attributed.items()})
+            span_us = max(stream.last_us for stream in streams) - min(stream.first_us for stream in streams)
+            totals["Device_IDLE"] += max(0.0, span_us - sum(attributed.values()))
+        if not totals:
+            raise ProfileError(
+                f"The trace holds no operation of a {HOST_PROCESS} or {DEVICE_PROCESS_PREFIX}N process: "
+                "record a training step with TensorFlow's profiler."
+            )
+        signs = read_signs(kernels_us, [name.partition("_")[2] for name in totals])
+        ignored = [f"{others} threads that are neither the host's nor a GPU's"] if others else []
+        if self._untimed:
+            ignored.append(f"{self._untimed} events without a valid time")
+        return profile_from_totals(
+            totals,
+            source_format=NAME,
+            steps=max(steps, 1),
+            meta=ProfileMeta(
+                framework="TensorFlow", precision=signs.precision, compiled=True if signs.compiled else None
+            ),
+            ignored=tuple(ignored),
+            warnings=tuple(self._warnings(steps, unattributed_us, sum(kernels_us.values()))),
+        )
+
+    def _warnings(self, steps: int, unattributed_us: float, attributed_us: float):
+        if not steps:
+            yield "The trace marks no step: it is read as one."
+        if self._count >= XPROF_MAX_EVENTS:
+            yield (
+                f"XProf writes {XPROF_MAX_EVENTS:,} events of a trace and leaves out others, and this one has as many: "
+                "upload the xplane.pb beside it."
+            )
+        if unattributed_us > _UNATTRIBUTED_SHARE * (unattributed_us + attributed_us):
+            yield (
+                f"{unattributed_us / (unattributed_us + attributed_us):.0%} of the GPU's time belongs to kernels "
+                "without a TensorFlow operation and is left out: was the step compiled with XLA?"
+            )
+
+
+def _note_step(thread: _Thread, name: str, number: object) -> None:
+    if isinstance(number, str | int):
+        numbers = thread.steps.setdefault(_STEP_NUMBER.sub("", name), set())
+        numbers.add(str(number)[:100])
+        if len(numbers) + len(thread.steps) > MAX_STEPS:
+            raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
+
+
+def _idle_us(thread: _Thread) -> float:
+    """What the operations leave of the time from the first one's start to the last one's end."""
+    import numpy as np  # late: most readers do without
+
+    from profet_core.profiles.nested_times import covered_us
+
+    begins_us, durations_us = np.frombuffer(thread.begins_us), np.frombuffer(thread.durations_us)
+    return float((begins_us + durations_us).max() - begins_us.min() - covered_us(begins_us, durations_us))
+
+
+def _is_derived(thread_name: str) -> bool:
+    from profet_core.profiles.xplane_lines import DERIVED_LINES
+
+    return thread_name.partition("(")[0].strip().encode("utf-8", "replace") in DERIVED_LINES
