@@ -1,4 +1,4 @@
-"""What can be rented at which price: the catalogue's offers of one market, the user's own prices laid over them."""
+"""What can be rented at which price: the catalogue's offers of a market, the user's own prices laid over them."""
 
 from __future__ import annotations
 
@@ -10,48 +10,60 @@ from profet_core.errors import InputError
 from profet_core.units import positive_number
 
 ON_DEMAND, SPOT, ANY_MARKET = "on-demand", "spot", "any"
-MARKETS = (ON_DEMAND, SPOT, ANY_MARKET)
-OWN_PRICE = "own price"
+RENTED = (ON_DEMAND, SPOT, "reserved")
+MARKETS = (*RENTED, ANY_MARKET)
+#: Hardware of one's own is there whatever the market.
+OWN_HARDWARE = "own"
 
 
 def offers_in_market(
     catalog: Catalog,
     market: str = ON_DEMAND,
     *,
+    region: str | None = None,
     own_usd_per_hour: Mapping[str, float] | None = None,
     spot_discount: float | None = None,
 ) -> tuple[Instance, ...]:
-    """The catalogue's rows of a market, in its order.
+    """The offers to choose from, at most one of an instance and market, in the catalogue's order.
 
     Parameters
     ----------
-    market : "on-demand", "spot" or "any".
+    market : "on-demand", "spot", "reserved" or "any"; hardware of one's own counts in each.
+    region : None: the catalogue's usual region where the instance has an offer there, else its cheapest.
     own_usd_per_hour : instance -> a price of the user's own; it replaces the instance's offers in every market.
     spot_discount : share that spot is cheaper than on-demand, 0 to 1, for instances without a spot price in the
         catalogue; None: no guess is made.
 
     Raises
     ------
-    InputError : an unknown market or instance, a price that is not a positive number, a discount outside 0 to 1.
+    InputError : an unknown market or instance, a price that is not a positive number, a discount outside 0 to 1, or
+        no offer at all.
     """
     if market not in MARKETS:
         raise InputError(f"Unknown market {market!r}: choose one of {', '.join(MARKETS)}.")
-    own = dict(own_usd_per_hour or {})
-    priced = catalog.with_prices(own)
+    priced = catalog.with_prices(own_usd_per_hour or {})
     found: list[Instance] = []
     for name in catalog:
-        listed = _listed(catalog, name)
-        if spot_discount is not None and not any(offer.market == SPOT for offer in listed):
-            listed = (*listed, *(_at_discount(o, spot_discount) for o in listed if o.market == ON_DEMAND))
-        if name in own:
-            found.append(replace(priced[name], market=OWN_PRICE))
-        else:
-            found += [offer for offer in listed if market in (offer.market, ANY_MARKET)]
+        if own_usd_per_hour and name in own_usd_per_hour:
+            found.append(priced[name])
+            continue
+        listed = _one_a_market(catalog.offers(name) if hasattr(catalog, "offers") else (catalog[name],), region)
+        if spot_discount is not None and SPOT not in listed and ON_DEMAND in listed:
+            listed[SPOT] = _at_discount(listed[ON_DEMAND], spot_discount)
+        found += [offer for key, offer in listed.items() if key == OWN_HARDWARE or market in (key, ANY_MARKET)]
+    if not found:
+        where = f" in {region}" if region else ""
+        raise InputError(f"The catalogue has no {market} prices{where}: give prices of your own, or a spot discount.")
     return tuple(found)
 
 
-def _listed(catalog: Catalog, name: str) -> tuple[Instance, ...]:
-    return (catalog[name],)
+def _one_a_market(offers: tuple[Instance, ...], region: str | None) -> dict[str, Instance]:
+    """Market -> the instance's usual offer there; the catalogue has the usual ones first."""
+    found: dict[str, Instance] = {}
+    for offer in offers:
+        if region in (None, offer.region) or offer.market == OWN_HARDWARE:
+            found.setdefault(offer.market, offer)
+    return found
 
 
 def _at_discount(offer: Instance, discount: float) -> Instance:

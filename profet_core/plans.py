@@ -41,6 +41,17 @@ class StepTime(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedStep:
+    """A step latency that was carried to another batch size: it has no interval."""
+
+    instance: str
+    latency_ms: float | None
+    low_ms: None = None
+    high_ms: None = None
+    basis: str = "carried"
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """A training: images an epoch (the last, smaller batch is a step), validation images an epoch, epochs."""
 

@@ -83,12 +83,13 @@ scale(models, sample.anchor, "batch", 10, 100, 64)
     assert loaded_training_libraries(code) == []
 
 
-@pytest.mark.parametrize("command", ["predict", "cost", "inspect", "scale", "instances", "--help"])
+@pytest.mark.parametrize("command", ["predict", "cost", "advise", "inspect", "scale", "instances", "--help"])
 def test_serving_commands_load_no_training_library(command, samples):
     sample = next(iter(samples.values()))
     arguments = {
         "predict": [str(sample.path), "--anchor", sample.anchor],
         "cost": [str(sample.path), "--anchor", sample.anchor, "--images", "100"],
+        "advise": [str(sample.path), "--anchor", sample.anchor, "--images", "100"],
         "inspect": [str(sample.path)],
         "scale": ["--instance", sample.anchor, "--axis", "batch", "--min-ms", "1", "--max-ms", "2", "--at", "64"],
     }.get(command, [])

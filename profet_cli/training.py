@@ -1,0 +1,79 @@
+"""The training that `cost` and `advise` ask about: its step latencies, at the profiled batch size or at another one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from profet_cli.inputs import predict_profile, read_profile_file
+from profet_core.anchor import Prediction
+from profet_core.artifacts import Models
+from profet_core.catalog import Catalog
+from profet_core.cost import check_profiled_batch
+from profet_core.errors import InputError
+from profet_core.scaling import axis_range, scale
+from profet_core.scaling_context import ScaleContext
+
+
+@dataclass(frozen=True)
+class TrainingSteps:
+    """Latencies at one batch size.
+
+    Attributes
+    ----------
+    latencies_ms : instance -> milliseconds a step.
+    carried : to another batch size than TRACE's, so that the prediction's intervals don't apply.
+    """
+
+    prediction: Prediction
+    latencies_ms: Mapping[str, float]
+    batch_size: int
+    carried: bool
+    warnings: tuple[str, ...]
+
+
+def training_steps(options: argparse.Namespace, models: Models, catalog: Catalog) -> TrainingSteps:
+    """Predict TRACE, and carry its latencies to `--at-batch` if that is given."""
+    profile = read_profile_file(options.trace)
+    prediction = predict_profile(options, models, catalog, profile, options.latency_ms)
+    batch_size = check_profiled_batch(options.profiled_batch, profile.meta.batch_size)
+    if options.at_batch is None:
+        if options.largest is not None:
+            raise InputError("--largest is for another batch size: name it with --at-batch.")
+        return TrainingSteps(prediction, prediction.latencies_ms, batch_size, False, prediction.warnings)
+    largest = _predict_largest(options, models, catalog, batch_size)
+    latencies_ms = _at_batch(
+        options.at_batch, models, prediction.latencies_ms, largest.latencies_ms, profile.meta.pixels
+    )
+    warnings = (*prediction.warnings, *(f"--largest: {text}" for text in largest.warnings))
+    return TrainingSteps(prediction, latencies_ms, options.at_batch, True, warnings)
+
+
+def _predict_largest(options: argparse.Namespace, models: Models, catalog: Catalog, profiled_batch: int) -> Prediction:
+    """What `--largest`, the profile at the other end of the batch axis, is predicted to take."""
+    low, high = axis_range("batch")
+    if options.largest is None:
+        raise InputError(f"--at-batch needs both ends: TRACE at batch {low} and --largest TRACE at batch {high}.")
+    if profiled_batch != low:
+        raise InputError(f"--at-batch needs TRACE recorded at batch {low}, not {profiled_batch}.")
+    profile = read_profile_file(options.largest)
+    if profile.meta.batch_size not in (None, high):
+        raise InputError(f"--largest must be recorded at batch {high}, not {profile.meta.batch_size}.")
+    return predict_profile(options, models, catalog, profile, options.largest_latency_ms)
+
+
+def _at_batch(
+    at_batch: int,
+    models: Models,
+    smallest_ms: Mapping[str, float],
+    largest_ms: Mapping[str, float],
+    pixels: int | None,
+) -> dict[str, float]:
+    """Latencies at `at_batch`, carried there from both ends, for every instance whose ends are both known."""
+    context = ScaleContext(other_size=pixels)
+    return {
+        name: scale(models, name, "batch", latency_ms, largest_ms[name], at_batch, context=context).latency_ms
+        for name, latency_ms in smallest_ms.items()
+        if name in largest_ms
+    }
