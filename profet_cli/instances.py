@@ -1,4 +1,4 @@
-"""`profet instances`: the catalogue."""
+"""`profet instances`: the catalogue, the user's own rows in it, and prices of today."""
 
 from __future__ import annotations
 
@@ -6,32 +6,68 @@ import argparse
 from dataclasses import asdict
 
 from profet_cli.output import print_json, print_table
-from profet_core.artifacts import load_models
-from profet_core.catalog import load_catalog
+from profet_core.catalog import Catalog, Instance, load_catalog
+from profet_core.errors import ArtifactError
 from profet_core.units import format_price
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print every instance; "measured" ones can be anchor or target."""
-    measured = load_models().instances
-    rows = [(instance, "measured" if name in measured else "price only") for name, instance in load_catalog().items()]
+    """List, or do what the second word says."""
+    if options.action == "add":
+        from profet_cli.instances_own import add
+
+        add(options)
+    elif options.action == "remove":
+        from profet_cli.instances_own import remove
+
+        remove(options)
+    elif options.action == "refresh":
+        from profet_cli.instances_refresh import refresh
+
+        refresh(options)
+    else:
+        _list(options)
+
+
+def _list(options: argparse.Namespace) -> None:
+    """Every instance at its usual price, or all offers that were asked for; "measured" ones can be anchor or target."""
+    catalog = load_catalog()
+    measured = _measured()
+    rows = [(offer, "measured" if offer.name in measured else "price only") for offer in _wanted(catalog, options)]
     if options.format == "json":
-        print_json([{**asdict(instance), "basis": basis} for instance, basis in rows])
+        print_json([{**asdict(offer), "basis": basis} for offer, basis in rows])
         return
     print_table(
         ("instance", "GPU", "GPUs", "$ an hour", "region", "market", "as of", "status", "basis"),
         [
             (
-                i.name,
-                i.gpu,
-                str(i.gpu_count),
-                format_price(i.usd_per_hour),
-                i.region,
-                i.market,
-                i.as_of,
-                i.status,
+                offer.name,
+                offer.gpu,
+                str(offer.gpu_count),
+                format_price(offer.usd_per_hour),
+                offer.region,
+                f"{offer.market}, own" if offer.own else offer.market,
+                offer.as_of,
+                offer.status,
                 basis,
             )
-            for i, basis in rows
+            for offer, basis in rows
         ],
     )
+
+
+def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
+    market, region = options.market, options.region
+    if not (options.all or market or region):
+        return list(catalog.values())
+    return [row for row in catalog.all_offers if market in (None, row.market) and region in (None, row.region)]
+
+
+def _measured() -> tuple[str, ...]:
+    """Instances the models know; without models every instance is a price only."""
+    from profet_core.artifacts import load_models
+
+    try:
+        return load_models().instances
+    except ArtifactError:
+        return ()

@@ -151,7 +151,7 @@ def _add_training(command: argparse.ArgumentParser) -> None:
 
 
 def _add_instances(commands) -> None:
-    command = _command(commands, "instances", "instances", "the catalogue: GPUs, prices, dates, status; rows of your own")
+    command = _command(commands, "instances", "instances", "the catalogue: GPUs, prices, dates; rows of your own")
     _add_offers(command)
     actions = command.add_subparsers(dest="action", metavar="ACTION", parser_class=_OneLineParser)
     listing = _action(actions, "list", "list the catalogue (as without an action)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 from profet_core import Catalog, Models, load_catalog, load_models
 from profet_core.samples import Sample, load_samples
+
+# The instances and prices of whoever runs the tests stay out of them.
+os.environ["PROFET_INSTANCES"] = ""
 
 # No deadline: a shared machine is slow now and then. Derandomised, so that a failure is the same for everyone.
 settings.register_profile(

@@ -34,7 +34,13 @@ def file_text(path: Path, what: str) -> str:
 
 
 def read_records(
-    text: str, what: str, *, key: str, required: Sequence[str], make: Callable[[Row], Record]
+    text: str,
+    what: str,
+    *,
+    key: str,
+    required: Sequence[str],
+    make: Callable[[Row], Record],
+    may_be_empty: bool = False,
 ) -> list[Record]:
     """One record a row, in the file's order.
 
@@ -43,15 +49,19 @@ def read_records(
     text : CSV with a header. what : what the file is, to open an error's sentence.
     key : the column that names a row. required : columns that every row must have.
     make : row -> record; its `InputError` becomes the catalogue's.
+    may_be_empty : a header without rows is fine.
 
     Raises
     ------
     CatalogError : one line that names the row and column.
     """
     try:
-        rows = list(csv.DictReader(io.StringIO(text)))
+        reader = csv.DictReader(io.StringIO(text))
+        rows = list(reader)
     except csv.Error as error:
         raise CatalogError(f"{what} is not valid CSV: {error}.") from None
+    if not rows and may_be_empty and reader.fieldnames:
+        return []
     if not rows:
         raise CatalogError(f"{what} has no rows.")
     try:
@@ -74,16 +84,16 @@ def number_in(row: Row, key: str, column: str, kind: type[int] | type[float]) ->
         raise InputError(f"{row[key]}: {column} must be a number, not {text!r}.") from None
 
 
-def _checked(row: Mapping[str | None, str | list[str] | None], key: str, required: Sequence[str]) -> dict[str, str]:
+def _checked(row: Mapping, key: str, required: Sequence[str]) -> dict[str, str]:
     name = str(row.get(key) or "").strip()
     if not name.isprintable():
         raise InputError(f"the {key} name {name!r} holds a line break or control character.")
+    if None in row:
+        raise InputError(f"row {name or '?'} has more cells than the header has columns.")
     cells = {}
-    for column in dict.fromkeys([key, *required, *(column for column in row if column is not None)]):
+    for column in (key, *required):
         value = row.get(column)
         if value is None:
-            if column not in required and column != key:
-                continue
             raise InputError(f"row {name or '?'} has no column {column!r}.")
         if not value.strip().isprintable():
             raise InputError(f"{column} of {name!r} holds a line break or control character: {value!r}.")

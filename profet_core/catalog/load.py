@@ -1,0 +1,75 @@
+"""Loads the shipped catalogue and lays the user's own file over it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profet_core.catalog.collection import Catalog
+from profet_core.catalog.instance import FILE_COLUMNS, MACHINE_COLUMNS, OFFER_COLUMNS, instance_from_row
+from profet_core.catalog.own import own_path, read_own
+from profet_core.catalog.tables import Row, file_text, read_records, shipped_text
+from profet_core.errors import CatalogError
+
+
+def load_catalog(path: Path | None = None) -> Catalog:
+    """Read and validate a catalogue.
+
+    Parameters
+    ----------
+    path : a CSV file with the columns `FILE_COLUMNS`, read alone; if None, the shipped catalogue with the user's own
+        file (see `own_path`) laid over it.
+
+    Raises
+    ------
+    CatalogError : one line that names the row and column that is wrong.
+    """
+    if path is not None:
+        text = file_text(path, "The catalogue")
+        return Catalog(
+            read_records(text, "Catalogue", key="instance", required=FILE_COLUMNS[1:], make=instance_from_row)
+        )
+    catalog, problem = load_catalog_with_own()
+    if problem is not None:
+        raise CatalogError(problem)
+    return catalog
+
+
+def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None]:
+    """The shipped catalogue with the user's own file over it, and what is wrong with that file.
+
+    For what must go on with the shipped rows when the own file is damaged: then they come alone, with one line that
+    says what to repair.
+
+    Parameters
+    ----------
+    path : the own file; if None, `own_path()`.
+    """
+    shipped = load_shipped()
+    path = own_path() if path is None else path
+    try:
+        return shipped.with_own(read_own(path, shipped)), None
+    except CatalogError as error:
+        return shipped, f"{error} Repair or remove your own file {path}."
+
+
+def load_shipped() -> Catalog:
+    """The shipped catalogue alone: `instances.csv` says what each instance is, `prices.csv` what it costs."""
+    machines = {
+        row["instance"]: row
+        for row in read_records(
+            shipped_text("instances.csv"), "Catalogue", key="instance", required=(*MACHINE_COLUMNS, "source"), make=dict
+        )
+    }
+
+    def priced(price: Row):
+        if price["instance"] not in machines:
+            raise CatalogError(f"prices.csv: {price['instance']} is not in instances.csv.")
+        machine = machines[price["instance"]]
+        return instance_from_row({**machine, **price}, machine_source=machine["source"])
+
+    prices = read_records(shipped_text("prices.csv"), "Catalogue", key="instance", required=OFFER_COLUMNS, make=priced)
+    unpriced = machines.keys() - {row.name for row in prices}
+    if unpriced:
+        raise CatalogError(f"prices.csv has no price of {', '.join(sorted(unpriced))}.")
+    place = {name: number for number, name in enumerate(machines)}
+    return Catalog(sorted(prices, key=lambda row: place[row.name]))

@@ -1,0 +1,149 @@
+"""The user's own instances and prices: where their file is, reading it, and changing it in one piece.
+
+On a server the file belongs to whoever runs the server; visitors neither write nor choose it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from profet_core.catalog.collection import Catalog
+from profet_core.catalog.gpus import load_gpus
+from profet_core.catalog.instance import FILE_COLUMNS, MACHINE_COLUMNS, Instance, instance_from_row, instance_to_row
+from profet_core.catalog.tables import Row, file_text, read_records
+from profet_core.errors import CatalogError, InputError
+
+#: Names the file; set but empty: there is none, whatever lies in the usual place.
+OWN_VARIABLE = "PROFET_INSTANCES"
+
+
+def own_path() -> Path | None:
+    """Where the user's own file is or would be: `$PROFET_INSTANCES`, else `profet/instances.csv` in the folder for
+    settings (`%APPDATA%` on Windows; elsewhere `$XDG_CONFIG_HOME` or `~/.config`); None if there is no such place.
+    """
+    named = os.environ.get(OWN_VARIABLE)
+    if named is not None:
+        return Path(named) if named.strip() else None
+    settings = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
+    try:
+        # The XDG base directory specification: a relative path is to be ignored.
+        folder = Path(settings) if Path(settings).is_absolute() else Path.home() / ".config"
+    except RuntimeError:
+        return None
+    return folder / "profet" / "instances.csv"
+
+
+def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
+    """The rows of an own file; none if there is no file.
+
+    An empty cell about the machine means what `shipped` says of that instance; of an instance it does not have, one
+    available GPU with the memory its data sheet gives.
+
+    Raises
+    ------
+    CatalogError : one line that names the row and column that is wrong.
+    """
+    if path is None or not _is_there(path):
+        return []
+
+    def made(row: Row) -> Instance:
+        known = shipped.get(row["instance"])
+        filled = {**row, **{column: _machine_cell(row, column, known) for column in MACHINE_COLUMNS}}
+        return instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
+
+    return read_records(
+        file_text(path, "The own catalogue"),
+        "Own catalogue",
+        key="instance",
+        required=FILE_COLUMNS[1:],
+        make=made,
+        may_be_empty=True,
+    )
+
+
+def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
+    """Put `rows` in the place of the own file, whole or not at all.
+
+    What `shipped` knows of a machine is left empty, so that a later catalogue can correct it.
+
+    Raises
+    ------
+    CatalogError : the file can't be written.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FILE_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(instance_to_row(row) | _as_shipped(row, shipped.get(row.name)))
+    try:
+        # A link stays a link: what it points to is replaced.
+        path = path.resolve()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                file.write(text.getvalue())
+                file.flush()
+                os.fsync(file.fileno())
+            Path(scratch).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
+            Path(scratch).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(scratch).unlink()
+            raise
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CatalogError(f"Your own file {path} can't be written: {reason}.") from None
+
+
+def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
+    """`rows` with each of `new` in the place of the same offer, or at the end."""
+    by_key = {row.offer_key: row for row in rows}
+    by_key.update({row.offer_key: row for row in new})
+    return list(by_key.values())
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise CatalogError(f"The own catalogue {path} can't be read: {error.strerror}.") from None
+
+
+def _machine_cell(row: Row, column: str, known: Instance | None) -> str:
+    text = row[column]
+    if known is not None:
+        said = getattr(known, column)
+        # "T4" and "Tesla T4" are one GPU.
+        same = not text or (column == "gpu" and _same_gpu(text, known))
+        return ("" if said is None else str(said)) if same else text
+    if text or column in ("gpu", "vcpus"):
+        return text
+    if column == "gpu_memory_gib":
+        try:
+            return str(load_gpus().find(row["gpu"]).memory_gib)
+        except InputError:
+            raise InputError(
+                f"{row['instance']}: gpu_memory_gib is empty, and {row['gpu']!r} is no GPU with a data sheet here."
+            ) from None
+    return {"gpu_count": "1", "status": "available"}[column]
+
+
+def _same_gpu(text: str, known: Instance) -> bool:
+    try:
+        return load_gpus().find(text, known.gpu_memory_gib) == load_gpus().find(known.gpu, known.gpu_memory_gib)
+    except InputError:
+        return text == known.gpu
+
+
+def _as_shipped(row: Instance, known: Instance | None) -> dict[str, str]:
+    if known is None:
+        return {}
+    return {column: "" for column in MACHINE_COLUMNS if getattr(row, column) == getattr(known, column)}
