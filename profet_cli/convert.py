@@ -11,6 +11,7 @@ from profet_cli.inputs import read_profile_file
 from profet_cli.output import print_json, print_warnings
 from profet_core.errors import InputError
 from profet_core.profiles import Profile, write_profile
+from profet_core.units import positive_number
 
 STDOUT = "-"
 
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
     given = {
         "batch_size": options.batch_size,
         "pixels": options.pixels,
-        "step_latency_ms": options.latency_ms,
+        "step_latency_ms": None if options.latency_ms is None else positive_number("--latency-ms", options.latency_ms),
         "precision": options.precision,
         "gpu": options.gpu,
     }

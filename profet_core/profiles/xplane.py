@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers import Content
+from profet_core.profiles.precision_signs import read_signs
 from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
 from profet_core.profiles.totals import profile_from_totals
@@ -24,6 +25,7 @@ from profet_core.profiles.xplane_schema import (
     PLANE_LINES,
     PLANE_NAME,
     PLANE_STAT_METADATA,
+    PLANE_STATS,
     SPACE_PLANES,
     messages,
 )
@@ -34,8 +36,12 @@ HOST_PLANE = "/host:CPU"
 DEVICE_PLANE_PREFIX = "/device:GPU:"
 #: Names of events and stats in one file; a large network has some ten thousand.
 MAX_METADATA = 500_000
-#: A host with eight GPUs has a dozen.
+#: A host with eight GPUs has a dozen planes; a line is a thread or a stream.
 MAX_PLANES = 1000
+MAX_LINES = 20_000
+_MAX_KERNEL_NAME = 300
+_MAX_FACTS = 10_000
+_STATS = ("tf_op", "step_num", "batch_size", "compute_cap_major")
 _PS_PER_US = 1e6
 #: Above this share of kernel time without an operation the profile says so.
 _UNATTRIBUTED_SHARE = 0.1
@@ -48,12 +54,18 @@ class Plane:
     Attributes
     ----------
     types : id of an event's metadata -> operation type, of the events that are operations (host only).
+    copies : ids of the events that copy or set memory (device only).
+    kernels : id of an event's metadata -> name (device only).
+    capability : major compute capability (device only).
     references : id of a stat's metadata -> the operation type its name spells (device only).
     stats : name -> id of the stats that are looked at.
     """
 
     name: str = ""
     types: dict[int, str] = field(default_factory=dict)
+    copies: set[int] = field(default_factory=set)
+    kernels: dict[int, str] = field(default_factory=dict)
+    capability: int | None = None
     references: dict[int, str] = field(default_factory=dict)
     stats: dict[str, int] = field(default_factory=dict)
 
@@ -110,7 +122,7 @@ def _read_planes(content: Content) -> list[Plane]:
         for number, size in wire.fields():
             if number != SPACE_PLANES:
                 continue
-            plane = Plane()
+            plane, facts = Plane(), []
             planes.append(plane)
             if len(planes) > MAX_PLANES:
                 raise damaged()
@@ -121,6 +133,13 @@ def _read_planes(content: Content) -> list[Plane]:
                     if (names_left := names_left - 1) < 0:
                         raise ProfileError(f"The trace has more than {MAX_METADATA:,} names: record fewer steps.")
                     _keep_metadata(plane, part, wire.read(length))
+                elif part == PLANE_STATS and length <= PIECE_BYTES:
+                    facts.append(messages().Stat.FromString(wire.read(length)))
+                    if len(facts) > _MAX_FACTS:
+                        raise damaged()
+            # Names come after what they name.
+            known = {fact.metadata_id: fact.int64_value or fact.uint64_value for fact in facts}
+            plane.capability = known.get(plane.stats.get("compute_cap_major")) or None
     return planes
 
 
@@ -130,7 +149,11 @@ def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
     if part == PLANE_EVENT_METADATA:
         if plane.is_host and (kind := operation_type(name)):
             plane.types[entry.key] = kind
-    elif name in ("tf_op", "step_num", "batch_size"):
+        elif plane.is_device:
+            plane.kernels[entry.key] = name[:_MAX_KERNEL_NAME]
+            if name.lower().startswith(("memcpy", "memset")):
+                plane.copies.add(entry.key)
+    elif name in _STATS:
         plane.stats[name] = entry.key
     elif plane.is_device:
         plane.references[entry.key] = operation_type(name) or UNKNOWN
@@ -146,6 +169,8 @@ class _Sums:
         self._steps = 0
         self._device_steps = 0
         self._batch_sizes: set[int] = set()
+        self._kernels_ps: Counter[str] = Counter()
+        self._lines_read = 0
 
     def read(self, content: Content) -> Profile:
         with content.open() as stream:
@@ -178,13 +203,17 @@ class _Sums:
             attributed_ps += sum(line.total_ps.values())
             self._total_ps.update({f"Device_{kind}": ps for kind, ps in line.total_ps.items()})
             self._unattributed_ps += line.unattributed_ps
+            for kernel, ps in line.kernels_ps.items():
+                self._kernels_ps[plane.kernels.get(kernel, "")] += ps
         if lasts_ps:
             self._total_ps["Device_IDLE"] += max(0, lasts_ps[0] - firsts_ps[0] - attributed_ps)
 
-    @staticmethod
-    def _lines(wire: WireStream, size: int, kind: type[HostLine] | type[DeviceLine], plane: Plane):
+    def _lines(self, wire: WireStream, size: int, kind: type[HostLine] | type[DeviceLine], plane: Plane):
         for part, length in wire.fields(size):
             if part == PLANE_LINES:
+                self._lines_read += 1
+                if self._lines_read > MAX_LINES:
+                    raise damaged()
                 line = kind(plane)
                 for piece in wire.pieces(length):
                     line.add(messages().Line.FromString(piece))
@@ -201,13 +230,26 @@ class _Sums:
                 f"{share:.0%} of the GPU's time belongs to kernels without a TensorFlow operation and is left out: "
                 "was the step compiled with XLA?"
             )
-        others = sum(1 for plane in self._planes if not plane.is_host and not plane.is_device)
+        capabilities = [plane.capability for plane in self._planes if plane.capability]
+        signs = read_signs(
+            self._kernels_ps,
+            operations={kind for plane in self._planes for kind in plane.types.values()},
+            compute_capability=min(capabilities, default=None),
+        )
+        meta = ProfileMeta(
+            framework="TensorFlow",
+            precision=signs.precision,
+            compiled=signs.compiled or None,
+            batch_size=self._batch_size(),
+        )
+        # Planes that describe the task or the host's libraries are in every trace and hold no operation.
+        others = sum(plane.name.startswith("/device:") and not plane.is_device for plane in self._planes)
         return profile_from_totals(
             {name: ps / _PS_PER_US for name, ps in self._total_ps.items()},
             source_format=NAME,
             steps=max(steps, 1),
-            meta=ProfileMeta(framework="TensorFlow", batch_size=self._batch_size()),
-            ignored=(f"{others} planes that are neither the host's threads nor a GPU",) if others else (),
+            meta=meta,
+            ignored=(f"devices that are no GPUs: {others}",) if others else (),
             warnings=tuple(warnings),
         )
 

@@ -6,8 +6,6 @@ from array import array
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from profet_core.errors import ProfileError
 from profet_core.profiles.profet_json import MAX_OPERATION_US, MAX_OPERATIONS
 from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
 #: Operations on one thread: their intervals are held together.
 MAX_THREAD_OPERATIONS = 2_000_000
 MAX_STEPS = 10_000
+MAX_KERNELS = 100_000
 MAX_BATCH_SIZE = 100_000
 #: A path in a network is shorter; a cut name is no operation's.
 MAX_NAME_BYTES = 4096
@@ -68,6 +67,8 @@ class HostLine:
 
     def idle_ps(self) -> int:
         """What the operations leave of the time from the first one's start to the last one's end."""
+        import numpy as np  # late, as in `messages`
+
         begins_ps = np.frombuffer(self._begins_ps, dtype=np.int64)
         order = np.argsort(begins_ps, kind="stable")
         begins_ps = begins_ps[order]
@@ -89,15 +90,17 @@ class HostLine:
 
 
 class DeviceLine:
-    """A stream: total time by operation type, picoseconds, and the span of all its events."""
+    """A stream: total time by operation type and by kernel, picoseconds, and the span of all its events."""
 
     def __init__(self, plane: Plane) -> None:
         self._references = plane.references
+        self._copies = plane.copies
         self._tf_op = plane.stats.get("tf_op")
         self._is_steps = False
         self._events = 0
         self.is_derived = False
         self.total_ps: Counter[str] = Counter()
+        self.kernels_ps: Counter[int] = Counter()
         self.unattributed_ps = 0
         self.first_ps: int | None = None
         self.last_ps: int | None = None
@@ -125,12 +128,14 @@ class DeviceLine:
         self.last_ps = last_ps if self.last_ps is None else max(self.last_ps, last_ps)
         for event in part.events:
             kind = self._operation(event)
+            self.kernels_ps[event.metadata_id] += event.duration_ps
             if kind is None:
-                self.unattributed_ps += event.duration_ps
+                # Copies may belong to no operation; kernels do unless a compiler made them.
+                self.unattributed_ps += 0 if event.metadata_id in self._copies else event.duration_ps
             else:
                 self.total_ps[kind] += event.duration_ps
-        if len(self.total_ps) > MAX_OPERATIONS:
-            raise ProfileError(f"The trace has more than {MAX_OPERATIONS:,} operation types: record it again.")
+        if len(self.total_ps) > MAX_OPERATIONS or len(self.kernels_ps) > MAX_KERNELS:
+            raise ProfileError("The trace has more kinds of operations or kernels than any network: record it again.")
 
     def _operation(self, event) -> str | None:
         for stat in event.stats:

@@ -13,7 +13,7 @@ _PACKAGE = "profet.xplane"
 
 #: Numbers of the fields that are found without parsing what is around them.
 SPACE_PLANES = 1
-PLANE_NAME, PLANE_LINES, PLANE_EVENT_METADATA, PLANE_STAT_METADATA = 2, 3, 4, 5
+PLANE_NAME, PLANE_LINES, PLANE_EVENT_METADATA, PLANE_STAT_METADATA, PLANE_STATS = 2, 3, 4, 5, 6
 LINE_EVENTS = 4
 
 #: message -> field -> (number, type, repeated); a type in capitals is another message.
@@ -47,6 +47,7 @@ _MESSAGES = {
         "lines": (PLANE_LINES, "Line", True),
         "event_metadata": (PLANE_EVENT_METADATA, "MetadataEntry", True),
         "stat_metadata": (PLANE_STAT_METADATA, "MetadataEntry", True),
+        "stats": (PLANE_STATS, "Stat", True),
     },
     "Space": {"planes": (SPACE_PLANES, "Plane", True), "hostnames": (4, "bytes", True)},
 }

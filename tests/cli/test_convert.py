@@ -1,0 +1,155 @@
+"""`profet convert`: any format becomes a profile with the same operations and nothing of the network."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from profet_cli.main import main
+from profet_core import read_profile
+from tests.made_xplane import GPU_STEP_US, gpu_step, kernel, step_marker, xplane
+
+SECRETS = ("secret", "/host:", "machine", "gradient_tape", "iterator::")
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """`run("t.pb", "-o", "p.json")` in an empty folder -> exit status, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def convert(*arguments: object) -> tuple[int, str, str]:
+        status = main(["convert", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return convert
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """A GPU step of a network whose every name is a secret."""
+    path = tmp_path / "secret_experiment.xplane.pb"
+    path.write_bytes(xplane(gpu_step("secret_net/secret_layer"), host_name="secret-machine"))
+    return path
+
+
+def formats(repository):
+    return sorted((repository / "sample_traces" / "formats").glob("*-*"))
+
+
+def test_every_sample_of_a_format_reads_back_the_same(run, repository, tmp_path):
+    files = formats(repository)
+    assert len(files) >= 9
+    for source in files:
+        status, _, _ = run(source, "-o", "out.json", "--force")
+        assert status == 0, source.name
+        profile, converted = read_profile(source.read_bytes()), read_profile((tmp_path / "out.json").read_bytes())
+        assert converted.operations == profile.operations, source.name
+        assert (converted.meta, converted.steps) == (profile.meta, profile.steps)
+        assert converted.warnings == profile.warnings
+
+
+def test_no_name_of_the_network_the_file_or_the_machine_is_left(run, trace, tmp_path):
+    assert b"secret" in trace.read_bytes()
+    status, out, err = run(trace, "-o", "out.json")
+    assert (status, err) == (0, "")
+    written = (tmp_path / "out.json").read_bytes()
+    assert read_profile(written).operations == GPU_STEP_US
+    assert not [word for word in SECRETS if word in written.decode().lower()]
+    assert out.startswith("out.json: 9 operation types, 1 step, from TensorFlow xplane.pb\n")
+
+
+def test_nor_of_any_sample(run, repository, tmp_path):
+    for source in formats(repository):
+        run(source, "-o", "out.json", "--force")
+        written = (tmp_path / "out.json").read_text().lower()
+        assert not [word for word in (*SECRETS, source.name.lower()) if word in written], source.name
+
+
+def test_what_is_known_of_the_step_goes_into_meta(run, trace, tmp_path):
+    options = ["--batch-size", 32, "--pixels", 224, "--latency-ms", 122.4, "--precision", "tf32", "--gpu", "Tesla T4"]
+    assert run(trace, "-o", "out.json", *options)[0] == 0
+    assert json.loads((tmp_path / "out.json").read_text())["meta"] == {
+        "batch_size": 32,
+        "framework": "TensorFlow",
+        "gpu": "Tesla T4",
+        "pixels": 224,
+        "precision": "tf32",
+        "step_latency_ms": 122.4,
+    }
+
+
+def test_what_the_trace_tells_stays_unless_it_is_given(run, trace, tmp_path):
+    run(trace, "-o", "out.json")
+    assert read_profile((tmp_path / "out.json").read_bytes()).meta.batch_size == 64
+
+
+def test_steps_and_warnings_survive(run, tmp_path):
+    markers = [step_marker(number, number * 100, 100) for number in range(3)]
+    streams = {"Stream #1": [kernel("a:Conv2D", 0, 30), ("elementwise", 30, 60, {})]}
+    (tmp_path / "t.pb").write_bytes(gzip.compress(xplane({"/host:CPU": {"t": markers}, "/device:GPU:0": streams})))
+    status, out, err = run("t.pb", "-o", "out.json")
+    profile = read_profile((tmp_path / "out.json").read_bytes())
+    assert (status, profile.steps, len(profile.warnings)) == (0, 3, 1)
+    assert err == f"warning: {profile.warnings[0]}\n"
+    assert "the mean of 3 steps" in out
+
+
+@pytest.mark.parametrize("form", [[], ["--format", "text"], ["--format", "json"]])
+def test_a_dash_writes_the_profile_to_stdout(run, trace, tmp_path, form):
+    status, out, err = run(trace, "-o", "-", *form)
+    assert (status, err) == (0, "")
+    assert read_profile(out.encode()).operations == GPU_STEP_US
+    assert list(tmp_path.iterdir()) == [trace]
+
+
+def test_json_is_one_document_about_what_was_written(run, trace):
+    status, out, _ = run(trace, "-o", "out.json", "--format", "json")
+    assert status == 0
+    assert json.loads(out) == {
+        "written": "out.json",
+        "format": "TensorFlow xplane.pb",
+        "operations": 9,
+        "steps": 1,
+        "ignored": [],
+        "warnings": [],
+    }
+
+
+def test_a_file_that_is_there_is_replaced_only_if_told_to(run, trace, tmp_path):
+    target = tmp_path / "out.json"
+    target.write_text("mine")
+    status, out, err = run(trace, "-o", "out.json")
+    assert (status, out) == (2, "")
+    assert err == "profet: out.json is there already: name another file, or add --force to replace it.\n"
+    assert target.read_text() == "mine"
+    assert run(trace, "-o", "out.json", "--force")[0] == 0
+    assert read_profile(target.read_bytes()).operations == GPU_STEP_US
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["-o", "."], "is a folder: name a file to write."),
+        (["-o", "secret_experiment.xplane.pb", "--force"], "is the trace itself: name another file to write."),
+        (["-o", "missing/out.json"], "missing/out.json can't be written: No such file or directory."),
+        (["-o", "out.json", "--batch-size", "0"], "batch_size must be a whole number of at least 1"),
+        (["-o", "out.json", "--latency-ms", "nan"], "--latency-ms must be a number above 0"),
+        (["-o", "out.json", "--gpu", "T4\nT4"], "gpu must be a short text."),
+        ([], "the following arguments are required: -o/--output"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(run, trace, tmp_path, arguments, says):
+    before = trace.read_bytes()
+    status, out, err = run(trace, *arguments)
+    assert (status, out) == (2, "")
+    assert says in err and err.startswith("profet: ") and err[:-1].isprintable()
+    assert list(tmp_path.iterdir()) == [trace] and trace.read_bytes() == before
+
+
+def test_what_is_no_profile_is_refused(run, tmp_path):
+    (tmp_path / "notes.txt").write_text("Dear diary")
+    status, out, err = run("notes.txt", "-o", "out.json")
+    assert (status, out) == (2, "") and "notes.txt: this is no profile that can be read" in err
+    assert not (tmp_path / "out.json").exists()

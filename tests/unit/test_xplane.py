@@ -1,0 +1,283 @@
+"""xplane.pb: exact totals of made-up GPU steps, several steps, and hostile files."""
+
+from __future__ import annotations
+
+import gzip
+import resource
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from profet_core import ProfileError, read_profile
+from profet_core.profiles import xplane as reader
+from profet_core.profiles.wire import PIECE_BYTES
+from tests.made_xplane import GPU_STEP_US, Ref, gpu_step, kernel, step_marker, xplane
+
+
+def read(planes) -> dict[str, float]:
+    return dict(read_profile(xplane(planes)).operations)
+
+
+def device(*events, line="Stream #14(Compute)") -> dict[str, float]:
+    return read({"/device:GPU:0": {line: list(events)}})
+
+
+def host(*events) -> dict[str, float]:
+    return read({"/host:CPU": {"python": list(events)}})
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(ProfileError) as caught:
+        read_profile(data, "t.pb")
+    message = str(caught.value)
+    assert message.isprintable() and len(message) <= 300
+    return message
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_gpu_step_adds_up_as_by_hand(pack):
+    profile = read_profile(pack(xplane(gpu_step(), host_name="someones-machine")))
+    assert dict(profile.operations) == GPU_STEP_US
+    assert (profile.steps, profile.source_format) == (1, "TensorFlow xplane.pb")
+    assert (profile.meta.framework, profile.meta.batch_size) == ("TensorFlow", 64)
+    assert profile.ignored == () and profile.warnings == ()
+
+
+def test_two_gpus_add_up_each_with_its_own_idle_time():
+    one = {"Stream #1": [kernel("a:Conv2D", 100, 10), kernel("a:Conv2D", 150, 10)]}
+    two = {"Stream #1": [kernel("a:Conv2D", 100, 20), kernel("a:Conv2D", 250, 10)]}
+    both = read({"/device:GPU:0": one, "/device:GPU:1": two})
+    assert both == {"Device_Conv2D": 50, "Device_IDLE": (60 - 20) + (160 - 30)}
+
+
+def test_streams_that_overlap_leave_no_negative_idle_time():
+    streams = {"Stream #1": [kernel("a:Conv2D", 100, 10)], "Stream #2": [kernel("b:Relu", 100, 10)]}
+    assert read({"/device:GPU:0": streams}) == {"Device_Conv2D": 10, "Device_Relu": 10, "Device_IDLE": 0}
+
+
+@pytest.mark.parametrize("line", ["Steps", "TensorFlow Ops", "TensorFlow Name Scope", "XLA Ops", "XLA Modules"])
+def test_lines_that_repeat_the_streams_do_not_count_twice(line):
+    streams = {line: [kernel("a:Conv2D", 0, 500)], "Stream #1": [kernel("a:Conv2D", 100, 10)]}
+    assert read({"/device:GPU:0": streams}) == {"Device_Conv2D": 10, "Device_IDLE": 0}
+
+
+def test_an_operation_may_be_named_in_place_or_by_number():
+    in_place = ("k", 0, 10, {"tf_op": "net/a/Conv2D:Conv2D"})
+    by_number = ("k", 10, 5, {"tf_op": Ref("net/b/Conv2D:Conv2D")})
+    assert device(in_place, by_number) == {"Device_Conv2D": 15, "Device_IDLE": 0}
+
+
+def test_a_threads_operations_count_in_full_also_inside_each_other():
+    nested = host(("Iterator::A", 0, 100, {}), ("Iterator::A::B", 20, 30, {}), ("x:Mul", 150, 10, {}))
+    assert nested == {"Host_Dataset": 130, "Host_Mul": 10, "Host_IDLE": 50}
+
+
+def test_the_order_of_events_changes_nothing():
+    events = [("a:Mul", 50, 10, {}), ("b:AddV2", 0, 20, {}), ("c:Mul", 10, 20, {})]
+    assert host(*events) == host(*reversed(events)) == {"Host_AddV2": 20, "Host_Mul": 30, "Host_IDLE": 20}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "train_function",
+        "ThreadpoolListener::StartRegion",
+        "EagerLocalExecute: __inference_train_function_725",
+        "b:bad-type",
+        "c d:Conv2D",
+        "_a/b:_Send",
+        "-b:Add",
+        "a^b:Mul",
+        "b:9ul",
+        "b:Cu:l",
+    ],
+)
+def test_what_xprof_counts_as_no_operation_is_none(name):
+    assert host((name, 0, 1000, {}), ("a:Mul", 100, 10, {})) == {"Host_Mul": 10, "Host_IDLE": 0}
+
+
+@pytest.mark.parametrize("name", ["net/secret_3:", "x:secret", "x:__inference_secret_layer_5", "x:secret_op[a=1]"])
+def test_a_type_that_may_be_a_name_is_not_told(name):
+    assert host((name, 0, 10, {})) == {"Host_Unknown": 10, "Host_IDLE": 0}
+    assert device(kernel(name, 0, 10)) == {"Device_Unknown": 10, "Device_IDLE": 0}
+
+
+@pytest.mark.parametrize("tf_op", ["secret", "c d:Conv2D", "a/b:XlaLaunch;Z"])
+def test_a_kernel_whose_operation_can_not_be_read_counts_as_unknown(tf_op):
+    assert device(kernel(tf_op, 0, 10)) == {"Device_Unknown": 10, "Device_IDLE": 0}
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def steps_of(*markers, **planes):
+    return read_profile(xplane({"/host:CPU": {"t": [*markers, ("a:Mul", 0, 90, {})]}, **planes}))
+
+
+def test_marked_steps_are_averaged():
+    profile = steps_of(*(step_marker(number, number * 100, 100) for number in (7, 8, 9)))
+    assert (profile.steps, dict(profile.operations)) == (3, {"Host_Mul": 30, "Host_IDLE": 0})
+
+
+def test_a_step_marked_twice_is_one():
+    assert steps_of(step_marker(1, 0, 100), step_marker(1, 100, 100)).steps == 1
+
+
+def test_of_two_kinds_of_markers_the_more_frequent_one_counts():
+    markers = [step_marker(number, number * 10, 10) for number in range(4)]
+    assert steps_of(*markers, ("epoch", 0, 40, {"step_num": 0})).steps == 4
+
+
+def test_without_markers_on_the_host_the_devices_steps_count():
+    device_steps = {"Steps": [("0", 0, 100, {}), ("1", 100, 100, {})], "Stream #1": [kernel("a:Relu", 0, 10)]}
+    profile = steps_of(**{"/device:GPU:0": device_steps})
+    assert profile.steps == 2 and profile.operations["Device_Relu"] == 5
+
+
+def test_a_trace_that_marks_no_step_says_so():
+    profile = steps_of()
+    assert profile.steps == 1 and profile.warnings == ("The trace marks no step: it is read as one.",)
+
+
+@pytest.mark.parametrize(("sizes", "known"), [((16, 16), 16), ((16, 8), None), ((0, 0), None)])
+def test_the_batch_size_that_keras_notes_is_kept_if_it_is_one(sizes, known):
+    markers = [step_marker(number, number * 100, 100, batch_size=size) for number, size in enumerate(sizes)]
+    assert steps_of(*markers).meta.batch_size == known
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+def test_much_time_without_an_operation_is_said():
+    mark = {"t": [step_marker(0, 0, 100)]}
+    streams = {"Stream #1": [kernel("a:Conv2D", 0, 30), ("fusion_3", 30, 70, {})]}
+    profile = read_profile(xplane({"/host:CPU": mark, "/device:GPU:0": streams}))
+    assert dict(profile.operations) == {"Device_Conv2D": 30, "Device_IDLE": 70}
+    (warning,) = profile.warnings
+    assert warning.startswith("70% of the GPU's time belongs to kernels without a TensorFlow operation")
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "precision", "compiled"),
+    [
+        ("volta_sgemm_128x64_nn", 7, "fp32", None),
+        ("volta_sgemm_128x64_nn", 8, None, None),
+        ("ampere_h16816gemm_128x64", 8, "amp", None),
+        ("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32", 8, "tf32", None),
+        ("fusion_12", 8, None, True),
+    ],
+)
+def test_precision_and_compilation_are_told_by_the_kernels(name, capability, precision, compiled):
+    planes = {"/device:GPU:0": {"Stream #1": [kernel("a:Conv2D", 0, 30, name)]}}
+    meta = read_profile(xplane(planes, capability=capability)).meta
+    assert (meta.precision, meta.compiled) == (precision, compiled)
+
+
+def test_a_step_that_xla_compiled_is_told_by_the_host():
+    assert read_profile(xplane({"/host:CPU": {"t": [("cluster_0/xla:_XlaRun", 0, 1, {})]}})).meta.compiled is True
+
+
+def test_other_devices_are_ignored_and_named_as_such():
+    planes = {**gpu_step(), "/device:TPU:0": {"Stream #1": [kernel("a:Conv2D", 0, 30)]}, "/host:metadata": {}}
+    profile = read_profile(xplane(planes))
+    assert dict(profile.operations) == GPU_STEP_US and profile.ignored == ("devices that are no GPUs: 1",)
+
+
+def test_nothing_of_the_network_or_the_machine_is_left():
+    profile = read_profile(xplane(gpu_step("secret_net"), host_name="secret-host"))
+    assert dict(profile.operations) == GPU_STEP_US
+    assert "secret" not in repr(profile)
+
+
+# --- refused ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_without_host_and_gpu_is_refused():
+    assert "neither a /host:CPU nor a /device:GPU:N plane" in refusal(xplane({"Task Environment": {}}))
+
+
+def test_a_trace_without_operations_is_refused():
+    assert "No operation was found" in refusal(xplane({"/host:CPU": {"python": [step_marker(0, 0, 10)]}}))
+
+
+def test_a_trace_cut_anywhere_is_refused_or_a_whole_profile():
+    data = xplane(gpu_step())
+    for end in range(4, len(data), 3):
+        try:
+            profile = read_profile(data[:end])
+        except ProfileError as error:
+            assert str(error).isprintable()
+        else:
+            # Cut between two planes.
+            assert set(profile.operations) <= set(GPU_STEP_US)
+
+
+@pytest.mark.parametrize(("start_us", "duration_us"), [(0, -1), (-5, 10), (0, 9e12), (9e12, 1)])
+def test_times_that_no_step_takes_are_refused(start_us, duration_us):
+    for planes in (
+        {"/host:CPU": {"t": [("a:Mul", start_us, duration_us, {})]}},
+        {"/device:GPU:0": {"Stream #1": [kernel("a:Mul", start_us, duration_us)]}},
+    ):
+        assert "times that no training step takes" in refusal(xplane(planes))
+
+
+@pytest.mark.parametrize(
+    ("unit", "says"),
+    [(b"\x22\x00", "No operation was found"), (b"\x22\x02\x22\x00", "No operation was found")],
+    ids=["empty events", "events with an empty stat"],
+)
+def test_a_bomb_of_tiny_events_is_read_in_bounded_memory(unit, says):
+    # An event takes two bytes here and forty times that when it is unpacked all at once: 300 MB.
+    line = unit * (8 * PIECE_BYTES // len(unit))
+    plane = field(2, b"/host:CPU") + field(3, line)
+    before = peak_mib()
+    assert says in refusal(field(1, plane))
+    assert peak_mib() - before < 100
+
+
+@pytest.mark.parametrize(
+    ("part", "says"), [(3, "damaged or cut short"), (5, "more than 500,000 names"), (6, "damaged or cut short")]
+)
+def test_a_bomb_of_tiny_parts_is_refused(part, says):
+    assert says in refusal(field(1, field(2, b"/host:CPU") + field(part, b"") * 600_000))
+
+
+def test_a_bomb_of_planes_is_refused():
+    assert "damaged or cut short" in refusal(field(1, field(2, b"/host:CPU")) * 2_000)
+
+
+def peak_mib() -> float:
+    """Largest memory this process ever had, outside Python's own books too."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def test_a_line_longer_than_a_piece_is_read_like_a_short_one():
+    count = 80_000
+    events = [("a/b:Mul" if index % 2 else "c/d:AddV2", index * 10, 4, {}) for index in range(count)]
+    data = xplane({"/host:CPU": {"t": [step_marker(0, 0, 1), *events]}})
+    assert len(data) > PIECE_BYTES
+    expected = {"Host_AddV2": 2.0 * count, "Host_Mul": 2.0 * count, "Host_IDLE": 6.0 * (count - 1)}
+    assert dict(read_profile(data).operations) == expected
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A field of protobuf's wire format."""
+    size, out = len(content), bytearray([number << 3 | 2])
+    while size > 0x7F:
+        out.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes([*out, size]) + content
+
+
+@given(st.binary(max_size=300).map(lambda tail: b"\x0a" + tail) | st.binary(max_size=50))
+@example(b"\x0a\x0d\x12\x0b/host:CPU\xff\xff")
+@example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
+def test_any_bytes_are_refused_in_one_line_or_read(data):
+    if not data.strip():
+        return
+    reader.looks_like(data)
+    try:
+        read_profile(b"\x0a\x0d\x12\x09/host:CPU\x1a\x00" + data)
+    except ProfileError as error:
+        assert str(error).isprintable() and len(str(error)) <= 300
