@@ -1,0 +1,223 @@
+"""Latency on a GPU that nobody profiled, from what is known of the step on GPUs that were.
+
+Two ways, and an answer names the one it took. "derived": the GPU ran the same networks in another source of
+measurements (`derived.py`). "transferred": the step's GPU time is carried over from each profiled instance by one
+constant, the ratio of a benchmark network's GPU times, or of data sheets; copy, start and the launch floor stay as they
+are (`transfer_step.py`). Neither is a measurement: intervals rest on an assumption that `ReachedLatency.note` names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.catalog.gpus import Gpu
+from profet_core.derived import derive, relative_half_width
+from profet_core.errors import InputError
+from profet_core.profiles.record import Profile
+from profet_core.transfer_model import TransferModel
+from profet_core.transfer_speed import Speed, known_speed, mix_log_sd
+from profet_core.transfer_step import StepLaw, StepParts, parts_of_profiles
+from profet_core.units import positive_number
+
+#: A known latency counts by the square of the share of it that launches don't hide, and less the farther its GPU's
+#: speed is from the target's. Both were set with the results of leave-one-GPU-out in sight; between equal weights and
+#: the best tried, the mean error moves by 2 points.
+FREE_SHARE_POWER = 2
+NEARNESS = 1.0
+LEAST_FREE_SHARE = 0.02
+#: Two-sided 90 % of a normal distribution.
+NORMAL_90 = 1.645
+#: Hosts of the measured instances launch at speeds this far apart (g4dn against p3), in the logarithm; that of a GPU's
+#: instance is not known.
+HOST_LOG_SD = 0.26
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLatency:
+    """A latency on a profiled instance: given, measured or predicted; without bounds it counts as exact."""
+
+    latency_ms: float
+    low_ms: float | None = None
+    high_ms: float | None = None
+
+    @property
+    def log_half_width(self) -> float:
+        """Half the interval's width in the logarithm."""
+        if self.low_ms is None or self.high_ms is None:
+            return 0.0
+        return math.log(self.high_ms / self.low_ms) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedLatency:
+    """A latency on a GPU nobody profiled, milliseconds a step, with a 90 % interval under the assumption in `note`.
+
+    Attributes
+    ----------
+    basis : "derived" or "transferred".
+    relative_log_half_width : the same interval of log(latency / latency on `relative_to`), a profiled instance, where
+        errors of the known latencies cancel as far as they are shared: for asking which of the two is cheaper.
+    """
+
+    gpu: str
+    latency_ms: float
+    low_ms: float
+    high_ms: float
+    basis: str
+    note: str
+    relative_to: str
+    relative_log_half_width: float
+
+
+@dataclass(frozen=True)
+class Voices:
+    """What is known of many steps of one anchor; arrays of shape (profiles,).
+
+    Attributes
+    ----------
+    latency_ms : profiled instance -> latency. log_half_width : likewise; half its interval's width in the logarithm.
+    floor_ms : launch floor. fixed_ms : copy and start.
+    """
+
+    anchor: str
+    parts: StepParts
+    latency_ms: Mapping[str, np.ndarray]
+    log_half_width: Mapping[str, np.ndarray]
+    floor_ms: np.ndarray
+    fixed_ms: np.ndarray
+
+
+def reach(
+    model: TransferModel,
+    profile: Profile,
+    anchor: str,
+    known: Mapping[str, KnownLatency],
+    gpus: Sequence[Gpu],
+    *,
+    latency_ms: float | None = None,
+    tf32: bool = True,
+) -> list[ReachedLatency]:
+    """Step latency of one profiled network on GPUs that were not profiled, one answer a GPU in their order.
+
+    Parameters
+    ----------
+    profile : recorded on `anchor`, which is one of `model.instances`.
+    known : profiled instance -> its latency, predicted or measured; the anchor's own and other instances are left out.
+    latency_ms : measured on the anchor; None: the profile tells it.
+    tf32 : convolutions and products run in TF32 where the GPU has it, as frameworks do unasked.
+
+    Raises
+    ------
+    InputError : unknown anchor, a GPU that was profiled, or a number that can't be.
+    """
+    if latency_ms is not None:
+        positive_number("The anchor's latency", latency_ms)
+    others = {name: row for name, row in known.items() if name in model.instances and name != anchor}
+    for name, row in others.items():
+        positive_number(f"The latency on {name}", row.latency_ms)
+    given = None if latency_ms is None else np.array([latency_ms], float)
+    voices = gather(
+        model.step,
+        anchor,
+        parts_of_profiles([profile], given),
+        {name: np.array([row.latency_ms], float) for name, row in others.items()},
+        {name: np.array([row.log_half_width]) for name, row in others.items()},
+        given,
+    )
+    return [_reached(model, voices, gpu, tf32) for gpu in gpus]
+
+
+def gather(
+    law: StepLaw,
+    anchor: str,
+    parts: StepParts,
+    latency_ms: Mapping[str, np.ndarray],
+    log_half_width: Mapping[str, np.ndarray],
+    anchor_ms: np.ndarray | None,
+) -> Voices:
+    """All that is known of many steps. `latency_ms`, `log_half_width`: other instances -> (profiles,)."""
+    if anchor not in law.instances:
+        raise InputError(f"Unknown anchor {anchor!r}: choose one of {', '.join(law.instances)}.")
+    own = law.own_latency_ms(parts, anchor) if anchor_ms is None else anchor_ms
+    own_half = law.instances[anchor].own_log_half_width if anchor_ms is None else 0.0
+    return Voices(
+        anchor=anchor,
+        parts=parts,
+        latency_ms={**latency_ms, anchor: own},
+        log_half_width={**log_half_width, anchor: np.full(own.shape, own_half)},
+        floor_ms=law.floor_ms(parts, anchor, anchor_ms),
+        fixed_ms=law.fixed_ms(parts),
+    )
+
+
+def transfer(
+    law: StepLaw,
+    voices: Voices,
+    log_speed: Mapping[str, float],
+    log_half_width: float,
+    mix_log_sd: np.ndarray | float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Latency on a GPU, milliseconds, and half its interval's width in the logarithm; both (profiles,).
+
+    Parameters
+    ----------
+    log_speed : instance -> logarithm of how many times faster the GPU is than the instance's.
+    log_half_width : 90 % half width, but for what follows.
+    mix_log_sd : spread from the mix of operations, (profiles,); it weighs as much as GPU time does. The intervals of
+        the known latencies and the doubt about the host are added here.
+    """
+    logs, weights, halves = [], [], []
+    for name, latency_ms in voices.latency_ms.items():
+        free = np.clip(1 - voices.floor_ms / latency_ms, LEAST_FREE_SHARE, 1)
+        weights.append(free**FREE_SHARE_POWER * math.exp(-NEARNESS * abs(log_speed[name])))
+        logs.append(np.log(law.gpu_ms(latency_ms, voices.fixed_ms)) - log_speed[name])
+        halves.append(voices.log_half_width[name])
+    weight = np.array(weights) / np.sum(weights, axis=0)
+    gpu_ms = np.exp((weight * logs).sum(axis=0))
+    latency_ms = np.maximum(gpu_ms + voices.fixed_ms, voices.floor_ms)
+    host_share = 1 - gpu_ms / (gpu_ms + np.maximum(voices.fixed_ms, voices.floor_ms))
+    known_half = (weight * halves).sum(axis=0)
+    assumed = np.hypot(HOST_LOG_SD * host_share, mix_log_sd * (1 - host_share))
+    half = np.sqrt(log_half_width**2 + known_half**2 + (NORMAL_90 * assumed) ** 2)
+    return latency_ms, half
+
+
+def _reached(model: TransferModel, voices: Voices, gpu: Gpu, tf32: bool) -> ReachedLatency:
+    measured = next((name for name, row in model.step.instances.items() if row.gpu == gpu.name), None)
+    if measured:
+        raise InputError(f"{gpu.name} was profiled: ask for {measured} itself.")
+    law = model.derived.get(gpu.name)
+    if law and all(name in voices.latency_ms for name in law.instances):
+        value, half = derive(law, voices.latency_ms, voices.log_half_width)
+        relative_to, relative = law.base, relative_half_width(law, voices.log_half_width)
+        note, basis = law.note(gpu, tf32), "derived"
+        if tf32 != law.tf32 and gpu.tf32_tensor_dense_tflops:
+            half, relative = (np.hypot(one, NORMAL_90 * law.other_precision_log_sd) for one in (half, relative))
+    else:
+        speed = known_speed(model, gpu, tf32)
+        value, half = transfer_to(model, voices, gpu, speed, tf32)
+        # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
+        relative_to, relative = voices.anchor, half
+        note, basis = speed.note, "transferred"
+    latency_ms, width = float(value[0]), math.exp(float(half[0]))
+    return ReachedLatency(
+        gpu.name, latency_ms, latency_ms / width, latency_ms * width, basis, note, relative_to, float(relative[0])
+    )
+
+
+def transfer_to(
+    model: TransferModel, voices: Voices, gpu: Gpu, speed: Speed, tf32: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """`transfer` with the speed of a GPU beside the reference's, and the shipped spread."""
+    reference_ms = model.step.instances[model.reference].benchmark_gpu_ms
+    log_speed = {
+        name: speed.log_speed + math.log(row.benchmark_gpu_ms / reference_ms)
+        for name, row in model.step.instances.items()
+    }
+    away = voices.parts.compute_share - model.step.instances[voices.anchor].benchmark_compute_share
+    mix = mix_log_sd(model, gpu, tf32, away)
+    return transfer(model.step, voices, log_speed, model.t90 * speed.log_sd, mix)

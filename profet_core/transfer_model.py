@@ -1,0 +1,147 @@
+"""Reads `transfer.json`: the coefficients by which latencies reach GPUs that nobody profiled, with its own checksum."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import NoReturn
+
+from profet_core.artifacts import default_models_folder, manifest_checksum
+from profet_core.catalog.gpus import Gpus, load_gpus
+from profet_core.derived import DerivedLaw
+from profet_core.errors import ArtifactError
+from profet_core.transfer_step import InstanceStep, StepLaw
+
+TRANSFER_NAME = "transfer.json"
+TRANSFER_VERSION = 1
+
+_GET_AGAIN = "get it again (git checkout models) or run `profet train`"
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkPoint:
+    """Published speed of the benchmark network over the reference GPU's, in the logarithm.
+
+    Attributes
+    ----------
+    measured_on : the GPU that ran it: this one, or one with the same chip.
+    log_sd : standard deviation from another framework, batch size and, where it was another card, the card.
+    """
+
+    log_speed: float
+    log_sd: float
+    measured_on: str
+
+
+@dataclass(frozen=True)
+class TransferModel:
+    """Everything `transfer.reach` needs.
+
+    Attributes
+    ----------
+    reference : profiled instance that published points are relative to.
+    spread_log_sd : root mean square log error of leave-one-GPU-out, over `spread_gpus` GPUs, latencies on the others
+        known. t90 : two-sided 90 % quantile of Student's t for so many GPUs.
+    sheet_log_sd : the same with the data sheet alone.
+    relative_log_sd : error of data sheets between GPUs with published points.
+    points, derived : by full GPU name.
+    checksum : of the file's content.
+    """
+
+    step: StepLaw
+    reference: str
+    spread_log_sd: float
+    spread_gpus: int
+    t90: float
+    sheet_log_sd: float
+    relative_log_sd: float
+    points: Mapping[str, BenchmarkPoint]
+    derived: Mapping[str, DerivedLaw]
+    gpus: Gpus
+    fitted_on: Mapping[str, str]
+    checksum: str
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Profiled instances: each can be the anchor."""
+        return tuple(self.step.instances)
+
+    @property
+    def reference_gpu(self) -> str:
+        """Full name of the reference instance's GPU."""
+        return self.step.instances[self.reference].gpu
+
+
+def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) -> TransferModel:
+    """Load `transfer.json` of a models folder (`$PROFET_HOME` or the shipped one if None).
+
+    Raises
+    ------
+    ArtifactError : it is missing, damaged, changed, or of another version.
+    """
+    path = (Path(folder) if folder is not None else default_models_folder()) / TRANSFER_NAME
+    try:
+        content = json.loads(path.read_bytes(), parse_constant=_refuse)
+        right = isinstance(content, dict) and content.get("checksum") == manifest_checksum(content)
+    except OSError:
+        raise ArtifactError(f"{path} is missing: {_GET_AGAIN}.") from None
+    except (ValueError, RecursionError):
+        raise ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.") from None
+    if not right:
+        raise ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.")
+    if content.get("schema_version") != TRANSFER_VERSION:
+        raise ArtifactError(
+            f"{path} has version {content.get('schema_version')}, this program reads {TRANSFER_VERSION}: {_GET_AGAIN}."
+        )
+    try:
+        return transfer_model(content, gpus or load_gpus())
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.") from None
+
+
+def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
+    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    law, spread = content["step"], content["spread"]
+    model = TransferModel(
+        step=StepLaw(
+            start_ms=_number(law["start_ms"]),
+            copy_factor=_number(law["copy_factor"]),
+            profiling_slowdown=_number(law["profiling_slowdown"]),
+            instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in law["instances"].items()}),
+        ),
+        reference=str(content["reference"]),
+        spread_log_sd=_number(spread["log_sd"]),
+        spread_gpus=int(spread["gpus"]),
+        t90=_number(spread["t90"]),
+        sheet_log_sd=_number(spread["sheet_log_sd"]),
+        relative_log_sd=_number(spread["relative_log_sd"]),
+        points=MappingProxyType({name: _record(BenchmarkPoint, row) for name, row in content["points"].items()}),
+        derived=MappingProxyType({name: _record(DerivedLaw, row) for name, row in content["derived"].items()}),
+        gpus=gpus,
+        fitted_on=MappingProxyType(dict(content["fitted_on"])),
+        checksum=str(content["checksum"]),
+    )
+    if model.reference_gpu not in gpus:
+        raise ValueError(f"no data sheet of {model.reference_gpu}")
+    return model
+
+
+def _record(kind: type, row: Mapping):
+    values = {
+        field.name: _number(row[field.name]) if field.type == "float" else row[field.name] for field in fields(kind)
+    }
+    return kind(**values)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise TypeError(f"not a finite number: {value!r}")
+    return float(value)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)

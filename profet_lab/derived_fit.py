@@ -1,0 +1,73 @@
+"""Fits what a GPU of the other source takes from PROFET's latencies on T4 and V100, network by network left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from profet_core.derived import DerivedLaw, derive
+from profet_lab.epoch_times import DERIVED, corrected_left_out, corrected_ms, fit_correction, route_ratios
+
+BASE, OTHER = "g4dn.xlarge", "p3.2xlarge"
+RIDGE = 3.0
+#: The source's TensorFlow allows TF32 unasked. Where a user forbids it on a GPU that has it: an assumption, there is no
+#: measurement; the A10G's TF32 peak is its FP32 peak, so little should change.
+SOURCE_TF32 = True
+OTHER_PRECISION_LOG_SD = 0.15
+
+
+def fit_derived(epochs: pd.DataFrame) -> dict[str, DerivedLaw]:
+    """One law a GPU of `epoch_times.DERIVED`, by its full name."""
+    routes = route_ratios(epochs, corrected_left_out(epochs))
+    bias = float(np.sqrt(np.mean(np.log(routes["T4 -> V100"]) ** 2)))
+    step_ms = corrected_ms(fit_correction(epochs), epochs)
+    left_out_ms = corrected_left_out(epochs)
+    laws = {}
+    for instance, gpu in DERIVED.items():
+        rows = derived_rows(epochs, instance, step_ms)
+        judged = derived_rows(epochs, instance, left_out_ms)
+        errors = np.log(predict_left_out(rows, judged) / judged.step_ms)
+        laws[gpu] = fit_law(rows, log_sd=float(np.sqrt(np.mean(errors**2))), bias_log_sd=bias)
+    return laws
+
+
+def derived_rows(epochs: pd.DataFrame, instance: str, step_ms: np.ndarray) -> pd.DataFrame:
+    """The source's rows of one instance that PROFET measured on T4 and V100."""
+    rows = epochs.assign(step_ms=step_ms)
+    return rows[(rows.instance == instance) & rows[BASE].notna() & rows[OTHER].notna()].reset_index(drop=True)
+
+
+def fit_law(rows: pd.DataFrame, *, log_sd: float = 0.0, bias_log_sd: float = 0.0) -> DerivedLaw:
+    """Ridge regression of log(step / T4) on log(V100 / T4) and log T4."""
+    base, other = np.log(rows[BASE].to_numpy()), np.log(rows[OTHER].to_numpy())
+    model = make_pipeline(StandardScaler(), Ridge(RIDGE))
+    model.fit(np.column_stack([other - base, base]), np.log(rows.step_ms.to_numpy()) - base)
+    scaler, ridge = model[0], model[1]
+    by_ratio, by_size = ridge.coef_ / scaler.scale_
+    return DerivedLaw(
+        base=BASE,
+        other=OTHER,
+        intercept=float(ridge.intercept_ - (ridge.coef_ / scaler.scale_) @ scaler.mean_),
+        by_ratio=float(by_ratio),
+        by_size=float(by_size),
+        log_sd=log_sd,
+        bias_log_sd=bias_log_sd,
+        networks=int(rows.model.nunique()),
+        workloads=len(rows),
+        tf32=SOURCE_TF32,
+        other_precision_log_sd=OTHER_PRECISION_LOG_SD,
+    )
+
+
+def predict_left_out(rows: pd.DataFrame, judged: pd.DataFrame) -> np.ndarray:
+    """Latency of each row of `judged` by a law that never saw its network, milliseconds."""
+    found = np.empty(len(judged))
+    for name in judged.model.unique():
+        own = (judged.model == name).to_numpy()
+        law = fit_law(rows[(rows.model != name).to_numpy()])
+        latencies = {instance: judged[instance].to_numpy()[own] for instance in law.instances}
+        found[own] = derive(law, latencies, dict.fromkeys(law.instances, 0.0))[0]
+    return found
