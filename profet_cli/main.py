@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from profet_cli.profile_arguments import COMMAND, add_profile_arguments, parse_arguments
 from profet_core.errors import ProfetError
 
 PROGRAM = "profet"
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A profile's texts may hold what a terminal's encoding lacks.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        options = build_parser().parse_args(arguments)
+        options = parse_arguments(build_parser(), sys.argv[1:] if arguments is None else list(arguments))
         options.run(options)
         sys.stdout.flush()
     except ProfetError as error:
@@ -56,6 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_instances(commands)
     _add_inspect(commands)
     _add_convert(commands)
+    _add_record(commands)
     _add_train(commands)
     _add_validate(commands)
     return parser
@@ -210,6 +212,14 @@ def _add_convert(commands) -> None:
     command.add_argument("--latency-ms", type=float, metavar="MS", help="step latency without the profiler")
     command.add_argument("--precision", metavar="P", help="fp32, tf32, mixed_float16 ...")
     command.add_argument("--gpu", metavar="NAME", help="GPU it was recorded on")
+
+
+def _add_record(commands) -> None:
+    # No --format: stdout belongs to the script.
+    text = "record a step of your own training script as a profile"
+    command = commands.add_parser(COMMAND, help=text, description=text.capitalize() + ".")
+    add_profile_arguments(command)
+    command.set_defaults(run=_lazily("profile"))
 
 
 def _add_train(commands) -> None:

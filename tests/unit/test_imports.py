@@ -31,11 +31,12 @@ OPENS_PICKLES = (
 MAY_IMPORT = {
     "profet_core": set(),
     "profet_lab": {"profet_core"},
+    "profet_recorder": {"profet_core"},
     "ui": {"profet_core"},
     "app_pages": {"ui", "profet_core"},
     "pages": {"ui", "profet_core"},
     "streamlit_app": {"ui", "app_pages", "pages", "profet_core"},
-    "profet_cli": {"profet_core", "profet_lab"},
+    "profet_cli": {"profet_core", "profet_lab", "profet_recorder"},
 }
 
 

@@ -1,0 +1,39 @@
+"""Records a step of the user's own training: a version-2 profile, ready for upload.
+
+It runs where someone trains, so importing it loads neither a framework nor anything else that is heavy; recording needs
+TensorFlow or PyTorch, profet_core's readers, and nothing else of this project.
+
+>>> from profet_recorder import ProfileCallback
+>>> model.fit(images, labels, callbacks=[ProfileCallback("profile.json")])  # doctest: +SKIP
+
+>>> from profet_recorder import record_steps
+>>> for images, labels in record_steps(loader, "profile.json"):  # doctest: +SKIP
+...     train_step(images, labels)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from profet_recorder.errors import RecorderError
+    from profet_recorder.keras_callback import ProfileCallback
+    from profet_recorder.loops import StepRecorder, record_step, record_steps
+
+__all__ = ["ProfileCallback", "RecorderError", "StepRecorder", "record_step", "record_steps"]
+
+_WHERE = {
+    "ProfileCallback": "keras_callback",
+    "RecorderError": "errors",
+    "StepRecorder": "loops",
+    "record_step": "loops",
+    "record_steps": "loops",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return value

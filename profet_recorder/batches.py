@@ -1,0 +1,90 @@
+"""Batch size and pixels of what a training step is fed, read off the shapes alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+#: Pictures have 1, 3 or 4 channels; what else is that small is rarely a side.
+_MOST_CHANNELS = 4
+#: A batch holds a few tensors; a deeper or longer structure is not searched.
+_MOST_PARTS = 64
+_PICTURES_RANK = 4
+
+
+@dataclass(frozen=True)
+class BatchSizes:
+    """Sizes of one batch.
+
+    Attributes
+    ----------
+    batch_size : examples; None if nothing had a shape.
+    height, width : sides of the pictures; None if the batch has none.
+    """
+
+    batch_size: int | None = None
+    height: int | None = None
+    width: int | None = None
+
+    @property
+    def pixels(self) -> int | None:
+        """The side of a square picture of the same area."""
+        return None if self.height is None else round(math.sqrt(self.height * self.width))
+
+
+class SizesSeen:
+    """Sizes of the first batch and of the last one, where a loop hands its batches over."""
+
+    def __init__(self, *, channels_last: bool) -> None:
+        self._channels_last = channels_last
+        self.first = BatchSizes()
+        self._last = BatchSizes()
+
+    def note(self, batch: object) -> None:
+        """Look at a batch."""
+        self._last = batch_sizes(batch, channels_last=self._channels_last)
+        if self.first == BatchSizes():
+            self.first = self._last
+
+    def forget_last(self) -> None:
+        """A new step begins."""
+        self._last = BatchSizes()
+
+    def odd(self) -> str | None:
+        """Why the last batch is not like the first, if it was seen and is not."""
+        if BatchSizes() in (self.first, self._last) or self.first == self._last:
+            return None
+        return f"a batch of {self._last.batch_size} instead of {self.first.batch_size}"
+
+
+def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
+    """Sizes of the first pictures (rank 4) in `batch`, else of its first tensor.
+
+    Parameters
+    ----------
+    batch : a tensor, or tuples, lists and dicts of them, as a data loader yields.
+    channels_last : how the framework lays pictures out where the channels can't be told from the sides.
+    """
+    shapes = [shape for shape, _ in zip(_shapes(batch), range(_MOST_PARTS), strict=False)]
+    for shape in shapes:
+        if len(shape) == _PICTURES_RANK and all(shape):
+            if shape[3] <= _MOST_CHANNELS < shape[1]:
+                channels_last = True
+            elif shape[1] <= _MOST_CHANNELS < shape[3]:
+                channels_last = False
+            return BatchSizes(shape[0], *(shape[1:3] if channels_last else shape[2:4]))
+    return BatchSizes(next((shape[0] or None for shape in shapes if shape), None))
+
+
+def _shapes(part: object) -> Iterator[tuple[int, ...]]:
+    if isinstance(part, Mapping):
+        part = list(part.values())
+    if isinstance(part, list | tuple):
+        for inner in part[:_MOST_PARTS]:
+            yield from _shapes(inner)
+        return
+    try:
+        yield tuple(int(size) for size in part.shape)
+    except (AttributeError, TypeError, ValueError):
+        return
