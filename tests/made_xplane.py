@@ -63,7 +63,7 @@ def gpu_step(network: str = "net") -> dict[str, dict[str, list[Event]]]:
     return {
         "/host:CPU": {
             "python": [
-                step_marker(0, 0, 1000, batch_size=64),
+                step_marker(1, 0, 1000, batch_size=64),
                 (f"{network}/conv/Conv2D:Conv2D", 100, 50, {}),
                 (f"{network}/relu/Relu:Relu", 200, 50, {}),
                 ("TFE_Py_ExecuteCancelable", 300, 500, {}),

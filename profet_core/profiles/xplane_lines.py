@@ -20,12 +20,30 @@ MAX_KERNELS = 100_000
 MAX_BATCH_SIZE = 100_000
 #: A path in a network is shorter; a cut name is no operation's.
 MAX_NAME_BYTES = 4096
-#: Lines that TensorFlow adds to the streams; their events repeat what the streams hold.
+#: Lines that TensorFlow or XProf add to the streams; their events repeat what the streams hold.
 DERIVED_LINES = frozenset(
-    {b"Steps", b"TensorFlow Name Scope", b"TensorFlow Ops", b"XLA Modules", b"XLA Ops", b"Launch Stats", b"Source code"}
+    {
+        b"Async XLA Ops",
+        b"Framework Name Scope",
+        b"Framework Ops",
+        b"Launch Stats",
+        b"Source",
+        b"Source code",
+        b"Steps",
+        b"TensorFlow Name Scope",
+        b"TensorFlow Ops",
+        b"XLA Modules",
+        b"XLA Ops",
+        b"XLA TraceMe",
+    }
 )
 _FIRST_DERIVED_ID = 0xDEADBEEF
 _MAX_PS = int(MAX_OPERATION_US * 1e6)
+
+
+def is_derived_line(name: bytes) -> bool:
+    """True for the name of a derived line; XProf tells of which stream: "Framework Ops - from #14(Compute)"."""
+    return name.partition(b" - from #")[0].partition(b"(")[0].strip() in DERIVED_LINES
 
 
 class HostLine:
@@ -112,7 +130,7 @@ class DeviceLine:
 
     def add(self, part) -> None:
         """Add a part of the line's events."""
-        self.is_derived |= part.name in DERIVED_LINES or part.id >= _FIRST_DERIVED_ID
+        self.is_derived |= is_derived_line(part.name) or part.id >= _FIRST_DERIVED_ID
         self._is_steps |= part.name == b"Steps"
         self._events += len(part.events)
         if self.is_derived or not part.events:

@@ -56,7 +56,10 @@ def test_streams_that_overlap_leave_no_negative_idle_time():
     assert read({"/device:GPU:0": streams}) == {"Device_Conv2D": 10, "Device_Relu": 10, "Device_IDLE": 0}
 
 
-@pytest.mark.parametrize("line", ["Steps", "TensorFlow Ops", "TensorFlow Name Scope", "XLA Ops", "XLA Modules"])
+@pytest.mark.parametrize(
+    "line",
+    ["Steps", "TensorFlow Ops", "TensorFlow Name Scope", "XLA Ops", "XLA Modules", "Framework Ops - from #1(Compute)"],
+)
 def test_lines_that_repeat_the_streams_do_not_count_twice(line):
     streams = {line: [kernel("a:Conv2D", 0, 500)], "Stream #1": [kernel("a:Conv2D", 100, 10)]}
     assert read({"/device:GPU:0": streams}) == {"Device_Conv2D": 10, "Device_IDLE": 0}
