@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from profet_core import CatalogError, InputError, load_catalog
-from profet_core.catalog import STATUSES, gpu_model
+from profet_core.catalog import MARKETS, STATUSES, gpu_model, load_shipped
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 ROW = "my.box,Tesla T4,1,16,8,0.5,home,linux,own,available,2026,an invoice"
@@ -162,3 +164,99 @@ def test_a_catalogue_that_can_not_be_read_is_refused_in_one_line(tmp_path):
         with pytest.raises(CatalogError, match=r"^The catalogue .* can't be read") as caught:
             load_catalog(path)
         assert str(caught.value).isprintable()
+
+
+# --- integrity of the shipped prices --------------------------------------------------------------------------------
+
+
+def test_every_shipped_price_is_dated_sourced_and_of_a_known_market():
+    for offer in load_shipped().all_offers:
+        assert re.fullmatch(r"20\d\d(-\d\d(-\d\d)?)?", offer.as_of), offer.offer_key
+        assert len(offer.source) > 5 and len(offer.machine_source) > 5, offer.offer_key
+        assert offer.market in MARKETS and offer.os == "linux" and not offer.own
+        assert re.fullmatch(r"[a-z]+-[a-z]+-\d", offer.region), offer.offer_key
+
+
+def test_every_retired_instance_says_why():
+    retired = [entry for entry in load_shipped().values() if entry.status == "retired"]
+    assert [entry.name for entry in retired] == ["g3s.xlarge", "p2.xlarge", "p3.2xlarge"]
+    for entry in retired:
+        assert re.search(r"retired|migration", entry.machine_source, re.IGNORECASE), entry.name
+
+
+def test_no_offer_is_there_twice():
+    keys = [offer.offer_key for offer in load_shipped().all_offers]
+    assert len(set(keys)) == len(keys) >= 10
+
+
+def test_eight_gpus_cost_eight_times_one_of_the_same_kind():
+    shipped = load_shipped()
+    assert shipped["p5.48xlarge"].usd_per_hour / shipped["p5.4xlarge"].usd_per_hour == pytest.approx(8, rel=0.05)
+
+
+def test_a_node_says_that_its_price_is_the_nodes():
+    assert load_shipped()["p5.48xlarge"].node_note == "$55.04 an hour is the whole node of 8 GPUs"
+    assert load_shipped()["g4dn.xlarge"].node_note is None
+
+
+def test_what_can_be_rented_leaves_out_the_retired():
+    assert "p3.2xlarge" not in load_shipped().rentable
+    assert set(load_shipped().rentable) == {e.name for e in load_shipped().values() if e.status == "available"}
+
+
+# --- several prices of one instance ---------------------------------------------------------------------------------
+
+SPOT = ROW.replace("own", "spot").replace("0.5", "0.2").replace("home", "eu-west-1")
+FARAWAY = ROW.replace("own", "on-demand").replace("0.5", "0.4").replace("home", "eu-west-1")
+USUAL = FARAWAY.replace("eu-west-1", "us-east-1").replace("0.4", "0.6")
+
+
+def test_the_usual_price_is_on_demand_at_home_and_offers_has_them_all(tmp_path):
+    mine = load_catalog(written(tmp_path, HEADER, SPOT, FARAWAY, USUAL))
+    assert list(mine) == ["my.box"]
+    assert (mine["my.box"].market, mine["my.box"].region, mine["my.box"].usd_per_hour) == (
+        "on-demand",
+        "us-east-1",
+        0.6,
+    )
+    assert [offer.usd_per_hour for offer in mine.offers("my.box")] == [0.6, 0.4, 0.2]
+    assert mine.all_offers == mine.offers("my.box")
+    with pytest.raises(InputError, match="Unknown instance"):
+        mine.offers("p9")
+
+
+def test_a_market_and_region_choose_among_the_offers(tmp_path, catalog):
+    mine = load_catalog(written(tmp_path, HEADER, SPOT, FARAWAY, USUAL))
+    assert mine.for_market("spot")["my.box"].usd_per_hour == 0.2
+    assert mine.for_market("on-demand", "eu-west-1")["my.box"].usd_per_hour == 0.4
+    assert mine.for_market(None, "eu-west-1")["my.box"].usd_per_hour == 0.4
+    assert len(mine.for_market("spot", "us-east-1")) == 0
+    assert mine.for_market("spot", "us-east-1", keep_others=True)["my.box"].usd_per_hour == 0.6
+    assert list(catalog.for_market("spot", keep_others=True)) == list(catalog)
+
+
+def test_an_own_price_replaces_the_usual_offer_only(tmp_path):
+    mine = load_catalog(written(tmp_path, HEADER, SPOT, USUAL)).with_prices({"my.box": 0.3})
+    assert [(o.usd_per_hour, o.market) for o in mine.offers("my.box")] == [(0.3, "own price"), (0.2, "spot")]
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (SPOT.replace("Tesla T4", "L4"), "my.box: gpu is 'Tesla T4' in one row and 'L4' in another"),
+        (SPOT.replace(",1,16,", ",2,16,"), "my.box: gpu_count is 1 in one row and 2 in another"),
+        (SPOT.replace("available", "retired"), "my.box: status is 'available' in one row"),
+        (
+            SPOT.replace("spot", "auction"),
+            "my.box: market must be one of on-demand, spot, reserved, own, not 'auction'",
+        ),
+        (SPOT.replace("2026", "last year"), "my.box: as_of must be a date such as 2026, 2026-06 or 2026-06-30"),
+        (SPOT.replace("2026", "2026-13"), "my.box: as_of must be a date"),
+        (SPOT.replace("an invoice", ""), "my.box: source is empty"),
+        (SPOT + ",more", "row my.box has more cells than the header has columns"),
+    ],
+)
+def test_offers_that_contradict_or_lack_something_are_refused(tmp_path, other, says):
+    with pytest.raises(CatalogError) as caught:
+        load_catalog(written(tmp_path, HEADER, USUAL, other))
+    assert says in str(caught.value)

@@ -1,0 +1,156 @@
+"""The user's own file: where it is, what it may leave out, how it is laid over the shipped rows and written."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from profet_core import CatalogError, load_catalog
+from profet_core.catalog import load_catalog_with_own, load_shipped, own_path
+from profet_core.catalog.own import laid_over, read_own, write_own
+
+HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
+MINE = "my.l4,L4,,,,0.7,any,linux,spot,,2026-11-21,an invoice"
+CHEAPER = "g4dn.xlarge,,,,,0.4,us-east-1,linux,on-demand,,2026-11-21,our contract"
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """`own(lines...)` writes the file that the environment names."""
+    path = tmp_path / "instances.csv"
+    monkeypatch.setenv("PROFET_INSTANCES", str(path))
+
+    def write(*lines: str) -> Path:
+        path.write_text("\n".join(lines), encoding="utf-8")
+        return path
+
+    return write
+
+
+# --- where ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders of Unix")
+def test_the_file_lies_where_settings_lie(monkeypatch, tmp_path):
+    monkeypatch.delenv("PROFET_INSTANCES")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    assert own_path() == tmp_path / "settings" / "profet" / "instances.csv"
+    for unusable in ("", "relative/folder"):
+        monkeypatch.setenv("XDG_CONFIG_HOME", unusable)
+        assert own_path() == tmp_path / ".config" / "profet" / "instances.csv"
+
+
+def test_the_environment_names_another_file_or_none(monkeypatch):
+    monkeypatch.setenv("PROFET_INSTANCES", "/somewhere/mine.csv")
+    assert own_path() == Path("/somewhere/mine.csv")
+    monkeypatch.setenv("PROFET_INSTANCES", "")
+    assert own_path() is None
+    assert list(load_catalog()) == list(load_shipped())
+
+
+def test_without_the_file_the_shipped_catalogue_is_whole(own, tmp_path):
+    assert load_catalog().all_offers == load_shipped().all_offers
+    assert load_catalog_with_own(tmp_path / "nowhere.csv") == load_catalog_with_own(None)
+
+
+# --- laid over ------------------------------------------------------------------------------------------------------
+
+
+def test_own_rows_are_laid_over_the_shipped_ones(own):
+    own(HEADER, CHEAPER, MINE)
+    catalog, shipped = load_catalog(), load_shipped()
+    assert list(catalog) == [*shipped, "my.l4"]
+    cheaper = catalog["g4dn.xlarge"]
+    assert (cheaper.usd_per_hour, cheaper.own, cheaper.source) == (0.4, True, "our contract")
+    assert (cheaper.gpu, cheaper.vcpus, cheaper.gpu_memory_gib) == ("Tesla T4", 4, 16)
+    assert len(catalog.offers("g4dn.xlarge")) == 1, "it replaces the shipped price"
+    mine = catalog["my.l4"]
+    assert (mine.gpu, mine.gpu_count, mine.gpu_memory_gib, mine.vcpus, mine.status) == ("L4", 1, 24, None, "available")
+    assert not catalog["g5.xlarge"].own
+
+
+def test_an_own_spot_price_stands_beside_the_shipped_one(own):
+    own(HEADER, CHEAPER.replace("on-demand", "spot"))
+    offers = load_catalog().offers("g4dn.xlarge")
+    assert [(o.market, o.usd_per_hour, o.own) for o in offers] == [("on-demand", 0.526, False), ("spot", 0.4, True)]
+
+
+def test_an_own_price_of_another_region_is_the_usual_one(own):
+    own(HEADER, CHEAPER.replace("us-east-1", "eu-west-1"))
+    catalog = load_catalog()
+    assert catalog["g4dn.xlarge"].region == "eu-west-1"
+    assert catalog.for_market("on-demand", "us-east-1")["g4dn.xlarge"].usd_per_hour == 0.526
+
+
+def test_an_own_status_counts_and_an_empty_one_follows_the_catalogue(own):
+    retired = CHEAPER.replace("g4dn.xlarge", "p3.2xlarge")
+    own(HEADER, retired)
+    assert load_catalog()["p3.2xlarge"].status == "retired"
+    own(HEADER, retired.replace("on-demand,,", "spot,available,"))
+    assert {offer.status for offer in load_catalog().offers("p3.2xlarge")} == {"available"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([HEADER, CHEAPER.replace("0.4", "cheap")], "g4dn.xlarge: usd_per_hour must be a number, not 'cheap'"),
+        ([HEADER, CHEAPER, CHEAPER], "names an instance twice"),
+        ([HEADER, CHEAPER.replace("xlarge,,", "xlarge,A10G,")], "g4dn.xlarge: gpu is 'Tesla T4' in one row and 'A10G'"),
+        ([HEADER, CHEAPER.replace("xlarge,,,", "xlarge,T4,4,")], "g4dn.xlarge: gpu_count is 1 in one row and 4"),
+        ([HEADER, MINE.replace("L4,", "Voodoo,")], "my.l4: gpu_memory_gib is empty, and 'Voodoo' is no GPU"),
+        ([HEADER, MINE.replace("L4,", ",")], "my.l4: gpu_memory_gib is empty"),
+        ([HEADER.replace("market", "shop"), MINE], "row my.l4 has no column 'market'"),
+        ([""], "has no rows"),
+    ],
+)
+def test_a_damaged_file_is_named_and_the_shipped_rows_stay_usable(own, lines, says):
+    path = own(*lines)
+    catalog, problem = load_catalog_with_own()
+    assert list(catalog.all_offers) == list(load_shipped().all_offers)
+    assert says in problem and str(path) in problem and problem.isprintable()
+    with pytest.raises(CatalogError) as caught:
+        load_catalog()
+    assert str(caught.value) == problem
+
+
+def test_a_folder_in_its_place_is_named(tmp_path):
+    assert "can't be read" in load_catalog_with_own(tmp_path)[1]
+
+
+# --- written --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_read_back(own):
+    path, shipped = own(HEADER, CHEAPER, MINE), load_shipped()
+    rows = read_own(path, shipped)
+    write_own(path, rows, shipped)
+    assert read_own(path, shipped) == rows
+    assert "Tesla T4" not in path.read_text(), "what the catalogue knows stays the catalogue's"
+    write_own(path, [], shipped)
+    assert path.read_text() == HEADER + "\n"
+    assert read_own(path, shipped) == []
+
+
+def test_a_same_offer_is_replaced_and_keeps_its_place(own):
+    rows = read_own(own(HEADER, CHEAPER, MINE), load_shipped())
+    newer = read_own(own(HEADER, CHEAPER.replace("0.4", "0.3")), load_shipped())
+    assert [(row.name, row.usd_per_hour) for row in laid_over(rows, newer)] == [("g4dn.xlarge", 0.3), ("my.l4", 0.7)]
+
+
+def test_folders_are_made_and_a_failed_write_leaves_the_old_file(tmp_path, own):
+    shipped = load_shipped()
+    rows = read_own(own(HEADER, MINE), shipped)
+    path = tmp_path / "new" / "folder" / "mine.csv"
+    write_own(path, rows, shipped)
+    assert list(path.parent.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    before = path.read_bytes()
+    with pytest.raises(AttributeError):
+        write_own(path, [*rows, None], shipped)
+    assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
+    with pytest.raises(CatalogError, match="can't be written"):
+        write_own(path / "below-a-file.csv", rows, shipped)
