@@ -47,7 +47,7 @@ def offers_in_market(
         if own_usd_per_hour and name in own_usd_per_hour:
             found.append(priced[name])
             continue
-        listed = _one_a_market(catalog.offers(name) if hasattr(catalog, "offers") else (catalog[name],), region)
+        listed = _one_a_market(catalog.offers(name), region)
         if spot_discount is not None and SPOT not in listed and ON_DEMAND in listed:
             listed[SPOT] = _at_discount(listed[ON_DEMAND], spot_discount)
         found += [offer for key, offer in listed.items() if key == OWN_HARDWARE or market in (key, ANY_MARKET)]
