@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.made_trace import write_pytorch_trace
 from profet_core import Profile, load_catalog, load_models, predict, predict_many
-from profet_core.artifacts import default_models_folder
+from profet_core.model_files import default_models_folder
 from profet_core.samples import load_samples
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -40,7 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--train", action="store_true", help="time a whole training too (needs the measurements)")
     options = parser.parse_args()
-    figures = [*fresh_process(), warm_predict(), warm_many(), models_size(), *app_start()]
+    figures = [*fresh_process(), *traces(), warm_predict(), warm_many(), models_size(), *app_start()]
     if options.train:
         figures.append(training())
     print(f"{'figure':<58} {'median':>10} {'at most':>10}  unit  runs")
@@ -68,6 +69,30 @@ def fresh_process(repeats: int = 15) -> list[Figure]:
         Figure("profet predict, fresh process, all targets", statistics.median(r[0] for r in runs), "s", 0.7, repeats),
         Figure("profet predict, fresh process, peak memory", statistics.median(r[1] for r in runs), "MB", 200, repeats),
     ]
+
+
+_READ = """
+import sys
+from pathlib import Path
+from profet_core import read_profile
+told = []
+with Path(sys.argv[1]).open("rb") as file:
+    assert read_profile(file, progress=told.append).steps == int(sys.argv[2])
+assert len(told) > 50 and told[-1] == 1, told
+"""
+
+
+def traces() -> Iterator[Figure]:
+    """Wall time and peak memory of reading made-up PyTorch traces of two sizes, each in a new process."""
+    for megabytes, most_s, most_mb, repeats in ((15, 1.5, 200, 9), (300, 60, 300, 3)):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "made.pt.trace.json"
+            with path.open("w", encoding="utf-8") as file:
+                steps = write_pytorch_trace(file, megabytes * 1_000_000)
+            runs = [_run([sys.executable, "-c", _READ, str(path), str(steps)]) for _ in range(repeats)]
+        name = f"PyTorch trace of {megabytes} MB, fresh process"
+        yield Figure(name, statistics.median(run[0] for run in runs), "s", most_s, repeats)
+        yield Figure(f"{name}, peak memory", max(run[1] for run in runs), "MB", most_mb, repeats)
 
 
 def warm_predict(repeats: int = 300) -> Figure:

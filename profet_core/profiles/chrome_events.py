@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers import Content
 
-#: One event, or one entry beside the events, is held as text while it is decoded.
-MAX_ENTRY_CHARACTERS = 8 * 2**20
-#: Events beyond this many are some other file: a trace of 1 GiB has five million.
-MAX_EVENTS = 20_000_000
+#: One event, or one entry beside the events, is held while it is decoded: lists in lists take 25 times their text.
+MAX_ENTRY_CHARACTERS = 2 * 2**20
+#: Times beyond this, microseconds (30,000 years), are damage.
+MAX_TIME_US = 1e18
+#: Numbers of processes and threads may be texts ("Spans").
+_MAX_ID_CHARACTERS = 100
 
 _WINDOW_BYTES = 256 * 2**10
 _SPACE = re.compile(r"[\s\ufeff]*")
@@ -38,15 +39,16 @@ class ChromeTrace:
 
     Attributes
     ----------
-    entries : what the file holds beside `traceEvents`; complete when `events` has ended.
+    entries : those of `keep` that the file holds beside `traceEvents`; complete when `events` has ended.
 
     Raises
     ------
     ProfileError : from `events`: damaged, cut short, nested too deeply, or an entry that is too long.
     """
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: Content, keep: Collection[str] = ()) -> None:
         self.entries: dict[str, object] = {}
+        self._keep = keep
         self._content = content
         self._text = ""
         self._at = 0
@@ -73,10 +75,12 @@ class ChromeTrace:
                 self._take(":")
                 if key == "traceEvents":
                     yield from self._list()
-                elif isinstance(key, str):
-                    self.entries[key] = self._value()
-                else:
+                elif not isinstance(key, str):
                     raise self._damaged()
+                else:
+                    value = self._value()
+                    if key in self._keep:
+                        self.entries[key] = value
             self._at += 1
         if self._next(_SPACE):
             raise ProfileError("The file goes on after the end of the trace: upload one trace, one document.")
@@ -84,10 +88,8 @@ class ChromeTrace:
     def _list(self) -> Iterator[dict]:
         self._take("[")
         while self._next(_SEPARATOR) != "]":
-            self._count += 1
-            if self._count > MAX_EVENTS:
-                raise ProfileError(f"The trace has more than {MAX_EVENTS:,} events: record fewer steps.")
             event = self._value()
+            self._count += 1
             if isinstance(event, dict):
                 yield event
         self._at += 1
@@ -131,17 +133,28 @@ class ChromeTrace:
         if self._ended:
             return ProfileError("The trace is cut short: copy it again, or record it again.")
         return ProfileError(
-            f"The trace is not valid JSON after event {self._count:,} (names that hold quotation marks?): "
-            "record it again without with_stack."
+            f"The trace is not valid JSON, or far too long in one entry, after event {self._count:,}: record it again, "
+            "without with_stack if it has that."
         )
 
 
-def finite_number(value: object) -> float | None:
-    """`value` as a time, or None if it is no finite number (a text, NaN, an integer of hundreds of digits)."""
+def event_time_us(value: object) -> float | None:
+    """`value` as a time, or None if it is none (a text, NaN, a number of hundreds of digits)."""
     if type(value) is float or type(value) is int:
         try:
             number = float(value)
         except OverflowError:
             return None
-        return number if math.isfinite(number) else None
+        return number if abs(number) <= MAX_TIME_US else None
     return None
+
+
+def event_thread(event: dict) -> tuple[int | str | None, int | str | None]:
+    """Process and thread of an event, as the file numbers or names them."""
+    return _identity(event.get("pid")), _identity(event.get("tid"))
+
+
+def _identity(value: object) -> int | str | None:
+    if isinstance(value, str):
+        return value[:_MAX_ID_CHARACTERS]
+    return value if type(value) is int else None

@@ -7,7 +7,7 @@ from array import array
 from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.chrome_events import finite_number
+from profet_core.profiles.chrome_events import event_thread, event_time_us
 
 #: Events that are kept: 24 to 32 bytes each. A trace of 300 MB has a million and a half.
 MAX_KEPT_EVENTS = 6_000_000
@@ -105,7 +105,7 @@ class PyTorchEvents:
         category = event.get("cat")
         if not isinstance(category, str) or event.get("ph") != "X" or (kind := category.lower()) not in _OF_INTEREST:
             return
-        begin_us, duration_us = finite_number(event.get("ts")), finite_number(event.get("dur"))
+        begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur"))
         name = event.get("name")
         if begin_us is None or duration_us is None or duration_us < 0 or not isinstance(name, str):
             self.untimed += 1
@@ -122,7 +122,7 @@ class PyTorchEvents:
                 return
             spans, key = self.calls, 0
             spans.links.append(link)
-            spans.threads.append(self._thread(event))
+            spans.threads.append(self._threads.number(event_thread(event)))
         else:
             if step := _STEP.fullmatch(name):
                 self._add_step(int(step[1]), begin_us, duration_us)
@@ -132,7 +132,7 @@ class PyTorchEvents:
                 self.labels.number(name[:MAX_NAME_CHARACTERS])
                 name = LABEL
             spans, key = self.host, self.operations.number((name[:MAX_NAME_CHARACTERS], self._mask(name, args)))
-            spans.threads.append(self._thread(event))
+            spans.threads.append(self._threads.number(event_thread(event)))
             if args:
                 self._look_at_inputs(name, args, begin_us)
         spans.begins_us.append(begin_us)
@@ -140,10 +140,6 @@ class PyTorchEvents:
         spans.keys.append(key)
         if len(spans.keys) > MAX_KEPT_EVENTS:
             raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
-
-    def _thread(self, event: dict) -> int:
-        pid, tid = event.get("pid"), event.get("tid")
-        return self._threads.number((pid, tid) if isinstance(pid, int | str) and isinstance(tid, int | str) else None)
 
     def _add_step(self, number: int, begin_us: float, duration_us: float) -> None:
         if len(self.steps) >= MAX_STEPS:

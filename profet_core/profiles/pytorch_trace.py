@@ -29,6 +29,8 @@ UNMARKED_WARNING = (
 #: Above this share of GPU time without an operation the profile says so.
 _UNLINKED_SHARE = 0.1
 
+#: PyTorch notes no version; a recorder may, with `add_metadata_json`.
+_VERSION_ENTRIES = ("pytorch_version", "torch_version")
 _VERSION = re.compile(r"\d+(?:\.\d+){1,3}", re.ASCII)
 
 
@@ -44,7 +46,7 @@ def read(content: Content) -> Profile:
     ------
     ProfileError : one line that says what is wrong and what to do.
     """
-    trace, events = ChromeTrace(content), PyTorchEvents()
+    trace, events = ChromeTrace(content, keep=("deviceProperties", *_VERSION_ENTRIES)), PyTorchEvents()
     for event in trace.events():
         events.add(event)
     if not len(events.host.keys):
@@ -72,7 +74,7 @@ def read(content: Content) -> Profile:
             gpu=_text(properties.get("name")),
             framework=_framework(trace.entries),
             precision=signs.precision,
-            compiled=True if signs.compiled else None,
+            compiled=signs.compiled or None,
             batch_size=batch,
             pixels=pixels,
         ),
@@ -112,7 +114,7 @@ def _device(entries: dict[str, object]) -> dict:
 
 
 def _framework(entries: dict[str, object]) -> str:
-    version = entries.get("pytorch_version") or entries.get("torch_version")
+    version = next((entries[name] for name in _VERSION_ENTRIES if name in entries), None)
     found = _VERSION.match(version) if isinstance(version, str) else None
     return f"PyTorch {found[0]}" if found else "PyTorch"
 

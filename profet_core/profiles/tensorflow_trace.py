@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.chrome_events import ChromeTrace, finite_number, is_chrome_trace
+from profet_core.profiles.chrome_events import ChromeTrace, event_thread, event_time_us, is_chrome_trace
 from profet_core.profiles.containers import Content
 from profet_core.profiles.precision_signs import read_signs
 from profet_core.profiles.record import Profile, ProfileMeta
@@ -25,9 +25,12 @@ NAME = "TensorFlow trace.json"
 #: XProf leaves the shortest events out of a trace that would have more than this.
 XPROF_MAX_EVENTS = 1_000_000
 MAX_THREADS = 10_000
-MAX_NAMES = 20_000
-MAX_STEPS = 10_000
+#: Different operations, kernels and steps, of all threads together.
+MAX_NAMES = 50_000
+#: Operations of the host: their intervals are held, 16 bytes each.
+MAX_KEPT_EVENTS = 6_000_000
 MAX_NAME_CHARACTERS = 4096
+_MAX_KERNEL_CHARACTERS = 300
 HOST_PROCESS = "/host:CPU"
 DEVICE_PROCESS_PREFIX = "/device:GPU:"
 _UNATTRIBUTED_SHARE = 0.1
@@ -45,10 +48,10 @@ class _Thread:
     host_us: Counter[str] = field(default_factory=Counter)
     device_us: Counter[str] = field(default_factory=Counter)
     kernels_us: Counter[str] = field(default_factory=Counter)
-    total_us: float = 0.0
+    unattributed_us: float = 0.0
     begins_us: array = field(default_factory=lambda: array("d"))
     durations_us: array = field(default_factory=lambda: array("d"))
-    steps: dict[str, set[str]] = field(default_factory=dict)
+    steps: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def looks_like(head: bytes) -> bool:
@@ -79,15 +82,14 @@ class _Events:
         self._thread_names: dict[tuple, str] = {}
         self._count = 0
         self._names = 0
+        self._kept = 0
         self._untimed = 0
 
     def add(self, event: dict) -> None:
         args = event.get("args")
         if not isinstance(args, dict):
             args = {}
-        kind, where = event.get("ph"), (event.get("pid"), event.get("tid"))
-        if not all(isinstance(part, int | str | None) for part in where):
-            return
+        kind, where = event.get("ph"), event_thread(event)
         if kind == "M":
             self._add_name(event.get("name"), args.get("name"), where)
         elif kind == "X":
@@ -101,7 +103,7 @@ class _Events:
                 self._thread_names[where] = name[:MAX_NAME_CHARACTERS]
 
     def _add_event(self, event: dict, args: dict, where: tuple) -> None:
-        begin_us, duration_us = finite_number(event.get("ts")), finite_number(event.get("dur", 0))
+        begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur", 0))
         if begin_us is None or duration_us is None or duration_us < 0:
             self._untimed += 1
             return
@@ -109,20 +111,38 @@ class _Events:
         thread = self._thread(where)
         thread.first_us = min(thread.first_us, begin_us)
         thread.last_us = max(thread.last_us, begin_us + duration_us)
-        thread.total_us += duration_us
-        # An event whose name is short already has no long one ("Iterator::Root").
-        operation, long_name = args.get("tf_op"), args.get("long_name", event.get("name"))
+        name = event.get("name")
+        name = name if isinstance(name, str) and len(name) <= MAX_NAME_CHARACTERS else ""
+        # Processes are named at the start of the file.
+        if self._processes.get(where[0], "").startswith(DEVICE_PROCESS_PREFIX):
+            self._add_kernel(thread, name, args.get("tf_op"), duration_us)
+        else:
+            self._add_host(thread, begin_us, duration_us, name, args)
+
+    def _add_kernel(self, thread: _Thread, name: str, operation: object, duration_us: float) -> None:
+        self._sum(thread.kernels_us, name[:_MAX_KERNEL_CHARACTERS], duration_us)
         if isinstance(operation, str):
             kind = operation_type(operation) if len(operation) <= MAX_NAME_CHARACTERS else None
             self._sum(thread.device_us, kind or UNKNOWN, duration_us)
-            self._sum(thread.kernels_us, str(event.get("name"))[:500], duration_us)
-        elif isinstance(long_name, str) and len(long_name) <= MAX_NAME_CHARACTERS:
-            if host_kind := operation_type(long_name):
-                self._sum(thread.host_us, host_kind, duration_us)
-                thread.begins_us.append(begin_us)
-                thread.durations_us.append(duration_us)
-            else:
-                _note_step(thread, long_name, args.get("step_num"))
+        elif not name.lower().startswith(("memcpy", "memset")):
+            # Copies may belong to no operation; kernels do unless a compiler made them.
+            thread.unattributed_us += duration_us
+
+    def _add_host(self, thread: _Thread, begin_us: float, duration_us: float, name: str, args: dict) -> None:
+        # An event whose name is short already has no long one ("Iterator::Root").
+        long_name = args.get("long_name", name)
+        if not isinstance(long_name, str) or len(long_name) > MAX_NAME_CHARACTERS:
+            return
+        if kind := operation_type(long_name):
+            self._sum(thread.host_us, kind, duration_us)
+            thread.begins_us.append(begin_us)
+            thread.durations_us.append(duration_us)
+            self._kept += 1
+            if self._kept > MAX_KEPT_EVENTS:
+                raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
+        elif isinstance(number := args.get("step_num"), str | int):
+            numbers = thread.steps.setdefault(_STEP_NUMBER.sub("", name), {})
+            self._sum(numbers, str(number)[:100], duration_us)
 
     def _thread(self, where: tuple) -> _Thread:
         thread = self._threads.get(where)
@@ -132,12 +152,12 @@ class _Events:
             thread = self._threads[where] = _Thread()
         return thread
 
-    def _sum(self, sums: Counter[str], name: str, duration_us: float) -> None:
+    def _sum(self, sums: dict[str, float], name: str, duration_us: float) -> None:
         if name not in sums:
             self._names += 1
             if self._names > MAX_NAMES:
                 raise ProfileError(f"The trace has more than {MAX_NAMES:,} different names: record fewer steps.")
-        sums[name] += duration_us
+        sums[name] = sums.get(name, 0.0) + duration_us
 
     def profile(self) -> Profile:
         totals: Counter[str] = Counter()
@@ -160,7 +180,7 @@ class _Events:
             for stream in streams:
                 attributed.update(stream.device_us)
                 kernels_us.update(stream.kernels_us)
-                unattributed_us += max(0.0, stream.total_us - sum(stream.device_us.values()))
+                unattributed_us += stream.unattributed_us
             totals.update({f"Device_{kind}": us for kind, us in attributed.items()})
             span_us = max(stream.last_us for stream in streams) - min(stream.first_us for stream in streams)
             totals["Device_IDLE"] += max(0.0, span_us - sum(attributed.values()))
@@ -177,14 +197,12 @@ class _Events:
             totals,
             source_format=NAME,
             steps=max(steps, 1),
-            meta=ProfileMeta(
-                framework="TensorFlow", precision=signs.precision, compiled=True if signs.compiled else None
-            ),
+            meta=ProfileMeta(framework="TensorFlow", precision=signs.precision, compiled=signs.compiled or None),
             ignored=tuple(ignored),
             warnings=tuple(self._warnings(steps, unattributed_us, sum(kernels_us.values()))),
         )
 
-    def _warnings(self, steps: int, unattributed_us: float, attributed_us: float):
+    def _warnings(self, steps: int, unattributed_us: float, kernels_us: float):
         if not steps:
             yield "The trace marks no step: it is read as one."
         if self._count >= XPROF_MAX_EVENTS:
@@ -192,19 +210,11 @@ class _Events:
                 f"XProf writes {XPROF_MAX_EVENTS:,} events of a trace and leaves out others, and this one has as many: "
                 "upload the xplane.pb beside it."
             )
-        if unattributed_us > _UNATTRIBUTED_SHARE * (unattributed_us + attributed_us):
+        if unattributed_us > _UNATTRIBUTED_SHARE * kernels_us:
             yield (
-                f"{unattributed_us / (unattributed_us + attributed_us):.0%} of the GPU's time belongs to kernels "
-                "without a TensorFlow operation and is left out: was the step compiled with XLA?"
+                f"{unattributed_us / kernels_us:.0%} of the GPU's time belongs to kernels without a TensorFlow "
+                "operation and is left out: was the step compiled with XLA?"
             )
-
-
-def _note_step(thread: _Thread, name: str, number: object) -> None:
-    if isinstance(number, str | int):
-        numbers = thread.steps.setdefault(_STEP_NUMBER.sub("", name), set())
-        numbers.add(str(number)[:100])
-        if len(numbers) + len(thread.steps) > MAX_STEPS:
-            raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
 
 
 def _idle_us(thread: _Thread) -> float:
@@ -218,6 +228,6 @@ def _idle_us(thread: _Thread) -> float:
 
 
 def _is_derived(thread_name: str) -> bool:
-    from profet_core.profiles.xplane_lines import DERIVED_LINES
+    from profet_core.profiles.xplane_lines import is_derived_line
 
-    return thread_name.partition("(")[0].strip().encode("utf-8", "replace") in DERIVED_LINES
+    return is_derived_line(thread_name.encode("utf-8", "replace"))
