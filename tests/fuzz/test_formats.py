@@ -1,0 +1,30 @@
+"""Damaged files of every format, some hundred of each: the short version of `python -m benchmarks.fuzz_profiles`."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.fuzz_profiles import MAX_GROWTH_MIB, corpus, damaged_input, run
+from profet_core.profiles import READERS
+
+INPUTS = 1_800
+
+
+def test_every_format_that_is_read_is_damaged():
+    assert {name for name, _ in corpus()} == {reader.NAME for reader in READERS}
+
+
+def test_an_input_follows_from_seed_and_number():
+    files = corpus()
+    assert damaged_input(files, 7, 42) == damaged_input(files, 7, 42) != damaged_input(files, 8, 42)
+
+
+@pytest.mark.parametrize("seed", [101])
+def test_a_damaged_file_is_a_profile_or_one_line(seed):
+    tallies, growth_mib = run(seed, range(INPUTS))
+    assert [failure for tally in tallies.values() for failure in tally.failures] == []
+    assert growth_mib < MAX_GROWTH_MIB
+    for name, tally in tallies.items():
+        assert tally.inputs == INPUTS // len(tallies)
+        assert 0.05 < tally.read / tally.inputs < 0.95, f"{name}: damage must be neither fatal nor harmless throughout"
+    assert len(set().union(*(tally.refusals for tally in tallies.values()))) > 15
