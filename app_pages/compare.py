@@ -168,7 +168,7 @@ def _result(resources: Resources, compared: Sequence[Compared]) -> None:
         [table_row(row, metric, instances) for row in done],
         hide_index=True,
         column_config={
-            "Profile": st.column_config.TextColumn(pinned=True, width="small"),
+            "Profile": st.column_config.TextColumn(pinned=True, width=150),
             **dict.fromkeys(instances, numbers),
         },
         key="compare-table",

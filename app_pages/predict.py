@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import InstancePrediction, Prediction
+from profet_core.diagnosis import diagnose
 from profet_core.units import format_ms, format_significant, format_usd
 from ui.charts import Bar, bars, measured_and_predicted
 from ui.errors import plain, show_error, show_warning
@@ -63,6 +64,9 @@ def _warnings(outcome: Outcome) -> None:
         show_error(outcome.unused_measurement)
     for line in outcome.prediction.warnings:
         show_warning(line)
+    diagnosis = diagnose(outcome.held.profile, outcome.prediction.anchor_latency_ms)
+    if not diagnosis.another_gpu_helps:
+        st.info(plain(diagnosis.sentence), icon=":material/hourglass_empty:")
     for note in outcome.held.profile.ignored:
         st.caption(f"Left out: {plain(note)}.")
 

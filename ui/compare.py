@@ -49,7 +49,7 @@ def own_candidate(own: OwnProfile) -> Candidate:
 def sample_candidate(resources: Resources, name: str) -> Candidate:
     """A sample, with its measured latency."""
     sample = resources.samples[name]
-    return Candidate(sample.title, resources.profiles[name], sample.anchor, sample.latency_ms)
+    return Candidate(sample.name, resources.profiles[name], sample.anchor, sample.latency_ms)
 
 
 def compare(resources: Resources, candidates: Sequence[Candidate], method: str) -> list[Compared]:

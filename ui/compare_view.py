@@ -14,7 +14,7 @@ from ui.compare import Compared
 LATENCY, COST = "latency", "cost"
 METRICS = {LATENCY: "Step latency", COST: "Cost of 1,000 steps"}
 #: Names longer than this would leave no room for the dots on a phone.
-_LABEL_LETTERS = 18
+_LABEL_LETTERS = 23
 
 
 def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) -> go.Figure:
@@ -115,7 +115,8 @@ def _labels(names: Sequence[str]) -> list[str]:
     """Short names, still told apart, as text and not as markup."""
     short: list[str] = []
     for name in names:
-        text = name if len(name) <= _LABEL_LETTERS else name[: _LABEL_LETTERS - 1] + "…"
+        # What tells files apart is as often at the end: "resnet50-run-b64.json".
+        text = name if len(name) <= _LABEL_LETTERS else f"{name[:11]}…{name[-11:]}"
         text = text.replace("&", "&amp;").replace("<", "&lt;")
         count = sum(other == text or other.startswith(f"{text} #") for other in short)
         short.append(f"{text} #{count + 1}" if count else text)

@@ -110,7 +110,7 @@ def busy_and_idle(profile: Profile) -> go.Figure:
             marker_color=colour,
             hovertemplate="%{y} " + word + ": %{x:.1%}, %{customdata}<extra></extra>",
         )
-    figure.update_layout(barmode="stack", bargap=0.3)
+    figure.update_layout(barmode="stack", bargap=0.3, legend={"traceorder": "normal"})
     figure.update_xaxes(tickformat=".0%", range=[0, 1], gridcolor=GRID, fixedrange=True)
     figure.update_yaxes(fixedrange=True, ticksuffix="  ", automargin=True)
     return framed(figure, "", height=90 + 44 * len(sides))
