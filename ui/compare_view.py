@@ -58,7 +58,7 @@ def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) ->
 def table_row(compared: Compared, metric: str, instances: Sequence[str]) -> dict[str, object]:
     """Numbers as numbers, so that a click on a column sorts it."""
     candidate, prediction = compared.candidate, compared.prediction
-    values = {row.instance: value_of(row, metric) for row in prediction.predictions}
+    values = {row.instance: value_of(row, metric) for row in prediction.predictions if row.instance in instances}
     known = {name: value for name, value in values.items() if value is not None}
     return {
         "Profile": candidate.name,
