@@ -37,7 +37,8 @@ DERIVED_LINES = frozenset(
         b"XLA TraceMe",
     }
 )
-_FIRST_DERIVED_ID = 0xDEADBEEF
+#: XProf tells them by their number, of which it looks at 32 bits; 390 are taken, 500 are not.
+_FIRST_DERIVED_ID, _DERIVED_IDS = 0xDEADBEEF, 400
 _MAX_PS = int(MAX_OPERATION_US * 1e6)
 
 
@@ -51,6 +52,7 @@ class HostLine:
 
     def __init__(self, plane: Plane) -> None:
         self._types = plane.types
+        self._is_derived = False
         self._step_num = plane.stats.get("step_num")
         self._batch_size = plane.stats.get("batch_size")
         self.batch_sizes: set[int] = set()
@@ -67,6 +69,9 @@ class HostLine:
 
     def add(self, part) -> None:
         """Add a part of the line's events."""
+        self._is_derived |= _has_derived_id(part)
+        if self._is_derived:
+            return
         types = self._types
         for event in part.events:
             kind = types.get(event.metadata_id)
@@ -130,7 +135,7 @@ class DeviceLine:
 
     def add(self, part) -> None:
         """Add a part of the line's events."""
-        self.is_derived |= is_derived_line(part.name) or part.id >= _FIRST_DERIVED_ID
+        self.is_derived |= is_derived_line(part.name) or _has_derived_id(part)
         self._is_steps |= part.name == b"Steps"
         self._events += len(part.events)
         if self.is_derived or not part.events:
@@ -163,6 +168,10 @@ class DeviceLine:
                 if stat.str_value:
                     return operation_type(stat.str_value[:MAX_NAME_BYTES].decode("utf-8", "replace")) or UNKNOWN
         return None
+
+
+def _has_derived_id(part) -> bool:
+    return 0 <= (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID < _DERIVED_IDS
 
 
 def _check_times(times_ps: array) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from profet_core import ProfileError, read_profile
 from profet_core.profiles import xplane as reader
 from profet_core.profiles.wire import PIECE_BYTES
+from profet_core.profiles.xplane_schema import messages
 from tests.made_xplane import GPU_STEP_US, Ref, gpu_step, kernel, step_marker, xplane
 
 
@@ -63,6 +64,18 @@ def test_streams_that_overlap_leave_no_negative_idle_time():
 def test_lines_that_repeat_the_streams_do_not_count_twice(line):
     streams = {line: [kernel("a:Conv2D", 0, 500)], "Stream #1": [kernel("a:Conv2D", 100, 10)]}
     assert read({"/device:GPU:0": streams}) == {"Device_Conv2D": 10, "Device_IDLE": 0}
+
+
+@pytest.mark.parametrize(
+    "line_id", [0xDEADBEEF, 0xDEADBEEF - 2**32, 0xDEADBEEF + 389, 0xDEADBEEF - 1, 0xDEADBEEF + 500]
+)
+@pytest.mark.parametrize("plane", ["/host:CPU", "/device:GPU:0"])
+def test_lines_with_a_derived_number_do_not_count(plane, line_id):
+    event = ("a:Mul", 0, 10, {"tf_op": "a:Mul"})
+    space = messages().Space.FromString(xplane({plane: {"first": [event], "second": [event]}}))
+    space.planes[0].lines[1].id = line_id
+    (mul_us,) = [us for name, us in read_profile(space.SerializeToString()).operations.items() if "Mul" in name]
+    assert mul_us == (20 if line_id in (0xDEADBEEF - 1, 0xDEADBEEF + 500) else 10)
 
 
 def test_an_operation_may_be_named_in_place_or_by_number():
