@@ -227,6 +227,7 @@ def _add_train(commands) -> None:
     _add_data(command)
     command.add_argument("--out", default="models", metavar="DIR", help="folder to write (default: models)")
     command.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")
+    command.add_argument("--transfer", action="store_true", help="only transfer.json, for GPUs nobody profiled")
     command.add_argument("--seed", type=int, default=0)
 
 
@@ -244,6 +245,11 @@ def _add_validate(commands) -> None:
         "--no-clustering", action="store_true", help="documented method, every operation a feature of its own"
     )
     command.add_argument("--scaler", action="store_true", help="the scaler: batch and pixels, true and predicted ends")
+    command.add_argument(
+        "--transfer",
+        action="store_true",
+        help="GPUs nobody profiled: each GPU left out, derived targets; --card writes transfer_validation.json",
+    )
     command.add_argument("--seed", type=int, default=0)
 
 

@@ -10,11 +10,23 @@ from profet_cli.output import print_json
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train and write the models folder."""
-    data = import_lab("data")
-    measurements = data.load_measurements(data.data_folder(options.data))
+    """Train and write the models folder, or `transfer.json` in it alone."""
+    data, transfer = import_lab("data"), import_lab("transfer_fit")
+    folder = data.data_folder(options.data)
+    measurements = data.load_measurements(folder)
     out = Path(options.out)
+    # Seconds of work that fail if a file is missing: before the minutes.
+    content = transfer.transfer_content(measurements, folder)
+    if options.transfer:
+        path = out / transfer.TRANSFER_NAME
+        model = transfer.write_transfer(content, out)
+        if options.format == "json":
+            print_json({"out": str(path), "checksum": model.checksum})
+        else:
+            print(f"{path}: {len(model.derived)} derived GPUs, {len(model.points)} with a published benchmark")
+        return
     manifest = import_lab("train").train(measurements, out, anchors=options.anchor, seed=options.seed)
+    transfer.write_transfer(content, out)
     size_mb = sum(path.stat().st_size for path in out.rglob("*.onnx")) / 2**20
     if options.format == "json":
         print_json(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from profet_cli import validate_transfer
 from profet_cli.inputs import open_models
 from profet_cli.lab import import_lab
 from profet_cli.output import print_json, print_table
@@ -12,6 +13,10 @@ from profet_core.errors import InputError
 
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
+    if options.transfer:
+        _check_alone(options)
+        validate_transfer.run(options)
+        return
     data, validate = import_lab("data"), import_lab("validate")
     from tqdm import tqdm  # part of the training set: only once import_lab has found that
 
@@ -41,6 +46,19 @@ def run(options: argparse.Namespace) -> None:
                 default.default_table(bank, measurements.workloads, wanted, seed=options.seed, progress=bar.update)
             )
     _print(options, report)
+
+
+def _check_alone(options: argparse.Namespace) -> None:
+    others = {
+        "--anchor": options.anchor,
+        "--target": options.target,
+        "--method": options.method != "default",
+        "--no-clustering": options.no_clustering,
+        "--scaler": options.scaler,
+    }
+    named = [name for name, given in others.items() if given]
+    if named:
+        raise InputError(f"--transfer validates on all instances at once: leave {', '.join(named)} out.")
 
 
 def _print(options: argparse.Namespace, report: dict) -> None:

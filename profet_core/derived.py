@@ -9,6 +9,7 @@ import numpy as np
 
 from profet_core.catalog.gpus import Gpu
 
+#: Two-sided 90 % of a normal distribution.
 NORMAL_90 = 1.645
 
 

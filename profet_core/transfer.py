@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.derived import derive, relative_half_width
+from profet_core.derived import NORMAL_90, derive, relative_half_width
 from profet_core.errors import InputError
 from profet_core.profiles.record import Profile
 from profet_core.transfer_model import TransferModel
@@ -29,8 +29,6 @@ from profet_core.units import positive_number
 FREE_SHARE_POWER = 2
 NEARNESS = 1.0
 LEAST_FREE_SHARE = 0.02
-#: Two-sided 90 % of a normal distribution.
-NORMAL_90 = 1.645
 #: Hosts of the measured instances launch at speeds this far apart (g4dn against p3), in the logarithm; that of a GPU's
 #: instance is not known.
 HOST_LOG_SD = 0.26
@@ -91,6 +89,23 @@ class Voices:
     fixed_ms: np.ndarray
 
 
+@dataclass(frozen=True)
+class Reached:
+    """Latencies of many steps on one GPU, as `ReachedLatency` has them of one; arrays of shape (profiles,)."""
+
+    latency_ms: np.ndarray
+    log_half_width: np.ndarray
+    basis: str
+    note: str
+    relative_to: str
+    relative_log_half_width: np.ndarray
+
+    def of(self, row: int) -> tuple[float, float, float]:
+        """Lower bound, latency and upper bound of one step, milliseconds."""
+        latency_ms, width = float(self.latency_ms[row]), math.exp(float(self.log_half_width[row]))
+        return latency_ms / width, latency_ms, latency_ms * width
+
+
 def reach(
     model: TransferModel,
     profile: Profile,
@@ -106,7 +121,8 @@ def reach(
     Parameters
     ----------
     profile : recorded on `anchor`, which is one of `model.instances`.
-    known : profiled instance -> its latency, predicted or measured; the anchor's own and other instances are left out.
+    known : profiled instance -> its latency, predicted or measured; the anchor's row is replaced by `latency_ms`, and
+        others than profiled instances are left out.
     latency_ms : measured on the anchor; None: the profile tells it.
     tf32 : convolutions and products run in TF32 where the GPU has it, as frameworks do unasked.
 
@@ -116,19 +132,65 @@ def reach(
     """
     if latency_ms is not None:
         positive_number("The anchor's latency", latency_ms)
-    others = {name: row for name, row in known.items() if name in model.instances and name != anchor}
-    for name, row in others.items():
+    for name, row in known.items():
         positive_number(f"The latency on {name}", row.latency_ms)
-    given = None if latency_ms is None else np.array([latency_ms], float)
+    found = reach_many(
+        model,
+        [profile],
+        anchor,
+        {name: np.array([row.latency_ms], float) for name, row in known.items()},
+        {name: np.array([row.log_half_width]) for name, row in known.items()},
+        gpus,
+        anchor_ms=None if latency_ms is None else np.array([latency_ms], float),
+        tf32=tf32,
+    )
+    answers = []
+    for gpu in gpus:
+        reached = found[gpu.name]
+        low_ms, value_ms, high_ms = reached.of(0)
+        answers.append(
+            ReachedLatency(
+                gpu.name,
+                value_ms,
+                low_ms,
+                high_ms,
+                reached.basis,
+                reached.note,
+                reached.relative_to,
+                float(reached.relative_log_half_width[0]),
+            )
+        )
+    return answers
+
+
+def reach_many(
+    model: TransferModel,
+    profiles: Sequence[Profile],
+    anchor: str,
+    known_ms: Mapping[str, np.ndarray],
+    log_half_width: Mapping[str, np.ndarray],
+    gpus: Sequence[Gpu],
+    *,
+    anchor_ms: np.ndarray | None = None,
+    tf32: bool = True,
+) -> dict[str, Reached]:
+    """`reach` for many profiles of one anchor at once, by the GPUs' full names.
+
+    Parameters
+    ----------
+    known_ms, log_half_width : profiled instance -> latency and half its interval's width in the logarithm, (profiles,).
+    anchor_ms : measured on the anchor, (profiles,).
+    """
+    others = [name for name in known_ms if name in model.instances and name != anchor]
     voices = gather(
         model.step,
         anchor,
-        parts_of_profiles([profile], given),
-        {name: np.array([row.latency_ms], float) for name, row in others.items()},
-        {name: np.array([row.log_half_width]) for name, row in others.items()},
-        given,
+        parts_of_profiles(profiles, anchor_ms),
+        {name: known_ms[name] for name in others},
+        {name: log_half_width[name] for name in others},
+        anchor_ms,
     )
-    return [_reached(model, voices, gpu, tf32) for gpu in gpus]
+    return {gpu.name: _reached(model, voices, gpu, tf32) for gpu in gpus}
 
 
 def gather(
@@ -186,7 +248,7 @@ def transfer(
     return latency_ms, half
 
 
-def _reached(model: TransferModel, voices: Voices, gpu: Gpu, tf32: bool) -> ReachedLatency:
+def _reached(model: TransferModel, voices: Voices, gpu: Gpu, tf32: bool) -> Reached:
     measured = next((name for name, row in model.step.instances.items() if row.gpu == gpu.name), None)
     if measured:
         raise InputError(f"{gpu.name} was profiled: ask for {measured} itself.")
@@ -203,10 +265,7 @@ def _reached(model: TransferModel, voices: Voices, gpu: Gpu, tf32: bool) -> Reac
         # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
         relative_to, relative = voices.anchor, half
         note, basis = speed.note, "transferred"
-    latency_ms, width = float(value[0]), math.exp(float(half[0]))
-    return ReachedLatency(
-        gpu.name, latency_ms, latency_ms / width, latency_ms * width, basis, note, relative_to, float(relative[0])
-    )
+    return Reached(value, half, basis, note, relative_to, relative)
 
 
 def transfer_to(
@@ -220,4 +279,4 @@ def transfer_to(
     }
     away = voices.parts.compute_share - model.step.instances[voices.anchor].benchmark_compute_share
     mix = mix_log_sd(model, gpu, tf32, away)
-    return transfer(model.step, voices, log_speed, model.t90 * speed.log_sd, mix)
+    return transfer(model.step, voices, log_speed, speed.log_half_width, mix)

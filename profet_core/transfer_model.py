@@ -10,10 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NoReturn
 
-from profet_core.artifacts import default_models_folder, manifest_checksum
-from profet_core.catalog.gpus import Gpus, load_gpus
-from profet_core.derived import DerivedLaw
+from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
+from profet_core.derived import NORMAL_90, DerivedLaw
 from profet_core.errors import ArtifactError
+from profet_core.model_files import default_models_folder, manifest_checksum
 from profet_core.transfer_step import InstanceStep, StepLaw
 
 TRANSFER_NAME = "transfer.json"
@@ -37,6 +37,26 @@ class BenchmarkPoint:
     measured_on: str
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Log errors on GPUs left out, latencies on the others known.
+
+    Attributes
+    ----------
+    between : root mean square of each GPU's mean error. within : standard deviation of the networks' around it.
+    gpus : left out in turn. t90 : two-sided 90 % quantile of Student's t for so many.
+    """
+
+    between: float
+    within: float
+    gpus: int
+    t90: float
+
+    def log_half_width(self, *more: float) -> float:
+        """90 % half width; `more`: standard deviations that come to a GPU's own error."""
+        return math.hypot(self.t90 * math.hypot(self.between, *more), NORMAL_90 * self.within)
+
+
 @dataclass(frozen=True)
 class TransferModel:
     """Everything `transfer.reach` needs.
@@ -44,9 +64,7 @@ class TransferModel:
     Attributes
     ----------
     reference : profiled instance that published points are relative to.
-    spread_log_sd : root mean square log error of leave-one-GPU-out, over `spread_gpus` GPUs, latencies on the others
-        known. t90 : two-sided 90 % quantile of Student's t for so many GPUs.
-    sheet_log_sd : the same with the data sheet alone.
+    spread : errors of leave-one-GPU-out with a benchmark point. sheet_spread : with the data sheet alone.
     relative_log_sd : error of data sheets between GPUs with published points.
     points, derived : by full GPU name.
     checksum : of the file's content.
@@ -54,10 +72,8 @@ class TransferModel:
 
     step: StepLaw
     reference: str
-    spread_log_sd: float
-    spread_gpus: int
-    t90: float
-    sheet_log_sd: float
+    spread: Spread
+    sheet_spread: Spread
     relative_log_sd: float
     points: Mapping[str, BenchmarkPoint]
     derived: Mapping[str, DerivedLaw]
@@ -69,6 +85,10 @@ class TransferModel:
     def instances(self) -> tuple[str, ...]:
         """Profiled instances: each can be the anchor."""
         return tuple(self.step.instances)
+
+    def measured_elsewhere(self, gpu: Gpu) -> bool:
+        """True for a GPU that ran the same networks in another source of measurements."""
+        return gpu.name in self.derived
 
     @property
     def reference_gpu(self) -> str:
@@ -105,7 +125,7 @@ def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) ->
 
 def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
     """The model a file's content describes; `ValueError` or the like if it describes none."""
-    law, spread = content["step"], content["spread"]
+    law = content["step"]
     model = TransferModel(
         step=StepLaw(
             start_ms=_number(law["start_ms"]),
@@ -114,11 +134,9 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
             instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in law["instances"].items()}),
         ),
         reference=str(content["reference"]),
-        spread_log_sd=_number(spread["log_sd"]),
-        spread_gpus=int(spread["gpus"]),
-        t90=_number(spread["t90"]),
-        sheet_log_sd=_number(spread["sheet_log_sd"]),
-        relative_log_sd=_number(spread["relative_log_sd"]),
+        spread=_record(Spread, content["spread"]),
+        sheet_spread=_record(Spread, content["sheet_spread"]),
+        relative_log_sd=_number(content["relative_log_sd"]),
         points=MappingProxyType({name: _record(BenchmarkPoint, row) for name, row in content["points"].items()}),
         derived=MappingProxyType({name: _record(DerivedLaw, row) for name, row in content["derived"].items()}),
         gpus=gpus,

@@ -15,15 +15,15 @@ from profet_core.transfer_model import TransferModel
 #: correction it gained nothing in leave-one-GPU-out.
 MIX_SHARE = 0.5
 
-_ASSUMED = "90 % if errors are log-normal and spread as those on the left-out GPUs (Student's t, {n} GPUs)"
+_ASSUMED = "90 % if errors are log-normal and spread as on the GPUs left out (Student's t, {n} GPUs)"
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Benchmark speed of a GPU over the reference's, in the logarithm, its standard deviation and where it is from."""
+    """Benchmark speed of a GPU over the reference's, in the logarithm; the interval's half width; where it is from."""
 
     log_speed: float
-    log_sd: float
+    log_half_width: float
     note: str
 
 
@@ -34,25 +34,24 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
     """
     point = model.points.get(gpu.name)
     relative = None if point else _relative(model, gpu)
-    assumed = _ASSUMED.format(n=model.spread_gpus)
+    assumed = _ASSUMED.format(n=model.spread.gpus)
     sheet = math.log(gpu.fp32_tflops / model.gpus[model.reference_gpu].fp32_tflops)
     slower = gpu.tf32_tensor_dense_tflops is not None and not tf32
     if point is None and relative is None:
-        return Speed(sheet, model.sheet_log_sd, f"no published benchmark: data sheet alone; {assumed}")
+        return Speed(sheet, model.sheet_spread.log_half_width(), f"no published benchmark: data sheet alone; {assumed}")
     if point:
-        log_speed, log_sd = point.log_speed, math.hypot(model.spread_log_sd, point.log_sd)
+        log_speed, doubt = point.log_speed, point.log_sd
         note = f"published ResNet-50 training speed of {point.measured_on}"
     else:
         other = model.gpus[relative]
         log_speed = model.points[relative].log_speed + _sheet_ratio(gpu, other)
-        log_sd = math.hypot(model.spread_log_sd, model.relative_log_sd)
+        doubt = model.relative_log_sd
         note = f"no published benchmark: that of {model.points[relative].measured_on} carried over by data sheet"
     if slower:
-        return Speed(
-            min(log_speed, sheet), math.hypot(log_sd, model.sheet_log_sd), f"FP32 by data sheet, {note}; {assumed}"
-        )
+        half = model.sheet_spread.log_half_width(doubt)
+        return Speed(min(log_speed, sheet), half, f"FP32 by data sheet, {note}; {assumed}")
     precision = "TF32" if gpu.tf32_tensor_dense_tflops else "FP32"
-    return Speed(log_speed, log_sd, f"{precision}, {note}; {assumed}")
+    return Speed(log_speed, model.spread.log_half_width(doubt), f"{precision}, {note}; {assumed}")
 
 
 def mix_log_sd(model: TransferModel, gpu: Gpu, tf32: bool, away: np.ndarray) -> np.ndarray:

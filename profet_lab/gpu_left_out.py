@@ -11,6 +11,7 @@ from scipy import stats
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.transfer import Voices, gather, transfer
+from profet_core.transfer_model import Spread
 from profet_core.transfer_speed import MIX_SHARE
 from profet_core.transfer_step import StepLaw, StepParts
 from profet_lab.transfer_steps import BENCHMARK, Steps, fit_step_law, gpu_of
@@ -78,15 +79,15 @@ def mix_spread(law: StepLaw, parts: StepParts, anchor: str, gpu: Gpu) -> np.ndar
     return MIX_SHARE * abs(grew) * np.abs(parts.compute_share - law.instances[anchor].benchmark_compute_share)
 
 
-def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray, *, sheet_only: bool) -> float:
-    """Root mean square log error over the GPUs of `instances`, each left out in turn; latencies on the others known.
+def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray, *, sheet_only: bool) -> Spread:
+    """Log errors on the GPUs of `instances`, each left out in turn; latencies on the others known.
 
     Parameters
     ----------
     rows : boolean mask of the workloads to fit on and to judge by; the benchmark network is not judged.
     """
     judged = rows & (medians.architectures != BENCHMARK[0])
-    squares = []
+    means, variances = [], []
     for left_out in instances:
         others = [name for name in instances if name != left_out]
         law = fit_step_law(medians, others, rows)
@@ -98,8 +99,15 @@ def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray, *, sheet_
             )
             for anchor in others
         ]
-        squares.append(np.mean(np.array(errors)[:, judged] ** 2))
-    return float(np.sqrt(np.mean(squares)))
+        means.append(np.mean(np.array(errors)[:, judged]))
+        variances.append(np.var(np.array(errors)[:, judged]))
+    return Spread(
+        between=float(np.sqrt(np.mean(np.square(means)))),
+        within=float(np.sqrt(np.mean(variances))),
+        gpus=len(instances),
+        # Two-sided 90 %: so few GPUs tell their spread badly.
+        t90=float(stats.t.ppf(0.95, len(instances) - 1)),
+    )
 
 
 def exact(steps: Steps) -> KnownLatencies:
@@ -115,8 +123,3 @@ def measured_target(medians: Steps, instance: str, *, sheet_only: bool) -> LeftO
     """One of the profiled GPUs as if only its data sheet and the benchmark were known."""
     benchmark_ms = float(medians.latency_ms[instance][medians.benchmark][0])
     return LeftOutGpu(gpu_of(instance), None if sheet_only else benchmark_ms)
-
-
-def t90(gpus: int) -> float:
-    """Two-sided 90 % quantile of Student's t for a spread seen on so many GPUs."""
-    return float(stats.t.ppf(0.95, gpus - 1))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from profet_core.artifacts import manifest_checksum, sha256_hex
 from profet_core.catalog.gpus import load_gpus
+from profet_core.model_files import manifest_checksum, sha256_hex
 from profet_core.transfer_model import TRANSFER_NAME, TRANSFER_VERSION, TransferModel, transfer_model
 from profet_lab.class_bank import class_bank
 from profet_lab.data import ARCHITECTURES_FILE, Measurements
 from profet_lab.derived_fit import fit_derived
 from profet_lab.epoch_times import EPOCHS_FILE, load_epochs
-from profet_lab.gpu_left_out import spread, t90
+from profet_lab.gpu_left_out import spread
 from profet_lab.published_points import POINTS_FILE, benchmark_points, load_speeds, other_chip_log_sd
 from profet_lab.transfer_steps import all_steps, fit_step_law, median_steps
 
@@ -48,13 +49,9 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
             "profiling_slowdown": law.profiling_slowdown,
             "instances": {name: asdict(row) for name, row in law.instances.items()},
         },
-        "spread": {
-            "log_sd": spread(medians, instances, everything, sheet_only=False),
-            "sheet_log_sd": spread(medians, instances, everything, sheet_only=True),
-            "relative_log_sd": other_chip_log_sd(speeds),
-            "gpus": len(instances),
-            "t90": t90(len(instances)),
-        },
+        "spread": asdict(spread(medians, instances, everything, sheet_only=False)),
+        "sheet_spread": asdict(spread(medians, instances, everything, sheet_only=True)),
+        "relative_log_sd": other_chip_log_sd(speeds),
         "points": {name: asdict(row) for name, row in benchmark_points(speeds, medians, REFERENCE).items()},
         "derived": {name: asdict(row) for name, row in fit_derived(epochs).items()},
         "fitted_on": {
@@ -68,9 +65,8 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
     return {**content, "checksum": manifest_checksum(content)}
 
 
-def write_transfer(measurements: Measurements, folder: Path, out: Path) -> TransferModel:
-    """Fit and write `out/transfer.json`; the folder's other files stay as they are."""
-    content = transfer_content(measurements, folder)
+def write_transfer(content: Mapping, out: Path) -> TransferModel:
+    """Write `out/transfer.json`; the folder's other files stay as they are."""
     out.mkdir(parents=True, exist_ok=True)
     path = out / TRANSFER_NAME
     scratch = path.with_name(f".{TRANSFER_NAME}.new")

@@ -95,8 +95,9 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> St
     """
     shared = np.median([_copy_and_start(steps, name, rows) for name in instances], axis=0)
     copy_factor, start_ms = (float(value) for value in shared)
-    slow = [_profiling_slowdowns(steps, name, rows) for name in instances]
-    law = StepLaw(start_ms, copy_factor, float(np.median(np.concatenate(slow))), {})
+    slow = np.concatenate([_profiling_slowdowns(steps, name, rows) for name in instances])
+    # Where launches bound no step, nothing tells: 1 makes the profiled step itself the bound.
+    law = StepLaw(start_ms, copy_factor, float(np.median(slow)) if len(slow) else 1.0, {})
     alone = {name: _instance_step(steps, law, name, rows) for name in instances}
     alone = {
         name: replace(row, floor_per_idle=_slope_alone(steps, law, row, name, rows)) for name, row in alone.items()

@@ -1,0 +1,81 @@
+"""`transfer.json` and its report are what they were when written, or one line says that they are not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from profet_core.errors import ArtifactError
+from profet_core.model_files import manifest_checksum
+from profet_core.transfer_model import TRANSFER_NAME, load_transfer
+from profet_core.transfer_validation import TRANSFER_REPORT_NAME, load_transfer_validation
+
+
+@pytest.fixture
+def copied(repository, tmp_path):
+    """A folder with a copy of the shipped file, and how to write it anew."""
+
+    def write(change=None, sign=True):
+        content = json.loads((repository / "models" / TRANSFER_NAME).read_bytes())
+        if change:
+            change(content)
+        if sign:
+            content["checksum"] = manifest_checksum(content)
+        (tmp_path / TRANSFER_NAME).write_text(json.dumps(content))
+        return tmp_path
+
+    return write
+
+
+def test_the_shipped_file_knows_the_profiled_instances_and_says_what_it_was_fitted_on(repository):
+    model = load_transfer(repository / "models")
+    assert set(model.instances) == {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
+    assert model.reference_gpu == "Tesla V100-SXM2-16GB"
+    assert set(model.derived) == {"A10G", "Tesla P100-PCIE-16GB"}
+    assert {"L40S", "A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB"} <= set(model.points)
+    assert "L4" not in model.points
+    assert "external/cloud_hw_trainpred.csv" in model.fitted_on
+
+
+def test_a_missing_file_is_one_line(tmp_path):
+    with pytest.raises(ArtifactError, match=r"transfer.json is missing: get it again"):
+        load_transfer(tmp_path)
+
+
+def test_a_changed_number_is_noticed(copied):
+    with pytest.raises(ArtifactError, match="is damaged or was changed"):
+        load_transfer(copied(lambda content: content["step"].update(start_ms=0.0), sign=False))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"checksum": NaN}'])
+def test_what_is_no_such_file_is_one_line(tmp_path, text):
+    (tmp_path / TRANSFER_NAME).write_text(text)
+    with pytest.raises(ArtifactError, match="is damaged or was changed"):
+        load_transfer(tmp_path)
+
+
+def test_another_version_is_told_apart(copied):
+    with pytest.raises(ArtifactError, match="has version 99, this program reads"):
+        load_transfer(copied(lambda content: content.update(schema_version=99)))
+
+
+@pytest.mark.parametrize("section", ["step", "spread", "points", "derived", "reference"])
+def test_a_signed_file_without_a_part_is_damaged(copied, section):
+    with pytest.raises(ArtifactError, match="is damaged"):
+        load_transfer(copied(lambda content: content.pop(section)))
+
+
+def test_a_report_belongs_to_one_transfer_file(repository, tmp_path):
+    model = load_transfer(repository / "models")
+    report = {"transfer_checksum": model.checksum, "made": "2026-01-01", "derived": {"routes": {}}}
+    path = tmp_path / TRANSFER_REPORT_NAME
+    path.write_text(json.dumps({**report, "checksum": manifest_checksum(report)}))
+    assert load_transfer_validation(model, tmp_path)["made"] == "2026-01-01"
+    other = {**report, "transfer_checksum": "0" * 64}
+    path.write_text(json.dumps({**other, "checksum": manifest_checksum(other)}))
+    with pytest.raises(ArtifactError, match=r"belong to another transfer.json"):
+        load_transfer_validation(model, tmp_path)
+    path.write_text(json.dumps({**report, "made": "later", "checksum": manifest_checksum(report)}))
+    with pytest.raises(ArtifactError, match="is damaged"):
+        load_transfer_validation(model, tmp_path)
