@@ -65,7 +65,7 @@ def _own_list(resources: Resources) -> None:
 
 
 def _own_row(resources: Resources, own: OwnProfile) -> None:
-    name, anchor, latency, remove = st.columns([4, 3, 2, 1], gap="small", vertical_alignment="bottom")
+    name, anchor, latency = st.columns([4, 3, 2], gap="small", vertical_alignment="bottom")
     with name:
         rename_input(own, "compare")
     anchor_key, latency_key = f"compare:anchor:{own.key}", f"compare:latency:{own.key}"
@@ -92,16 +92,19 @@ def _own_row(resources: Resources, own: OwnProfile) -> None:
         on_change=_recorded,
         args=(own.key, anchor_key, latency_key),
     )
-    remove.button(
-        "Remove",
-        key=f"compare:remove:{own.key}",
-        icon=":material/delete:",
-        help=f"Remove {plain(own.name)}",
-        on_click=remove_own,
-        args=(own.key,),
-    )
     st.caption(_facts(own))
-    step_questions(own, "compare")
+    with st.container(horizontal=True, gap="small"):
+        if own.asks_precision or own.asks_compiled:
+            with st.popover("Precision, compiled?", icon=":material/help:"):
+                step_questions(own, "compare")
+        st.button(
+            "Remove",
+            key=f"compare:remove:{own.key}",
+            icon=":material/delete:",
+            type="tertiary",
+            on_click=remove_own,
+            args=(own.key,),
+        )
 
 
 def _facts(own: OwnProfile) -> str:

@@ -147,7 +147,7 @@ def _unknown(models: Models, rows: Iterable[Placement]) -> None:
 
 def _unknown_words(row: Placement, method: str) -> str:
     name = row.operation_class if method == "default method" else row.cluster
-    place = f"counted as {plain(name)}" if name else "resembles nothing known"
+    place = f"counted as {plain(name)}" if name else "counted nowhere"
     return f"{plain(row.operation)} ({row.share:.2%}): {place}"
 
 

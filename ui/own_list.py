@@ -32,7 +32,7 @@ def own_choice(slot: Slot) -> None:
 
 def manage_own(own: OwnProfile, prefix: str, where) -> None:
     """Rename or remove one, or remove all."""
-    with where.popover("Rename, remove", icon=":material/edit:"):
+    with where.popover("Edit", icon=":material/edit:"):
         rename_input(own, prefix)
         st.button(
             f"Remove {plain(own.name)}",

@@ -59,12 +59,19 @@ class OwnProfile:
     @property
     def asks_precision(self) -> bool:
         """The file doesn't tell in what precision the step ran; version 1 of PROFET JSON is FP32 by definition."""
-        return self.read.meta.precision is None and self.read.source_format != _VERSION_1
+        return self._asked and self.read.meta.precision is None
 
     @property
     def asks_compiled(self) -> bool:
-        """The file doesn't tell whether the step was compiled."""
-        return self.read.meta.compiled is None and self.read.source_format != _VERSION_1
+        """The file doesn't tell whether the step was compiled, and that could well be."""
+        return self._asked and self.read.meta.compiled is None
+
+    @property
+    def _asked(self) -> bool:
+        if self.read.source_format == _VERSION_1:
+            return False
+        told = f"{self.read.meta.framework or ''} {self.read.source_format}".lower()
+        return "torch" in told or self.read.meta.precision is None
 
 
 def own_profiles() -> Mapping[str, OwnProfile]:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from ui.own_profiles import OwnProfile, change_own
 
-_PRECISIONS = {None: "Don't know", "fp32": "FP32", "TF32": "TF32", "mixed precision": "Mixed (FP16, BF16)"}
+_PRECISIONS = {None: "Don't know", "fp32": "FP32", "tf32": "TF32", "mixed precision": "Mixed (FP16, BF16)"}
 _COMPILED = {None: "Don't know", False: "No", True: "Yes"}
 
 

@@ -131,7 +131,7 @@ def _show_notes(prefix: str) -> None:
 
 
 def _say_private(prefix: str) -> None:
-    with st.expander("Keep the network private", icon=":material/lock:", key=f"{prefix}:private"):
+    with st.expander("Raw traces name your layers: reduce them first", icon=":material/lock:", key=f"{prefix}:private"):
         st.markdown(_REVEALS)
         st.code(CONVERT_COMMAND, language="sh", wrap_lines=True)
         st.markdown(

@@ -254,8 +254,8 @@ def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_war
     app = upload(open_app(), ("net.json", as_version_2(operations, gpu="Tesla M60", framework="PyTorch 2.13")))
     (key,) = own(app).values()
     assert not any("FP32" in line for line in lines(app.warning))
-    app.selectbox(key=f":precision:{key}").set_value("TF32").run()
-    assert any("says TF32; the models were trained on FP32" in line for line in lines(app.warning))
+    app.selectbox(key=f":precision:{key}").set_value("tf32").run()
+    assert any("says tf32; the models were trained on FP32" in line for line in lines(app.warning))
     app.selectbox(key=f":compiled:{key}").set_value(True).run()
     assert any("This step was compiled" in line for line in lines(app.warning))
     give(app, *sample_files(samples, LENET))
@@ -264,7 +264,7 @@ def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_war
     for page in ("cost", "predict"):
         go(app, page)
         assert any("This step was compiled" in line for line in lines(app.warning))
-    assert app.selectbox(key=f":precision:{key}").value == "TF32"
+    assert app.selectbox(key=f":precision:{key}").value == "tf32"
     app.selectbox(key=f":precision:{key}").set_value("fp32").run()
     assert not any("FP32" in line for line in lines(app.warning))
 
@@ -274,10 +274,11 @@ def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_war
     [
         (json.dumps({"Device_Conv2D": 9e4}).encode(), set()),
         (as_version_2({"Device_Conv2D": 9e4}), {"precision", "compiled"}),
-        (as_version_2({"Device_Conv2D": 9e4}, precision="fp32"), {"compiled"}),
+        (as_version_2({"Device_Conv2D": 9e4}, precision="fp32"), set()),
+        (as_version_2({"Device_Conv2D": 9e4}, precision="fp32", framework="PyTorch 2.13"), {"compiled"}),
         (as_version_2({"Device_Conv2D": 9e4}, precision="TF32", compiled=True), set()),
     ],
-    ids=["version 1", "nothing told", "precision told", "both told"],
+    ids=["version 1", "nothing told", "precision told", "precision told by PyTorch", "both told"],
 )
 def test_only_what_is_not_known_is_asked(open_app, data, asked):
     app = upload(open_app(), ("net.json", data))
