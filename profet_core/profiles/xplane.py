@@ -9,75 +9,26 @@ operations.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers import Content
 from profet_core.profiles.precision_signs import read_signs
 from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
 from profet_core.profiles.totals import profile_from_totals
-from profet_core.profiles.wire import PIECE_BYTES, WireStream, damaged
-from profet_core.profiles.xplane_lines import MAX_NAME_BYTES, DeviceLine, HostLine
-from profet_core.profiles.xplane_schema import (
-    PLANE_EVENT_METADATA,
-    PLANE_LINES,
-    PLANE_NAME,
-    PLANE_STAT_METADATA,
-    PLANE_STATS,
-    SPACE_PLANES,
-    messages,
-)
+from profet_core.profiles.wire import WireStream, damaged
+from profet_core.profiles.xplane_lines import DeviceLine, HostLine
+from profet_core.profiles.xplane_planes import DEVICE_PLANE_PREFIX, HOST_PLANE, Plane, read_planes
+from profet_core.profiles.xplane_schema import PLANE_LINES, SPACE_PLANES, messages
 
 NAME = "TensorFlow xplane.pb"
 
-HOST_PLANE = "/host:CPU"
-DEVICE_PLANE_PREFIX = "/device:GPU:"
-#: Names of events and stats in one file; a large network has some ten thousand.
-MAX_METADATA = 500_000
-#: A host with eight GPUs has a dozen planes; a line is a thread or a stream.
-MAX_PLANES = 1000
+#: A line is a thread or a stream.
 MAX_LINES = 20_000
-_MAX_KERNEL_NAME = 300
-_MAX_FACTS = 10_000
-_STATS = ("tf_op", "step_num", "batch_size", "compute_cap_major")
 _PS_PER_US = 1e6
 #: Above this share of kernel time without an operation the profile says so.
 _UNATTRIBUTED_SHARE = 0.1
-
-
-@dataclass(slots=True)
-class Plane:
-    """What is known of a plane before its lines are read.
-
-    Attributes
-    ----------
-    types : id of an event's metadata -> operation type, of the events that are operations (host only).
-    copies : ids of the events that copy or set memory (device only).
-    kernels : id of an event's metadata -> name (device only).
-    capability : major compute capability (device only).
-    references : id of a stat's metadata -> the operation type its name spells (device only).
-    stats : name -> id of the stats that are looked at.
-    """
-
-    name: str = ""
-    types: dict[int, str] = field(default_factory=dict)
-    copies: set[int] = field(default_factory=set)
-    kernels: dict[int, str] = field(default_factory=dict)
-    capability: int | None = None
-    references: dict[int, str] = field(default_factory=dict)
-    stats: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def is_host(self) -> bool:
-        """The threads of the host."""
-        return self.name == HOST_PLANE
-
-    @property
-    def is_device(self) -> bool:
-        """A GPU."""
-        return self.name.startswith(DEVICE_PLANE_PREFIX)
 
 
 def looks_like(head: bytes) -> bool:
@@ -102,7 +53,7 @@ def read(content: Content) -> Profile:
     from google.protobuf.message import DecodeError  # late, as in `messages`
 
     try:
-        planes = _read_planes(content)
+        planes = read_planes(content)
         if not any(plane.is_host or plane.is_device for plane in planes):
             raise ProfileError(
                 f"The trace has neither a {HOST_PLANE} nor a {DEVICE_PLANE_PREFIX}N plane: "
@@ -111,52 +62,6 @@ def read(content: Content) -> Profile:
         return _Sums(planes).read(content)
     except DecodeError:
         raise damaged() from None
-
-
-def _read_planes(content: Content) -> list[Plane]:
-    """Name and metadata of every plane; only those of the host and of GPUs are kept."""
-    planes = []
-    with content.open() as stream:
-        wire = WireStream(stream)
-        names_left = MAX_METADATA
-        for number, size in wire.fields():
-            if number != SPACE_PLANES:
-                continue
-            plane, facts = Plane(), []
-            planes.append(plane)
-            if len(planes) > MAX_PLANES:
-                raise damaged()
-            for part, length in wire.fields(size):
-                if part == PLANE_NAME and length <= MAX_NAME_BYTES:
-                    plane.name = _text(wire.read(length))
-                elif part in (PLANE_EVENT_METADATA, PLANE_STAT_METADATA) and length <= PIECE_BYTES:
-                    if (names_left := names_left - 1) < 0:
-                        raise ProfileError(f"The trace has more than {MAX_METADATA:,} names: record fewer steps.")
-                    _keep_metadata(plane, part, wire.read(length))
-                elif part == PLANE_STATS and length <= PIECE_BYTES:
-                    facts.append(messages().Stat.FromString(wire.read(length)))
-                    if len(facts) > _MAX_FACTS:
-                        raise damaged()
-            # Names come after what they name.
-            known = {fact.metadata_id: fact.int64_value or fact.uint64_value for fact in facts}
-            plane.capability = known.get(plane.stats.get("compute_cap_major")) or None
-    return planes
-
-
-def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
-    entry = messages().MetadataEntry.FromString(data)
-    name = _text(entry.value.name[:MAX_NAME_BYTES])
-    if part == PLANE_EVENT_METADATA:
-        if plane.is_host and (kind := operation_type(name)):
-            plane.types[entry.key] = kind
-        elif plane.is_device:
-            plane.kernels[entry.key] = name[:_MAX_KERNEL_NAME]
-            if name.lower().startswith(("memcpy", "memset")):
-                plane.copies.add(entry.key)
-    elif name in _STATS:
-        plane.stats[name] = entry.key
-    elif plane.is_device:
-        plane.references[entry.key] = operation_type(name) or UNKNOWN
 
 
 class _Sums:
@@ -193,20 +98,19 @@ class _Sums:
             self._read_device(wire, size, plane)
 
     def _read_device(self, wire: WireStream, size: int, plane: Plane) -> None:
-        attributed_ps, firsts_ps, lasts_ps = 0, [], []
+        attributed_ps, first_ps, last_ps = 0, math.inf, -math.inf
         for line in self._lines(wire, size, DeviceLine, plane):
             self._device_steps = max(self._device_steps, line.steps)
-            if line.is_derived or line.last_ps is None:
+            if line.is_derived or not line.events:
                 continue
-            # Only the ends are kept: a damaged file may have millions of lines.
-            firsts_ps, lasts_ps = [min([*firsts_ps, line.first_ps])], [max([*lasts_ps, line.last_ps])]
+            first_ps, last_ps = min(first_ps, line.first_ps), max(last_ps, line.last_ps)
             attributed_ps += sum(line.total_ps.values())
             self._total_ps.update({f"Device_{kind}": ps for kind, ps in line.total_ps.items()})
             self._unattributed_ps += line.unattributed_ps
             for kernel, ps in line.kernels_ps.items():
                 self._kernels_ps[plane.kernels.get(kernel, "")] += ps
-        if lasts_ps:
-            self._total_ps["Device_IDLE"] += max(0, lasts_ps[0] - firsts_ps[0] - attributed_ps)
+        if first_ps <= last_ps:
+            self._total_ps["Device_IDLE"] += max(0, last_ps - first_ps - attributed_ps)
 
     def _lines(self, wire: WireStream, size: int, kind: type[HostLine] | type[DeviceLine], plane: Plane):
         for part, length in wire.fields(size):
@@ -256,10 +160,6 @@ class _Sums:
     def _batch_size(self) -> int | None:
         """The batch size that Keras noted with every step, if it did and it is one."""
         return min(self._batch_sizes) if len(self._batch_sizes) == 1 else None
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _after_varint(data: bytes, position: int) -> int:

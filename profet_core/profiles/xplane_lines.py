@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from profet_core.profiles.profet_json import MAX_OPERATION_US, MAX_OPERATIONS
 from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
 
 if TYPE_CHECKING:
-    from profet_core.profiles.xplane import Plane
+    from profet_core.profiles.xplane_planes import Plane
 
 #: Operations on one thread: their intervals are held together.
 MAX_THREAD_OPERATIONS = 2_000_000
@@ -120,24 +121,23 @@ class DeviceLine:
         self._copies = plane.copies
         self._tf_op = plane.stats.get("tf_op")
         self._is_steps = False
-        self._events = 0
+        self.events = 0
         self.is_derived = False
         self.total_ps: Counter[str] = Counter()
         self.kernels_ps: Counter[int] = Counter()
         self.unattributed_ps = 0
-        self.first_ps: int | None = None
-        self.last_ps: int | None = None
+        self.first_ps, self.last_ps = math.inf, -math.inf
 
     @property
     def steps(self) -> int:
         """Number of steps, if this is the line that marks them."""
-        return self._events if self._is_steps else 0
+        return self.events if self._is_steps else 0
 
     def add(self, part) -> None:
         """Add a part of the line's events."""
         self.is_derived |= is_derived_line(part.name) or _has_derived_id(part)
         self._is_steps |= part.name == b"Steps"
-        self._events += len(part.events)
+        self.events += len(part.events)
         if self.is_derived or not part.events:
             return
         # XProf takes offsets as they are: all lines of a plane start at the same time.
@@ -145,10 +145,8 @@ class DeviceLine:
         durations_ps = array("q", [event.duration_ps for event in part.events])
         _check_times(durations_ps)
         _check_times(offsets_ps)
-        first_ps = min(offsets_ps)
-        last_ps = max(map(int.__add__, offsets_ps, durations_ps))
-        self.first_ps = first_ps if self.first_ps is None else min(self.first_ps, first_ps)
-        self.last_ps = last_ps if self.last_ps is None else max(self.last_ps, last_ps)
+        self.first_ps = min(self.first_ps, min(offsets_ps))
+        self.last_ps = max(self.last_ps, max(map(int.__add__, offsets_ps, durations_ps)))
         for event in part.events:
             kind = self._operation(event)
             self.kernels_ps[event.metadata_id] += event.duration_ps

@@ -1,0 +1,117 @@
+"""Reads what an xplane file says of its planes before their lines are read: names, and what its numbers stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.containers import Content
+from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
+from profet_core.profiles.wire import PIECE_BYTES, WireStream, damaged
+from profet_core.profiles.xplane_lines import MAX_NAME_BYTES
+from profet_core.profiles.xplane_schema import (
+    PLANE_EVENT_METADATA,
+    PLANE_NAME,
+    PLANE_STAT_METADATA,
+    PLANE_STATS,
+    SPACE_PLANES,
+    messages,
+)
+
+HOST_PLANE = "/host:CPU"
+DEVICE_PLANE_PREFIX = "/device:GPU:"
+#: A host with eight GPUs has a dozen planes.
+MAX_PLANES = 1000
+#: Names of events and stats in one file; a large network has some ten thousand.
+MAX_METADATA = 500_000
+MAX_FACTS = 10_000
+_MAX_KERNEL_NAME = 300
+_STATS = ("tf_op", "step_num", "batch_size", "compute_cap_major")
+
+
+@dataclass(slots=True)
+class Plane:
+    """What is known of a plane before its lines are read.
+
+    Attributes
+    ----------
+    types : id of an event's metadata -> operation type, of the events that are operations (host only).
+    copies : ids of the events that copy or set memory (device only).
+    kernels : id of an event's metadata -> name (device only).
+    capability : major compute capability (device only).
+    references : id of a stat's metadata -> the operation type its name spells (device only).
+    stats : name -> id of the stats that are looked at.
+    """
+
+    name: str = ""
+    types: dict[int, str] = field(default_factory=dict)
+    copies: set[int] = field(default_factory=set)
+    kernels: dict[int, str] = field(default_factory=dict)
+    capability: int | None = None
+    references: dict[int, str] = field(default_factory=dict)
+    stats: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_host(self) -> bool:
+        """The threads of the host."""
+        return self.name == HOST_PLANE
+
+    @property
+    def is_device(self) -> bool:
+        """A GPU."""
+        return self.name.startswith(DEVICE_PLANE_PREFIX)
+
+
+def read_planes(content: Content) -> list[Plane]:
+    """Name and metadata of every plane, in the file's order; metadata of the host and of GPUs only.
+
+    Raises
+    ------
+    ProfileError, protobuf's DecodeError : the file is damaged, or has more names than any trace.
+    """
+    planes = []
+    with content.open() as stream:
+        wire = WireStream(stream)
+        names_left = MAX_METADATA
+        for number, size in wire.fields():
+            if number != SPACE_PLANES:
+                continue
+            plane, facts = Plane(), {}
+            planes.append(plane)
+            if len(planes) > MAX_PLANES:
+                raise damaged()
+            for part, length in wire.fields(size):
+                if part == PLANE_NAME and length <= MAX_NAME_BYTES:
+                    plane.name = _text(wire.read(length))
+                elif part in (PLANE_EVENT_METADATA, PLANE_STAT_METADATA) and length <= PIECE_BYTES:
+                    if (names_left := names_left - 1) < 0:
+                        raise ProfileError(f"The trace has more than {MAX_METADATA:,} names: record fewer steps.")
+                    _keep_metadata(plane, part, wire.read(length))
+                elif part == PLANE_STATS and length <= PIECE_BYTES:
+                    fact = messages().Stat.FromString(wire.read(length))
+                    facts[fact.metadata_id] = fact.int64_value or fact.uint64_value
+                    if len(facts) > MAX_FACTS:
+                        raise damaged()
+            # Names come after what they name.
+            plane.capability = facts.get(plane.stats.get("compute_cap_major")) or None
+    return planes
+
+
+def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
+    entry = messages().MetadataEntry.FromString(data)
+    name = _text(entry.value.name[:MAX_NAME_BYTES])
+    if part == PLANE_EVENT_METADATA:
+        if plane.is_host and (kind := operation_type(name)):
+            plane.types[entry.key] = kind
+        elif plane.is_device:
+            plane.kernels[entry.key] = name[:_MAX_KERNEL_NAME]
+            if name.lower().startswith(("memcpy", "memset")):
+                plane.copies.add(entry.key)
+    elif name in _STATS:
+        plane.stats[name] = entry.key
+    elif plane.is_device:
+        plane.references[entry.key] = operation_type(name) or UNKNOWN
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
