@@ -23,6 +23,8 @@ MAX_TIME_US = 1e18
 _MAX_ID_CHARACTERS = 100
 
 _WINDOW_BYTES = 256 * 2**10
+#: An error this close to the end of the window may be one of what is missing: "-Infinit", "\\ud83d\\ude0".
+_LONGEST_ESCAPE = 16
 _SPACE = re.compile(r"[\s\ufeff]*")
 _SEPARATOR = re.compile(r"[\s,]*")
 _DICT_TRACE = re.compile(rb'^[\s\xef\xbb\xbf]*\{.*?"traceEvents"\s*:\s*\[', re.DOTALL)
@@ -100,13 +102,19 @@ class ChromeTrace:
         while True:
             try:
                 value, end = self._decode(self._text, self._at)
-                # A number may go on in the next window.
-                if end < len(self._text) or self._ended:
+                # A number may go on in the next window: "5" before "e+" before "16".
+                if end + 2 < len(self._text) or self._ended:
                     self._at = end
                     return value
-            except ValueError:
-                if self._ended or len(self._text) - self._at > MAX_ENTRY_CHARACTERS:
+            except json.JSONDecodeError as error:
+                # What is only not complete yet fails at the window's end, or is a text without one.
+                open_end = error.pos > len(self._text) - _LONGEST_ESCAPE or error.msg.startswith("Unterminated string")
+                if not open_end or len(self._text) - self._at > MAX_ENTRY_CHARACTERS:
                     raise self._damaged() from None
+                if self._ended:
+                    raise _cut_short() from None
+            except ValueError:  # an integer of thousands of digits
+                raise self._damaged() from None
             self._refill()
 
     def _next(self, skipped: re.Pattern[str]) -> str:
@@ -118,8 +126,9 @@ class ChromeTrace:
             self._refill()
 
     def _take(self, character: str) -> None:
-        if self._next(_SPACE) != character:
-            raise self._damaged()
+        found = self._next(_SPACE)
+        if found != character:
+            raise self._damaged() if found else _cut_short()
         self._at += 1
 
     def _refill(self) -> None:
@@ -130,12 +139,14 @@ class ChromeTrace:
         self._at = 0
 
     def _damaged(self) -> ProfileError:
-        if self._ended:
-            return ProfileError("The trace is cut short: copy it again, or record it again.")
         return ProfileError(
             f"The trace is not valid JSON, or far too long in one entry, after event {self._count:,}: record it again, "
             "without with_stack if it has that."
         )
+
+
+def _cut_short() -> ProfileError:
+    return ProfileError("The trace is cut short: copy it again, or record it again.")
 
 
 def event_time_us(value: object) -> float | None:
