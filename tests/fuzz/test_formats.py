@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.fuzz_profiles import MAX_GROWTH_MIB, corpus, damaged_input, run
+from benchmarks.damage import corpus, damaged_input
+from benchmarks.fuzz_profiles import MAX_GROWTH_MIB, run
 from profet_core.profiles import READERS
 
 INPUTS = 1_800
