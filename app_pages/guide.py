@@ -5,12 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
 from profet_core.scaling import AXIS_RANGE
 from ui.errors import plain
 from ui.frame import run_page
 from ui.method import rule_phrase
 from ui.resources import Resources
 from ui.tables import format_price, price_source, show_table
+from ui.uploads import CONVERT_COMMAND, max_upload_mb
 
 _WHAT = """
 You train a convolutional network (CNN) and wonder which cloud GPU to rent. PROFET predicts it from **one** profiled
@@ -21,26 +23,80 @@ your network's layers, weights or data. It is held in memory for your session on
 1. **Predict**: one profile in, step latency and cost on every instance out.
 2. **Scale**: from the smallest and the largest batch or picture size to every size between.
 3. **Cost**: images and epochs in, time and money per epoch and per training out.
-4. **Accuracy**: how far off it was on networks it had never seen, and when not to trust it.
+4. **Compare**: many profiles side by side. **Inspect**: what is in one, and what holds its step up.
+5. **Accuracy**: how far off it was on networks it had never seen, and when not to trust it.
+"""
+
+_COMMAND = """\
+pip install .                            # in a copy of this project, where the training runs
+profet profile train.py -- --epochs 3    # your script, and after -- its own arguments
 """
 
 _RECORD = """
-Profile one step in the middle of training, after two warm-up steps, on one GPU. With TensorFlow:
+One command records a step of your own training, with **Keras or PyTorch**, and writes `profile.json`:
+"""
+
+_RECORDED = """
+It runs your script as it is, lets it warm up, takes the median of ten steps **without** the profiler (that is the step
+latency, so you type nothing), profiles one step and stops. XLA is switched off for that step, which it says. Upload the
+file on **Predict**: GPU, batch and picture size, precision and latency are in it. Record on one of the instances below,
+in the middle of training, on one GPU.
+
+In a program of your own, with **Keras**:
+"""
+
+_KERAS = """\
+from profet_recorder import ProfileCallback
+
+model.fit(images, labels, callbacks=[ProfileCallback("profile.json")])
+"""
+
+_PYTORCH = """\
+from profet_recorder import record_steps
+
+for images, labels in record_steps(loader, "profile.json", model=model):
+    train_step(images, labels)
+"""
+
+_TRACES = """
+A trace that you have already is read as it is. Its format is told by its content, never by its name; all may be
+compressed with gzip. Several files at once make a list: **Compare** predicts all of them, **Inspect** shows what is in
+one. A trace seldom tells GPU, batch size or latency: Predict asks.
+"""
+
+#: Format, where it comes from, note.
+_FORMATS_READ = (
+    ("PROFET JSON, version 2", "profet profile, profet convert", "totals and what is known of the step; the best"),
+    ("PROFET JSON, version 1", "PROFET's own tools", "totals alone"),
+    ("xplane.pb", "tf.profiler, TensorBoard callback: plugins/profile/...", "what TensorFlow writes today"),
+    ("trace.json", "TensorFlow's trace viewer", "without the host's idle time"),
+    ("Statistics CSV", "TensorBoard, XProf: framework op stats", "include idle time; old and new column names"),
+    ("framework_op_stats JSON", "XProf", "the table behind that page"),
+    (
+        "PyTorch trace",
+        "torch.profiler: export_chrome_trace, tensorboard_trace_handler",
+        "mapped to TensorFlow's operations; the error on PyTorch is unmeasured",
+    ),
+)
+
+_PRIVATE = """
+**What a raw trace reveals.** All formats but PROFET JSON name every layer and scope of your network, in order and with
+the time of each; a PyTorch trace may hold shapes, file paths and lines of code. Reduce it on your own machine, and
+upload what comes out, a few kilobytes of totals per operation type:
+"""
+
+_KEPT = """
+Whatever you upload, the server keeps the totals only, in memory and for your session; the file itself is let go as soon
+as it is read. A file may have {limit} MB; larger ones are for the same command, which reads up to 1 GB in little
+memory.
 """
 
 _RECIPE = """\
 import os
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"   # before TensorFlow is imported
 import tensorflow as tf
-import tf_keras                             # Keras 3 hides FusedBatchNormV3; tf_keras shows it
 
-model = ...                                 # your tf_keras model
-
-model.compile(
-    optimizer=tf_keras.optimizers.legacy.SGD(),
-    loss="categorical_crossentropy",
-    jit_compile=False,                      # "auto" turns XLA on for GPUs, and the operations vanish
-)
+model.compile(..., jit_compile=False)       # "auto" turns XLA on for GPUs, and the operations vanish
 for _ in range(2):                          # warm up
     model.train_on_batch(images, labels)
 
@@ -54,23 +110,8 @@ tf.profiler.experimental.stop()
 """
 
 _AFTER = """
-Open the folder with TensorBoard or XProf (`xprof --logdir profile`), choose *Framework Op Stats* with idle time
-included and export it as CSV. Its total times, added up per operation type, are the profile:
-"""
-
-_CONVERT = """\
-import json
-import pandas as pd
-
-rows = pd.read_csv("framework_op_stats.csv")
-kind = "Operation Type" if "Operation Type" in rows else "Type"
-totals = rows.groupby(rows["Host/device"] + "_" + rows[kind])["Total time (us)"].sum()
-with open("profile.json", "w") as file:
-    json.dump({"operations": totals.to_dict(), "meta": {"gpu": "Tesla T4", "batch_size": 64, "pixels": 128}}, file)
-"""
-
-_LATENCY = """
-Then time a few steps **without** the profiler: their median is the step latency to type in.
+The folder then holds an `xplane.pb`. Keras 3 hides `FusedBatchNormV3`; tf_keras shows it, nearer to the data. Time
+a few steps **without** the profiler: their median is the step latency to type in.
 """
 
 _VERSION_1 = '{"Device_Conv2D": 51425.799, "Device_MatMul": 1203.4, "Host_IDLE": 613483.756}'
@@ -78,7 +119,7 @@ _VERSION_2 = """\
 {
   "operations": {"Device_Conv2D": 51425.799, "Device_MatMul": 1203.4, "Host_IDLE": 613483.756},
   "meta": {
-    "gpu": "Tesla T4", "framework": "TensorFlow 2.5", "precision": "fp32",
+    "gpu": "Tesla T4", "framework": "TensorFlow 2.5", "precision": "fp32", "compiled": false,
     "batch_size": 64, "pixels": 128, "parameters": 23777252,
     "step_latency_ms": 203.295, "peak_memory_mib": 5210
   }
@@ -87,8 +128,14 @@ _VERSION_2 = """\
 _FORMATS = """
 **Version 1** is what the original demo takes: microseconds per operation type over one step, as one object or a list
 of one. **Version 2** adds what the recorder knows, all of `meta` optional: with it you type nothing twice, and a wrong
-anchor or a wrong batch size is noticed. Either may be compressed with gzip. Any sample on Predict can be downloaded as
-an example.
+anchor or a wrong batch size is noticed. Any sample on Predict can be downloaded as an example.
+"""
+
+_HELD_UP = f"""
+**What holds a step up.** **Inspect** tells from the profile whether the GPU worked or waited. A GPU that worked for
+less than {IDLE_BELOW:.0%} of the step waits between short operations; input that took more than {INPUT_ABOVE:.0%} of a
+step whose GPU worked for less than {INPUT_BUSY_BELOW:.0%} of it holds the step up. Then another GPU won't fix it: of
+the measured steps of that kind 5% ran more than 1.5 times as fast on the best other instance, of all others 71%.
 """
 
 _MADE = """
@@ -175,10 +222,21 @@ def body(resources: Resources) -> None:
     st.markdown(_WHAT)
     st.header("Record a profile", anchor="record")
     st.markdown(_RECORD)
-    st.code(_RECIPE, language="python")
-    st.markdown(_AFTER)
-    st.code(_CONVERT, language="python")
-    st.markdown(_LATENCY)
+    st.code(_COMMAND, language="sh", wrap_lines=True)
+    st.markdown(_RECORDED)
+    st.code(_KERAS, language="python")
+    st.markdown("With **PyTorch**, around the loop:")
+    st.code(_PYTORCH, language="python")
+    with st.expander("By hand, with TensorFlow's profiler"):
+        st.code(_RECIPE, language="python")
+        st.markdown(_AFTER)
+    st.subheader("What can be uploaded", anchor="formats")
+    st.markdown(_TRACES)
+    show_table([{"Format": name, "From": source, "Note": note} for name, source, note in _FORMATS_READ], "Formats")
+    st.subheader("Keep the network private", anchor="private")
+    st.markdown(_PRIVATE)
+    st.code(CONVERT_COMMAND, language="sh")
+    st.markdown(_KEPT.format(limit=max_upload_mb()))
     st.subheader("The file", anchor="format")
     st.markdown(_FORMATS)
     st.caption("Version 1")
@@ -188,6 +246,7 @@ def body(resources: Resources) -> None:
     st.header("How the numbers are made", anchor="method")
     st.markdown(_made(resources))
     st.code(_FORMULAS, language=None)
+    st.markdown(_HELD_UP)
     st.page_link("app_pages/accuracy.py", label="How far off it was, and when not to trust it", icon=":material/rule:")
     st.header("What it can't do", anchor="limits")
     st.markdown(_LIMITS)

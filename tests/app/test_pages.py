@@ -18,6 +18,7 @@ def test_every_page_opens_by_its_link(open_app, page):
         "predict": "Which cloud GPU should train this network?",
         "scale": "How does the step time grow?",
         "cost": "What will the training take and cost?",
+        "advise": "Which instance should you rent?",
         "compare": "Several profiles side by side",
         "inspect": "What is in my profile?",
         "accuracy": "How far off is it?",
@@ -31,7 +32,7 @@ def test_every_page_opens_by_its_link(open_app, page):
 
 def test_the_guide_maps_every_command_of_the_original(open_app):
     app = open_app("guide")
-    commands = app.table[1].value
+    (commands,) = [table.value for table in app.table if "Original" in table.value]
     original = " ".join(commands["Original"])
     for name in (
         "anchor_preprocessing",
@@ -45,6 +46,28 @@ def test_the_guide_maps_every_command_of_the_original(open_app):
     ):
         assert name in original
     assert any("2208.05130" in element.value for element in app.markdown)
+
+
+def test_the_guide_leads_with_the_recorder_and_names_every_format(open_app):
+    app = open_app("guide")
+    code = [element.value for element in app.code]
+    assert "profet profile train.py" in code[0]
+    assert "profet convert TRACE -o profile.json" in code
+    (formats,) = [table.value for table in app.table if "Format" in table.value]
+    assert len(formats) == 7
+    recipe = next(text for text in code if "ProfilerOptions" in text)
+    compile(recipe, "recipe", "exec")
+
+
+def test_the_guide_s_recorder_snippets_name_what_there_is(open_app):
+    import profet_recorder
+
+    snippets = [element.value for element in open_app("guide").code if "profet_recorder" in element.value]
+    assert len(snippets) == 2
+    for snippet in snippets:
+        compile(snippet, "snippet", "exec")
+        name = snippet.split("import ")[1].split()[0]
+        assert name in profet_recorder.__all__
 
 
 def test_the_guide_s_example_files_are_read(open_app):
