@@ -8,6 +8,7 @@ st.navigation(
         st.Page("app_pages/predict.py", title="Predict", icon=":material/speed:", url_path="home", default=True),
         st.Page("app_pages/scale.py", title="Scale", icon=":material/show_chart:", url_path="scale"),
         st.Page("app_pages/cost.py", title="Cost", icon=":material/payments:", url_path="cost"),
+        st.Page("app_pages/advise.py", title="Advise", icon=":material/recommend:", url_path="advise"),
         st.Page("app_pages/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
         st.Page("app_pages/inspect.py", title="Inspect", icon=":material/troubleshoot:", url_path="inspect"),
         st.Page("app_pages/accuracy.py", title="Accuracy", icon=":material/rule:", url_path="accuracy"),

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable, Mapping
 
 import streamlit as st
 
-from profet_core import Catalog, CostRow, CostTable, check_profiled_batch, cost_table
+from profet_core import Catalog, CostRow, CostTable, cost_table
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.frontier import frontier
-from profet_core.scaling import axis_range
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 from ui.charts import Bar, TradeOffPoint, bars, trade_off
-from ui.cost_latencies import StepLatencies, latencies_for_cost, why_not_scaled
+from ui.cost_latencies import StepLatencies, latencies_for_cost
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
 from ui.measured import predict_measured
 from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome
-from ui.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, PREDICT_SLOT, cost_keys, price_key, scale_keys
+from ui.settings import PREDICT_SLOT, cost_keys, scale_keys
 from ui.tables import MISSING, download_buttons, format_price, format_range, price_source, show_table
+from ui.training_inputs import batch_inputs, own_prices, profiled_batch, training_inputs
 
 #: Costs at the low and at the high end of one instance's interval.
 Ends = tuple[CostRow, CostRow]
@@ -36,10 +36,12 @@ def body(resources: Resources) -> None:
     for line in outcome.prediction.warnings:
         show_warning(line)
     with st.container(border=True):
-        _training_inputs()
-        _batch_inputs(resources, outcome)
-        catalog = _priced(resources)
-    latencies = latencies_for_cost(resources, outcome, _profiled_batch(outcome))
+        training_inputs()
+        batch_inputs(resources, outcome)
+        catalog = resources.catalog.with_prices(
+            own_prices(resources, [row.instance for row in outcome.prediction.predictions])
+        )
+    latencies = latencies_for_cost(resources, outcome, profiled_batch(outcome))
     for name, line in latencies.problems.items():
         show_error(f"{name}: {line}")
     _say_anchor_is_missing(outcome, latencies)
@@ -52,87 +54,6 @@ def keys(resources: Resources) -> Iterable[str]:
     """Settings of the page's link; the ends of the batch axis too where the costs come from them."""
     scaled = st.session_state["batch_from"] == "scaled"
     return (*cost_keys(resources), *(scale_keys(resources, "batch") if scaled else ()))
-
-
-def _training_inputs() -> None:
-    images, validation, epochs = st.columns(3, gap="medium")
-    images.number_input("Training images per epoch", 1, MAX_IMAGES, step=1000, key="images", persist_state="session")
-    validation.number_input(
-        "Validation images per epoch",
-        0,
-        MAX_IMAGES,
-        step=1000,
-        key="validation_images",
-        persist_state="session",
-        help="A validation step runs forward only; it is counted as a third of a training step.",
-    )
-    epochs.number_input("Epochs", 1, MAX_EPOCHS, step=1, key="epochs", persist_state="session")
-
-
-def _batch_inputs(resources: Resources, outcome: Outcome) -> None:
-    """The batch size of the profile, or another one where both ends of the batch axis are known."""
-    recorded = outcome.held.profile.meta.batch_size
-    reason = why_not_scaled(resources, outcome)
-    if reason:
-        st.session_state["batch_from"] = "profiled"
-    left, right = st.columns(2, gap="medium")
-    left.segmented_control(
-        "Batch size",
-        BATCH_FROM,
-        format_func={
-            "profiled": f"As profiled ({recorded})" if recorded else "As profiled",
-            "scaled": "Another one (from Scale)",
-        }.get,
-        key="batch_from",
-        required=True,
-        disabled=bool(reason),
-        persist_state="session",
-    )
-    if reason:
-        left.caption(f"Fixed: {plain(reason)}")
-        left.page_link("app_pages/scale.py", label="Give both ends on Scale", icon=":material/show_chart:")
-    with right:
-        if st.session_state["batch_from"] == "scaled":
-            st.slider("Images per step", *axis_range("batch"), key="batch", persist_state="session")
-        elif recorded is None:
-            st.number_input(
-                "Batch size the profile was recorded at",
-                1,
-                MAX_IMAGES,
-                value=None,
-                placeholder="the profile doesn't say",
-                key="profiled_batch",
-                persist_state="session",
-            )
-
-
-def _profiled_batch(outcome: Outcome) -> int | None:
-    """The batch size that the prediction belongs to; None where the costs come from Scale."""
-    if st.session_state["batch_from"] == "scaled":
-        return None
-    recorded = outcome.held.profile.meta.batch_size
-    return check_profiled_batch(None if recorded else st.session_state.get("profiled_batch"), recorded)
-
-
-def _priced(resources: Resources) -> Catalog:
-    """The catalogue with the visitor's own prices laid over it."""
-    with st.expander("Own prices"):
-        st.caption("US dollars an hour for one instance, such as a reserved or spot price. Empty: the list price.")
-        columns = st.columns(2, gap="medium")
-        for index, name in enumerate(resources.models.instances):
-            entry = resources.catalog[name]
-            columns[index % 2].number_input(
-                f"{name} (list: {plain(format_price(entry.usd_per_hour))})",
-                value=None,
-                min_value=0.0,
-                step=0.01,
-                format="%g",
-                placeholder="list price",
-                key=price_key(name),
-                persist_state="session",
-            )
-    own = {name: st.session_state[price_key(name)] for name in resources.models.instances}
-    return resources.catalog.with_prices({name: price for name, price in own.items() if price is not None})
 
 
 def _say_anchor_is_missing(outcome: Outcome, latencies: StepLatencies) -> None:

@@ -9,12 +9,13 @@ from dataclasses import asdict
 from profet_cli.inputs import open_models
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_cli.training import TrainingSteps, training_steps
-from profet_core.advice import Advice, Pick, advise
+from profet_core.advice import Advice, advise
 from profet_core.advice_words import answer_sentences, beaten_line, comparison_sentences, pick_line, upgrade_line
 from profet_core.catalog import load_catalog
 from profet_core.certainty import INTERVAL_LEVEL, format_certainty
 from profet_core.errors import InputError
 from profet_core.offers import offers_in_market
+from profet_core.picks import Pick
 from profet_core.plans import BASIS_WORDS, CarriedStep, Comparison, Limits, Plan, Workload, compare
 from profet_core.units import format_duration, format_price, format_usd
 
@@ -150,15 +151,12 @@ def _print_advice(advice: Advice, compared: Comparison | None) -> None:
     _print_list(
         "Picks:",
         [
-            f"{word}: {pick.plan.label}{f', {line}' if (line := pick_line(pick, respect)) else ''}"
-            for word, pick, respect in (
-                ("cheapest", advice.cheapest, "cheaper"),
-                ("fastest", advice.fastest, "faster"),
-            )
+            f"{word}: {pick.plan.label}{f', {line}' if (line := pick_line(pick)) else ''}"
+            for word, pick in (("cheapest", advice.cheapest), ("fastest", advice.fastest))
         ],
     )
     _print_list("What more money buys:", [upgrade_line(one) for one in advice.upgrades])
-    _print_list("Not worth it:", [beaten_line(one) for one in advice.beaten])
+    _print_list("Beaten in time and money:", [beaten_line(one) for one in advice.beaten])
     _print_list("Left out:", [f"{one.instance}: {one.reason}" for one in advice.left_out])
     if compared:
         _print_list(f"{compared.a.label} against {compared.b.label}:", comparison_sentences(compared))

@@ -46,8 +46,14 @@ def training_steps(options: argparse.Namespace, models: Models, catalog: Catalog
     latencies_ms = _at_batch(
         options.at_batch, models, prediction.latencies_ms, largest.latencies_ms, profile.meta.pixels
     )
-    warnings = (*prediction.warnings, *(f"--largest: {text}" for text in largest.warnings))
-    return TrainingSteps(prediction, latencies_ms, options.at_batch, True, warnings)
+    warnings = [*prediction.warnings, *(f"--largest: {text}" for text in largest.warnings)]
+    shared = [name for name in latencies_ms if name not in models.instances]
+    if shared:
+        warnings.append(
+            f"Nobody measured how {', '.join(shared)} grow with the batch size: they follow the curve that the "
+            "measured instances share."
+        )
+    return TrainingSteps(prediction, latencies_ms, options.at_batch, True, tuple(warnings))
 
 
 def _predict_largest(options: argparse.Namespace, models: Models, catalog: Catalog, profiled_batch: int) -> Prediction:
@@ -70,10 +76,12 @@ def _at_batch(
     largest_ms: Mapping[str, float],
     pixels: int | None,
 ) -> dict[str, float]:
-    """Latencies at `at_batch`, carried there from both ends, for every instance whose ends are both known."""
+    """Latencies at `at_batch`, carried there from both ends, for every instance with both ends."""
     context = ScaleContext(other_size=pixels)
     return {
-        name: scale(models, name, "batch", latency_ms, largest_ms[name], at_batch, context=context).latency_ms
+        name: scale(
+            models, models.profiled(name), "batch", latency_ms, largest_ms[name], at_batch, context=context
+        ).latency_ms
         for name, latency_ms in smallest_ms.items()
         if name in largest_ms
     }

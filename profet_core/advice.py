@@ -10,12 +10,10 @@ from profet_core.catalog import Instance
 from profet_core.certainty import INTERVAL_LEVEL
 from profet_core.errors import InputError
 from profet_core.frontier import frontier
+from profet_core.picks import Pick, pick_of
 from profet_core.plans import Limits, Plan, StepTime, Workload, compare, plan_of
 from profet_core.units import S_PER_HOUR
 from profet_core.within import CERTAINTY, Within, within_limits
-
-#: Below this chance that one offer beats another there is no telling them apart.
-CLOSE_CALL = 0.80
 
 DOES_NOT_FIT = "does not fit"
 CANT_TELL = "can't tell"
@@ -27,26 +25,6 @@ class Fit:
 
     verdict: str
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """The best plan in one respect.
-
-    Attributes
-    ----------
-    certainty : chance that it is better than `rival`, 0 to 1; None without intervals or rival.
-    rival : the plan that it is least surely better than; None if there is no other GPU.
-    """
-
-    plan: Plan
-    certainty: float | None
-    rival: Plan | None
-
-    @property
-    def too_close(self) -> bool:
-        """Whether the rival may as well be the better one."""
-        return self.certainty is not None and self.certainty < CLOSE_CALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +131,8 @@ def advise(
         workload=workload,
         limits=limits,
         plans=tuple(plans),
-        fastest=_pick(best[0], plans, "faster"),
-        cheapest=_pick(best[-1], plans, "cheaper"),
+        fastest=pick_of(best[0], plans, "faster"),
+        cheapest=pick_of(best[-1], plans, "cheaper"),
         within=within_limits(plans, limits, certainty),
         frontier=tuple(best),
         upgrades=_upgrades(best),
@@ -184,7 +162,7 @@ def _plans(
         if reason:
             left_out.append(LeftOut(row.instance, reason))
             continue
-        plans += [plan_of(row, offer, workload, limits, level, _note(offer, fit)) for offer in rentable]
+        plans += [plan_of(row, offer, workload, limits, level, _fit_note(fit)) for offer in rentable]
     return sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), left_out
 
 
@@ -200,24 +178,10 @@ def _why_not(row: StepTime, found: Sequence[Instance], rentable: Sequence[Instan
     return ""
 
 
-def _note(offer: Instance, fit: Fit) -> str:
-    notes = []
-    if offer.gpu_count > 1:
-        notes.append(f"price of the whole node of {offer.gpu_count} GPUs, speed of one")
-    if fit.verdict == CANT_TELL:
-        notes.append(f"can't tell whether it fits in memory{': ' if fit.reason else ''}{fit.reason}")
-    return "; ".join(notes)
-
-
-def _pick(plan: Plan, plans: Sequence[Plan], respect: str) -> Pick:
-    """`plan` beside the plan of another GPU that it is least surely better than."""
-    rivals = [compare(plan, other) for other in plans if other.offer.gpu != plan.offer.gpu]
-    known = [rival for rival in rivals if getattr(rival, respect) is not None]
-    if len(known) < len(rivals) or not known:
-        return Pick(plan, None, None)
-    figure = "total_s" if respect == "faster" else "total_usd"
-    closest = min(known, key=lambda rival: (getattr(rival, respect), getattr(rival.b, figure)))
-    return Pick(plan, getattr(closest, respect), closest.b)
+def _fit_note(fit: Fit) -> str:
+    if fit.verdict != CANT_TELL:
+        return ""
+    return f"can't tell whether it fits in memory{': ' if fit.reason else ''}{fit.reason}"
 
 
 def _upgrades(best: Sequence[Plan]) -> tuple[Upgrade, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from profet_core.advice import CLOSE_CALL, Advice, Beaten, Pick, Upgrade
+from profet_core.advice import Advice, Beaten, Upgrade
 from profet_core.certainty import format_certainty
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.offers import SPOT
-from profet_core.plans import Comparison, Limits, Plan
+from profet_core.picks import CLOSE_CALL, Pick
+from profet_core.plans import Comparison, Limits, Plan, compare
 from profet_core.units import S_PER_HOUR, format_duration, format_price, format_significant, format_usd
 from profet_core.within import Within, chance_within
 
@@ -60,16 +61,16 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
         f"Or: {a.label} is the cheaper one below {format_usd(found.break_even_usd_per_hour)} an hour{prices}; it costs "
         f"{format_price(a.offer.usd_per_hour)}."
     )
-    return (*lines, *(line for line in map(_basis_caveat, (a, b)) if line))
+    return (*lines, *_basis_caveats((a, b)))
 
 
-def pick_line(pick: Pick, respect: str) -> str:
+def pick_line(pick: Pick) -> str:
     """How sure a pick is: 'cheaper than g5.xlarge with 97 % certainty'."""
     if pick.rival is None or pick.certainty is None:
         return ""
     if pick.too_close:
         return f"too close to call against {pick.rival.label} ({format_certainty(pick.certainty)})"
-    return f"{respect} than {pick.rival.label} with {format_certainty(pick.certainty)} certainty"
+    return f"{pick.respect} than {pick.rival.label} with {format_certainty(pick.certainty)} certainty"
 
 
 def upgrade_line(step: Upgrade) -> str:
@@ -84,19 +85,20 @@ def upgrade_line(step: Upgrade) -> str:
 
 
 def beaten_line(one: Beaten) -> str:
-    """'p2.xlarge: no faster and no cheaper than g4dn.xlarge (over 99 % sure)'."""
-    sure = "" if one.certainty is None else f" ({format_certainty(one.certainty)} sure)"
-    doubt = "too close to call: " if one.certainty is not None and one.certainty < CLOSE_CALL else ""
-    return f"{one.plan.label}: {doubt}no faster and no cheaper than {one.by.label}{sure}"
+    """'p2.xlarge by g4dn.xlarge (over 99 % sure)', of what is beaten in time and money."""
+    if one.certainty is None:
+        return f"{one.plan.label} by {one.by.label}"
+    perhaps = "perhaps " if one.certainty < CLOSE_CALL else ""
+    return f"{one.plan.label} {perhaps}by {one.by.label} ({format_certainty(one.certainty)} sure)"
 
 
 def _cheapest(advice: Advice) -> tuple[str, ...]:
     pick = advice.cheapest
     if pick.too_close:
         return (
-            f"{pick.plan.label} and {pick.rival.label} are too close to call on cost "
-            f"({format_certainty(pick.certainty)} for {pick.plan.label}): {plan_phrase(pick.plan)}, "
-            f"{plan_phrase(pick.rival)}.",
+            f"Rent {plan_phrase(pick.plan)} or {plan_phrase(pick.rival)}: too close to call which is cheaper "
+            f"({format_certainty(pick.certainty)} for {pick.plan.label}).",
+            *_other_respect(pick),
         )
     if len(advice.plans) == 1:
         return (f"There is only {plan_phrase(pick.plan)}.",)
@@ -104,14 +106,24 @@ def _cheapest(advice: Advice) -> tuple[str, ...]:
     return (f"Rent {plan_phrase(pick.plan)}: the cheapest{sure}.",)
 
 
+def _other_respect(pick: Pick) -> tuple[str, ...]:
+    """Of two that are too close in one respect, the one that is better in the other."""
+    other = "faster" if pick.respect == "cheaper" else "cheaper"
+    for one, against in ((pick.plan, pick.rival), (pick.rival, pick.plan)):
+        chance = getattr(compare(one, against), other)
+        if chance is not None and chance >= CLOSE_CALL:
+            return (f"Of the two, {one.label} is {other} with {format_certainty(chance)} certainty.",)
+    return (f"Which of the two is {other} is too close to call as well.",)
+
+
 def _fastest(advice: Advice) -> tuple[str, ...]:
     pick = advice.fastest
     if len(advice.plans) == 1:
         return ()
     if pick.plan == advice.cheapest.plan:
-        line = pick_line(pick, "faster")
+        line = pick_line(pick)
         return (f"It is the fastest too{f': {line}' if line else ''}.",)
-    line = pick_line(pick, "faster")
+    line = pick_line(pick)
     return (f"The fastest is {plan_phrase(pick.plan)}{f': {line}' if line else ''}.",)
 
 
@@ -127,6 +139,13 @@ def _kept(advice: Advice, within: Within) -> tuple[str, ...]:
             lines.append(f"Nothing keeps to that with {asked} certainty{_surest(within, plan)}.")
         return tuple(lines)
     lines = [f"Rent {plan_phrase(plan)}: the {best} {goal} with at least {asked} certainty ({_sure(plan)})."]
+    if within.closest is not None and within.closest.too_close:
+        close = within.closest
+        lines.append(
+            f"{plan_phrase(close.rival)} keeps to it too; too close to call which is {close.respect} "
+            f"({format_certainty(close.certainty)} for {plan.label})."
+        )
+        lines += _other_respect(close)
     bolder = within.expected
     if bolder is not None and bolder != plan and _better(bolder, plan, best):
         lines.append(f"{plan_phrase(bolder)} is expected to keep to it too, but that is only {_sure(bolder)}.")
@@ -163,9 +182,8 @@ def _nobody(within: Within) -> tuple[str, ...]:
 
 
 def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
-    found = []
+    found = list(_basis_caveats(_named(advice)))
     if plan is not None:
-        found.append(_basis_caveat(plan))
         found.append(f"Keep in mind: {plan.note}." if plan.note else "")
         found.append(_start_up_caveat(advice.limits, plan))
     if any(one.offer.market == SPOT for one in advice.plans):
@@ -173,12 +191,25 @@ def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
     return tuple(line for line in found if line)
 
 
-def _basis_caveat(plan: Plan) -> str:
-    if plan.basis == "transferred":
-        return f"Nobody profiled the {plan.offer.gpu_model} of {plan.instance} for this: its time is an estimate."
-    if plan.basis == "derived":
-        return f"The time on {plan.instance} is derived from others' biased measurements."
-    return ""
+def _named(advice: Advice) -> list[Plan]:
+    """The plans that the answer names."""
+    within = advice.within
+    if within is None:
+        close = advice.cheapest.rival if advice.cheapest.too_close else None
+        return [plan for plan in (advice.cheapest.plan, close, advice.fastest.plan) if plan]
+    close = within.closest.rival if within.closest is not None and within.closest.too_close else None
+    return [plan for plan in (advice.answer, close) if plan]
+
+
+def _basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
+    """What a time rests on that is no measurement of its GPU, one sentence a kind."""
+    for basis, words in (
+        ("derived", "Derived from others' biased timings, not from a profile of the GPU"),
+        ("transferred", "A rough estimate, as nobody profiled the GPU"),
+    ):
+        names = dict.fromkeys(plan.instance for plan in plans if plan.basis == basis)
+        if names:
+            yield f"{words}: the time on {' and on '.join(names)}."
 
 
 def _start_up_caveat(limits: Limits, plan: Plan) -> str:
@@ -191,8 +222,8 @@ def _start_up_caveat(limits: Limits, plan: Plan) -> str:
     if not any(near):
         return ""
     return (
-        f"It is a near thing: measured epochs took {low - 1:.0%} to {high - 1:.0%} longer than their steps, for "
-        "loading data and start-up."
+        f"It is a near thing: measured epochs took {100 * low - 100:.0f} % to {100 * high - 100:.0f} % longer than "
+        "their steps, for loading data and start-up."
     )
 
 

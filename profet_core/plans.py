@@ -21,9 +21,9 @@ from profet_core.units import MS_PER_S, S_PER_HOUR, cost_usd, positive_number, w
 #: What stands behind a latency, in words for a person.
 BASIS_WORDS = {
     "given": "your own measurement",
-    "measured": "predicted, from measurements on this GPU",
-    "derived": "derived from others' measurements of this GPU, with a bias",
-    "transferred": "estimated: nobody profiled this GPU",
+    "measured": "predicted by models that learned from profiles of this GPU",
+    "derived": "derived from others' timings of this GPU, which are biased; nobody profiled it",
+    "transferred": "estimated from data sheets and benchmarks; nobody profiled this GPU",
     "carried": "carried to another batch size",
 }
 #: Rows without an error of their own: what the user measured.
@@ -98,7 +98,7 @@ class Plan:
     deviation : standard deviation of the latency's logarithm; 0 for a given latency, None where nothing is known.
     low_s, high_s, low_usd, high_usd : at both ends of the latency's interval; None where it has none.
     in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
-    note : what to keep in mind, such as that nobody can tell whether it fits in memory; empty if nothing.
+    fit_note : what to keep in mind about memory; empty if nothing.
     """
 
     offer: Instance
@@ -113,7 +113,13 @@ class Plan:
     high_usd: float | None
     in_time: float | None
     in_budget: float | None
-    note: str
+    fit_note: str
+
+    @property
+    def note(self) -> str:
+        """What to keep in mind: several GPUs paid for, memory; empty if nothing."""
+        node = f"price of the whole node of {self.offer.gpu_count} GPUs, speed of one" if self.whole_node else ""
+        return "; ".join(part for part in (node, self.fit_note) if part)
 
     @property
     def instance(self) -> str:
@@ -131,7 +137,9 @@ class Plan:
         return self.offer.gpu_count > 1
 
 
-def plan_of(row: StepTime, offer: Instance, workload: Workload, limits: Limits, level: float, note: str = "") -> Plan:
+def plan_of(
+    row: StepTime, offer: Instance, workload: Workload, limits: Limits, level: float, fit_note: str = ""
+) -> Plan:
     """What `workload` takes and costs on `offer` at the step latency of `row`, which must be known."""
     steps = workload.steps
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
@@ -154,7 +162,7 @@ def plan_of(row: StepTime, offer: Instance, workload: Workload, limits: Limits, 
         high_usd=high[1],
         in_time=_chance(limits.deadline_s, total_s, deviation),
         in_budget=_chance(limits.budget_usd, total_usd, deviation),
-        note=note,
+        fit_note=fit_note,
     )
 
 

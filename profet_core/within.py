@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from profet_core.picks import Pick, pick_of
 from profet_core.plans import Limits, Plan
 
 #: A limit counts as kept where the chance of it is at least this, unless the user asks for another certainty.
@@ -20,6 +21,7 @@ class Within:
     sure : the best plan that keeps to it with the certainty asked for; None if none does.
     expected : the best plan by the plain estimate; None if none keeps to it even so.
     surest : the plan most likely to keep to it; None without intervals.
+    closest : `sure` beside the one that keeps to it as surely and may be as good; None without `sure`.
     nearest : the plan that misses it least, or keeps to it best, by the plain estimate.
     over_s, over_usd : by how much `nearest` is expected to miss it; 0 where it keeps to it.
     """
@@ -29,6 +31,7 @@ class Within:
     sure: Plan | None
     expected: Plan | None
     surest: Plan | None
+    closest: Pick | None
     nearest: Plan
     over_s: float
     over_usd: float
@@ -39,16 +42,18 @@ def within_limits(plans: Sequence[Plan], limits: Limits, certainty: float) -> Wi
     if limits.deadline_h is None and limits.budget_usd is None:
         return None
     best_first = sorted(plans, key=_by_time if limits.deadline_h is None else _by_cost)
-    sure = next((plan for plan in best_first if (chance_within(plan) or 0) >= certainty), None)
+    safe = [plan for plan in best_first if (chance_within(plan) or 0) >= certainty]
+    respect = "faster" if limits.deadline_h is None else "cheaper"
     expected = next((plan for plan in best_first if _excess(plan, limits) <= 1), None)
     known = [plan for plan in plans if chance_within(plan) is not None]
     nearest = min(plans, key=lambda plan: _excess(plan, limits))
     return Within(
         limits=limits,
         certainty=certainty,
-        sure=sure,
+        sure=safe[0] if safe else None,
         expected=expected,
         surest=max(known, key=lambda plan: (chance_within(plan), -_excess(plan, limits)), default=None),
+        closest=pick_of(safe[0], safe, respect) if safe else None,
         nearest=nearest,
         over_s=0.0 if limits.deadline_s is None else max(0.0, nearest.total_s - limits.deadline_s),
         over_usd=0.0 if limits.budget_usd is None else max(0.0, nearest.total_usd - limits.budget_usd),

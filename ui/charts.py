@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ PREDICTED_COLOUR = "#0f8fd1"
 GRID = "rgba(128,128,128,0.25)"
 #: Reads on a blue bar, on a grey one and on either background.
 INTERVAL_COLOUR = "#d55e00"
+#: Values this many times apart are shown on logarithmic axes.
+WIDE = 30
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,13 @@ class Bar:
 
 @dataclass(frozen=True)
 class TradeOffPoint:
-    """One instance in the trade-off of time and money."""
+    """One instance in the trade-off of time and money.
+
+    Attributes
+    ----------
+    low, high : hours and dollars at both ends of its interval, None where it has none. Both move with one latency, so
+        the interval is a line.
+    """
 
     label: str
     hours: float
@@ -43,6 +52,8 @@ class TradeOffPoint:
     hover: str
     on_frontier: bool
     retired: bool
+    low: tuple[float, float] | None = None
+    high: tuple[float, float] | None = None
 
 
 def instance_colours(instances: Sequence[str]) -> dict[str, str]:
@@ -158,10 +169,17 @@ def curves(
     return framed(figure, "", height=420)
 
 
-def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
-    """Time against money per training; the frontier joins what no other instance beats in both."""
+def trade_off(
+    points: Sequence[TradeOffPoint], deadline_h: float | None = None, budget_usd: float | None = None
+) -> go.Figure:
+    """Time against money per training; the frontier joins what no other instance beats in both.
+
+    Both axes are logarithmic where the largest value is far beyond the smallest.
+    """
     frontier = sorted((point for point in points if point.on_frontier), key=lambda point: point.hours)
     figure = go.Figure()
+    if any(point.high for point in points):
+        figure.add_scatter(**_interval_lines(points))
     if len(frontier) > 1:
         figure.add_scatter(
             x=[point.hours for point in frontier],
@@ -171,6 +189,9 @@ def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
             hoverinfo="skip",
             showlegend=False,
         )
+    # Neighbours' labels stand above and below in turn.
+    by_time = sorted(points, key=lambda point: point.hours)
+    above = {point.label: ("top center", "bottom center")[number % 2] for number, point in enumerate(by_time)}
     for sensible, name, colour, symbol in (
         (True, "worth considering", AVAILABLE_COLOUR, "circle"),
         (False, "beaten in both", RETIRED_COLOUR, "diamond"),
@@ -183,7 +204,7 @@ def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
             customdata=[point.hover for point in group],
             name=name,
             mode="markers+text",
-            textposition="top right" if sensible else "top center",
+            textposition=[above[point.label] for point in group],
             cliponaxis=False,
             marker={
                 "color": colour,
@@ -193,18 +214,47 @@ def trade_off(points: Sequence[TradeOffPoint]) -> go.Figure:
             },
             hovertemplate="%{customdata}<extra></extra>",
         )
-    _pad_axes(figure, points)
+    ends = [(point.hours, point.usd) for point in points]
+    ends += [end for point in points for end in (point.low, point.high) if end]
+    hours, usd = [end[0] for end in ends], [end[1] for end in ends]
+    wide = any(max(values) > WIDE * min(values) for values in (hours, usd) if values)
+    figure.update_xaxes(title="hours in all", gridcolor=GRID, fixedrange=True, **_axis(hours, wide))
+    figure.update_yaxes(title="US dollars in all", gridcolor=GRID, fixedrange=True, **_axis(usd, wide, "$"))
+    limit = {"line": {"color": INTERVAL_COLOUR, "width": 1.5, "dash": "dash"}}
+    # Plotly places a line on a logarithmic axis by its value, and a text by the logarithm of it.
+    at = math.log10 if wide else float
+    # A limit far outside would leave no room for what is to be seen.
+    if deadline_h is not None and min(hours) / 2 < deadline_h < max(hours) * 1.25:
+        figure.add_vline(x=deadline_h, **limit)
+        figure.add_annotation(x=at(deadline_h), y=1, yref="paper", text="deadline", xanchor="right", showarrow=False)
+    if budget_usd is not None and min(usd) / 2 < budget_usd < max(usd) * 1.25:
+        figure.add_hline(y=budget_usd, **limit)
+        figure.add_annotation(y=at(budget_usd), x=1, xref="paper", text="budget", yanchor="top", showarrow=False)
     return framed(figure, "", height=400)
 
 
-def _pad_axes(figure: go.Figure, points: Sequence[TradeOffPoint]) -> None:
-    """Start both axes at 0 and leave room for the labels."""
-    hours = max((point.hours for point in points), default=1.0)
-    usd = max((point.usd for point in points), default=1.0)
-    figure.update_xaxes(title="hours in all", range=[0, hours * 1.25], gridcolor=GRID, fixedrange=True)
-    figure.update_yaxes(
-        title="US dollars in all", range=[0, usd * 1.25], gridcolor=GRID, fixedrange=True, tickprefix="$"
-    )
+def _interval_lines(points: Sequence[TradeOffPoint]) -> dict[str, object]:
+    """One trace with a line from end to end of each interval; None lifts the pen."""
+    lines = [(point.low, point.high) for point in points if point.low and point.high]
+    return {
+        "x": [x for low, high in lines for x in (low[0], high[0], None)],
+        "y": [y for low, high in lines for y in (low[1], high[1], None)],
+        "mode": "lines",
+        "name": "interval",
+        "line": {"color": INTERVAL_COLOUR, "width": 1.5},
+        "opacity": 0.6,
+        "hoverinfo": "skip",
+    }
+
+
+def _axis(values: Sequence[float], wide: bool, prefix: str = "") -> dict[str, object]:
+    """From 0, or logarithmic around all values; with room for the labels."""
+    largest, smallest = max(values, default=1.0), min(values, default=1.0)
+    if not wide:
+        return {"range": [0, largest * 1.25], "tickprefix": prefix}
+    ends = math.log10(smallest / 1.5), math.log10(largest * 2)
+    ticks = [step * 10.0**power for power in range(math.floor(ends[0]), math.ceil(ends[1])) for step in (1, 2, 5)]
+    return {"type": "log", "range": ends, "tickvals": ticks, "ticktext": [f"{prefix}{tick:,.10g}" for tick in ticks]}
 
 
 def framed(figure: go.Figure, title: str, height: int) -> go.Figure:

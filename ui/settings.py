@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from profet_core.offers import MARKETS
 from profet_core.scaling import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.resources import Resources
@@ -20,6 +21,14 @@ DEFAULT_METHOD = "default"
 LATENCY_GIVEN = ("given", "not")
 COMPARE_BY = ("latency", "cost")
 COMPARE_KEYS = ("compare_samples", "compare_by", "method")
+RETIRED = ("out", "in")
+USUAL_REGION = "usual"
+#: Percent.
+CERTAINTY_RANGE = (50, 99)
+ADVISE_KEYS = ("deadline_h", "budget_usd", "certainty", "market", "region", "spot_discount", "retired")
+#: The two plans that are set against each other, by their labels; usual: the cheapest and its closest rival.
+USUAL_PLAN = "usual"
+COMPARED_KEYS = ("against_a", "against_b")
 ACCURACY_KEYS = ("latency_is", "points_anchor", "points_target")
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
@@ -121,7 +130,15 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         Setting("epochs", 10, whole_between(1, MAX_EPOCHS)),
         Setting("batch_from", "profiled", one_of(BATCH_FROM)),
         Setting("profiled_batch", None, whole_or_empty(1, MAX_IMAGES)),
-        *(Setting(price_key(name), None, positive_or_empty) for name in instances),
+        *(Setting(price_key(name), None, positive_or_empty) for name in resources.catalog),
+        Setting("deadline_h", None, positive_or_empty),
+        Setting("budget_usd", None, positive_or_empty),
+        Setting("certainty", 90, whole_between(*CERTAINTY_RANGE)),
+        Setting("market", MARKETS[0], one_of(MARKETS)),
+        Setting("region", USUAL_REGION, one_of((USUAL_REGION, *regions(resources)))),
+        Setting("spot_discount", None, whole_or_empty(1, 99)),
+        Setting("retired", RETIRED[0], one_of(RETIRED)),
+        *(Setting(key, USUAL_PLAN, str) for key in COMPARED_KEYS),
         Setting("measured_at", MEASURED_AT[0], one_of(MEASURED_AT)),
         *(Setting(measured_key(name), None, positive_or_empty) for name in instances),
         Setting("compare_samples", [], some_of(resources.samples)),
@@ -154,8 +171,18 @@ def scale_keys(resources: Resources, axis: str) -> tuple[str, ...]:
 
 def cost_keys(resources: Resources) -> tuple[str, ...]:
     """Settings that the costs depend on, the scaled batch size aside."""
-    prices = (price_key(name) for name in resources.models.instances)
+    prices = (price_key(name) for name in resources.catalog)
     return (*predict_keys(resources), "images", "validation_images", "epochs", "batch_from", "profiled_batch", *prices)
+
+
+def advise_keys(resources: Resources) -> tuple[str, ...]:
+    """Settings that the advice depends on, the scaled batch size aside."""
+    return (*cost_keys(resources), *ADVISE_KEYS, *COMPARED_KEYS)
+
+
+def regions(resources: Resources) -> tuple[str, ...]:
+    """Every region that the catalogue has a price of."""
+    return tuple(sorted({offer.region for offer in resources.catalog.all_offers}))
 
 
 def one_of(options: Iterable[str]) -> Callable[[str], str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-_NAMES = ("predict", "scale", "cost", "compare", "inspect", "accuracy", "guide")
+_NAMES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
 PAGES = {name: f"app_pages/{name}.py" for name in _NAMES}
 
 

@@ -70,6 +70,29 @@ def test_the_trade_off_joins_the_frontier_by_time():
     assert list(sensible.marker.symbol) == ["circle", "circle-open"]
 
 
+def test_intervals_and_limits_stand_in_the_trade_off():
+    points = [
+        TradeOffPoint("slow", 9, 1, "", True, False, (8, 0.9), (10, 1.1)),
+        TradeOffPoint("fast", 1, 9, "", True, True),
+    ]
+    figure = trade_off(points, deadline_h=5, budget_usd=1000)
+    assert (list(figure.data[0].x), list(figure.data[0].y)) == ([8, 10, None], [0.9, 1.1, None])
+    (line,) = figure.layout.shapes
+    assert (line.x0, line.x1) == (5, 5), "a budget far beyond all costs is not drawn"
+    assert figure.layout.xaxis.type is None and tuple(figure.layout.xaxis.range) == (0, 12.5)
+
+
+def test_values_far_apart_stand_on_logarithmic_axes():
+    points = [TradeOffPoint("slow", 90, 1, "", True, False), TradeOffPoint("fast", 2, 9, "", True, False)]
+    figure = trade_off(points)
+    assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
+    low, high = figure.layout.xaxis.range
+    assert 10**low < 2 and 10**high > 90
+    assert {"2", "10", "50"} <= set(figure.layout.xaxis.ticktext) and "$5" in figure.layout.yaxis.ticktext
+    limited = trade_off(points, deadline_h=10)
+    assert limited.layout.shapes[0].x0 == 10 and limited.layout.annotations[0].x == 1
+
+
 def test_every_instance_has_its_own_colour():
     assert len(set(instance_colours(["a", "b", "c", "d"]).values())) == 4
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from profet_core import load_models
-from profet_core.certainty import ERROR_CORRELATION
+from profet_core.certainty import CAME_TRUE_80_TO_90, ERROR_CORRELATION
 from profet_core.validation import MeasuredPoint, load_validation
 from profet_lab.advice_calibration import (
     PRICE_RATIOS,
@@ -44,6 +44,8 @@ def test_claims_come_true_about_as_often_as_they_say(shipped):
         assert (found["right"] - found["said"]).abs().max() < 0.09
         assert found["right"].is_monotonic_increasing
         assert found.loc["80% - 90%", "right"] > 0.8
+    of_comparisons = came_true(comparison_claims(shipped, ERROR_CORRELATION))
+    assert of_comparisons.loc["80% - 90%", "right"] == pytest.approx(CAME_TRUE_80_TO_90, abs=0.03)
 
 
 def test_errors_that_go_together_correlate():

@@ -1,0 +1,45 @@
+"""The best plan in one respect, and how sure it is that no other GPU's is better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from profet_core.plans import Plan, compare
+
+#: Below this chance that one offer beats another there is no telling them apart.
+CLOSE_CALL = 0.80
+
+#: What a pick can be best in -> the figure that decides it.
+RESPECTS = {"faster": "total_s", "cheaper": "total_usd"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The best plan in one respect.
+
+    Attributes
+    ----------
+    respect : "faster" or "cheaper".
+    certainty : chance that it is so than `rival`, 0 to 1; None without intervals or rival.
+    rival : the plan that it is least surely better than; None if there is no other GPU.
+    """
+
+    plan: Plan
+    respect: str
+    certainty: float | None
+    rival: Plan | None
+
+    @property
+    def too_close(self) -> bool:
+        """Whether the rival may as well be the better one."""
+        return self.certainty is not None and self.certainty < CLOSE_CALL
+
+
+def pick_of(plan: Plan, plans: Iterable[Plan], respect: str) -> Pick:
+    """`plan` beside the plan of another GPU that it is least surely better than."""
+    rivals = [compare(plan, other) for other in plans if other.offer.gpu != plan.offer.gpu]
+    if not rivals or any(getattr(rival, respect) is None for rival in rivals):
+        return Pick(plan, respect, None, None)
+    closest = min(rivals, key=lambda rival: (getattr(rival, respect), getattr(rival.b, RESPECTS[respect])))
+    return Pick(plan, respect, getattr(closest, respect), closest.b)
