@@ -27,7 +27,10 @@ def run(options: argparse.Namespace) -> None:
                 "operations_us": dict(operations),
                 "device_total_us": profile.device_total_us,
                 "host_total_us": profile.host_total_us,
+                "steps": profile.steps,
+                "framework": profile.meta.framework,
                 "meta": meta,
+                "warnings": list(profile.warnings),
                 "ignored": list(profile.ignored),
                 "unknown_operations": {
                     "names": list(unknown.names),
@@ -41,8 +44,10 @@ def run(options: argparse.Namespace) -> None:
             }
         )
         return
+    print_warnings(profile.warnings)
     print_warnings(f"ignored: {note}" for note in profile.ignored)
-    print(f"{profile.source_format}: {len(operations)} operation types")
+    steps = "" if profile.steps == 1 else f", the mean of {profile.steps} steps"
+    print(f"{profile.source_format}: {len(operations)} operation types{steps}")
     print(
         f"device {format_ms(profile.device_total_us / US_PER_MS)}, host {format_ms(profile.host_total_us / US_PER_MS)}"
     )

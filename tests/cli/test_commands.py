@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from profet_core import predict
+from profet_core.profiles.pytorch_trace import UNMEASURED_WARNING
 from profet_core.samples import Sample
 
 CPU_ONLY = {"Host_Dataset": 1000.0, "Host_IDLE": 50_000.0}
@@ -291,7 +292,10 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
         "operations_us": {"Device_Conv2D": 750.0, "Device_Nothing_like_it_at_all": 250.0, "Host_IDLE": 5.0},
         "device_total_us": 1000.0,
         "host_total_us": 5.0,
+        "steps": 1,
+        "framework": None,
         "meta": {"batch_size": 8},
+        "warnings": [],
         "ignored": ["1 entries that are no operations: 'note'"],
         "unknown_operations": {
             "names": ["Device_Nothing_like_it_at_all"],
@@ -319,6 +323,16 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
     assert status == 0
     assert "ignored: 1 entries" in err
     assert "device 1.00 ms, host 0.00500 ms" in out and "unknown, left out" in out and "batch_size: 8" in out
+
+
+def test_inspect_tells_steps_framework_and_warnings_of_a_pytorch_trace(document, run, repository):
+    path = repository / "tests" / "unit" / "traces" / "pytorch-2.13-cpu.pt.trace.json.gz"
+    found = document("inspect", path)
+    assert (found["format"], found["framework"], found["steps"]) == ("PyTorch trace", "PyTorch", 2)
+    assert found["warnings"] == [UNMEASURED_WARNING]
+    _, out, err = run("inspect", path)
+    assert f"warning: {UNMEASURED_WARNING}" in err.splitlines()[0]
+    assert "operation types, the mean of 2 steps" in out
 
 
 # --- what is wrong --------------------------------------------------------------------------------------------------
