@@ -137,7 +137,7 @@ def _result(resources: Resources, ends: Ends) -> None:
             range(smallest, largest + 1),
             scaled.latencies_ms,
             at,
-            instance_colours(resources.models.instances),
+            instance_colours(list(dict.fromkeys((*resources.models.instances, *scaled.latencies_ms)))),
             "images per step (batch size)" if axis == "batch" else "pixels per side",
         ),
         config={"displayModeBar": False},

@@ -63,6 +63,7 @@ def predict_profile(
             targets=getattr(options, "targets", None),
             method=options.method,
             trust_latency=options.trust_latency,
+            tf32=not options.fp32,
         )
     except LatencyDoubtError as doubt:
         raise ProfileError(f"{doubt} Use --trust-latency if it is right.") from None

@@ -275,6 +275,11 @@ def _add_profile(command: argparse.ArgumentParser) -> None:
     command.add_argument("--without-latency", action="store_true", help="ignore the latency in the profile's meta")
     command.add_argument("--trust-latency", action="store_true", help="use the latency even if it looks wrong")
     command.add_argument("--method", default="default", help="default, or profet: the documented ensemble")
+    command.add_argument(
+        "--fp32",
+        action="store_true",
+        help="without TF32 on Ampere and later (frameworks use it for convolutions unasked)",
+    )
     _add_models(command)
 
 

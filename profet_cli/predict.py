@@ -37,6 +37,9 @@ def run(options: argparse.Namespace) -> None:
         ("instance", "ms a step", *bounds, "$ per 1,000 steps", "$ an hour", "basis", "status"),
         [_text_row(row, with_bounds=level is not None) for row in prediction.predictions],
     )
+    for row in prediction.predictions:
+        if row.note:
+            print(f"{row.instance}, {row.basis}: {row.note}")
     if prediction.likeness:
         print(_likeness_text(prediction.likeness))
 
@@ -72,6 +75,7 @@ def _row_document(row: InstancePrediction) -> dict:
         "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
         "usd_per_hour": row.usd_per_hour,
         "status": row.status,
+        "note": row.note,
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from profet_cli.inputs import open_models, read_profile_file
 from profet_cli.output import print_json
+from profet_core.catalog import load_catalog
 from profet_core.scaling import scale
 from profet_core.scaling_context import ScaleContext, scale_context
 from profet_core.units import format_ms
@@ -14,9 +15,12 @@ from profet_core.units import format_ms
 
 def run(options: argparse.Namespace) -> None:
     """Scale and print."""
+    models = open_models(options)
+    # An instance of the catalogue that nobody profiled follows the curve that all measured ones share.
+    known = options.instance in load_catalog()
     scaled = scale(
-        open_models(options),
-        options.instance,
+        models,
+        models.profiled(options.instance) if known else options.instance,
         options.axis,
         options.min_ms,
         options.max_ms,
@@ -25,9 +29,9 @@ def run(options: argparse.Namespace) -> None:
         context=_context(options),
     )
     if options.format == "json":
-        print_json(asdict(scaled))
+        print_json({**asdict(scaled), "instance": options.instance})
     else:
-        print(f"{scaled.instance} at {scaled.axis} {scaled.at}: {format_ms(scaled.latency_ms)} a step")
+        print(f"{options.instance} at {scaled.axis} {scaled.at}: {format_ms(scaled.latency_ms)} a step")
 
 
 def _context(options: argparse.Namespace) -> ScaleContext:

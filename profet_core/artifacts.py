@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
@@ -17,12 +16,13 @@ import onnxruntime
 from profet_core.errors import ArtifactError, InputError
 from profet_core.features import FeatureSpec, OperationCluster
 from profet_core.intervals import IntervalScale
+from profet_core.model_files import default_models_folder, manifest_checksum, sha256_hex
 from profet_core.scaling import AXIS_RANGE, ScalerCurve
 from profet_core.scaling_learned import LearnedScaler, learned_scaler
+from profet_core.transfer_model import TRANSFER_NAME, TransferModel, load_transfer
 
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 1
-HOME_VARIABLE = "PROFET_HOME"
 
 _DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
 
@@ -119,6 +119,10 @@ class Models:
         """Instances that were profiled: each can be anchor or target."""
         return tuple(self.ranges)
 
+    def profiled(self, instance: str) -> str | None:
+        """`instance` if it was profiled, else None, as `scaling.scale` takes it."""
+        return instance if instance in self.ranges else None
+
     def method(self, name: str) -> Method:
         """The method of that name; "default" is the one the manifest names."""
         found = self.methods.get(self.default_method if name == "default" else name)
@@ -161,6 +165,11 @@ class Models:
             constants=np.asarray(row["constants"], float)[:, None, :],
             typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
         )
+
+    @cached_property
+    def transfer(self) -> TransferModel | None:
+        """How latencies reach GPUs that nobody profiled; None if these models don't say."""
+        return load_transfer(self.folder) if (self.folder / TRANSFER_NAME).exists() else None
 
     def interval_scale(self, latency_known: bool) -> IntervalScale | None:
         """How wide intervals are; None if these models have none."""
@@ -229,35 +238,9 @@ def load_models(folder: Path | str | None = None) -> Models:
     return Models(folder, manifest)
 
 
-def default_models_folder() -> Path:
-    """`$PROFET_HOME`, else `models/` of the checkout, else the copy inside an installed package."""
-    home = os.environ.get(HOME_VARIABLE)
-    if home:
-        return Path(home)
-    return shipped_folder("models")
-
-
-def shipped_folder(name: str) -> Path:
-    """A data folder of the project, in a checkout or inside an installed package."""
-    package = Path(__file__).resolve().parent
-    checkout = package.parent / name
-    return checkout if checkout.is_dir() else package / "shipped" / name
-
-
 def case_name(latency_known: bool, sizes_known: bool) -> str:
     """What the manifest calls the networks for what is known."""
     return ("with_latency" if latency_known else "without_latency") + ("_and_sizes" if sizes_known else "")
-
-
-def manifest_checksum(manifest: Mapping) -> str:
-    """SHA-256 of the manifest without its own checksum, over sorted compact JSON."""
-    content = {key: value for key, value in manifest.items() if key != "checksum"}
-    return sha256_hex(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
-
-
-def sha256_hex(data: bytes) -> str:
-    """SHA-256 of `data` in hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def _open_session(data: bytes) -> onnxruntime.InferenceSession:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from types import MappingProxyType
 
@@ -137,8 +137,9 @@ class OperationClasses:
         return self.columns[known[nearest]] if distances[nearest] <= NEAR_SHARE * len(name) else None
 
 
+@cache
 def load_operation_classes() -> OperationClasses:
-    """The shipped table, `operation_classes.csv`."""
+    """The shipped table, `operation_classes.csv`; read once, as it never changes."""
     text = resources.files("profet_core").joinpath("operation_classes.csv").read_text(encoding="utf-8")
     table: dict[str, list[str]] = {}
     for row in csv.DictReader(text.splitlines()):

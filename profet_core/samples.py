@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from profet_core.artifacts import shipped_folder
 from profet_core.errors import ArtifactError
+from profet_core.model_files import shipped_folder
 from profet_core.profiles import Profile, read_profile
 
 INDEX_NAME = "index.json"

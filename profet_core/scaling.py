@@ -63,7 +63,7 @@ class ScalerCurve:
 class ScaledLatency:
     """Latency of one instance at one size between the ends."""
 
-    instance: str
+    instance: str | None
     axis: str
     at: int
     latency_ms: float
@@ -71,7 +71,7 @@ class ScaledLatency:
 
 def scale(
     models: Models,
-    instance: str,
+    instance: str | None,
     axis: str,
     min_ms: float,
     max_ms: float,
@@ -84,6 +84,8 @@ def scale(
 
     Parameters
     ----------
+    instance : a measured one, or None for one that nobody profiled: the default curve is then the part that all
+        measured instances share. The documented polynomial needs an instance.
     axis : "batch" (16 to 256 images a step) or "pixels" (32 to 256 a side).
     min_ms, max_ms : step latency at the smallest and at the largest size, milliseconds.
     at : whole number within the axis' range.
@@ -102,7 +104,7 @@ def scale(
 
 def scale_curve(
     models: Models,
-    instance: str,
+    instance: str | None,
     axis: str,
     min_ms: float,
     max_ms: float,
@@ -118,14 +120,14 @@ def scale_curve(
     smallest, largest = axis_range(axis)
     if method not in SCALE_METHODS:
         raise InputError(f"Unknown method {method!r}: use {' or '.join(SCALE_METHODS)}.")
-    polynomial = models.scaler(instance, axis)
+    learned = models.learned_scaler(axis) if method == "default" else None
+    polynomial = None if instance is None and learned else models.scaler(instance, axis)
     low, high = check_ends(axis, min_ms, max_ms)
     wanted = range(smallest, largest + 1) if sizes is None else [check_size(axis, size) for size in sizes]
-    learned = models.learned_scaler(axis) if method == "default" else None
     if learned is None:
         scaled = polynomial.scaled(np.fromiter(wanted, float))
     else:
-        every_size = learned.scaled(instance, low, high, *_known(context or ScaleContext()))
+        every_size = learned.scaled(instance or "", low, high, *_known(context or ScaleContext()))
         scaled = every_size[np.fromiter(wanted, int) - smallest]
     # Adding a share of the span never falls as the share grows, which a weighted mean does by a rounding error;
     # both ends come out exactly as they were given.

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.artifacts import sha256_hex
 from profet_core.errors import InputError, ProfetError
+from profet_core.model_files import sha256_hex
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 DATA_VARIABLE = "PROFET_DATA"

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from profet_core.artifacts import MANIFEST_NAME, SCHEMA_VERSION, manifest_checksum, sha256_hex
+from profet_core.artifacts import MANIFEST_NAME, SCHEMA_VERSION
 from profet_core.features import FeatureSpec
+from profet_core.model_files import manifest_checksum, sha256_hex
 from profet_core.scaling import AXIS_RANGE
 from profet_core.units import US_PER_MS
 from profet_lab.class_bank import class_bank

@@ -67,7 +67,15 @@ def scale_ends(resources: Resources, ends: Ends, sizes: list[int] | None = None)
     for name in ends.both:
         try:
             low_ms, high_ms = ends.min_ms[name], ends.max_ms[name]
-            curve = scale_curve(resources.models, name, ends.axis, low_ms, high_ms, sizes, context=ends.context)
+            curve = scale_curve(
+                resources.models,
+                resources.models.profiled(name),
+                ends.axis,
+                low_ms,
+                high_ms,
+                sizes,
+                context=ends.context,
+            )
             scaled.latencies_ms[name] = curve.tolist()
         except InputError as error:
             scaled.problems[name] = str(error)
@@ -80,7 +88,9 @@ def latencies_at(resources: Resources, ends: Ends, at: int) -> Scaled:
     for name in ends.both:
         try:
             low_ms, high_ms = ends.min_ms[name], ends.max_ms[name]
-            found = scale(resources.models, name, ends.axis, low_ms, high_ms, at, context=ends.context)
+            found = scale(
+                resources.models, resources.models.profiled(name), ends.axis, low_ms, high_ms, at, context=ends.context
+            )
             scaled.latencies_ms[name] = [found.latency_ms]
         except InputError as error:
             scaled.problems[name] = str(error)

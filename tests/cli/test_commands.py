@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_core import predict
+from profet_core import load_catalog, predict
 from profet_core.profiles.pytorch_trace import UNMEASURED_WARNING
 from profet_core.samples import Sample
 
@@ -57,6 +57,7 @@ ROW_KEYS = [
     "cost_per_1000_steps_usd",
     "usd_per_hour",
     "status",
+    "note",
 ]
 
 
@@ -70,7 +71,7 @@ def test_predicts_json_is_as_the_contract_has_it(document, sample):
     contract = ["anchor", "anchor_latency_ms", "predictions", "interval_level", "unknown_operations", "likeness"]
     contract.append("warnings")
     assert [key for key in answer if key != "method"] == contract
-    assert [list(row) for row in answer["predictions"]] == [ROW_KEYS] * 4
+    assert [list(row) for row in answer["predictions"]] == [ROW_KEYS] * len(load_catalog())
     assert set(answer["unknown_operations"]) == {"names", "share", "mapped", "left_out"}
     assert (answer["anchor"], answer["anchor_latency_ms"]) == (sample.anchor, sample.latency_ms)
     assert answer["interval_level"] == 0.9
@@ -94,7 +95,7 @@ def test_predict_says_what_the_library_says(document, sample, models, catalog):
 
 def test_the_anchor_is_the_row_of_basis_given(document, sample):
     rows = document("predict", sample.path, "--anchor", sample.anchor)["predictions"]
-    assert [row["basis"] for row in rows] == ["given", "measured", "measured", "measured"]
+    assert [row["basis"] for row in rows] == ["given", *["measured"] * 3, "derived", *["transferred"] * 5]
     assert (rows[0]["instance"], rows[0]["latency_ms"]) == (sample.anchor, sample.latency_ms)
 
 
@@ -106,7 +107,7 @@ def test_the_latency_in_the_profiles_meta_is_used_unless_told_otherwise(document
     assert without["anchor_latency_ms"] is None
     anchor = without["predictions"][0]
     assert (anchor["latency_ms"], anchor["cost_per_1000_steps_usd"]) == (None, None)
-    assert {len(row["members"]) for row in without["predictions"][1:]} == {2}
+    assert {len(row["members"]) for row in without["predictions"] if row["basis"] == "measured"} == {2}
 
 
 def test_only_the_targets_asked_for(document, sample):
@@ -145,13 +146,18 @@ def test_warnings_are_in_the_json_and_on_stderr_in_text(run, document, tmp_path)
     assert "warning" not in out
 
 
-def test_predicts_text_is_a_table_with_a_line_an_instance(run, sample, models):
+def test_predicts_text_is_a_table_with_a_line_an_instance(run, sample, catalog):
     status, out, err = run("predict", sample.path, "--anchor", sample.anchor)
-    header, *lines, _ = out.splitlines()
+    header, *rest = out.splitlines()
+    lines, notes = rest[: len(catalog)], rest[len(catalog) : -1]
     assert status == 0
     assert unexpected([line.removeprefix("warning: ") for line in err.splitlines()]) == []
     assert header.split()[0] == "instance" and "$ per 1,000 steps" in header
-    assert {line.split()[0] for line in lines} == set(models.instances)
+    assert {line.split()[0] for line in lines} == set(catalog)
+    # What nobody profiled says what it rests on.
+    assert [line.split(":")[0] for line in notes] == [
+        f"{line.split()[0]}, {basis}" for line in lines for basis in ("derived", "transferred") if basis in line
+    ]
     assert " ms " in lines[0] and "$" in lines[0] and "given" in lines[0]
 
 
@@ -514,7 +520,7 @@ def process(repository: Path, *arguments: object, **environment: str) -> subproc
 def test_the_module_runs_as_a_process(repository, sample):
     done = process(repository, "predict", sample.path, "--anchor", sample.anchor, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(json.loads(done.stdout)["predictions"]) == 4
+    assert len(json.loads(done.stdout)["predictions"]) == len(load_catalog())
 
 
 def test_a_process_exits_with_2_and_one_line(repository):

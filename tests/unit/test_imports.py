@@ -77,7 +77,7 @@ from profet_core.samples import load_samples
 models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
 for latency_ms in (sample.latency_ms, None):
     prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms)
-    assert len(prediction.predictions) == 4
+    assert {"given", "measured", "derived", "transferred"} == {row.basis for row in prediction.predictions}
 cost_table(prediction.latencies_ms, catalog, images=100, batch_size=sample.batch_size)
 scale(models, sample.anchor, "batch", 10, 100, 64)
 """

@@ -1,0 +1,108 @@
+"""Rows for the catalogue's instances whose GPU nobody profiled, from what is known of the profiled ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpu
+from profet_core.errors import InputError
+from profet_core.prediction import InstancePrediction, Prediction, prediction_row
+from profet_core.profiles.record import Profile
+from profet_core.transfer import Reached, reach_many
+
+if TYPE_CHECKING:
+    from profet_core.artifacts import Models
+    from profet_core.transfer_model import TransferModel
+
+
+def reachable(models: Models, catalog: Catalog) -> dict[str, Gpu]:
+    """Instances of the catalogue that were not profiled but have a known GPU, and that GPU; derived ones first.
+
+    Empty if these models have no transfer.
+    """
+    transfer = models.transfer
+    if transfer is None:
+        return {}
+    found = {}
+    for name, entry in catalog.items():
+        if name not in models.instances:
+            try:
+                found[name] = transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
+            except InputError:
+                continue  # A price without a data sheet: shown in the catalogue only.
+    return dict(sorted(found.items(), key=lambda item: not transfer.measured_elsewhere(item[1])))
+
+
+def unprofiled_rows(
+    models: Models,
+    catalog: Catalog,
+    profiles: Sequence[Profile],
+    predictions: Sequence[Prediction],
+    gpus: Mapping[str, Gpu],
+    *,
+    tf32: bool,
+) -> list[tuple[InstancePrediction, ...]]:
+    """For each profile one row an instance of `gpus`.
+
+    Parameters
+    ----------
+    gpus : instance -> its GPU, some of what `reachable` gives.
+    predictions : of every measured instance, one a profile, all with the same anchor.
+    """
+    profiled = {row.gpu: name for name, row in models.transfer.step.instances.items()}
+    others = {gpu.name: gpu for gpu in gpus.values() if gpu.name not in profiled}
+    reached = _reach(models.transfer, profiles, predictions, list(others.values()), tf32)
+    rows = []
+    for number, prediction in enumerate(predictions):
+        measured = {row.instance: row for row in prediction.predictions}
+        rows.append(
+            tuple(
+                _same_gpu(catalog, name, measured[profiled[gpu.name]])
+                if gpu.name in profiled
+                else _reached(catalog, name, reached[gpu.name], number)
+                for name, gpu in gpus.items()
+            )
+        )
+    return rows
+
+
+def _reach(
+    transfer: TransferModel, profiles: Sequence[Profile], predictions: Sequence[Prediction], gpus: list[Gpu], tf32: bool
+) -> dict[str, Reached]:
+    """Latencies on GPUs that were not profiled, by the GPU's name."""
+    anchor = predictions[0].anchor
+    columns = zip(*([row for row in found.predictions if row.instance != anchor] for found in predictions), strict=True)
+    known = {rows[0].instance: rows for rows in columns}
+    given = predictions[0].anchor_latency_ms is not None
+    return reach_many(
+        transfer,
+        profiles,
+        anchor,
+        {name: np.array([row.latency_ms for row in rows]) for name, rows in known.items()},
+        {name: np.array([_log_half_width(row) for row in rows]) for name, rows in known.items()},
+        gpus,
+        anchor_ms=np.array([found.anchor_latency_ms for found in predictions]) if given else None,
+        tf32=tf32,
+    )
+
+
+def _log_half_width(row: InstancePrediction) -> float:
+    return 0.0 if row.low_ms is None else math.log(row.high_ms / row.low_ms) / 2
+
+
+def _reached(catalog: Catalog, instance: str, answer: Reached, number: int) -> InstancePrediction:
+    low_ms, latency_ms, high_ms = answer.of(number)
+    return prediction_row(catalog, instance, latency_ms, {}, answer.basis, (low_ms, high_ms), answer.note)
+
+
+def _same_gpu(catalog: Catalog, instance: str, measured: InstancePrediction) -> InstancePrediction:
+    """An instance with the GPU of a profiled one takes its latency; its host may launch faster or slower."""
+    note = f"latency of {measured.instance}, which has the same GPU"
+    row = prediction_row(catalog, instance, measured.latency_ms, {}, "derived", note=note)
+    return replace(row, low_ms=measured.low_ms, high_ms=measured.high_ms)

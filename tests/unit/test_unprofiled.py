@@ -1,0 +1,149 @@
+"""Rows for instances whose GPU nobody profiled: which there are, what they rest on, and what the rest of a row says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from profet_core import InputError, load_models, predict, predict_many
+from profet_core.catalog import Catalog
+from profet_core.transfer import KnownLatency, reach
+from profet_core.units import cost_usd
+
+SAMPLE = "resnet50-128px-b64-g4dn"
+
+
+@pytest.fixture(scope="module")
+def asked(models, catalog, samples):
+    sample = samples[SAMPLE]
+    return sample, predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+
+
+def rows_of(prediction) -> dict:
+    return {row.instance: row for row in prediction.predictions}
+
+
+def test_every_instance_of_the_catalogue_has_a_row_and_says_what_it_rests_on(asked, catalog, models):
+    _, prediction = asked
+    basis = {name: row.basis for name, row in rows_of(prediction).items()}
+    assert set(basis) == set(catalog)
+    assert {name for name, said in basis.items() if said in ("given", "measured")} == set(models.instances)
+    assert basis["g5.xlarge"] == "derived"
+    assert {name for name, said in basis.items() if said == "transferred"} == {
+        "g6.xlarge",
+        "g6e.xlarge",
+        "p4d.24xlarge",
+        "p5.4xlarge",
+        "p5.48xlarge",
+    }
+
+
+def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models, catalog):
+    sample, prediction = asked
+    rows = rows_of(prediction)
+    known = {
+        name: KnownLatency(rows[name].latency_ms, rows[name].low_ms, rows[name].high_ms)
+        for name in models.instances
+        if name != sample.anchor
+    }
+    gpu = models.transfer.gpus.find("L40S")
+    (told,) = reach(models.transfer, sample.profile, sample.anchor, known, [gpu], latency_ms=sample.latency_ms)
+    row = rows["g6e.xlarge"]
+    assert (row.latency_ms, row.low_ms, row.high_ms) == pytest.approx((told.latency_ms, told.low_ms, told.high_ms))
+    assert row.note == told.note
+    assert row.cost_per_1000_steps_usd == pytest.approx(
+        cost_usd(1000 * told.latency_ms, catalog["g6e.xlarge"].usd_per_hour)
+    )
+
+
+def test_a_transferred_row_is_less_sure_than_any_measured_one(asked):
+    _, prediction = asked
+    width = {row.instance: row.high_ms / row.low_ms for row in prediction.predictions if row.low_ms}
+    measured = [width[row.instance] for row in prediction.predictions if row.basis == "measured"]
+    assert min(width[row.instance] for row in prediction.predictions if row.basis == "transferred") > max(measured)
+    # L4 has no published point of its own.
+    assert width["g6.xlarge"] > width["g6e.xlarge"]
+
+
+def test_a_node_s_price_is_never_divided(asked, catalog):
+    _, prediction = asked
+    one, node = rows_of(prediction)["p5.4xlarge"], rows_of(prediction)["p5.48xlarge"]
+    assert one.latency_ms == node.latency_ms
+    assert node.cost_per_1000_steps_usd / one.cost_per_1000_steps_usd == pytest.approx(
+        catalog["p5.48xlarge"].usd_per_hour / catalog["p5.4xlarge"].usd_per_hour
+    )
+    assert node.note.endswith("latency of one GPU, price of the whole node of 8")
+    assert "node" not in one.note
+
+
+def test_an_own_instance_with_a_profiled_gpu_takes_that_latency(asked, models, catalog):
+    sample, prediction = asked
+    own = replace(catalog["p3.2xlarge"], name="my-v100", status="available")
+    wider = Catalog([*catalog.values(), own])
+    rows = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
+    theirs = rows_of(prediction)["p3.2xlarge"]
+    assert rows["my-v100"].latency_ms == theirs.latency_ms
+    assert (rows["my-v100"].low_ms, rows["my-v100"].high_ms) == (theirs.low_ms, theirs.high_ms)
+    assert rows["my-v100"].basis == "derived"
+    assert "p3.2xlarge" in rows["my-v100"].note
+
+
+def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):
+    sample, prediction = asked
+    own = replace(catalog["g5.xlarge"], name="mystery", gpu="Secret 9000")
+    wider = Catalog([*catalog.values(), own])
+    rows = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
+    assert set(rows) == set(rows_of(prediction))
+    with pytest.raises(InputError, match="mystery"):
+        predict(models, wider, sample.profile, sample.anchor, targets=["mystery"])
+
+
+def test_only_what_was_asked_for_is_returned_and_it_is_the_same(asked, models, catalog):
+    sample, prediction = asked
+    few = predict(
+        models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, targets=["g6.xlarge", "p2.xlarge"]
+    )
+    assert list(rows_of(few)) == [sample.anchor, "p2.xlarge", "g6.xlarge"]
+    for name in ("p2.xlarge", "g6.xlarge"):
+        assert rows_of(few)[name].latency_ms == pytest.approx(rows_of(prediction)[name].latency_ms)
+
+
+def test_many_profiles_at_once_are_each_as_alone(models, catalog, samples):
+    chosen = [sample for sample in samples.values() if sample.anchor == "g4dn.xlarge"][:3]
+    together = predict_many(models, catalog, [sample.profile for sample in chosen], "g4dn.xlarge")
+    for sample, prediction in zip(chosen, together, strict=True):
+        alone = predict(models, catalog, sample.profile, "g4dn.xlarge")
+        assert prediction.latencies_ms == pytest.approx(alone.latencies_ms, rel=1e-5)
+
+
+def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalog):
+    sample, prediction = asked
+    without = rows_of(
+        predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, tf32=False)
+    )
+    rows = rows_of(prediction)
+    assert without["p4d.24xlarge"].latency_ms > rows["p4d.24xlarge"].latency_ms
+    assert without["p4d.24xlarge"].high_ms / without["p4d.24xlarge"].low_ms > (
+        rows["p4d.24xlarge"].high_ms / rows["p4d.24xlarge"].low_ms
+    )
+    assert without["p3.2xlarge"] == rows["p3.2xlarge"]
+
+
+def test_the_documented_ensemble_stays_what_it_was(models, catalog, samples):
+    sample = samples[SAMPLE]
+    prediction = predict(models, catalog, sample.profile, sample.anchor, method="profet")
+    assert set(rows_of(prediction)) == set(models.instances)
+    with pytest.raises(InputError, match=r"g5\.xlarge"):
+        predict(models, catalog, sample.profile, sample.anchor, method="profet", targets=["g5.xlarge"])
+
+
+def test_models_without_a_transfer_answer_for_the_measured_instances(models, catalog, samples, tmp_path):
+    for path in models.folder.rglob("*"):
+        if path.is_file() and path.name != "transfer.json":
+            copy = tmp_path / path.relative_to(models.folder)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    sample = samples[SAMPLE]
+    prediction = predict(load_models(tmp_path), catalog, sample.profile, sample.anchor)
+    assert set(rows_of(prediction)) == set(models.instances)
