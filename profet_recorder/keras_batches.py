@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from profet_recorder.engine import Engine
 
 
@@ -18,7 +20,7 @@ def look_at_first_batch(model: object, engine: Engine) -> None:
 
 def _looked_at(batches, engine: Engine):
     """`batches`, its first one shown to `engine`."""
-    if hasattr(batches, "element_spec"):
+    if "tensorflow" in sys.modules and isinstance(batches, sys.modules["tensorflow"].data.Iterator):
         return _looked_at_dataset(batches, engine)
     # Keras on PyTorch hands over a list of batches.
     if isinstance(batches, list | tuple) and batches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,13 +56,12 @@ class RecordPlan:
 
     def write(self, data: bytes) -> None:
         """Write the profile, whole or not at all."""
+        part = self.output.with_name(f".profet-{os.getpid()}.part")
         try:
-            with tempfile.NamedTemporaryFile(dir=self.output.parent, prefix=".profet-", delete=False) as file:
-                file.write(data)
-            part = Path(file.name)
-            part.chmod(0o644)
+            part.write_bytes(data)
             part.replace(self.output)
         except OSError as error:
+            part.unlink(missing_ok=True)
             raise RecorderError(f"{self.output} can't be written: {error.strerror}.") from None
 
     def _check_output(self) -> None:

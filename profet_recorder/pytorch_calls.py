@@ -69,7 +69,7 @@ class CallsSeen:
             return "validation ran in it"
         first, last = self._any_sizes, self._step_sizes
         if first and last and first != last:
-            return f"batch {last.batch_size} instead of {first.batch_size}"
+            return f"a batch of {last.batch_size} instead of {first.batch_size}"
         return None
 
     def _look(self, module, inputs) -> None:

@@ -9,6 +9,7 @@ from statistics import median
 from time import perf_counter
 
 from profet_core.profiles import Profile, ProfileMeta, read_profile, write_profile
+from profet_core.profiles.record import DEVICE_PREFIX
 from profet_core.units import MS_PER_S, format_ms
 from profet_recorder.engine import Engine, StepFacts
 from profet_recorder.errors import RecorderError, say
@@ -21,6 +22,12 @@ _OWN_OPERATIONS = ("Host_SyncDevice", "Device_SyncDevice")
 
 CPU_WARNING = (
     "Recorded on a CPU: predictions from it mean nothing for GPUs; record on the GPU of the anchor you will name."
+)
+
+NO_GPU_TIMES = (
+    "The profiler saw nothing of what {gpu} did: allow profiling to all users (NVIDIA's driver option "
+    "NVreg_RestrictProfilingToAdminUsers=0; in a container also --cap-add=SYS_ADMIN), install CUPTI, or run as root; "
+    "nothing was written."
 )
 
 
@@ -48,8 +55,9 @@ class Recording:
 
     @property
     def steps_needed(self) -> int:
-        """Steps that a training must have, at the least."""
-        return self.plan.warm_up + self.plan.timed + self.engine.profiler_warm_up + self.plan.profiled
+        """Steps that a training must have, at the least; more once an odd one was profiled."""
+        profiled = self.engine.profiler_warm_up + self.plan.profiled
+        return self.plan.warm_up + self.plan.timed + profiled * (1 + self._attempts)
 
     def shortage(self, where: str) -> str:
         """A line that says that `where` ended too early."""
@@ -132,9 +140,9 @@ class Recording:
         self._profiler_steps = 0
         try:
             self.engine.start_profiler(Path(self._folder.name), self.plan.profiled)
-        except RuntimeError as error:
+        except Exception as error:  # each framework has its own for a profiler that runs already
             self._drop_folder()
-            raise RecorderError(f"The profiler can't be started (does another one run?): {error}") from None
+            raise RecorderError(f"The profiler can't be started; does another one run? ({error})") from None
 
     def _take_or_try_again(self) -> None:
         trace = self.engine.stop_profiler()
@@ -155,6 +163,8 @@ class Recording:
             recorded = read_profile(file, "the recorded trace")
         operations = {name: us for name, us in recorded.operations.items() if name not in _OWN_OPERATIONS}
         facts = self.engine.facts()
+        if facts.gpu is not None and not any(name.startswith(DEVICE_PREFIX) for name in operations):
+            raise RecorderError(NO_GPU_TIMES.format(gpu=facts.gpu))
         compiled = facts.compiled or recorded.meta.compiled or any("Xla" in name for name in operations)
         warnings = [*recorded.warnings, *facts.warnings]
         if odd:
@@ -162,7 +172,12 @@ class Recording:
         if facts.gpu is None:
             warnings.insert(0, CPU_WARNING)
         profile = Profile(
-            operations, self._meta(facts, compiled), recorded.source_format, (), recorded.steps, tuple(warnings)
+            operations,
+            self._meta(facts, compiled, recorded.meta.precision),
+            recorded.source_format,
+            (),
+            recorded.steps,
+            tuple(warnings),
         )
         self.plan.write(write_profile(profile))
         if self.plan.keep_trace is not None:
@@ -171,12 +186,12 @@ class Recording:
         self.finished = True
         self._tell(profile)
 
-    def _meta(self, facts: StepFacts, compiled: bool) -> ProfileMeta:
+    def _meta(self, facts: StepFacts, compiled: bool, shown_precision: str | None) -> ProfileMeta:
         plan = self.plan
         return ProfileMeta(
             gpu=facts.gpu,
             framework=facts.framework,
-            precision=plan.precision or facts.precision,
+            precision=plan.precision or _precision(facts.precision, shown_precision),
             batch_size=plan.batch_size or facts.sizes.batch_size,
             pixels=plan.pixels or facts.sizes.pixels,
             parameters=plan.parameters or facts.parameters or None,
@@ -212,3 +227,8 @@ class Recording:
             self._folder.cleanup()
             self._folder = None
         self._profiler_steps = 0
+
+
+def _precision(set_to: str | None, shown: str | None) -> str | None:
+    """What the settings say, unless the kernels in the trace show that it was less than FP32."""
+    return (shown or set_to) if set_to in (None, "fp32") else set_to

@@ -1,0 +1,38 @@
+"""What the tests of recordings share: what a process left, and what needs a framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from profet_core import Profile, read_profile
+
+CPU_WARNING = "Recorded on a CPU"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a process left: its status, what it printed, and its folder."""
+
+    status: int
+    out: str
+    err: str
+    folder: Path
+
+    @property
+    def told(self) -> list[str]:
+        """The lines of the recorder itself."""
+        return [line.removeprefix("profet: ") for line in self.err.splitlines() if line.startswith("profet: ")]
+
+    def profile(self, name: str = "profile.json") -> Profile:
+        """A profile it wrote."""
+        return read_profile((self.folder / name).read_bytes(), name)
+
+
+def needs(*modules: str) -> pytest.MarkDecorator:
+    """Skips by name where a framework is not installed."""
+    missing = [name for name in modules if find_spec(name) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")

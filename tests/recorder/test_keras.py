@@ -1,0 +1,187 @@
+"""Real recordings of a tiny Keras network on the CPU: callback, context manager, iterator and a script as it is."""
+
+from __future__ import annotations
+
+from tests.recorder.runs import CPU_WARNING, needs
+
+#: Convolution 3x3x3x8 + 8, batch normalisation 4 x 8, dense 15 x 15 x 8 x 10 + 10.
+PARAMETERS = 224 + 32 + 18_010
+
+NETWORK = """
+import sys
+import numpy as np
+import {keras} as keras
+
+model = keras.Sequential(
+    [
+        keras.layers.Input((32, 32, 3)),
+        keras.layers.Conv2D(8, 3, activation="relu", name="secret_layer"),
+        keras.layers.BatchNormalization(),
+        keras.layers.MaxPooling2D(),
+        keras.layers.Flatten(),
+        keras.layers.Dense(10),
+    ]
+)
+loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+images = np.random.rand(132, 32, 32, 3).astype("float32")
+labels = np.random.randint(0, 10, 132)
+"""
+FIT = """
+model.compile(optimizer="sgd", loss=loss, jit_compile="jit" in sys.argv)
+history = model.fit(images, labels, batch_size=8, epochs=2, verbose=0)
+print("trained", len(history.history["loss"]), "epochs, XLA", model.jit_compile, "arguments", sys.argv[1:])
+"""
+
+
+def check(profile, keras_name: str) -> None:
+    """What every recording of this network has."""
+    operations = profile.operations
+    assert profile.steps == 1
+    convolution = [us for name, us in operations.items() if name in ("Host_Conv2D", "Host__FusedConv2D")]
+    assert len(convolution) == 1 and convolution[0] > 0
+    for name in ("Host_Conv2DBackpropFilter", "Host_MaxPool", "Host_MaxPoolGrad", "Host_Dataset", "Host_IDLE"):
+        assert operations[name] > 0, name
+    assert not [name for name in operations if name.startswith("Device_") or "SyncDevice" in name]
+    meta = profile.meta
+    assert (meta.batch_size, meta.pixels, meta.parameters) == (8, 32, PARAMETERS)
+    assert (meta.gpu, meta.peak_memory_mib, meta.precision) == (None, None, "fp32")
+    assert meta.framework.startswith("TensorFlow 2.") and keras_name in meta.framework
+    assert meta.step_latency_ms > 0
+    assert profile.warnings[0].startswith(CPU_WARNING)
+
+
+@needs("tensorflow", "keras")
+def test_a_callback_records_and_the_training_goes_on(run):
+    code = (
+        NETWORK.format(keras="keras")
+        + "from profet_recorder import ProfileCallback\n"
+        + FIT.replace("verbose=0", 'verbose=0, callbacks=[ProfileCallback("profile.json", timed=4)]')
+    )
+    done = run(code)
+    assert done.status == 0, done.err
+    check(done.profile(), "Keras 3.")
+    assert "trained 2 epochs" in done.out
+    assert any("tf_keras" in warning for warning in done.profile().warnings), "Keras 3 hides FusedBatchNormV3"
+    text = (done.folder / "profile.json").read_text()
+    assert "secret_layer" not in text and str(done.folder) not in text
+
+
+@needs("tensorflow", "keras")
+def test_a_context_manager_and_an_iterator_record_a_loop_of_ones_own(run):
+    done = run(
+        NETWORK.format(keras="keras")
+        + """
+import tensorflow as tf
+from profet_recorder import record_step, record_steps
+
+optimizer = keras.optimizers.SGD(0.1)
+dataset = tf.data.Dataset.from_tensor_slices((images, labels)).batch(8)
+
+@tf.function
+def train_step(pictures, classes):
+    with tf.GradientTape() as tape:
+        value = loss(classes, model(pictures, training=True))
+    optimizer.apply_gradients(zip(tape.gradient(value, model.trainable_variables), model.trainable_variables))
+
+with record_step("context.json", model=model, timed=4) as recorder:
+    for pictures, classes in dataset:
+        train_step(pictures, classes)
+        if recorder.step(pictures):
+            break
+steps = 0
+for pictures, classes in record_steps(dataset, "iterator.json", model=model, timed=4):
+    train_step(pictures, classes)
+    steps += 1
+print("steps", steps)
+"""
+    )
+    assert done.status == 0, done.err
+    check(done.profile("context.json"), "Keras 3.")
+    check(done.profile("iterator.json"), "Keras 3.")
+    assert "steps 17" in done.out, "the iterator hands every batch on"
+
+
+@needs("tensorflow", "keras")
+def test_a_script_is_recorded_as_it_is_and_stopped(run):
+    done = run(NETWORK.format(keras="keras") + FIT, "--timed", 4, arguments=["jit", "-o", "theirs"])
+    assert done.status == 0, done.err
+    check(done.profile(), "Keras 3.")
+    assert "trained" not in done.out, "it was stopped"
+    assert any("XLA (jit_compile) is off" in line for line in done.told)
+    assert sorted(path.name for path in done.folder.iterdir()) == ["profile.json", "train.py"]
+
+
+@needs("tensorflow", "keras")
+def test_a_script_that_may_go_on_ends_as_it_would_have_with_xla_on_again(run):
+    done = run(
+        NETWORK.format(keras="keras") + FIT,
+        *("--timed", 4, "--keep-running", "--keep-trace", "kept", "-o", "mine.json", "--batch-size", 9),
+        arguments=["jit"],
+    )
+    assert done.status == 0, done.err
+    assert "trained 2 epochs, XLA True arguments ['jit']" in done.out
+    profile = done.profile("mine.json")
+    assert profile.meta.batch_size == 9, "an option is believed"
+    assert not [name for name in profile.operations if "Xla" in name]
+    assert [path.name for path in (done.folder / "kept").iterdir()] == ["step.xplane.pb"], "without the machine's name"
+    assert b"secret_layer" in (done.folder / "kept" / "step.xplane.pb").read_bytes()
+
+
+@needs("tensorflow", "keras")
+def test_a_loop_of_train_on_batch_is_recorded(run):
+    code = """
+model.compile(optimizer="sgd", loss=loss)
+for step in range(40):
+    model.train_on_batch(images[:8], labels[:8])
+"""
+    done = run(NETWORK.format(keras="keras") + code, "--timed", 4, "--profiled", 2)
+    assert done.status == 0, done.err
+    profile = done.profile()
+    assert profile.steps == 2
+    assert (profile.meta.batch_size, profile.meta.pixels, profile.meta.parameters) == (8, 32, PARAMETERS)
+
+
+@needs("tensorflow", "keras")
+def test_a_training_that_ends_too_early_says_how_many_steps_it_saw(run):
+    done = run(NETWORK.format(keras="keras") + FIT, "--timed", 100)
+    assert done.status == 2
+    # 17 batches an epoch; the last, smaller one does not count.
+    assert done.told[-1].startswith(f"{done.folder / 'train.py'} ended after 32 of the 106 training steps")
+    assert not (done.folder / "profile.json").exists()
+
+
+@needs("tensorflow", "keras")
+def test_precision_is_the_policy_of_the_model(run):
+    code = NETWORK.format(keras="keras").replace(
+        "model =", 'keras.config.set_dtype_policy("mixed_float16")\nmodel =', 1
+    )
+    done = run(code + FIT, "--timed", 2, "--warm-up", 2)
+    assert done.status == 0, done.err
+    assert done.profile().meta.precision == "mixed fp16"
+
+
+@needs("tensorflow", "keras")
+def test_several_steps_at_once_are_refused(run):
+    done = run(NETWORK.format(keras="keras") + FIT.replace("loss=loss", "loss=loss, steps_per_execution=4"), "--force")
+    assert done.status == 2
+    assert "compile with steps_per_execution=1" in done.told[-1]
+
+
+@needs("tensorflow", "tf_keras")
+def test_tf_keras_shows_its_batch_normalisation(run):
+    done = run(NETWORK.format(keras="tf_keras") + FIT, "--keep-running", "--timed", 4, arguments=["jit"])
+    assert done.status == 0, done.err
+    profile = done.profile()
+    check(profile, "tf_keras 2.")
+    assert profile.operations["Host_FusedBatchNormV3"] > 0
+    assert "XLA True" in done.out, "on again after the recording"
+
+
+@needs("keras", "torch")
+def test_keras_on_pytorch_is_recorded_with_pytorchs_profiler(run):
+    code = "import os\nos.environ['KERAS_BACKEND'] = 'torch'\n" + NETWORK.format(keras="keras") + FIT
+    done = run(code, "--timed", 2)
+    assert done.status == 0, done.err
+    meta = done.profile().meta
+    assert meta.framework.startswith("PyTorch 2.") and "Keras 3." in meta.framework
+    assert (meta.batch_size, meta.pixels, meta.parameters) == (8, 32, PARAMETERS)

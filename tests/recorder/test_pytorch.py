@@ -1,0 +1,159 @@
+"""Real recordings of a tiny PyTorch network on the CPU: iterator, context manager and a script as it is."""
+
+from __future__ import annotations
+
+from tests.recorder.runs import CPU_WARNING, needs
+
+pytestmark = needs("torch")
+
+#: Convolution 3x3x3x8 + 8, batch normalisation 2 x 8, linear 15 x 15 x 8 x 10 + 10.
+PARAMETERS = 224 + 16 + 18_010
+
+NETWORK = """
+import sys
+import torch
+from torch import nn
+
+torch.set_num_threads(1)
+model = nn.Sequential(
+    nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8 * 15 * 15, 10)
+)
+network = torch.compile(model) if "compile" in sys.argv else model
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = torch.utils.data.TensorDataset(torch.rand(132, 3, 32, 32), torch.randint(0, 10, (132,)))
+loader = torch.utils.data.DataLoader(data, batch_size=8)
+
+def train_step(images, labels):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled="amp" in sys.argv):
+        loss = nn.functional.cross_entropy(network(images), labels)
+    loss.backward()
+    optimizer.step()
+
+def validate():
+    model.eval()
+    with torch.no_grad():
+        model(torch.rand(8, 3, 32, 32))
+    model.train()
+"""
+LOOP = """
+for epoch in range(2):
+    for images, labels in loader:
+        train_step(images, labels)
+    validate()
+print("trained, arguments", sys.argv[1:])
+"""
+
+
+def check(profile) -> None:
+    """What every recording of this network has."""
+    operations = profile.operations
+    assert profile.steps == 1
+    for name in ("Conv2D", "Conv2DBackpropFilter", "MatMul", "FusedBatchNormV3", "FusedBatchNormGradV3", "MaxPoolGrad"):
+        assert operations[f"Host_{name}"] > 0, name
+    assert not [name for name in operations if name.startswith("Device_")]
+    meta = profile.meta
+    assert (meta.batch_size, meta.pixels, meta.parameters) == (8, 32, PARAMETERS)
+    assert (meta.gpu, meta.peak_memory_mib, meta.compiled) == (None, None, None)
+    assert meta.framework.startswith("PyTorch 2.")
+    assert meta.step_latency_ms > 0
+    assert profile.warnings[0].startswith(CPU_WARNING)
+    assert any("PyTorch profile" in warning for warning in profile.warnings[1:])
+
+
+def test_an_iterator_and_a_context_manager_record_and_the_training_goes_on(run):
+    done = run(
+        NETWORK
+        + """
+from profet_recorder import record_step, record_steps
+
+steps = 0
+for images, labels in record_steps(loader, "iterator.json", timed=4):
+    train_step(images, labels)
+    steps += 1
+with record_step("context.json", model=model, timed=4) as recorder:
+    while not recorder.done:
+        for images, labels in loader:
+            train_step(images, labels)
+            recorder.step(images)
+print("steps", steps)
+"""
+    )
+    assert done.status == 0, done.err
+    check(done.profile("iterator.json"))
+    check(done.profile("context.json"))
+    assert done.profile("iterator.json").meta.precision == "fp32"
+    assert "steps 17" in done.out, "the iterator hands every batch on"
+
+
+def test_a_script_is_recorded_as_it_is_and_stopped(run):
+    done = run(NETWORK + LOOP, "--timed", 4, arguments=["amp"])
+    assert done.status == 0, done.err
+    check(done.profile())
+    assert done.profile().meta.precision == "mixed bf16"
+    assert "trained" not in done.out, "it was stopped"
+    assert sorted(path.name for path in done.folder.iterdir()) == ["profile.json", "train.py"]
+
+
+def test_a_script_that_may_go_on_ends_as_it_would_have(run):
+    done = run(NETWORK + LOOP, "--timed", 4, "--keep-running", "--keep-trace", "kept", arguments=["a", "--b"])
+    assert done.status == 0, done.err
+    check(done.profile())
+    assert "trained, arguments ['a', '--b']" in done.out
+    assert [path.name for path in (done.folder / "kept").iterdir()] == ["step.pt.trace.json"]
+
+
+def test_a_step_that_holds_validation_or_the_rest_of_an_epoch_is_profiled_again(run):
+    # 17 batches an epoch, the last of 4 pictures. The recording begins after the first step: 2 + 12 + 1 end with the
+    # 16th, so that the profiled step is the 17th; the one after it begins with the validation.
+    done = run(NETWORK + LOOP, "--warm-up", 2, "--timed", 12)
+    assert done.status == 0, done.err
+    check(done.profile())
+    assert any("a batch of 4 instead of 8" in line for line in done.told), done.told
+
+
+def test_a_compiled_network_is_recorded_as_it_is_written(run):
+    # The compiler itself is not needed: the backend that runs the graph as it is does.
+    done = run(
+        NETWORK.replace("torch.compile(model)", 'torch.compile(model, backend="eager")') + LOOP,
+        "--timed",
+        4,
+        arguments=["compile"],
+    )
+    assert done.status == 0, done.err
+    check(done.profile())
+    assert any("torch.compile is off" in line for line in done.told)
+
+
+def test_a_loader_that_ends_too_early_says_how_many_steps_it_saw(run):
+    done = run(
+        NETWORK
+        + """
+from profet_recorder import RecorderError, record_steps
+
+try:
+    for images, labels in record_steps(loader):
+        train_step(images, labels)
+except RecorderError as error:
+    print(error)
+"""
+    )
+    assert done.status == 0, done.err
+    # The 17th batch, the last, is smaller: profiling it does not count.
+    assert done.out.startswith("The loader ended after 17 of the 19 training steps")
+    assert not (done.folder / "profile.json").exists()
+
+
+def test_a_script_that_ends_too_early_says_how_many_steps_it_saw(run):
+    done = run(NETWORK + LOOP, "--timed", 100, "--force")
+    assert done.status == 2
+    # The first of the 34 only tells where a step ends.
+    assert done.told[-1].startswith(f"{done.folder / 'train.py'} ended after 33 of the 107 training steps")
+
+
+def test_a_script_that_fails_while_it_trains_shows_its_own_traceback(run):
+    done = run(NETWORK + "train_step(*next(iter(loader)))\ntrain_step(*next(iter(loader)))\nboom()\n", "--force")
+    assert done.status == 2
+    assert "NameError: name 'boom' is not defined" in done.err
+    assert "runpy" not in done.err and "profet_recorder" not in done.err
+    assert done.told[-1].endswith("train.py failed with NameError (above); nothing was written.")
