@@ -84,7 +84,8 @@ def changed(document: dict, dice: random.Random) -> dict:
                 event[dice.choice(["ph", "cat", "name", "ts", "dur", "pid", "tid", "args"])] = dice.choice(ODD)
             case 3:
                 keys = ["correlation", "Concrete Inputs", "Input Dims", "Input type", "long_name", "tf_op", "step_num"]
-                event["args"] = {**(event.get("args") or {}), dice.choice([*keys, "name"]): dice.choice(ODD)}
+                args = event["args"] if isinstance(event.get("args"), dict) else {}
+                event["args"] = {**args, dice.choice([*keys, "name"]): dice.choice(ODD)}
             case 4:
                 event["ts"] = dice.uniform(-1e3, 1e4)
             case 5:

@@ -36,6 +36,17 @@ def test_gzip_changes_nothing():
     assert read_profile(gzip.compress(data)) == read_profile(data)
 
 
+@pytest.mark.parametrize("sample", ["tensorflow-step", "tensorflow-3-steps"])
+def test_a_recorded_step_reads_as_its_xplane_does(repository, sample):
+    folder = repository / "sample_traces" / "formats"
+    (xplane,) = folder.glob(f"{sample}.xplane.pb*")
+    expected = read_profile(xplane.read_bytes())
+    found = read_profile((folder / f"{sample}.trace.json.gz").read_bytes())
+    assert dict(found.operations) == pytest.approx(dict(expected.operations), rel=1e-3)
+    assert found.operations["Host_IDLE"] > 0
+    assert found.steps == expected.steps
+
+
 def test_without_marked_steps_all_of_it_is_one():
     events = [event for event in (*tf_step(0, 0), *tf_step(1, 1000)) if not event["name"].startswith("train")]
     profile = read_profile(tensorflow_trace(events))
