@@ -1,0 +1,89 @@
+"""Many files at once in a real browser, the list on Compare and Inspect, and that the server lets the files go."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import FilePayload, Page, expect
+
+from profet_core import predict
+from profet_core.units import format_ms
+from tests.browser.test_whole_flow import LOADED_MS, column, follow, open_page, settle
+
+pytestmark = pytest.mark.browser
+
+VGG, LENET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s"
+
+
+def payload(name: str, data: bytes) -> FilePayload:
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": data}
+
+
+def give_files(page: Page, *files: FilePayload) -> None:
+    page.locator("input[type=file]").first.set_input_files(list(files))
+    settle(page)
+
+
+def files_of(samples, repository, *names: str) -> list[FilePayload]:
+    step = repository / "sample_traces" / "formats" / "tensorflow-step.xplane.pb"
+    return [*(payload(f"{name}.json", samples[name].data) for name in names), payload(step.name, step.read_bytes())]
+
+
+def overflow(page: Page) -> int:
+    return page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth - window.innerWidth")
+
+
+def test_three_files_and_a_bad_one_become_a_list_that_is_compared_and_inspected(
+    page, app_url, repository, models, catalog, samples
+):
+    open_page(page, f"{app_url}/?source=upload")
+    give_files(page, *files_of(samples, repository, VGG, LENET), payload("bad.json", b"{"))
+    error = page.get_by_test_id("stAlert").filter(has_text="bad.json: The file is not valid JSON")
+    expect(error).to_have_count(1)
+    expect(page.get_by_text("Shown: your upload tensorflow-step.xplane.pb")).to_be_visible()
+    expect(page.get_by_test_id("stFileUploaderFile")).to_have_count(0)
+    page.get_by_role("combobox", name="Shown, of your 3 profiles").click()
+    page.get_by_role("option", name=f"{VGG}.json").click()
+    settle(page)
+    sample = samples[VGG]
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms).latencies_ms
+    shown = {name.removesuffix(" (anchor)"): cell for name, cell in column(page, "Step latency").items()}
+    assert {name: shown[name] for name in models.instances} == {
+        name: format_ms(expected[name]) for name in models.instances
+    }
+
+    follow(page, "Compare all 3")
+    expect(page.get_by_role("heading", name="Your profiles (3 of at most 50)")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Name").first).to_have_value(f"{VGG}.json")
+    expect(page.get_by_text("Say above where tensorflow-step.xplane.pb was recorded")).to_be_visible()
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible(timeout=LOADED_MS)
+    name = page.get_by_role("textbox", name="Name").first
+    name.fill("my network")
+    name.press("Enter")
+    settle(page)
+    page.get_by_role("button", name="Remove").nth(1).click()
+    settle(page)
+    expect(page.get_by_role("heading", name="Your profiles (2 of at most 50)")).to_be_visible()
+
+    follow(page, "Inspect")
+    expect(page.get_by_role("combobox", name="Profile")).to_have_value("my network")
+    expect(page.get_by_text("the GPU worked for about 99% of the step")).to_be_visible()
+    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=LOADED_MS)
+
+
+def test_a_step_that_leaves_the_gpu_idle_is_called_out(page, app_url):
+    open_page(page, f"{app_url}/inspect?inspect={LENET}")
+    expect(page.get_by_text("This step leaves the GPU waiting")).to_be_visible()
+    expect(page.get_by_text("Another GPU won't fix it")).to_be_visible()
+
+
+def test_a_phone_shows_the_list_without_sideways_scrolling(phone, app_url, repository, samples):
+    open_page(phone, f"{app_url}/compare")
+    long = payload("a-very-long-name-of-a-profile-" * 4 + ".json", json.dumps({"Device_Conv2D": 5e4}).encode())
+    give_files(phone, *files_of(samples, repository, VGG), long, payload("also-" * 30 + ".json", b"{"))
+    expect(phone.get_by_role("heading", name="Your profiles (3 of at most 50)")).to_be_visible()
+    assert overflow(phone) <= 0
+    open_page(phone, f"{app_url}/?source=upload")
+    give_files(phone, *files_of(samples, repository, VGG, LENET), long)
+    assert overflow(phone) <= 0
