@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from benchmarks.made_trace import write_pytorch_trace
 from profet_core import predict, read_profile
 from profet_core.units import format_ms
 from tests.app.conftest import as_version_2, column, go, lines, rows
 from ui.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
+from ui.uploads import PROGRESS_FROM_BYTES
 
 LATENCY = "Step latency"
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
@@ -163,6 +168,56 @@ def test_a_profile_s_own_warning_is_the_first_on_every_page(open_app):
     app.selectbox(key=f"compare:anchor:{key}").set_value("g4dn.xlarge").run()
     (said,) = [block for block in lines(app.markdown) if block.startswith(f"**{path.name}**")]
     assert said.splitlines()[1] == f"- {own_warning}"
+
+
+def cuda_trace(size_bytes: int) -> bytes:
+    """A made-up PyTorch trace of a Tesla T4, of whole steps."""
+    text = io.StringIO()
+    write_pytorch_trace(text, size_bytes)
+    return text.getvalue().encode()
+
+
+def test_a_pytorch_trace_is_predicted_with_its_warning_first(open_app, models, catalog):
+    data = cuda_trace(200_000)
+    app = upload(open_app(anchor="p2.xlarge"), ("resnet.pt.trace.json", data))
+    assert app.selectbox(key="anchor").value == "g4dn.xlarge"
+    read = read_profile(data, "resnet.pt.trace.json")
+    assert read.steps > 1 and "PyTorch" in read.warnings[0]
+    (key,) = own(app).values()
+    answers = {}
+    for field, answer in (("precision", "tf32"), ("compiled", True)):
+        box = next((box for box in app.selectbox if box.key == f":{field}:{key}"), None)
+        if box is not None:
+            box.set_value(answer).run()
+            answers[field] = answer
+    assert "compiled" in answers
+    answered = replace(read, meta=replace(read.meta, **answers))
+    latency_ms = read.meta.step_latency_ms
+    expected = predict(models, catalog, answered, "g4dn.xlarge", latency_ms=latency_ms)
+    assert lines(app.warning) == [" ".join(line.split()) for line in expected.warnings]
+    assert lines(app.warning)[0] == read.warnings[0]
+    for page in ("cost", "inspect"):
+        go(app, page)
+        assert lines(app.warning)[0] == read.warnings[0]
+        # Cost asks for the batch size, which this trace doesn't tell.
+        assert not app.exception and len(app.error) == (page == "cost")
+
+
+def test_a_large_file_shows_how_far_it_is(open_app, monkeypatch):
+    shares = []
+    shown = DeltaGenerator.progress
+
+    def noted(self, value, *args, **named):
+        shares.append(value)
+        return shown(self, value, *args, **named)
+
+    monkeypatch.setattr(DeltaGenerator, "progress", noted)
+    upload(open_app(), ("small.json", b'{"Device_Conv2D": 1000.0}'))
+    assert shares == []
+    app = upload(open_app(), ("large.pt.trace.json", cuda_trace(PROGRESS_FROM_BYTES + 1_000_000)))
+    assert not app.error
+    assert len(shares) > 5 and shares[0] == 0.0 and shares[-1] == 1.0
+    assert shares == sorted(shares)
 
 
 def raw_bytes_in(value, seen=None) -> bool:
