@@ -1,0 +1,49 @@
+"""What ran and what did not: every workload of the grid on every measured GPU, with its memory arithmetic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from profet_core.catalog import Catalog
+from profet_lab.data import ARCHITECTURES_FILE
+
+_CELL = ["model", "pixels", "batch_size"]
+
+
+def load_architectures(folder: Path) -> pd.DataFrame:
+    """`architectures.csv`: one row a model and pixel size that can be built (Inception* not under 75 pixels)."""
+    return pd.read_csv(folder / ARCHITECTURES_FILE)
+
+
+def memory_cells(all_latencies: pd.DataFrame, architectures: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
+    """One row a buildable workload and instance.
+
+    Columns: instance, memory_gib (of its GPU, as the name says), model, pixels, batch_size, parameters,
+    convolution_values and other_values (outputs of one image's layers), and `ran`: some repeat was recorded.
+    """
+    sizes = architectures[["model", "pixels", "parameters"]].assign(
+        convolution_values=architectures["act_elems"] - architectures["other_elems"],
+        other_values=architectures["other_elems"],
+    )
+    batches = pd.DataFrame({"batch_size": sorted(all_latencies["batch_size"].unique())})
+    instances = sorted(all_latencies["instance"].unique())
+    memory = pd.DataFrame({"instance": instances, "memory_gib": [catalog[name].gpu_memory_gib for name in instances]})
+    cells = memory.merge(sizes, how="cross").merge(batches, how="cross")
+    seen = all_latencies[["instance", *_CELL]].drop_duplicates().assign(ran=True)
+    cells = cells.merge(seen, on=["instance", *_CELL], how="left")
+    return cells.assign(ran=cells["ran"].eq(True))
+
+
+def ran_elsewhere(cells: pd.DataFrame) -> tuple[int, int]:
+    """(workloads that ran on one GPU and did not on another with as much memory, pairs looked at)."""
+    ran = cells.pivot(index=_CELL, columns="instance", values="ran")
+    memory = cells.groupby("instance")["memory_gib"].first()
+    failures = pairs = 0
+    for one in ran:
+        for other in ran:
+            if one != other and memory[other] >= memory[one]:
+                pairs += int(ran[one].sum())
+                failures += int((ran[one] & ~ran[other]).sum())
+    return failures, pairs

@@ -1,0 +1,84 @@
+"""Fits the memory law to what ran: the coefficients of `profet_core.memory_model.MemoryLaw`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_expit
+
+from profet_core.memory_model import GIB_PER_VALUE, MemoryLaw
+
+#: Arithmetic of a plain training step, which the fit starts from and is drawn to: context and workspace 0.5 GiB;
+#: weights, gradients and a temporary copy; every convolution's output once; of normalisation, activation and addition,
+#: which can work in place, half.
+PRIOR = MemoryLaw(fixed_gib=0.5, per_parameter=3.0, per_convolution=1.0, per_other=0.5, log_scale=0.1)
+#: Weight of the prior: a factor e of one coefficient costs as much as this many badly predicted cells.
+PRIOR_WEIGHT = 1.0
+_COEFFICIENTS = ("fixed_gib", "per_parameter", "per_convolution", "per_other")
+
+
+def law_terms(cells: pd.DataFrame) -> np.ndarray:
+    """What each coefficient is multiplied with, GiB, shape (cells, 4)."""
+    batch = cells["batch_size"].to_numpy(float) * GIB_PER_VALUE
+    return np.stack(
+        [
+            np.ones(len(cells)),
+            cells["parameters"].to_numpy(float) * GIB_PER_VALUE,
+            cells["convolution_values"].to_numpy(float) * batch,
+            cells["other_values"].to_numpy(float) * batch,
+        ],
+        axis=1,
+    )
+
+
+def log_room(law: MemoryLaw, cells: pd.DataFrame) -> np.ndarray:
+    """log(memory / needed) of each cell: above 0 it should fit."""
+    coefficients = np.array([getattr(law, name) for name in _COEFFICIENTS])
+    return np.log(cells["memory_gib"].to_numpy(float)) - np.log(law_terms(cells) @ coefficients)
+
+
+def fit_law(cells: pd.DataFrame) -> MemoryLaw:
+    """Most likely coefficients given what ran, with positive coefficients near `PRIOR`.
+
+    The probability that a cell ran is logistic in `log_room` over `log_scale`, which is then the fitted cells' own: for
+    new architectures `calibrate_law` widens it.
+    """
+    terms, ran = law_terms(cells), cells["ran"].to_numpy(bool)
+    log_memory = np.log(cells["memory_gib"].to_numpy(float))
+    centre = np.log([*(getattr(PRIOR, name) for name in _COEFFICIENTS), PRIOR.log_scale])
+    sign = np.where(ran, 1.0, -1.0)
+
+    def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
+        coefficients, scale = np.exp(logs[:4]), np.exp(logs[4])
+        needed = terms @ coefficients
+        room = (log_memory - np.log(needed)) / scale
+        pull = expit(-sign * room) * sign
+        gradient = np.append((pull / needed / scale) @ terms * coefficients, pull @ room)
+        distance = logs - centre
+        return PRIOR_WEIGHT * distance @ distance - log_expit(sign * room).sum(), gradient + 2 * PRIOR_WEIGHT * distance
+
+    logs = minimize(loss, centre, jac=True, method="L-BFGS-B").x
+    return MemoryLaw(**dict(zip((*_COEFFICIENTS, "log_scale"), np.exp(logs).tolist(), strict=True)))
+
+
+def left_out_log_room(cells: pd.DataFrame) -> np.ndarray:
+    """`log_room` of each cell by the law fitted without its architecture."""
+    found = np.empty(len(cells))
+    for name in sorted(cells["model"].unique()):
+        left_out = (cells["model"] == name).to_numpy()
+        found[left_out] = log_room(fit_law(cells[~left_out]), cells[left_out])
+    return found
+
+
+def calibrate_law(law: MemoryLaw, cells: pd.DataFrame) -> MemoryLaw:
+    """The law with the `log_scale` that makes left-out architectures most likely."""
+    room, sign = left_out_log_room(cells), np.where(cells["ran"], 1.0, -1.0)
+
+    def loss(log_scale: float) -> float:
+        return -log_expit(sign * room / np.exp(log_scale)).sum()
+
+    best = minimize_scalar(loss, bounds=(np.log(0.005), np.log(1.0)), method="bounded").x
+    return replace(law, log_scale=float(np.exp(best)))
