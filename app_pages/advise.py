@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 
 from profet_core.advice import Advice, advise
-from profet_core.advice_words import answer_sentences, beaten_line, comparison_sentences
+from profet_core.advice_words import answer_sentences, beaten_lines
 from profet_core.certainty import CAME_TRUE_80_TO_90, INTERVAL_LEVEL
+from profet_core.comparison_words import comparison_sentences
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.offers import MARKETS, SPOT, offers_in_market
+from profet_core.offers import offers_in_market
 from profet_core.plans import BASIS_WORDS, CarriedStep, Limits, StepTime, Workload, compare
 from ui.advice import SHORT_BASIS, data_row, labels, point, show_cards, text_row, upgrade_row
+from ui.advice_inputs import limit_inputs, offer_inputs, spot_discount
 from ui.charts import trade_off
 from ui.cost_latencies import StepLatencies, latencies_for_cost
 from ui.errors import plain, show_error, show_warning
@@ -22,14 +24,11 @@ from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome
 from ui.settings import (
-    CERTAINTY_RANGE,
     COMPARED_KEYS,
     PREDICT_SLOT,
-    RETIRED,
     USUAL_PLAN,
     USUAL_REGION,
     advise_keys,
-    regions,
     scale_keys,
 )
 from ui.tables import download_buttons, show_table
@@ -49,8 +48,8 @@ def body(resources: Resources) -> None:
         training_inputs()
         batch_inputs(resources, outcome)
     with st.container(border=True):
-        _limit_inputs()
-        _offer_inputs(resources)
+        limit_inputs()
+        offer_inputs(resources)
         own = own_prices(resources, [row.instance for row in outcome.prediction.predictions])
     latencies = latencies_for_cost(resources, outcome, profiled_batch(outcome))
     for name, line in latencies.problems.items():
@@ -64,87 +63,14 @@ def keys(resources: Resources) -> Iterable[str]:
     return (*advise_keys(resources), *(scale_keys(resources, "batch") if scaled else ()))
 
 
-def _limit_inputs() -> None:
-    deadline, budget, certainty = st.columns(3, gap="medium")
-    deadline.number_input(
-        "Deadline (hours)",
-        value=None,
-        min_value=0.0,
-        step=1.0,
-        format="%g",
-        placeholder="none",
-        key="deadline_h",
-        persist_state="session",
-        help="When the training must be done. Picked is the cheapest that is done in time.",
-    )
-    budget.number_input(
-        "Budget (US dollars)",
-        value=None,
-        min_value=0.0,
-        step=1.0,
-        format="%g",
-        placeholder="none",
-        key="budget_usd",
-        persist_state="session",
-        help="What the training may cost. Picked is the fastest within it, or with a deadline the cheapest.",
-    )
-    certainty.number_input(
-        "How sure it must be (%)",
-        *CERTAINTY_RANGE,
-        step=5,
-        key="certainty",
-        persist_state="session",
-        help="The chance with which a limit must be kept to, as the intervals have it.",
-    )
-
-
-def _offer_inputs(resources: Resources) -> None:
-    market, retired, region = st.columns(3, gap="medium")
-    with market:
-        st.segmented_control("Market", MARKETS, key="market", required=True, persist_state="session")
-    with retired:
-        st.segmented_control(
-            "Retired instances",
-            RETIRED,
-            format_func={"out": "Left out", "in": "Taken in"}.get,
-            key="retired",
-            required=True,
-            persist_state="session",
-        )
-    with region:
-        known = regions(resources)
-        if len(known) > 1:
-            st.selectbox(
-                "Region",
-                (USUAL_REGION, *known),
-                format_func=lambda name: "The usual one of each" if name == USUAL_REGION else name,
-                key="region",
-                persist_state="session",
-            )
-    if st.session_state["market"] in (SPOT, MARKETS[-1]):
-        st.number_input(
-            "Spot is cheaper by (%), where the catalogue has no spot price",
-            1,
-            99,
-            value=None,
-            step=5,
-            placeholder="no guess",
-            key="spot_discount",
-            persist_state="session",
-            help="A guess of yours: spot prices change by the hour and the region.",
-        )
-
-
 def _advice(resources: Resources, outcome: Outcome, latencies: StepLatencies, own: dict[str, float]) -> Advice:
     state = st.session_state
-    # Only the field that is shown counts.
-    discount = state["spot_discount"] if state["market"] in (SPOT, MARKETS[-1]) else None
     offers = offers_in_market(
         resources.catalog,
         state["market"],
         region=None if state["region"] == USUAL_REGION else state["region"],
         own_usd_per_hour=own,
-        spot_discount=None if discount is None else discount / 100,
+        spot_discount=spot_discount(),
     )
     return advise(
         _rows(outcome, latencies),
@@ -195,18 +121,21 @@ def _result(advice: Advice, latencies: StepLatencies, level: float) -> None:
     download_buttons([data_row(advice, plan) for plan in advice.plans], "profet-advice")
     kinds = dict.fromkeys(plan.basis for plan in advice.plans)
     st.caption("; ".join(f"**{SHORT_BASIS[kind]}**: {BASIS_WORDS[kind]}" for kind in kinds) + ".")
+    resting = {plan.instance: plan.rests_on for plan in advice.plans if plan.rests_on}
+    if resting:
+        with st.expander("What derived times and estimates rest on"):
+            st.markdown("\n".join(f"- **{plain(name)}**: {plain(text)}" for name, text in resting.items()))
     if advice.left_out:
         left_out = "; ".join(f"{one.instance}: {one.reason}" for one in advice.left_out)
         st.caption(f"Left out: {plain(left_out)}.")
-    if len(advice.plans) > 1:
-        _against(advice, level)
+    _against(advice, level)
 
 
 def _say_what_is_shown(advice: Advice, level: float) -> None:
     lines = []
-    if advice.beaten:
-        beaten = ", ".join(beaten_line(one) for one in advice.beaten)
-        lines.append(f"Grey, beaten in time and money: {_text(beaten)}.")
+    beaten = beaten_lines(advice)
+    if beaten:
+        lines.append(f"Grey, beaten in time and money: {_text(', '.join(beaten))}.")
     if any(plan.low_s is not None for plan in advice.plans):
         lines.append(
             f"Lines: the {level:.0%} interval of the step latency; time and money move along it together. Certainties "
@@ -220,16 +149,19 @@ def _say_what_is_shown(advice: Advice, level: float) -> None:
 
 
 def _against(advice: Advice, level: float) -> None:
-    st.subheader("One against another", anchor="against")
     plans = labels(advice)
+    for key in COMPARED_KEYS:
+        if st.session_state[key] not in plans:
+            st.session_state[key] = USUAL_PLAN
+    if len(plans) < 2:
+        return
+    st.subheader("One against another", anchor="against")
     cheapest = advice.cheapest
     second = cheapest.rival or next(plan for plan in advice.plans if plan != cheapest.plan)
     chosen = []
     columns = st.columns(2, gap="medium")
     usual_ones = ((cheapest.plan, "the cheapest"), (second, "next to it"))
     for key, (usual, words), column, title in zip(COMPARED_KEYS, usual_ones, columns, "AB", strict=True):
-        if st.session_state[key] not in plans:
-            st.session_state[key] = USUAL_PLAN
         column.selectbox(
             title,
             (USUAL_PLAN, *plans),

@@ -10,9 +10,10 @@ from profet_cli.inputs import open_models
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_cli.training import TrainingSteps, training_steps
 from profet_core.advice import Advice, advise
-from profet_core.advice_words import answer_sentences, beaten_line, comparison_sentences, pick_line, upgrade_line
+from profet_core.advice_words import answer_sentences, beaten_lines, pick_line, upgrade_line
 from profet_core.catalog import load_catalog
 from profet_core.certainty import INTERVAL_LEVEL, format_certainty
+from profet_core.comparison_words import comparison_sentences
 from profet_core.errors import InputError
 from profet_core.offers import offers_in_market
 from profet_core.picks import Pick
@@ -108,7 +109,7 @@ def plan_document(plan: Plan) -> dict:
         "gpu_count": offer.gpu_count,
         **_own_fields(offer, "market", "region", "usd_per_hour", "as_of", "status"),
         **_own_fields(plan, "basis", "latency_ms", "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd"),
-        **_own_fields(plan, "in_time", "in_budget", "note"),
+        **_own_fields(plan, "in_time", "in_budget", "rests_on", "note"),
     }
 
 
@@ -148,6 +149,8 @@ def _print_advice(advice: Advice, compared: Comparison | None) -> None:
         [_text_row(plan, [name for name, _ in chances], bounds) for plan in advice.plans],
     )
     _print_list("Basis:", [f"{key}: {BASIS_WORDS[key]}" for key in dict.fromkeys(plan.basis for plan in advice.plans)])
+    resting = {plan.instance: plan.rests_on for plan in advice.plans if plan.rests_on}
+    _print_list("What times rest on:", [f"{name}: {text}" for name, text in resting.items()])
     _print_list(
         "Picks:",
         [
@@ -156,7 +159,7 @@ def _print_advice(advice: Advice, compared: Comparison | None) -> None:
         ],
     )
     _print_list("What more money buys:", [upgrade_line(one) for one in advice.upgrades])
-    _print_list("Beaten in time and money:", [beaten_line(one) for one in advice.beaten])
+    _print_list("Beaten in time and money:", beaten_lines(advice))
     _print_list("Left out:", [f"{one.instance}: {one.reason}" for one in advice.left_out])
     if compared:
         _print_list(f"{compared.a.label} against {compared.b.label}:", comparison_sentences(compared))

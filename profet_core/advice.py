@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 from profet_core.catalog import Instance
 from profet_core.certainty import INTERVAL_LEVEL
@@ -19,12 +20,16 @@ DOES_NOT_FIT = "does not fit"
 CANT_TELL = "can't tell"
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Protocol):
     """Whether the training fits in an instance's GPU memory: "fits", "does not fit" or "can't tell", and why."""
 
-    verdict: str
-    reason: str = ""
+    @property
+    def verdict(self) -> str:
+        """One of the three."""
+
+    @property
+    def why(self) -> str:
+        """One short sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,7 @@ def _plans(
     for row in rows:
         found = by_instance.get(row.instance, [])
         rentable = [offer for offer in found if include_retired or offer.status != "retired"]
-        fit = fits.get(row.instance, Fit("fits"))
+        fit = fits.get(row.instance)
         reason = _why_not(row, found, rentable, fit)
         if reason:
             left_out.append(LeftOut(row.instance, reason))
@@ -166,22 +171,29 @@ def _plans(
     return sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), left_out
 
 
-def _why_not(row: StepTime, found: Sequence[Instance], rentable: Sequence[Instance], fit: Fit) -> str:
+def _why_not(row: StepTime, found: Sequence[Instance], rentable: Sequence[Instance], fit: Fit | None) -> str:
     if row.latency_ms is None:
         return "its latency is not given"
     if not found:
         return "no price in this market"
     if not rentable:
         return "retired, no longer rented out"
-    if fit.verdict == DOES_NOT_FIT:
-        return f"does not fit in memory{': ' if fit.reason else ''}{fit.reason}"
+    if fit is not None and fit.verdict == DOES_NOT_FIT:
+        return _with_reason("does not fit in memory", fit)
     return ""
 
 
-def _fit_note(fit: Fit) -> str:
-    if fit.verdict != CANT_TELL:
+def _fit_note(fit: Fit | None) -> str:
+    if fit is None or fit.verdict != CANT_TELL:
         return ""
-    return f"can't tell whether it fits in memory{': ' if fit.reason else ''}{fit.reason}"
+    return _with_reason("can't tell whether it fits in memory", fit)
+
+
+def _with_reason(verdict: str, fit: Fit) -> str:
+    reason = fit.why.rstrip(".")
+    # A sentence becomes part of one; "GPU" stays "GPU".
+    reason = reason[:1].lower() + reason[1:] if reason[1:2].islower() else reason
+    return f"{verdict}: {reason}" if reason else verdict
 
 
 def _upgrades(best: Sequence[Plan]) -> tuple[Upgrade, ...]:

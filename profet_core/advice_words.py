@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from profet_core.advice import Advice, Beaten, Upgrade
 from profet_core.certainty import format_certainty
+from profet_core.comparison_words import basis_caveats
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.offers import SPOT
 from profet_core.picks import CLOSE_CALL, Pick
-from profet_core.plans import Comparison, Limits, Plan, compare
-from profet_core.units import S_PER_HOUR, format_duration, format_price, format_significant, format_usd
+from profet_core.plans import Limits, Plan, compare
+from profet_core.units import S_PER_HOUR, format_duration, format_price, format_usd
 from profet_core.within import Within, chance_within
 
 SPOT_CAVEAT = (
@@ -44,26 +43,6 @@ def limits_phrase(limits: Limits) -> str:
     return " ".join(parts)
 
 
-def comparison_sentences(found: Comparison) -> tuple[str, ...]:
-    """Which of two is cheaper and which faster, how sure that is, and where it turns."""
-    a, b = found.a, found.b
-    lines = [_verdict(a, b, found.cheaper, "cheaper", b.total_usd / a.total_usd)]
-    if found.latency_ratio == 1 and a.offer.gpu == b.offer.gpu:
-        return (*lines, f"Both have the same GPU ({a.offer.gpu}) and take the same time.")
-    lines.append(_verdict(a, b, found.faster, "faster", b.latency_ms / a.latency_ms))
-    ratios = _between(found.latency_ratio_low, found.latency_ratio_high, format_significant)
-    lines.append(
-        f"A step takes {format_significant(found.latency_ratio)} times as long on {a.label} as on {b.label}{ratios}; "
-        f"at these prices {a.label} is the cheaper one below {format_significant(found.break_even_ratio)} times."
-    )
-    prices = _between(found.break_even_low, found.break_even_high, format_usd)
-    lines.append(
-        f"Or: {a.label} is the cheaper one below {format_usd(found.break_even_usd_per_hour)} an hour{prices}; it costs "
-        f"{format_price(a.offer.usd_per_hour)}."
-    )
-    return (*lines, *_basis_caveats((a, b)))
-
-
 def pick_line(pick: Pick) -> str:
     """How sure a pick is: 'cheaper than g5.xlarge with 97 % certainty'."""
     if pick.rival is None or pick.certainty is None:
@@ -82,6 +61,11 @@ def upgrade_line(step: Upgrade) -> str:
         f"{step.faster.label} instead of {step.cheaper.label}: {format_duration(step.saves_h * S_PER_HOUR)} sooner for "
         f"{format_usd(step.extra_usd)} more, {format_duration(step.hours_per_usd * S_PER_HOUR)} a dollar{doubt}"
     )
+
+
+def beaten_lines(advice: Advice) -> list[str]:
+    """What another instance beats in time and money; that spot is cheaper than on-demand goes without saying."""
+    return [beaten_line(one) for one in advice.beaten if one.by.instance != one.plan.instance]
 
 
 def beaten_line(one: Beaten) -> str:
@@ -182,7 +166,7 @@ def _nobody(within: Within) -> tuple[str, ...]:
 
 
 def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
-    found = list(_basis_caveats(_named(advice)))
+    found = list(basis_caveats(_named(advice)))
     if plan is not None:
         found.append(f"Keep in mind: {plan.note}." if plan.note else "")
         found.append(_start_up_caveat(advice.limits, plan))
@@ -199,17 +183,6 @@ def _named(advice: Advice) -> list[Plan]:
         return [plan for plan in (advice.cheapest.plan, close, advice.fastest.plan) if plan]
     close = within.closest.rival if within.closest is not None and within.closest.too_close else None
     return [plan for plan in (advice.answer, close) if plan]
-
-
-def _basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
-    """What a time rests on that is no measurement of its GPU, one sentence a kind."""
-    for basis, words in (
-        ("derived", "Derived from others' biased timings, not from a profile of the GPU"),
-        ("transferred", "A rough estimate, as nobody profiled the GPU"),
-    ):
-        names = dict.fromkeys(plan.instance for plan in plans if plan.basis == basis)
-        if names:
-            yield f"{words}: the time on {' and on '.join(names)}."
 
 
 def _start_up_caveat(limits: Limits, plan: Plan) -> str:
@@ -229,27 +202,3 @@ def _start_up_caveat(limits: Limits, plan: Plan) -> str:
 
 def _figures(plan: Plan) -> str:
     return f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"
-
-
-def _between(low: float | None, high: float | None, words: Callable[[float], str]) -> str:
-    """' (between 0.48 and 0.61)', or nothing without an interval."""
-    if low is None or high is None or low == high:
-        return ""
-    return f" (between {words(low)} and {words(high)})"
-
-
-def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
-    """'A is cheaper than B with 87 % certainty (1.9 times by the estimate)', the likelier one named first.
-
-    Parameters
-    ----------
-    chance : that A is. gain : how many times cheaper or faster A is by the estimate.
-    """
-    if gain < 1:
-        return _verdict(b, a, None if chance is None else 1 - chance, word, 1 / gain)
-    by = f" ({format_significant(gain)} times by the estimate)"
-    if chance is None:
-        return f"{a.label} is {word} than {b.label}{by}; without intervals nobody can say how sure that is."
-    if chance < CLOSE_CALL:
-        return f"Too close to call which is {word}: {a.label} with {format_certainty(chance)} certainty{by}."
-    return f"{a.label} is {word} than {b.label} with {format_certainty(chance)} certainty{by}."

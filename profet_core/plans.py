@@ -31,7 +31,7 @@ EXACT = ("given",)
 
 
 class StepTime(Protocol):
-    """One instance's step latency, milliseconds, such as an `InstancePrediction`; `None` is not known."""
+    """One instance's step latency, milliseconds, like an `InstancePrediction`; None: not known; a `note` is welcome."""
 
     instance: str
     latency_ms: float | None
@@ -98,6 +98,7 @@ class Plan:
     deviation : standard deviation of the latency's logarithm; 0 for a given latency, None where nothing is known.
     low_s, high_s, low_usd, high_usd : at both ends of the latency's interval; None where it has none.
     in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
+    rests_on : what a latency that was not measured rests on; empty if nothing is to say.
     fit_note : what to keep in mind about memory; empty if nothing.
     """
 
@@ -113,6 +114,7 @@ class Plan:
     high_usd: float | None
     in_time: float | None
     in_budget: float | None
+    rests_on: str
     fit_note: str
 
     @property
@@ -162,6 +164,7 @@ def plan_of(
         high_usd=high[1],
         in_time=_chance(limits.deadline_s, total_s, deviation),
         in_budget=_chance(limits.budget_usd, total_usd, deviation),
+        rests_on=getattr(row, "note", ""),
         fit_note=fit_note,
     )
 

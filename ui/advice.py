@@ -153,6 +153,7 @@ def data_row(advice: Advice, plan: Plan) -> dict[str, object]:
         "market": offer.market,
         "region": offer.region,
         "status": offer.status,
+        "rests_on": plan.rests_on,
         "note": plan.note,
     }
 

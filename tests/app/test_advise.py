@@ -8,8 +8,9 @@ import pytest
 
 from profet_core import predict
 from profet_core.advice import Advice, advise
-from profet_core.advice_words import answer_sentences, comparison_sentences
+from profet_core.advice_words import answer_sentences
 from profet_core.certainty import format_certainty
+from profet_core.comparison_words import comparison_sentences
 from profet_core.offers import offers_in_market
 from profet_core.plans import Limits, Workload, compare
 from profet_core.units import format_duration, format_usd

@@ -9,12 +9,11 @@ from statistics import NormalDist
 import pytest
 
 from profet_core import Catalog, Instance, cost_table
-from profet_core.advice import Fit, advise
+from profet_core.advice import advise
 from profet_core.advice_words import (
     SPOT_CAVEAT,
     answer_sentences,
     beaten_line,
-    comparison_sentences,
     pick_line,
     upgrade_line,
 )
@@ -27,6 +26,7 @@ from profet_core.certainty import (
     interval_ends,
     log_deviation,
 )
+from profet_core.comparison_words import comparison_sentences
 from profet_core.errors import InputError
 from profet_core.frontier import frontier
 from profet_core.offers import offers_in_market
@@ -331,7 +331,16 @@ def test_retired_instances_are_left_out_unless_asked_for():
 
 
 def test_what_does_not_fit_is_left_out_and_a_doubt_is_noted():
-    fits = {"slow": Fit("does not fit", "needs 20 GiB"), "middle": Fit("can't tell", "no memory in the profile")}
+    @dataclass
+    class Fit:
+        verdict: str
+        why: str
+
+    fits = {
+        "slow": Fit("does not fit", "Needs 20 GiB."),
+        "middle": Fit("can't tell", "No memory in the profile."),
+        "fast": Fit("fits", "Needs 4 GiB."),
+    }
     advice = advise(ROWS, OFFERS, HOUR_AT_100_MS, fits=fits)
     assert [(one.instance, one.reason) for one in advice.left_out] == [("slow", "does not fit in memory: needs 20 GiB")]
     assert advice.answer.note == "can't tell whether it fits in memory: no memory in the profile"
