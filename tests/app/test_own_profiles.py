@@ -147,7 +147,8 @@ def test_every_format_is_taken_and_its_warning_comes_first(open_app, models, cat
     ((key, held),) = app.session_state["own:profiles"].items()
     assert (key, held.read) == (content_key(read), read)
     anchor = app.selectbox(key="anchor").value
-    assert lines(app.warning) == [" ".join(line.split()) for line in predict(models, catalog, read, anchor).warnings]
+    said = predict(models, catalog, read, anchor, latency_ms=read.meta.step_latency_ms).warnings
+    assert lines(app.warning) == [" ".join(line.split()) for line in said]
     assert any("no GPU time" in line for line in lines(app.warning)) is (read.device_total_us == 0)
     go(app, "inspect")
     assert not app.error and not app.exception

@@ -57,6 +57,7 @@ def test_raw_traces_name_layers_and_profiles_do_not(files):
     } == {
         "profet-version-1.json",
         "profet-version-2.json",
+        "tensorflow_cpu_profile.json",
     }
 
 
