@@ -80,6 +80,7 @@ class ChromeTrace:
                 elif not isinstance(key, str):
                     raise self._damaged()
                 else:
+                    self._next(_SPACE)
                     value = self._value()
                     if key in self._keep:
                         self.entries[key] = value
@@ -98,7 +99,6 @@ class ChromeTrace:
 
     def _value(self) -> object:
         """The value at the cursor, once all of it is in the window."""
-        self._next(_SPACE)
         while True:
             try:
                 value, end = self._decode(self._text, self._at)

@@ -6,6 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from profet_core.errors import ProfileError
+
+#: Operations call each other some twenty deep.
+MAX_DEPTH = 1_000
+
 _PIECE = 50_000
 
 
@@ -21,6 +26,10 @@ def nest(begins_us: np.ndarray, durations_us: np.ndarray) -> tuple[np.ndarray, n
     -------
     self_us : (events,), duration less what events directly inside take; at least 0.
     parents : (events,), index of the innermost event that an event starts in, -1 if there is none.
+
+    Raises
+    ------
+    ProfileError : deeper than `MAX_DEPTH`.
     """
     self_us = durations_us.astype(np.float64, copy=True)
     parents = np.full(len(begins_us), -1, dtype=np.int32)
@@ -36,6 +45,10 @@ def nest(begins_us: np.ndarray, durations_us: np.ndarray) -> tuple[np.ndarray, n
             parents[index] = parent
             # A child that outlasts its parent by rounding takes no more than is there.
             self_us[parent] -= min(end, open_ends[-1]) - begin
+        if len(open_ends) >= MAX_DEPTH:
+            raise ProfileError(
+                f"Operations lie inside each other more than {MAX_DEPTH:,} deep: record the trace again."
+            )
         open_ends.append(end)
         open_indices.append(index)
     return np.maximum(self_us, 0.0), parents

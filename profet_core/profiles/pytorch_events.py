@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from profet_core.errors import ProfileError
 from profet_core.profiles.chrome_events import event_thread, event_time_us
 
-#: Events that are kept: 24 to 32 bytes each. A trace of 300 MB has a million and a half.
-MAX_KEPT_EVENTS = 6_000_000
+#: Events of a kind that are kept: 24 bytes each, 120 while they are sorted, so that memory stays below 300 MB. A trace
+#: of 300 MB has about a million of a kind.
+MAX_KEPT_EVENTS = 2_000_000
 #: Different names of operations and kernels. A large network has some hundreds.
 MAX_NAMES = 20_000
 MAX_NAME_CHARACTERS = 500
 MAX_STEPS = 10_000
 MAX_THREADS = 10_000
+_MAX_DEVICES = 100
 
 #: What stands for every label of `record_function`.
 LABEL = "user_annotation"
@@ -86,6 +88,7 @@ class PyTorchEvents:
     steps : number of a ProfilerStep -> its start and end, microseconds.
     input_types : types of the tensors that convolutions and matrix products took, where they were recorded.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
+    devices : numbers of the GPUs that worked.
     untimed : events without a valid time.
     """
 
@@ -97,6 +100,7 @@ class PyTorchEvents:
         self.input_types: set[str] = set()
         self.first_input: tuple[int, ...] | None = None
         self.first_input_us = float("inf")
+        self.devices: set[int] = set()
         self.untimed = 0
         self._threads = Names(MAX_THREADS)
 
@@ -110,12 +114,18 @@ class PyTorchEvents:
         if begin_us is None or duration_us is None or duration_us < 0 or not isinstance(name, str):
             self.untimed += 1
             return
+        if begin_us == duration_us == 0:
+            # PyTorch 2.12 has written such times for part of a trace.
+            self.untimed += 1
+            return
         args = event.get("args")
         if not isinstance(args, dict):
             args = {}
         if kind in _DEVICE:
             spans, key = self.device, self.kernels.number(name[:MAX_NAME_CHARACTERS])
             spans.links.append(_correlation(args))
+            if type(device := args.get("device")) is int and len(self.devices) < _MAX_DEVICES:
+                self.devices.add(device)
         elif kind in _CALLS:
             link = _correlation(args)
             if link < 0:

@@ -58,7 +58,7 @@ def read(content: Content) -> Profile:
 
     content.check_time()
     totals = reduce_events(events)
-    properties = _device(trace.entries)
+    properties = _device(trace.entries, events.devices)
     signs = read_signs(
         totals.kernels_us,
         [*(name for name, _ in events.operations), *events.labels],
@@ -79,12 +79,14 @@ def read(content: Content) -> Profile:
             pixels=pixels,
         ),
         ignored=tuple(_ignored(events, totals)),
-        warnings=tuple(_warnings(totals)),
+        warnings=tuple(_warnings(events, totals)),
     )
 
 
-def _warnings(totals: StepTotals):
+def _warnings(events: PyTorchEvents, totals: StepTotals):
     yield UNMEASURED_WARNING
+    if len(events.devices) > 1:
+        yield f"{len(events.devices)} GPUs worked in this trace and their times are added up: the models know one GPU."
     if not totals.marked:
         yield UNMARKED_WARNING
     kernels_us = sum(totals.kernels_us.values())
@@ -107,10 +109,11 @@ def _ignored(events: PyTorchEvents, totals: StepTotals):
         yield f"{events.untimed} events without a valid time"
 
 
-def _device(entries: dict[str, object]) -> dict:
-    devices = entries.get("deviceProperties")
-    first = devices[0] if isinstance(devices, list) and devices else None
-    return first if isinstance(first, dict) else {}
+def _device(entries: dict[str, object], worked: set[int]) -> dict:
+    """Properties of the first GPU that worked, else of the first one."""
+    known = entries.get("deviceProperties")
+    devices = [device for device in known if isinstance(device, dict)] if isinstance(known, list) else []
+    return next((device for device in devices if device.get("id") in worked), devices[0] if devices else {})
 
 
 def _framework(entries: dict[str, object]) -> str:

@@ -28,7 +28,7 @@ MAX_THREADS = 10_000
 #: Different operations, kernels and steps, of all threads together.
 MAX_NAMES = 50_000
 #: Operations of the host: their intervals are held, 16 bytes each.
-MAX_KEPT_EVENTS = 6_000_000
+MAX_KEPT_EVENTS = 2_000_000
 MAX_NAME_CHARACTERS = 4096
 _MAX_KERNEL_CHARACTERS = 300
 HOST_PROCESS = "/host:CPU"

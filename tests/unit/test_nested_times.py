@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profet_core import ProfileError
 from profet_core.profiles import nested_times
 from profet_core.profiles.nested_times import covered_us, in_nesting_order, nest
 
@@ -34,6 +35,12 @@ def nested(*spans: tuple[float, float]) -> tuple[list[float], list[int]]:
 )
 def test_self_times(spans, self_us, parents):
     assert nested(*spans) == (self_us, parents)
+
+
+def test_bottomless_nesting_is_refused():
+    assert nested(*((at, 3000 - 2 * at) for at in range(1000)))[1] == list(range(-1, 999))
+    with pytest.raises(ProfileError, match="more than 1,000 deep"):
+        nested(*((at, 3000 - 2 * at) for at in range(1001)))
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=30), st.sampled_from([1, 3, 1000]))

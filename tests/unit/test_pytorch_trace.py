@@ -131,6 +131,19 @@ def test_overlapping_kernels_count_each_and_idle_once():
     assert found["Device_IDLE"] == 20
 
 
+def test_the_gpu_is_the_one_that_worked_and_several_are_warned_about():
+    gpus = [{"id": 0, "name": "Tesla T4"}, {"id": 1, "name": "Tesla V100"}]
+
+    def on(device: int, at: float) -> list[dict]:
+        return [made | {"args": made["args"] | {"device": device}} for made in cuda_step(device, at)]
+
+    second = read_profile(trace(on(1, 0), deviceProperties=gpus))
+    assert (second.meta.gpu, second.warnings) == ("Tesla V100", (UNMEASURED_WARNING,))
+    both = read_profile(trace([*on(0, 0), *on(1, 1000)], deviceProperties=gpus))
+    assert both.meta.gpu == "Tesla T4"
+    assert both.warnings[1].startswith("2 GPUs worked in this trace")
+
+
 def test_a_gpus_latency_beside_this_profile_is_not_questioned(models, catalog):
     # Kernels count once here, while training profiles hold about twice the step's latency.
     events = [made for number in range(3) for made in cuda_step(number, 1000 * number)]
@@ -325,7 +338,7 @@ REFUSED = {
     "an entry without end": (b'{"traceEvents": [], "a": "' + b"a" * 5_000_000, "far too long in one entry"),
     "an endless time": (trace([op("aten::mm", 0, 5)]).replace(b'"dur": 5', b'"dur": 1e999'), "no operation of PyTorch"),
     "a time beyond reason": (trace([op("aten::mm", 0, 1e17)]), "adds up to a time that no training step takes"),
-    "all zero": (trace([op("aten::mm", 0, 0)]), "took 0 microseconds"),
+    "all zero": (trace([op("aten::mm", 5, 0)]), "took 0 microseconds"),
     "too many operations": (
         trace([op(f"aten::op{i}", i, 1) for i in range(5100)]),
         "5101 operation types are too many",
