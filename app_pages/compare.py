@@ -8,7 +8,7 @@ import streamlit as st
 
 from profet_core.units import format_ms
 from ui.compare import Candidate, Compared, compare, own_candidate, sample_candidate
-from ui.compare_view import COST, METRICS, data_rows, dots, table_row
+from ui.compare_view import COST, METRICS, data_rows, dots, instances_of, table_row
 from ui.errors import plain
 from ui.frame import run_page
 from ui.own_list import remove_all_button, rename_input
@@ -44,7 +44,7 @@ def body(resources: Resources) -> None:
     if not candidates:
         _empty(resources)
         return
-    _result(resources, compare(resources, candidates, st.session_state["method"]))
+    _result(compare(resources, candidates, st.session_state["method"]))
 
 
 def keys(_: Resources) -> Iterable[str]:
@@ -147,7 +147,7 @@ def _load_examples(names: Sequence[str]) -> None:
     st.session_state["compare_samples"] = list(names)
 
 
-def _result(resources: Resources, compared: Sequence[Compared]) -> None:
+def _result(compared: Sequence[Compared]) -> None:
     waiting = [row.candidate.name for row in compared if row.prediction is None]
     if waiting:
         st.warning(
@@ -164,7 +164,7 @@ def _result(resources: Resources, compared: Sequence[Compared]) -> None:
         "Compare", tuple(METRICS), format_func=METRICS.get, key="compare_by", required=True, persist_state="session"
     )
     metric = st.session_state["compare_by"]
-    instances = resources.models.instances
+    instances = instances_of(done)
     st.plotly_chart(dots(done, metric, instances), config={"displayModeBar": False}, key="compare-dots")
     numbers = st.column_config.NumberColumn(format="$%.4f") if metric == COST else st.column_config.NumberColumn()
     st.dataframe(
@@ -178,8 +178,9 @@ def _result(resources: Resources, compared: Sequence[Compared]) -> None:
     )
     unit = "Milliseconds a step" if metric != COST else "US dollars for 1,000 steps"
     st.caption(
-        f"{unit}; empty where the anchor's latency isn't known. A click on a column's head sorts. "
-        "Intervals are in the downloads and on Predict."
+        f"{unit}; empty where the anchor's latency isn't known. Circles: instances of the training data; diamonds: "
+        "carried over to GPUs that nobody profiled, less sure. Hollow: retired. A click on a column's head sorts; "
+        "intervals are in the downloads and on Predict."
     )
     download_buttons([line for row in done for line in data_rows(row)], "profet-compare")
 

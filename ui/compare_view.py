@@ -13,12 +13,21 @@ from ui.compare import Compared
 
 LATENCY, COST = "latency", "cost"
 METRICS = {LATENCY: "Step latency", COST: "Cost of 1,000 steps"}
+#: Bases of instances that nobody profiled for the training data.
+CARRIED = ("derived", "transferred")
 #: Names longer than this would leave no room for the dots on a phone.
 _LABEL_LETTERS = 23
 
 
+def instances_of(compared: Sequence[Compared]) -> list[str]:
+    """Every instance that one of them has a row for: those of the training data first."""
+    rows = [row for one in compared for row in one.prediction.predictions]
+    carried = {row.instance: row.basis in CARRIED for row in rows}
+    return sorted(carried, key=lambda name: (carried[name], list(carried).index(name) if carried[name] else name))
+
+
 def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) -> go.Figure:
-    """One line of dots a profile, one colour an instance, on a logarithmic axis; the first profile on top."""
+    """One line of dots a profile, one colour and shape an instance, logarithmic; the first profile on top."""
     figure = go.Figure()
     colours = instance_colours(instances)
     labels = _labels([row.candidate.name for row in compared])
@@ -28,6 +37,7 @@ def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) ->
         if not rows:
             continue
         retired = rows[0][2].status == "retired"
+        shape = "diamond" if any(found.basis in CARRIED for _, _, found in rows) else "circle"
         figure.add_scatter(
             x=[value_of(found, metric) for _, _, found in rows],
             y=[label for label, _, _ in rows],
@@ -37,7 +47,7 @@ def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) ->
             ],
             name=f"{name} (retired)" if retired else name,
             mode="markers",
-            marker={"color": colours[name], "size": 12, "symbol": "circle-open" if retired else "circle"}
+            marker={"color": colours[name], "size": 12, "symbol": f"{shape}-open" if retired else shape}
             | ({"line": {"width": 2.5}} if retired else {}),
             hovertemplate="%{text}<extra></extra>",
         )
@@ -58,12 +68,16 @@ def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) ->
 def table_row(compared: Compared, metric: str, instances: Sequence[str]) -> dict[str, object]:
     """Numbers as numbers, so that a click on a column sorts it."""
     candidate, prediction = compared.candidate, compared.prediction
-    values = {row.instance: value_of(row, metric) for row in prediction.predictions if row.instance in instances}
-    known = {name: value for name, value in values.items() if value is not None}
+    values = {row.instance: value_of(row, metric) for row in prediction.predictions}
+    rentable = {
+        row.instance: values[row.instance]
+        for row in prediction.predictions
+        if row.status == "available" and values[row.instance] is not None
+    }
     return {
         "Profile": candidate.name,
         "Recorded on": prediction.anchor,
-        "Lowest": min(known, key=known.get),
+        "Lowest to rent": min(rentable, key=rentable.get) if rentable else "",
         **{name: None if values.get(name) is None else _rounded(values[name]) for name in instances},
         "Batch": candidate.profile.meta.batch_size,
         "Pixels": candidate.profile.meta.pixels,

@@ -11,7 +11,7 @@ import pytest
 from profet_core import Profile, predict
 from tests.app.conftest import as_version_2, column, go, lines
 from ui.compare import Candidate, compare
-from ui.compare_view import data_rows, dots
+from ui.compare_view import CARRIED, data_rows, dots, instances_of
 from ui.resources import load_resources
 from ui.tables import as_csv
 
@@ -31,9 +31,7 @@ def table(app) -> dict[str, dict]:
 
 
 def predicted_ms(models, catalog, profile, anchor, latency_ms=None) -> dict[str, float]:
-    """Of the instances that were measured."""
-    found = predict(models, catalog, profile, anchor, latency_ms=latency_ms).latencies_ms
-    return {name: value for name, value in found.items() if name in models.instances}
+    return predict(models, catalog, profile, anchor, latency_ms=latency_ms).latencies_ms
 
 
 def assert_shows(row, expected_ms):
@@ -74,9 +72,7 @@ def test_each_own_profile_with_its_own_anchor_and_latency_beside_a_sample(open_a
     app.segmented_control(key="compare_by").set_value("cost").run()
     sample = samples[VGG]
     expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
-    costs = {
-        row.instance: row.cost_per_1000_steps_usd for row in expected.predictions if row.instance in models.instances
-    }
+    costs = {row.instance: row.cost_per_1000_steps_usd for row in expected.predictions}
     assert_shows(table(app)[f"{VGG}.json"], costs)
 
 
@@ -188,11 +184,15 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, samples):
     found = compare(
         resources, [Candidate(name, sample.profile, sample.anchor, sample.latency_ms) for name in names], "default"
     )
-    figure = dots(found, "latency", models.instances)
+    instances = instances_of(found)
+    assert set(instances[:4]) == set(models.instances)
+    figure = dots(found, "latency", instances)
     labels = list(figure.data[0].y)
     assert len(set(labels)) == 3 and labels[0] == "&lt;b>bold&lt;/b>"
     assert labels[1].endswith("tch 16.json") and labels[2].endswith("tch 64.json")
     drawn = {trace.name.split(" ")[0]: trace.x[0] for trace in figure.data}
-    assert drawn == {
-        name: value for name, value in found[0].prediction.latencies_ms.items() if name in models.instances
-    }
+    assert drawn == found[0].prediction.latencies_ms
+    shapes = {trace.name.split(" ")[0]: trace.marker.symbol for trace in figure.data}
+    for row in found[0].prediction.predictions:
+        assert shapes[row.instance].startswith("diamond") is (row.basis in CARRIED)
+        assert shapes[row.instance].endswith("open") is (row.status == "retired")
