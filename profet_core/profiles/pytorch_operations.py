@@ -22,7 +22,7 @@ _INPUT_GRADIENT = re.compile(r"dgrad|bwd_?data|backward_?data|backward_input|bwd
 _FILTER_GRADIENT = re.compile(
     r"wgrad|bwd_?(?:filter|weight)|backward_?(?:filter|weight)|grad_weight|bwdw", re.IGNORECASE
 )
-_DEPTHWISE = re.compile(r"depthwise|conv2d_c1_k1", re.IGNORECASE)
+_DEPTHWISE = re.compile(r"depthwise|2d_c1_k1", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

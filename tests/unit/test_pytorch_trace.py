@@ -249,6 +249,7 @@ def test_a_gradient_is_split_by_what_was_asked_for(mask, expected):
         ("void wgrad_alg0_engine<float>", {"Conv2DBackpropFilter": 1.0}),
         ("void conv_depthwise2d_backward_kernel<3>", {"DepthwiseConv2dNativeBackpropInput": 0.5,
                                                      "DepthwiseConv2dNativeBackpropFilter": 0.5}),
+        ("void cudnn::cnn::dgrad2d_c1_k1_nhwc_kernel<3>", {"DepthwiseConv2dNativeBackpropInput": 1.0}),
         ("conv_depthwise2d_grad_weight_kernel", {"DepthwiseConv2dNativeBackpropFilter": 1.0}),
         ("volta_sgemm_128x64_nt", {"Conv2DBackpropInput": 0.5, "Conv2DBackpropFilter": 0.5}),
     ],
