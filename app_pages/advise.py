@@ -12,7 +12,8 @@ from profet_core.certainty import CAME_TRUE_80_TO_90, INTERVAL_LEVEL
 from profet_core.comparison_words import comparison_sentences
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.offers import offers_in_market
-from profet_core.plans import BASIS_WORDS, CarriedStep, Limits, StepTime, Workload, compare
+from profet_core.plans import Limits, Workload, compare
+from profet_core.step_times import BASIS_WORDS, StepTime, carried_steps
 from ui.advice import SHORT_BASIS, data_row, labels, point, show_cards, text_row, upgrade_row
 from ui.advice_inputs import limit_inputs, offer_inputs, spot_discount
 from ui.charts import trade_off
@@ -20,6 +21,7 @@ from ui.cost_latencies import StepLatencies, latencies_for_cost
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
 from ui.measured import predict_measured
+from ui.memory import fits_of
 from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome
@@ -80,12 +82,13 @@ def _advice(resources: Resources, outcome: Outcome, latencies: StepLatencies, ow
         certainty=state["certainty"] / 100,
         include_retired=state["retired"] == "in",
         interval_level=_level(outcome),
+        fits=fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size),
     )
 
 
 def _rows(outcome: Outcome, latencies: StepLatencies) -> Sequence[StepTime]:
     if latencies.carried:
-        return [CarriedStep(name, latency_ms) for name, latency_ms in latencies.latencies_ms.items()]
+        return carried_steps(latencies.latencies_ms, outcome.prediction.predictions)
     return outcome.prediction.predictions
 
 

@@ -17,7 +17,8 @@ from profet_core.comparison_words import comparison_sentences
 from profet_core.errors import InputError
 from profet_core.offers import offers_in_market
 from profet_core.picks import Pick
-from profet_core.plans import BASIS_WORDS, CarriedStep, Comparison, Limits, Plan, Workload, compare
+from profet_core.plans import Comparison, Limits, Plan, Workload, compare
+from profet_core.step_times import BASIS_WORDS, carried_steps
 from profet_core.units import format_duration, format_price, format_usd
 
 
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _rows(steps: TrainingSteps):
     if steps.carried:
-        return [CarriedStep(name, latency_ms) for name, latency_ms in steps.latencies_ms.items()]
+        return carried_steps(steps.latencies_ms, steps.prediction.predictions)
     return steps.prediction.predictions
 
 

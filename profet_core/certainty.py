@@ -21,6 +21,8 @@ CAME_TRUE_80_TO_90 = 0.92
 #: No chance that rests on an interval is called surer than this, or its opposite: 15 architectures tell nothing of
 #: rarer misses.
 SUREST = 0.999
+#: The same where a handful of GPUs stand behind the interval, not architectures: derived and transferred latencies.
+SUREST_ESTIMATE = 0.99
 
 
 def log_deviation(low_ms: float, high_ms: float, level: float = INTERVAL_LEVEL) -> float:
@@ -31,27 +33,28 @@ def log_deviation(low_ms: float, high_ms: float, level: float = INTERVAL_LEVEL) 
     return math.log(high_ms / low_ms) / 2 / NormalDist().inv_cdf((1 + level) / 2)
 
 
-def chance_at_most(ratio: float, deviation: float) -> float:
+def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:
     """Chance that a value stays at most `ratio` times its prediction, 0 to 1; certain where the deviation is 0."""
     if deviation == 0:
         return 1.0 if ratio >= 1 else 0.0
-    return _doubtful(NormalDist().cdf(math.log(ratio) / deviation))
+    return _doubtful(NormalDist().cdf(math.log(ratio) / deviation), surest)
 
 
-def chance_less(ratio: float, deviation: float) -> float:
+def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float:
     """Chance that A is less than B where A is predicted to be `ratio` times B, 0 to 1; a half for equals.
 
     Parameters
     ----------
     deviation : of the logarithm of A over B, see `deviation_of_ratio`.
+    surest : no chance is called surer than this.
     """
     if deviation == 0:
         return 0.5 if ratio == 1 else float(ratio < 1)
-    return _doubtful(NormalDist().cdf(-math.log(ratio) / deviation))
+    return _doubtful(NormalDist().cdf(-math.log(ratio) / deviation), surest)
 
 
-def _doubtful(chance: float) -> float:
-    return min(max(chance, 1 - SUREST), SUREST)
+def _doubtful(chance: float, surest: float) -> float:
+    return min(max(chance, 1 - surest), surest)
 
 
 def deviation_of_ratio(deviation_a: float, deviation_b: float, correlation: float) -> float:

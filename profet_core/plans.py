@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from profet_core.catalog import Instance
 from profet_core.certainty import (
     ERROR_CORRELATION,
     INTERVAL_LEVEL,
+    SUREST,
+    SUREST_ESTIMATE,
     chance_at_most,
     chance_less,
     deviation_of_ratio,
@@ -16,39 +17,8 @@ from profet_core.certainty import (
     log_deviation,
 )
 from profet_core.cost import epoch_steps
+from profet_core.step_times import EXACT, PROFILED, StepTime
 from profet_core.units import MS_PER_S, S_PER_HOUR, cost_usd, positive_number, whole_number
-
-#: What stands behind a latency, in words for a person.
-BASIS_WORDS = {
-    "given": "your own measurement",
-    "measured": "predicted by models that learned from profiles of this GPU",
-    "derived": "derived from others' timings of this GPU, which are biased; nobody profiled it",
-    "transferred": "estimated from data sheets and benchmarks; nobody profiled this GPU",
-    "carried": "carried to another batch size",
-}
-#: Rows without an error of their own: what the user measured.
-EXACT = ("given",)
-
-
-class StepTime(Protocol):
-    """One instance's step latency, milliseconds, like an `InstancePrediction`; None: not known; a `note` is welcome."""
-
-    instance: str
-    latency_ms: float | None
-    low_ms: float | None
-    high_ms: float | None
-    basis: str
-
-
-@dataclass(frozen=True, slots=True)
-class CarriedStep:
-    """A step latency that was carried to another batch size: it has no interval."""
-
-    instance: str
-    latency_ms: float | None
-    low_ms: None = None
-    high_ms: None = None
-    basis: str = "carried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +64,7 @@ class Plan:
     ----------
     offer : instance, market, region and price. Of a node of several GPUs the whole node is paid for, and the speed is
         that of one GPU.
-    basis : what stands behind the latency, a key of `BASIS_WORDS`.
+    basis : what stands behind the latency, a key of `step_times.BASIS_WORDS`.
     deviation : standard deviation of the latency's logarithm; 0 for a given latency, None where nothing is known.
     low_s, high_s, low_usd, high_usd : at both ends of the latency's interval; None where it has none.
     in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
@@ -162,15 +132,19 @@ def plan_of(
         total_usd=total_usd,
         low_usd=low[1],
         high_usd=high[1],
-        in_time=_chance(limits.deadline_s, total_s, deviation),
-        in_budget=_chance(limits.budget_usd, total_usd, deviation),
+        in_time=_chance(limits.deadline_s, total_s, deviation, _surest(row.basis)),
+        in_budget=_chance(limits.budget_usd, total_usd, deviation, _surest(row.basis)),
         rests_on=getattr(row, "note", ""),
         fit_note=fit_note,
     )
 
 
-def _chance(limit: float | None, expected: float, deviation: float | None) -> float | None:
-    return None if limit is None or deviation is None else chance_at_most(limit / expected, deviation)
+def _chance(limit: float | None, expected: float, deviation: float | None, surest: float) -> float | None:
+    return None if limit is None or deviation is None else chance_at_most(limit / expected, deviation, surest)
+
+
+def _surest(*bases: str) -> float:
+    return SUREST if all(basis in PROFILED for basis in bases) else SUREST_ESTIMATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +181,7 @@ def compare(a: Plan, b: Plan, level: float = INTERVAL_LEVEL) -> Comparison:
     none, which makes claims less sure than a common error would allow.
     """
     ratio, costs = a.latency_ms / b.latency_ms, a.total_usd / b.total_usd
-    spread = _deviation(a, b)
+    spread, surest = _deviation(a, b), _surest(a.basis, b.basis)
     low, high = (None, None) if spread is None else interval_ends(ratio, spread, level)
     return Comparison(
         a=a,
@@ -219,17 +193,17 @@ def compare(a: Plan, b: Plan, level: float = INTERVAL_LEVEL) -> Comparison:
         break_even_usd_per_hour=b.offer.usd_per_hour / ratio,
         break_even_low=None if high is None else b.offer.usd_per_hour / high,
         break_even_high=None if low is None else b.offer.usd_per_hour / low,
-        faster=None if spread is None else chance_less(ratio, spread),
-        cheaper=None if spread is None else chance_less(costs, spread),
-        beats=None if spread is None else _chance_to_beat(ratio, costs, spread),
+        faster=None if spread is None else chance_less(ratio, spread, surest),
+        cheaper=None if spread is None else chance_less(costs, spread, surest),
+        beats=None if spread is None else _chance_to_beat(ratio, costs, spread, surest),
     )
 
 
-def _chance_to_beat(ratio: float, costs: float, spread: float) -> float:
+def _chance_to_beat(ratio: float, costs: float, spread: float, surest: float) -> float:
     """Both ratios move with the one error, so the worse of them decides."""
     if spread == 0:
         return float(max(ratio, costs) <= 1 and min(ratio, costs) < 1)
-    return chance_less(max(ratio, costs), spread)
+    return chance_less(max(ratio, costs), spread, surest)
 
 
 def _deviation(a: Plan, b: Plan) -> float | None:

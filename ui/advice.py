@@ -10,7 +10,8 @@ from profet_core.advice import Advice, Upgrade
 from profet_core.advice_words import pick_line
 from profet_core.certainty import format_certainty
 from profet_core.picks import Pick
-from profet_core.plans import BASIS_WORDS, Plan
+from profet_core.plans import Plan
+from profet_core.step_times import BASIS_WORDS
 from profet_core.units import S_PER_HOUR, format_duration, format_ms, format_usd
 from profet_core.within import chance_within
 from ui.charts import TradeOffPoint
@@ -49,8 +50,10 @@ def show_cards(advice: Advice) -> None:
         columns[2].markdown(f"Nearest: {plain(within.nearest.label)}, {_figures(within.nearest)}")
         return
     chance = chance_within(plan)
-    sure = "no interval is known" if chance is None else f"{format_certainty(chance)} sure"
-    _card(columns[2], title, plan, f"{sure}{'' if within.sure else ', less than asked for'}")
+    short = "" if within.sure else ", less than asked for"
+    _card(
+        columns[2], title, plan, "no interval is known" if chance is None else f"{format_certainty(chance)} sure{short}"
+    )
 
 
 def _pick_card(column, title: str, pick: Pick) -> None:

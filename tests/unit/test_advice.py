@@ -31,6 +31,7 @@ from profet_core.errors import InputError
 from profet_core.frontier import frontier
 from profet_core.offers import offers_in_market
 from profet_core.plans import Limits, Plan, Workload, compare, plan_of
+from profet_core.step_times import carried_steps
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.
 HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)
@@ -185,6 +186,14 @@ def test_beside_a_given_latency_only_the_other_s_error_counts():
     a = planned(Row("a", 100, None, "given"), offer("a", 1.0))
     b = planned(Row("b", 100, 0.2), offer("b", 1.1))
     assert compare(a, b).cheaper == pytest.approx(NormalDist().cdf(math.log(1.1) / 0.2))
+
+
+def test_an_estimate_is_never_as_sure_as_a_prediction():
+    limits = Limits(deadline_h=1000)
+    a, b = (planned(Row("a", 10, 0.1, basis), offer("a", 1.0), limits) for basis in ("measured", "transferred"))
+    assert (a.in_time, b.in_time) == (0.999, 0.99)
+    slow = planned(Row("slow", 1000, 0.1), offer("slow", 1.0))
+    assert (compare(a, slow).faster, compare(b, slow).faster) == (0.999, 0.99)
 
 
 def test_one_gpu_in_two_instances_has_one_error():
@@ -370,6 +379,19 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
     assert (advice.cheapest.certainty, advice.within.sure, advice.within.surest) == (None, None, None)
     assert advice.answer.label == "middle"
     assert answer_sentences(advice)[0].endswith("done within 1 h 12 min (no interval is known).")
+
+
+def test_what_is_carried_to_another_batch_size_stays_what_it_was():
+    rows = (Row("a", 100, None, "given"), Row("b", 90), Row("c", 50, 0.2, "transferred"))
+    carried = carried_steps({"a": 200, "b": 180, "c": 100, "d": 1}, rows)
+    assert [(row.instance, row.latency_ms, row.basis, row.low_ms) for row in carried] == [
+        ("a", 200, "carried", None),
+        ("b", 180, "carried", None),
+        ("c", 100, "transferred", None),
+        ("d", 1, "carried", None),
+    ]
+    plan = planned(carried[0], offer("a", 1.0), Limits(deadline_h=1))
+    assert (plan.deviation, plan.in_time, plan.rests_on) == (None, None, "carried to another batch size")
 
 
 def test_an_estimate_is_never_presented_like_a_measurement():
