@@ -95,8 +95,18 @@ def print_derived(report: Mapping) -> None:
     print("\nclaims: g5.xlarge dearer or cheaper a step than g4dn.xlarge, made where the interval excludes break-even")
 
 
+def print_memory(report: Mapping) -> None:
+    """One row for what is known of the network."""
+    print("Does it fit, one architecture left out: of workloads x GPUs (8, 12, 16 and 16 GiB), which ran.\n")
+    print_table(*import_lab("memory_validate").memory_rows(report))
+
+
 #: Section of the report -> how it is printed, in this order.
-PRINTERS: dict[str, Callable[[Mapping], None]] = {"left_out_gpus": print_left_out_gpus, "derived": print_derived}
+PRINTERS: dict[str, Callable[[Mapping], None]] = {
+    "left_out_gpus": print_left_out_gpus,
+    "derived": print_derived,
+    "memory": print_memory,
+}
 
 
 def _cells(row: Mapping, keys) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from profet_core.transfer_validation import TRANSFER_REPORT_NAME
 from profet_lab.class_bank import ClassBank, class_bank
 from profet_lab.data import Measurements
 from profet_lab.epoch_times import corrected_left_out, load_epochs
+from profet_lab.memory_validate import memory_report
 from profet_lab.stacked import STEPS
 from profet_lab.transfer_steps import Steps, all_steps, median_steps
 from profet_lab.validate_default import Progress
@@ -75,10 +76,16 @@ def derived_section(data: TransferData) -> dict:
     return {"routes": route_report(data.epochs), "gpus": derived_report(data.epochs, data.medians, networks)}
 
 
+def memory_section(data: TransferData) -> dict:
+    """Does it fit, asked of architectures that nothing was fitted on."""
+    return memory_report(data.measurements, data.folder)
+
+
 #: Name in the report -> what makes it. A section of another subject is one more line here and a printer in the command.
 SECTIONS: dict[str, Callable[[TransferData], dict]] = {
     "left_out_gpus": left_out_gpus_section,
     "derived": derived_section,
+    "memory": memory_section,
 }
 
 

@@ -11,6 +11,11 @@ import pytest
 from profet_core import Profile, read_profile
 
 CPU_WARNING = "Recorded on a CPU"
+#: Put before a script: as if nothing of what the rest of the project needs were installed.
+WITHOUT_THE_REST = """
+import sys
+sys.modules.update(dict.fromkeys(("onnxruntime", "rapidfuzz", "pandas", "plotly", "streamlit", "gpuhunt")))
+"""
 
 
 @dataclass(frozen=True)

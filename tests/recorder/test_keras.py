@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.recorder.runs import CPU_WARNING, needs
+from tests.recorder.runs import CPU_WARNING, WITHOUT_THE_REST, needs
 
 #: Convolution 3x3x3x8 + 8, batch normalisation 4 x 8, dense 15 x 15 x 8 x 10 + 10.
 PARAMETERS = 224 + 32 + 18_010
@@ -57,7 +57,7 @@ def test_a_callback_records_and_the_training_goes_on(run):
         + "from profet_recorder import ProfileCallback\n"
         + FIT.replace("verbose=0", 'verbose=0, callbacks=[ProfileCallback("profile.json", timed=4)]')
     )
-    done = run(code)
+    done = run(WITHOUT_THE_REST + code)
     assert done.status == 0, done.err
     check(done.profile(), "Keras 3.")
     assert "trained 2 epochs" in done.out

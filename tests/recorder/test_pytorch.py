@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.recorder.runs import CPU_WARNING, needs
+from tests.recorder.runs import CPU_WARNING, WITHOUT_THE_REST, needs
 
 pytestmark = needs("torch")
 
@@ -63,7 +63,8 @@ def check(profile) -> None:
 
 def test_an_iterator_and_a_context_manager_record_and_the_training_goes_on(run):
     done = run(
-        NETWORK
+        WITHOUT_THE_REST
+        + NETWORK
         + """
 from profet_recorder import record_step, record_steps
 
