@@ -228,6 +228,7 @@ def _add_train(commands) -> None:
     command.add_argument("--out", default="models", metavar="DIR", help="folder to write (default: models)")
     command.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")
     command.add_argument("--transfer", action="store_true", help="only transfer.json, for GPUs nobody profiled")
+    command.add_argument("--memory", action="store_true", help="only memory.json, for what fits in a GPU's memory")
     command.add_argument("--seed", type=int, default=0)
 
 

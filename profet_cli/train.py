@@ -10,11 +10,19 @@ from profet_cli.output import print_json
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train and write the models folder, or `transfer.json` in it alone."""
-    data, transfer = import_lab("data"), import_lab("transfer_fit")
+    """Train and write the models folder, or `transfer.json` or `memory.json` in it alone."""
+    data, transfer, memory = import_lab("data"), import_lab("transfer_fit"), import_lab("memory_coefficients")
     folder = data.data_folder(options.data)
     measurements = data.load_measurements(folder)
     out = Path(options.out)
+    if options.memory:
+        content = memory.memory_content(measurements, folder)
+        path = memory.write_memory(content, out)
+        if options.format == "json":
+            print_json({"out": str(path), "checksum": content["checksum"]})
+        else:
+            print(f"{path}: what {content['fitted_on']['cells']} workloads needed of memory")
+        return
     # Seconds of work that fail if a file is missing: before the minutes.
     content = transfer.transfer_content(measurements, folder)
     if options.transfer:
@@ -25,8 +33,10 @@ def run(options: argparse.Namespace) -> None:
         else:
             print(f"{path}: {len(model.derived)} derived GPUs, {len(model.points)} with a published benchmark")
         return
+    memory_content = memory.memory_content(measurements, folder)
     manifest = import_lab("train").train(measurements, out, anchors=options.anchor, seed=options.seed)
     transfer.write_transfer(content, out)
+    memory.write_memory(memory_content, out)
     size_mb = sum(path.stat().st_size for path in out.rglob("*.onnx")) / 2**20
     if options.format == "json":
         print_json(

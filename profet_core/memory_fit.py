@@ -25,6 +25,8 @@ PEAK_LOG_SCALE, PEAK_LOG_SCALE_A_DOUBLING = 0.04, 0.04
 #: The same where nothing tells which part of a peak grows with the batch.
 PEAK_LOG_SCALE_UNSPLIT = 0.15
 LARGEST_BATCH = 65_536
+#: Activations are never nothing.
+_SMALLEST_SHARE, _TINY_GIB = 0.01, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +75,22 @@ class _Need:
     source: str
 
     def probability(self, memory_gib: float, growth: float) -> float:
-        """That it fits once the activations have grown by a factor."""
+        """That it fits once the activations have grown by a factor; less for a larger one, more for more memory."""
         memory = self.usable * memory_gib
-        grown = self.activation_gib * growth
-        needed = self.held_gib + grown
-        # The error of the activations counts by their share, here or where they would just fit.
-        share = max(grown / needed, (memory - self.held_gib) / memory, 0.0)
-        doublings = abs(math.log2(growth))
-        scale = math.hypot(self.log_scale, share * self.activation_log_scale, self.doubling_log_scale * doublings)
-        return 1 / (1 + math.exp(min(math.log(needed / memory) / scale, 700.0)))
+        room = max(memory - self.held_gib, 0.0)
+        # The error of the activations counts by their share of a memory that is just full.
+        scale = math.hypot(
+            self.log_scale,
+            self.activation_log_scale * room / memory,
+            self.doubling_log_scale * (math.log2(room / self.activation_gib) if room else 0.0),
+        )
+        return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory) / scale, 700.0)))
+
+    def bounded(self, memory_gib: float) -> _Need:
+        """The need after it is known to be no more than some memory, in which it ran."""
+        memory = self.usable * memory_gib
+        held = min(self.held_gib, memory * (1 - _SMALLEST_SHARE))
+        return replace(self, held_gib=held, activation_gib=max(min(self.activation_gib, memory - held), _TINY_GIB))
 
     def needed_gib(self, growth: float) -> float:
         return self.held_gib + self.activation_gib * growth
@@ -122,6 +131,7 @@ def fit_answer(
     if growth is None:
         return FitAnswer(CANT_TELL, None, None, "the profile does not say the size it was recorded at")
     need = _need(model, profile_meta, activity)
+    need = need and need.bounded(anchor_gib)
     answer = _at_size(model, need, anchor_gib, target_gib, growth)
     return replace(
         answer, largest_batch=_largest(model, need, profile_meta, anchor_gib, target_gib, growth, batch_size)
@@ -237,8 +247,8 @@ def _at_size(model: MemoryModel, need: _Need | None, anchor_gib: float, target_g
         return FitAnswer(CANT_TELL, None, None, f"{smaller}, and the profile does not tell what it needs")
     chance = need.probability(target_gib, growth)
     # It ran on the anchor: of all that the step may need, only what fits there is still possible.
-    chance = min(chance / max(need.probability(anchor_gib, 1.0), chance, 1e-12), model.ran_probability)
-    why = f"about {need.needed_gib(growth):.2g} of {target_gib:g} GiB by {need.source}"
+    chance = min(chance / max(need.probability(anchor_gib, 1.0), chance), model.ran_probability)
+    why = f"needs about {need.needed_gib(growth):.2g} of {target_gib:g} GiB, judged by {need.source}"
     if chance >= model.certain:
         return FitAnswer(FITS, chance, None, why)
     return FitAnswer(DOES_NOT_FIT if chance <= 1 - model.certain else CANT_TELL, chance, None, why)

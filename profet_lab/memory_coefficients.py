@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -41,11 +42,8 @@ def memory_tables(measurements: Measurements, folder: Path) -> tuple[pd.DataFram
     return cells, traffic_table(measurements, architectures, catalog)
 
 
-def write_memory(measurements: Measurements, folder: Path, out: Path) -> dict:
-    """Fit on all measurements and write `memory.json` into `out`; returns its content.
-
-    `folder` holds the measurements and `architectures.csv`.
-    """
+def memory_content(measurements: Measurements, folder: Path) -> dict:
+    """What `memory.json` holds, fitted on all measurements; `folder` holds them and `architectures.csv`."""
     cells, traffic = memory_tables(measurements, folder)
     fitted_on = {
         "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
@@ -56,9 +54,17 @@ def write_memory(measurements: Measurements, folder: Path, out: Path) -> dict:
     model = fit_memory(cells, traffic, fitted_on)
     content = {"schema_version": MEMORY_VERSION, **_rounded(asdict(model))}
     content.pop("checksum")
-    content["checksum"] = manifest_checksum(content)
-    (out / MEMORY_NAME).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return content
+    return {**content, "checksum": manifest_checksum(content)}
+
+
+def write_memory(content: Mapping, out: Path) -> Path:
+    """Write `memory.json` into a models folder; returns its path."""
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / MEMORY_NAME
+    scratch = path.with_name(f".{MEMORY_NAME}.new")
+    scratch.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    scratch.replace(path)
+    return path
 
 
 def _rounded(value):

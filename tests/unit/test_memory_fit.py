@@ -1,0 +1,290 @@
+"""Does it fit: by hand on a made-up law, what ran runs again, and the shipped coefficients on known networks."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profet_core import ArtifactError, InputError, Profile, ProfileMeta
+from profet_core.catalog import load_gpus
+from profet_core.memory_fit import (
+    CANT_TELL,
+    DOES_NOT_FIT,
+    FITS,
+    Activity,
+    fit_answer,
+    fit_answers,
+    largest_batch,
+    profile_activity,
+)
+from profet_core.memory_model import (
+    ImageRelation,
+    MemoryLaw,
+    MemoryModel,
+    TrafficRelation,
+    load_memory,
+    memory_model,
+)
+from profet_core.model_files import manifest_checksum
+
+GIB = 2**30
+
+#: 0.5 GiB, three times the parameters, and activations that are known to a few per cent.
+SURE = MemoryModel(
+    law=MemoryLaw(fixed_gib=0.5, per_parameter=3.0, per_convolution=1.0, per_other=0.5, log_scale=0.05),
+    traffic=TrafficRelation({"activation": 0.1}, {"T4": math.log(2)}, 0.05, 0.25),
+    images=ImageRelation(gib_per_megapixel=1.0, log_scale=0.6),
+    certain=0.9,
+    ran_probability=0.999,
+    fitted_on={},
+)
+#: Half a GiB of parameters; recorded at batch 16.
+META = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8)
+
+
+def seconds_moving(gib: float, bandwidth_gb_per_s: float = 320.0) -> Activity:
+    """A T4's profile whose activations `SURE` sees as that many GiB."""
+    us = gib / 2 / 0.1 * GIB / (bandwidth_gb_per_s * 1e3)
+    return Activity({"activation": us}, "T4", bandwidth_gb_per_s)
+
+
+# --- arithmetic by hand ---------------------------------------------------------------------------------------------
+
+
+def test_the_law_adds_what_stays_and_what_grows():
+    assert SURE.law.held_gib(GIB / 4) == pytest.approx(0.5 + 3)
+    assert SURE.law.activation_gib(8, GIB / 32, GIB / 16) == pytest.approx(1 + 1)
+    assert SURE.traffic.activation_gib(seconds_moving(2.0).class_us, "T4", 320.0) == pytest.approx(2.0)
+    assert SURE.traffic.activation_gib(seconds_moving(2.0).class_us, "another", 320.0) == pytest.approx(1.0)
+    assert SURE.traffic.parameters(1e6, 320.0) == pytest.approx(0.25 * 320e9 / 4)
+    assert SURE.images.activation_gib(16, 1000) == pytest.approx(16.0)
+
+
+def test_the_probability_is_logistic_in_the_log_of_what_is_left():
+    # 0.5 + 1.5 GiB stay, 4 GiB at batch 16 become 8 at 32: 10 GiB are needed of 12, of which 10 can be activations.
+    answer = fit_answer(SURE, META, 16, 12, batch_size=32, activity=seconds_moving(4.0))
+    room = math.log(12 / 10) / math.hypot(0.05, 10 / 12 * 0.05)
+    anchor = math.log(16 / 6) / math.hypot(0.05, 14 / 16 * 0.05)
+    expected = (1 / (1 + math.exp(-room))) / (1 / (1 + math.exp(-anchor)))
+    assert answer.probability == pytest.approx(expected)
+    assert answer.verdict == FITS
+    assert answer.why == "needs about 10 of 12 GiB, judged by what its operations move"
+
+
+@pytest.mark.parametrize(
+    ("target_gib", "batch", "verdict"),
+    [(16, 32, FITS), (8, 32, DOES_NOT_FIT), (10, 32, CANT_TELL), (80, 256, FITS), (16, 256, DOES_NOT_FIT)],
+)
+def test_room_far_from_the_need_decides_and_near_it_can_not_be_told(target_gib, batch, verdict):
+    answer = fit_answer(SURE, META, 16, target_gib, batch_size=batch, activity=seconds_moving(4.0))
+    assert answer.verdict == verdict
+
+
+def test_the_largest_batch_is_the_last_that_fits():
+    known = {"activity": seconds_moving(4.0)}
+    largest = largest_batch(SURE, META, 16, 24, **known)
+    assert 64 < largest < 88
+    assert fit_answer(SURE, META, 16, 24, batch_size=largest, **known).verdict == FITS
+    assert fit_answer(SURE, META, 16, 24, batch_size=largest + 1, **known).verdict != FITS
+    assert fit_answer(SURE, META, 16, 24, batch_size=512, **known).largest_batch == largest
+    # A quarter of the pixels leaves room for about four times the images.
+    assert largest_batch(SURE, META, 16, 24, pixels=112, **known) == pytest.approx(4 * largest, abs=4)
+
+
+def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
+    update_us = (GIB / 8) * 4 / (0.25 * 320e3)
+    activity = seconds_moving(4.0)
+    told = Activity({**activity.class_us, "weight update": update_us}, "T4", 320.0)
+    asked = {"batch_size": 48}
+    without = fit_answer(SURE, ProfileMeta(batch_size=16), 16, 12, activity=told, **asked)
+    assert without.probability == pytest.approx(fit_answer(SURE, META, 16, 12, activity=activity, **asked).probability)
+
+
+# --- what is known --------------------------------------------------------------------------------------------------
+
+
+def test_what_ran_fits_wherever_there_is_as_much_memory():
+    nothing = ProfileMeta()
+    for target in (16, 24, 80):
+        answer = fit_answer(SURE, nothing, 16, target)
+        assert (answer.verdict, answer.probability, answer.why) == (FITS, 0.999, "it ran on a GPU with 16 GiB")
+    smaller = fit_answer(SURE, ProfileMeta(batch_size=64), 16, 24, batch_size=32)
+    assert (smaller.verdict, smaller.largest_batch) == (FITS, 64)
+
+
+def test_on_less_memory_or_at_a_larger_batch_nothing_can_be_told_from_that_alone():
+    for answer in (
+        fit_answer(SURE, ProfileMeta(), 16, 8),
+        fit_answer(SURE, ProfileMeta(batch_size=64), 16, 16, batch_size=65),
+        fit_answer(SURE, ProfileMeta(), 16, 80, batch_size=1),
+        fit_answer(SURE, ProfileMeta(batch_size=64), 16, 16, pixels=32),
+    ):
+        assert (answer.verdict, answer.probability) == (CANT_TELL, None)
+        assert answer.why
+
+
+def test_a_recorded_peak_is_scaled_with_the_batch():
+    meta = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
+    # Of 0.5 + 3.5 GiB two stay; the other two are four at batch 32 and eight at 64.
+    assert fit_answer(SURE, meta, 16, 8, batch_size=32).why == "needs about 6 of 8 GiB, judged by its recorded peak"
+    assert fit_answer(SURE, meta, 16, 8, batch_size=32).verdict == FITS
+    assert fit_answer(SURE, meta, 16, 8, batch_size=64).verdict == DOES_NOT_FIT
+    assert fit_answer(SURE, meta, 16, 2).verdict == DOES_NOT_FIT
+    unsplit = ProfileMeta(batch_size=16, peak_memory_mib=3.5 * 1024)
+    assert fit_answer(SURE, unsplit, 16, 8, batch_size=32).verdict == CANT_TELL, "which part grows is not known"
+    assert fit_answer(SURE, unsplit, 16, 8).verdict == FITS
+
+
+def test_batch_and_pixels_alone_give_a_wide_answer():
+    # 16 x 224^2 pixels are 0.8 GiB by the typical network: three times that is nothing unusual.
+    assert fit_answer(SURE, META, 16, 4).verdict == CANT_TELL
+    assert fit_answer(SURE, META, 16, 12).verdict == FITS
+    assert fit_answer(SURE, META, 16, 1).verdict == DOES_NOT_FIT
+
+
+@pytest.mark.parametrize("precision", ["mixed_float16", "bf16", "mixed_bfloat16"])
+def test_half_precision_is_not_answered_from_single_precision(precision):
+    meta = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8, precision=precision)
+    assert fit_answer(SURE, meta, 16, 8, activity=seconds_moving(1.0)).verdict == CANT_TELL
+    assert fit_answer(SURE, meta, 16, 24).verdict == FITS
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"batch_size": 0}, {"batch_size": -1}, {"batch_size": 2.5}, {"pixels": 0}, {"batch_size": math.nan}]
+)
+def test_a_size_that_is_none_is_refused(wrong):
+    with pytest.raises(InputError):
+        fit_answer(SURE, META, 16, 8, **wrong)
+    with pytest.raises(InputError, match="GPU memory"):
+        fit_answer(SURE, META, 16, 0)
+
+
+@settings(max_examples=50)
+@given(
+    anchor=st.floats(1, 200),
+    target=st.floats(1, 200),
+    more=st.floats(1, 3),
+    batch=st.integers(1, 2000),
+    gib=st.floats(1e-6, 500),
+    peak=st.none() | st.floats(1, 1e6),
+)
+def test_more_memory_or_a_smaller_batch_never_fits_less(anchor, target, more, batch, gib, peak):
+    order = [DOES_NOT_FIT, CANT_TELL, FITS]
+    meta = ProfileMeta(batch_size=64, pixels=64, parameters=1_000_000, peak_memory_mib=peak)
+    known = {"activity": seconds_moving(gib)}
+    answer = fit_answer(SURE, meta, anchor, target, batch_size=batch, **known)
+    roomier = fit_answer(SURE, meta, anchor, target * more, batch_size=batch, **known)
+    assert 0 <= answer.probability <= 0.999
+    assert order.index(roomier.verdict) >= order.index(answer.verdict)
+    assert roomier.probability >= answer.probability - 1e-3
+    if batch > 1:
+        smaller = fit_answer(SURE, meta, anchor, target, batch_size=batch - 1, **known)
+        assert order.index(smaller.verdict) >= order.index(answer.verdict)
+        assert smaller.probability >= answer.probability - 1e-9
+
+
+# --- the shipped coefficients ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shipped(repository):
+    return load_memory(repository / "models")
+
+
+def test_the_shipped_law_is_that_of_a_plain_training_step(shipped):
+    assert 0.1 < shipped.law.fixed_gib < 1.5
+    assert 2 < shipped.law.per_parameter < 4, "weights, gradients, and a little more"
+    assert 0.7 < shipped.law.per_convolution < 1.6
+    assert 0.2 < shipped.law.per_other < shipped.law.per_convolution
+    assert shipped.certain == 0.9 and 0.99 < shipped.ran_probability < 1
+
+
+@pytest.mark.parametrize(
+    ("gib", "batch", "room"),
+    [(8, 16, True), (8, 64, True), (8, 256, False), (12, 128, False), (16, 64, True), (16, 256, False)],
+)
+def test_vgg16_at_256_pixels_fits_where_it_did(shipped, gib, batch, room):
+    # architectures.csv: parameters and outputs of convolutions and of other layers, one image.
+    needed = shipped.law.held_gib(169_814_824) + shipped.law.activation_gib(batch, 20_089_157 - 2_031_616, 2_031_616)
+    assert (needed < gib) == room
+
+
+def test_a_samples_profile_answers_for_every_instance(shipped, catalog, samples):
+    sample = samples["resnet18-256px-b64-g4dn"]
+    profile = Profile(sample.profile.operations, ProfileMeta(batch_size=64, pixels=256))
+    asked = {"batch_size": 64}
+    answers = fit_answers(shipped, catalog, load_gpus(), profile, sample.anchor, ["g5.xlarge", "g3s.xlarge"], **asked)
+    assert answers["g5.xlarge"].verdict == FITS
+    assert answers["g5.xlarge"].largest_batch >= 64
+    assert answers["g3s.xlarge"].verdict == FITS, answers["g3s.xlarge"].why
+    ahead = fit_answers(shipped, catalog, load_gpus(), profile, sample.anchor, catalog, batch_size=8192)
+    assert ahead["g3s.xlarge"].verdict == DOES_NOT_FIT
+    assert set(ahead) == set(catalog)
+
+
+def test_other_frameworks_and_cut_profiles_tell_nothing_by_their_times(catalog, samples):
+    sample = samples["resnet18-256px-b64-g4dn"]
+    gpus = load_gpus()
+    activity = profile_activity(sample.profile, catalog, gpus, sample.anchor)
+    assert (activity.gpu_model, activity.bandwidth_gb_per_s) == ("T4", 320)
+    assert activity.class_us["convolution"] > 0
+    torch = Profile(sample.profile.operations, ProfileMeta(framework="PyTorch 2.9"))
+    assert profile_activity(torch, catalog, gpus, sample.anchor) is None
+    cut = Profile({"Device_Conv2D": 5e5, "Device_FusedBatchNormV3": 2e5, "Host_IDLE": 1e6})
+    assert profile_activity(cut, catalog, gpus, sample.anchor) is None
+
+
+# --- the file -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def content(repository) -> dict:
+    return json.loads((repository / "models" / "memory.json").read_text())
+
+
+def test_the_file_is_loaded_as_written(shipped, content):
+    assert shipped.law.fixed_gib == content["law"]["fixed_gib"]
+    assert shipped.traffic.log_offset["K80"] == content["traffic"]["log_offset"]["K80"]
+    assert shipped.checksum == content["checksum"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda c: c["law"].update(fixed_gib=9), "damaged or was changed"),
+        (lambda c: c.update(schema_version=2), "has version 2, this program reads 1"),
+        (lambda c: c["law"].update(per_parameter=-1), "damaged or was changed"),
+        (lambda c: c["law"].update(per_parameter="many"), "damaged or was changed"),
+        (lambda c: c.pop("traffic"), "damaged or was changed"),
+    ],
+)
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_changed_file_is_refused_in_one_line(tmp_path, content, change, says, signed):
+    change(content)
+    if signed:
+        content["checksum"] = manifest_checksum(content)
+    (tmp_path / "memory.json").write_text(json.dumps(content))
+    if signed and content["law"]["fixed_gib"] == 9:
+        assert load_memory(tmp_path).law.fixed_gib == 9
+        return
+    with pytest.raises(ArtifactError) as caught:
+        load_memory(tmp_path)
+    assert says in str(caught.value) or not signed
+    assert str(caught.value).isprintable()
+
+
+def test_a_missing_or_torn_file_is_refused(tmp_path):
+    with pytest.raises(ArtifactError, match=r"memory\.json is missing"):
+        load_memory(tmp_path)
+    for text in ("", "[]", "{", "[" * 100_000):
+        (tmp_path / "memory.json").write_text(text)
+        with pytest.raises(ArtifactError, match="damaged or was changed"):
+            load_memory(tmp_path)
+
+
+def test_the_model_of_a_content_is_the_files(content):
+    assert memory_model(content).traffic.weights["pooling"] == content["traffic"]["weights"]["pooling"]
