@@ -23,11 +23,11 @@ from profet_core.transfer_speed import Speed, known_speed, mix_log_sd
 from profet_core.transfer_step import StepLaw, StepParts, parts_of_profiles
 from profet_core.units import positive_number
 
-#: A known latency counts by the square of the share of it that launches don't hide, and less the farther its GPU's
-#: speed is from the target's. Both were set with the results of leave-one-GPU-out in sight; between equal weights and
-#: the best tried, the mean error moves by 2 points.
-FREE_SHARE_POWER = 2
-NEARNESS = 1.0
+#: A known latency counts by the share of it that launches don't hide, to this power, and less the farther its GPU's
+#: speed is from the target's. Chosen by leaving one GPU out among any three (`python -m profet_lab.transfer_weights`);
+#: over all settings tried there the mean error moves by less than 2 points.
+FREE_SHARE_POWER = 1.0
+NEARNESS = 2.0
 LEAST_FREE_SHARE = 0.02
 #: Hosts of the measured instances launch at speeds this far apart (g4dn against p3), in the logarithm; that of a GPU's
 #: instance is not known.
@@ -222,6 +222,9 @@ def transfer(
     log_speed: Mapping[str, float],
     log_half_width: float,
     mix_log_sd: np.ndarray | float,
+    *,
+    free_share_power: float = FREE_SHARE_POWER,
+    nearness: float = NEARNESS,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Latency on a GPU, milliseconds, and half its interval's width in the logarithm; both (profiles,).
 
@@ -235,7 +238,7 @@ def transfer(
     logs, weights, halves = [], [], []
     for name, latency_ms in voices.latency_ms.items():
         free = np.clip(1 - voices.floor_ms / latency_ms, LEAST_FREE_SHARE, 1)
-        weights.append(free**FREE_SHARE_POWER * math.exp(-NEARNESS * abs(log_speed[name])))
+        weights.append(free**free_share_power * math.exp(-nearness * abs(log_speed[name])))
         logs.append(np.log(law.gpu_ms(latency_ms, voices.fixed_ms)) - log_speed[name])
         halves.append(voices.log_half_width[name])
     weight = np.array(weights) / np.sum(weights, axis=0)

@@ -27,14 +27,21 @@ class LeftOutGpu:
     Attributes
     ----------
     benchmark_ms : the benchmark's step latency on it; None: the data sheet alone.
+    published : instead of that latency, an instance and how many times faster than its GPU a published benchmark is, in
+        the logarithm.
     """
 
     gpu: Gpu
     benchmark_ms: float | None
+    published: tuple[str, float] | None = None
 
 
 def log_speeds(law: StepLaw, target: LeftOutGpu, benchmark_fixed_ms: float) -> dict[str, float]:
     """How many times faster the GPU is than each known instance's, in the logarithm."""
+    if target.published:
+        reference, log_speed = target.published
+        reference_ms = law.instances[reference].benchmark_gpu_ms
+        return {name: log_speed + math.log(row.benchmark_gpu_ms / reference_ms) for name, row in law.instances.items()}
     if target.benchmark_ms is None:
         return {name: math.log(target.gpu.fp32_tflops / gpu_of(name).fp32_tflops) for name in law.instances}
     gpu_ms = float(law.gpu_ms(np.array(target.benchmark_ms), np.array(benchmark_fixed_ms)))
@@ -47,13 +54,11 @@ def benchmark_fixed_ms(law: StepLaw, medians: Steps) -> float:
     return float(np.median([law.fixed_ms(medians.with_latency[name])[row] for name in law.instances]))
 
 
-def predict_left_out(
-    law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, given: bool, speeds: Mapping[str, float]
-) -> tuple[Voices, np.ndarray]:
-    """What is known of each step, and its latency on the left-out GPU, (rows,)."""
+def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, given: bool) -> Voices:
+    """What is known of each step, its anchor's latency `given` or not."""
     parts = (steps.with_latency if given else steps.without_latency)[anchor]
     others = {name: known(anchor, name, given) for name in law.instances if name != anchor}
-    voices = gather(
+    return gather(
         law,
         anchor,
         parts,
@@ -61,6 +66,13 @@ def predict_left_out(
         {name: half for name, (_, half) in others.items()},
         steps.latency_ms[anchor] if given else None,
     )
+
+
+def predict_left_out(
+    law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, given: bool, speeds: Mapping[str, float]
+) -> tuple[Voices, np.ndarray]:
+    """What is known of each step, and its latency on the left-out GPU, (rows,)."""
+    voices = known_of(law, steps, anchor, known, given)
     return voices, transfer(law, voices, speeds, 0.0, 0.0)[0]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
+from profet_core.transfer_model import BenchmarkPoint
 from profet_core.transfer_step import StepLaw
 from profet_lab.class_bank import ClassBank
 from profet_lab.class_folds import left_out_folds, predict_folds
@@ -121,10 +122,17 @@ def laws_left_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw
     }
 
 
-def spreads_left_out(medians: Steps, instances: Sequence[str], *, sheet_only: bool) -> dict[str, float]:
-    """Half width by architecture left out: leave-one-GPU-out inside `instances` alone, Student's t for as many."""
+def spreads_left_out(medians: Steps, instances: Sequence[str], *more: float, sheet_only: bool) -> dict[str, float]:
+    """Half width by architecture left out: leave-one-GPU-out inside `instances` alone, Student's t for as many.
+
+    Parameters
+    ----------
+    more : standard deviations that come to a GPU's own error.
+    """
     return {
-        str(name): spread(medians, instances, medians.architectures != name, sheet_only=sheet_only).log_half_width()
+        str(name): spread(medians, instances, medians.architectures != name, sheet_only=sheet_only).log_half_width(
+            *more
+        )
         for name in np.unique(medians.architectures)
     }
 
@@ -168,11 +176,31 @@ def profiled_gpus(steps: Steps, medians: Steps, networks: LeftOutNetworks) -> di
     }
 
 
-def other_gpus(medians: Steps, networks: LeftOutNetworks, epochs: pd.DataFrame, step_ms: np.ndarray) -> list[dict]:
-    """A10G and P100, of which only data sheet and the benchmark's corrected step are known; truth is corrected too."""
+def other_gpus(
+    medians: Steps,
+    networks: LeftOutNetworks,
+    epochs: pd.DataFrame,
+    step_ms: np.ndarray,
+    points: Mapping[str, BenchmarkPoint],
+    reference: str,
+) -> list[dict]:
+    """A10G and P100, of which only data sheet and the benchmark's corrected step are known; truth is corrected too.
+
+    A GPU with a published point is reached by that as well, as GPUs are that nobody measured.
+
+    Parameters
+    ----------
+    step_ms : corrected steps of the rows of `epochs`.
+    points : published, relative to the `reference` instance.
+    """
     instances = medians.instances
     laws = laws_left_out(medians, instances)
     halves = {sheet: spreads_left_out(medians, instances, sheet_only=sheet) for sheet in (False, True)}
+    by_point = {
+        gpu: spreads_left_out(medians, instances, points[gpu].log_sd, sheet_only=False)
+        for gpu in DERIVED.values()
+        if gpu in points
+    }
     found = []
     for source, gpu in DERIVED.items():
         rows = epochs.assign(step_ms=step_ms)[(epochs.instance == source).to_numpy()]
@@ -184,16 +212,26 @@ def other_gpus(medians: Steps, networks: LeftOutNetworks, epochs: pd.DataFrame, 
                 benchmark_ms = None if sheet else float(true_ms[medians.benchmark][0])
                 target = LeftOutGpu(load_gpus()[gpu], benchmark_ms)
                 answer = answer_left_out(medians, medians, networks, laws, anchor, target, True, halves[sheet])
-                kept = Answer(answer.latency_ms[has], answer.log_half_width[has])
-                row |= _figures(kept, true_ms[has], medians.architectures[has], f"{prefix}{{}}_with_latency")
+                row |= _figures_of(answer, true_ms, medians, has, f"{prefix}{{}}_with_latency")
+            if gpu in points:
+                target = LeftOutGpu(load_gpus()[gpu], None, (reference, points[gpu].log_speed))
+                answer = answer_left_out(medians, medians, networks, laws, anchor, target, True, by_point[gpu])
+                row |= _figures_of(answer, true_ms, medians, has, "published_{}_with_latency")
             found.append(row)
     return found
 
 
+def _figures_of(found: Answer, true_ms: np.ndarray, medians: Steps, has: np.ndarray, name: str) -> dict[str, float]:
+    kept = Answer(found.latency_ms[has], found.log_half_width[has])
+    return _figures(kept, true_ms[has], medians.architectures[has], name)
+
+
 def _figures(found: Answer, true_ms: np.ndarray, architectures: np.ndarray, name: str) -> dict[str, float]:
     everything = np.ones(len(true_ms), bool)
-    inside = np.abs(np.log(found.latency_ms / true_ms)) <= found.log_half_width
+    away = np.log(found.latency_ms / true_ms)
+    inside = np.abs(away) <= found.log_half_width
     return {
+        name.format("bias"): float(100 * (np.exp(away.mean()) - 1)),
         name.format("mape"): _mape(found.latency_ms, true_ms, everything),
         name.format("mape_without_resnet50"): _mape(found.latency_ms, true_ms, architectures != BENCHMARK[0]),
         name.format("missed_90"): float(100 * (1 - inside.mean())),

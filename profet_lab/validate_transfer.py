@@ -12,13 +12,15 @@ from pathlib import Path
 import pandas as pd
 
 from profet_core.model_files import manifest_checksum
-from profet_core.transfer_model import TransferModel
+from profet_core.transfer_model import BenchmarkPoint, TransferModel
 from profet_core.transfer_validation import TRANSFER_REPORT_NAME
 from profet_lab.class_bank import ClassBank, class_bank
 from profet_lab.data import Measurements
 from profet_lab.epoch_times import corrected_left_out, load_epochs
 from profet_lab.memory_validate import memory_report
+from profet_lab.published_points import benchmark_points, load_speeds
 from profet_lab.stacked import STEPS
+from profet_lab.transfer_fit import REFERENCE
 from profet_lab.transfer_steps import Steps, all_steps, median_steps
 from profet_lab.validate_default import Progress
 from profet_lab.validate_derived import derived_report, route_report
@@ -56,6 +58,11 @@ class TransferData:
         return left_out_networks(self.bank, seed=self.seed, steps=self.network_steps, progress=self.progress)
 
     @cached_property
+    def points(self) -> dict[str, BenchmarkPoint]:
+        """Published speeds of other GPUs."""
+        return benchmark_points(load_speeds(self.folder), self.medians, REFERENCE)
+
+    @cached_property
     def epochs(self) -> pd.DataFrame:
         """The other source's rows."""
         return load_epochs(self.folder, self.measurements.all_latencies)
@@ -66,7 +73,9 @@ def left_out_gpus_section(data: TransferData) -> dict:
     medians, networks = data.medians, median_networks(data.networks, data.steps)
     return {
         **profiled_gpus(data.steps, medians, data.networks),
-        "other_gpus": other_gpus(medians, networks, data.epochs, corrected_left_out(data.epochs)),
+        "other_gpus": other_gpus(
+            medians, networks, data.epochs, corrected_left_out(data.epochs), data.points, REFERENCE
+        ),
     }
 
 

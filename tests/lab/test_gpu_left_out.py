@@ -22,6 +22,7 @@ from profet_lab.gpu_left_out import (
     spread,
 )
 from profet_lab.transfer_steps import BENCHMARK, Steps, all_steps, fit_step_law, median_steps
+from profet_lab.transfer_weights import chosen, try_settings
 from profet_lab.validate_gpus import LeftOutNetworks, answer_left_out, laws_left_out, spreads_left_out
 
 #: GPU time of one network on each instance, over that on the T4: what one benchmark point tells exactly.
@@ -171,3 +172,21 @@ def test_real_measurements_reach_the_figures_the_project_promises(measurements):
     assert np.mean(errors[False]) <= 15
     assert np.max(errors[False]) <= 25
     assert np.mean(errors[True]) > 2 * np.mean(errors[False])
+
+
+def test_the_choice_of_weights_does_not_look_at_the_gpu_left_out(made):
+    left_out = "p3.2xlarge"
+    spoilt_ms = np.where(made.benchmark, made.latency_ms[left_out], 777.0)
+    spoilt = replace(made, latency_ms={**made.latency_ms, left_out: spoilt_ms})
+    before, after = try_settings(made), try_settings(spoilt)
+    assert [trial.inside[left_out] for trial in before.values()] == [trial.inside[left_out] for trial in after.values()]
+    assert chosen(before, left_out) == chosen(after, left_out)
+    assert all(after[setting].outside[left_out] > before[setting].outside[left_out] for setting in before)
+
+
+def test_a_published_point_says_how_fast_a_gpu_is_beside_each_known_one(made):
+    law = fit_step_law(made, made.instances, everything(made))
+    target = LeftOutGpu(load_gpus()["A10G"], None, ("p3.2xlarge", math.log(2)))
+    speeds = log_speeds(law, target, 0.0)
+    assert speeds["p3.2xlarge"] == pytest.approx(math.log(2))
+    assert speeds["g4dn.xlarge"] == pytest.approx(math.log(2 / 0.35), abs=2e-3)

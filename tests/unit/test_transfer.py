@@ -90,7 +90,7 @@ def test_known_latencies_agree_in_the_geometric_mean_of_gpu_times():
     # Both are told 4 times faster or slower, so both count by nearness alike; floors hide 7/108 and 7/408 of them.
     both = voices({"slow": 408.0})
     speeds = {"fast": -math.log(2), "slow": math.log(2)}
-    weights = np.array([(1 - 7 / 108) ** 2, (1 - 7 / 408) ** 2])
+    weights = np.array([1 - 7 / 108, 1 - 7 / 408])
     logs = np.array([math.log(100) + math.log(2), math.log(400) - math.log(2)])
     expected = math.exp((weights * logs).sum() / weights.sum()) + 8
     assert transfer(LAW, both, speeds, 0.0, 0.0)[0][0] == pytest.approx(expected)
@@ -108,7 +108,7 @@ def test_a_nearer_gpu_counts_for_more():
 def test_the_interval_adds_up_by_hand():
     found = voices({"slow": 408.0}, {"slow": 0.3})
     latency_ms, half = transfer(LAW, found, {"fast": -math.log(2), "slow": math.log(2)}, 0.2, 0.1)
-    weights = np.array([(1 - 7 / 108) ** 2, (1 - 7 / 408) ** 2])
+    weights = np.array([1 - 7 / 108, 1 - 7 / 408])
     known = 0.3 * weights[1] / weights.sum()
     share = 8 / latency_ms[0]
     assumed = math.hypot(HOST_LOG_SD * share, 0.1 * (1 - share))
