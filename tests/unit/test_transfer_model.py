@@ -79,3 +79,15 @@ def test_a_report_belongs_to_one_transfer_file(repository, tmp_path):
     path.write_text(json.dumps({**report, "made": "later", "checksum": manifest_checksum(report)}))
     with pytest.raises(ArtifactError, match="is damaged"):
         load_transfer_validation(model, tmp_path)
+
+
+def test_the_shipped_report_belongs_to_the_shipped_file_and_reaches_its_figures(repository):
+    folder = repository / "models"
+    report = load_transfer_validation(load_transfer(folder), folder)
+    gpus, routes = report["left_out_gpus"], report["derived"]["routes"]
+    assert len(gpus["directions"]) == 12
+    assert gpus["mean"]["mape_with_latency"] <= 15
+    assert gpus["worst"]["mape_with_latency"] <= 25
+    assert routes["corrected"]["T4 -> V100"] <= 10
+    assert routes["corrected"]["V100 -> T4"] <= 10
+    assert set(report["derived"]["gpus"]) == {"A10G", "Tesla P100-PCIE-16GB"}
