@@ -15,8 +15,8 @@ LATENCY, COST = "latency", "cost"
 METRICS = {LATENCY: "Step latency", COST: "Cost of 1,000 steps"}
 #: Bases of instances that nobody profiled for the training data.
 CARRIED = ("derived", "transferred")
-#: Names longer than this would leave no room for the dots on a phone.
-_LABEL_LETTERS = 23
+#: What fits a phone's width.
+_LABEL_LETTERS = 44
 
 
 def instances_of(compared: Sequence[Compared]) -> list[str]:
@@ -41,28 +41,35 @@ def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) ->
         figure.add_scatter(
             x=[value_of(found, metric) for _, _, found in rows],
             y=[label for label, _, _ in rows],
-            text=[
-                f"{row.candidate.name[:60].replace('<', '&lt;')}<br>{name}: {words_of(found, metric)}"
-                for _, row, found in rows
-            ],
-            name=f"{name} (retired)" if retired else name,
+            text=[_hover(row, found, metric) for _, row, found in rows],
+            name=name,
             mode="markers",
             marker={"color": colours[name], "size": 12, "symbol": f"{shape}-open" if retired else shape}
             | ({"line": {"width": 2.5}} if retired else {}),
             hovertemplate="%{text}<extra></extra>",
         )
     title = "ms per step" if metric == LATENCY else "US dollars per 1,000 steps"
-    figure.update_xaxes(title=title, type="log", gridcolor=GRID, fixedrange=True, tickformat=",~r", nticks=6)
+    values = [value for trace in figure.data for value in trace.x]
+    # Over many decades a label at 2 and 5 as well would leave no room between them on a phone.
+    step = 1 if max(values, default=1.0) > 30 * min(values, default=1.0) else "D2"
+    figure.update_xaxes(
+        title=title, type="log", gridcolor=GRID, fixedrange=True, tickformat=",~r", dtick=step, tickangle=0
+    )
+    # Names stand above their lines: beside them they would take half of a phone's width.
     figure.update_yaxes(
         fixedrange=True,
-        ticksuffix="  ",
-        automargin=True,
+        showticklabels=False,
         gridcolor=GRID,
         categoryorder="array",
         categoryarray=labels[::-1],
         type="category",
+        range=[-0.5, len(labels) - 0.3],
     )
-    return framed(figure, "", height=190 + 34 * len(compared))
+    for label in labels:
+        figure.add_annotation(
+            x=0, xref="paper", xanchor="left", y=label, yanchor="bottom", yshift=6, text=label, showarrow=False
+        )
+    return framed(figure, "", height=200 + 46 * len(compared))
 
 
 def table_row(compared: Compared, metric: str, instances: Sequence[str]) -> dict[str, object]:
@@ -125,12 +132,18 @@ def _row_of(compared: Compared, instance: str) -> InstancePrediction | None:
     return rows.get(instance)
 
 
+def _hover(compared: Compared, row: InstancePrediction, metric: str) -> str:
+    retired = " (retired)" if row.status == "retired" else ""
+    name = compared.candidate.name.replace("&", "&amp;").replace("<", "&lt;")
+    return f"{name}<br>{row.instance}{retired}: {words_of(row, metric)}"
+
+
 def _labels(names: Sequence[str]) -> list[str]:
     """Short names, still told apart, as text and not as markup."""
     short: list[str] = []
     for name in names:
         # What tells files apart is as often at the end: "resnet50-run-b64.json".
-        text = name if len(name) <= _LABEL_LETTERS else f"{name[:11]}…{name[-11:]}"
+        text = name if len(name) <= _LABEL_LETTERS else f"{name[:21]}…{name[-22:]}"
         text = text.replace("&", "&amp;").replace("<", "&lt;")
         count = sum(other == text or other.startswith(f"{text} #") for other in short)
         short.append(f"{text} #{count + 1}" if count else text)

@@ -46,7 +46,8 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
         accept_multiple_files=True,
         key=f"{prefix}:file:{batch}",
         help="PROFET JSON, TensorFlow's xplane.pb, trace.json or statistics CSV, a PyTorch trace; plain or gzip. "
-        "The Guide says how to record one.",
+        f"The Guide says how to record one. At most {max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger "
+        "ones.",
     )
     _say_private(prefix)
     if files:

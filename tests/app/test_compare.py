@@ -178,8 +178,8 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, samples):
     sample = samples[VGG]
     names = [
         "<b>bold</b>",
-        "a very long name of a profile at batch 16.json",
-        "a very long name of a profile at batch 64.json",
+        "a very, very, very, very long name of a profile at batch 16.json",
+        "a very, very, very, very long name of a profile at batch 64.json",
     ]
     found = compare(
         resources, [Candidate(name, sample.profile, sample.anchor, sample.latency_ms) for name in names], "default"
@@ -190,9 +190,9 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, samples):
     labels = list(figure.data[0].y)
     assert len(set(labels)) == 3 and labels[0] == "&lt;b>bold&lt;/b>"
     assert labels[1].endswith("tch 16.json") and labels[2].endswith("tch 64.json")
-    drawn = {trace.name.split(" ")[0]: trace.x[0] for trace in figure.data}
+    drawn = {trace.name: trace.x[0] for trace in figure.data}
     assert drawn == found[0].prediction.latencies_ms
-    shapes = {trace.name.split(" ")[0]: trace.marker.symbol for trace in figure.data}
+    shapes = {trace.name: trace.marker.symbol for trace in figure.data}
     for row in found[0].prediction.predictions:
         assert shapes[row.instance].startswith("diamond") is (row.basis in CARRIED)
         assert shapes[row.instance].endswith("open") is (row.status == "retired")
