@@ -14,8 +14,9 @@ from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.offers import offers_in_market
 from profet_core.plans import Limits, Workload, compare
 from profet_core.step_times import BASIS_WORDS, StepTime, carried_steps
-from ui.advice import SHORT_BASIS, data_row, labels, point, show_cards, text_row, upgrade_row
+from ui.advice import data_row, labels, point, show_cards, text_row, upgrade_row
 from ui.advice_inputs import limit_inputs, offer_inputs, spot_discount
+from ui.basis import SHORT_BASIS
 from ui.charts import trade_off
 from ui.cost_latencies import StepLatencies, latencies_for_cost
 from ui.errors import plain, show_error, show_warning

@@ -15,6 +15,7 @@ from ui.cost_latencies import StepLatencies, latencies_for_cost
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
 from ui.measured import predict_measured
+from ui.memory import fits_of, say_fits
 from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome
@@ -46,6 +47,7 @@ def body(resources: Resources) -> None:
         show_error(f"{name}: {line}")
     _say_anchor_is_missing(outcome, latencies)
     if latencies.latencies_ms:
+        say_fits(fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size))
         table = _table(catalog, outcome, latencies.latencies_ms, latencies.batch_size)
         _result(resources, catalog, table, latencies, _ends(catalog, outcome, latencies))
 

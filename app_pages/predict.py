@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from profet_core import InstancePrediction, Prediction
 from profet_core.diagnosis import diagnose
+from profet_core.memory_fit import FitAnswer
 from profet_core.units import format_ms, format_significant, format_usd
+from ui.basis import BADGES, MARK, SHORT_BASIS, is_rough, say_basis
 from ui.charts import Bar, bars, measured_and_predicted
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
 from ui.intervals import interval_title, likeness_lines, say_interval
 from ui.measured import measured_input, predict_measured
+from ui.memory import fit_words, fits_of, say_fits
 from ui.method import member_label, rule_of, rule_phrase
 from ui.own_profiles import own_profiles
 from ui.profile_input import (
@@ -21,6 +26,7 @@ from ui.profile_input import (
     method_input,
     profile_input,
     profile_phrase,
+    tf32_input,
 )
 from ui.resources import Resources
 from ui.session import Outcome
@@ -43,6 +49,7 @@ def body(resources: Resources) -> None:
             anchor_input(resources, PREDICT_SLOT.anchor_key)
             latency_input(PREDICT_SLOT)
             method_input(resources)
+            tf32_input()
     measured_input(resources)
     outcome = predict_measured(resources)
     latency_question(resources, PREDICT_SLOT, outcome)
@@ -78,6 +85,8 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     st.caption(f"{_method_phrase(resources, prediction)} For {profile_phrase(outcome)}.")
     _callouts(resources, prediction, known)
     likeness_lines(prediction)
+    fits = fits_of(resources, outcome, [row.instance for row in prediction.predictions])
+    say_fits(fits)
     left, right = st.columns(2, gap="medium")
     left.plotly_chart(
         bars(
@@ -93,8 +102,10 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
         key="cost-bars",
     )
     say_interval(resources, prediction)
-    show_table([_text_row(resources, prediction, row) for row in prediction.predictions], "Prediction per instance")
-    download_buttons([_data_row(resources, prediction, row) for row in prediction.predictions], "profet-prediction")
+    rows = prediction.predictions
+    show_table([_text_row(resources, prediction, row, fits) for row in rows], "Prediction per instance")
+    say_basis(prediction)
+    download_buttons([_data_row(resources, prediction, row, fits) for row in rows], "profet-prediction")
     _members(resources, prediction)
     st.page_link(
         "app_pages/guide.py", label="How these numbers are made, and what they can't tell", icon=":material/menu_book:"
@@ -108,8 +119,8 @@ def _method_phrase(resources: Resources, prediction: Prediction) -> str:
 
 
 def _callouts(resources: Resources, prediction: Prediction, known: list[InstancePrediction]) -> None:
-    fastest = min(known, key=lambda row: row.latency_ms)
-    cheapest = min(known, key=lambda row: row.cost_per_1000_steps_usd)
+    fastest = min(known, key=lambda row: (row.latency_ms, row.cost_per_1000_steps_usd))
+    cheapest = min(known, key=lambda row: (row.cost_per_1000_steps_usd, row.latency_ms))
     rentable = [row for row in known if row.status == "available"]
     columns = st.columns(3 if rentable else 2, gap="medium", border=True)
     _callout(columns[0], "Fastest", fastest, f"{format_ms(fastest.latency_ms)} a step")
@@ -126,23 +137,28 @@ def _callouts(resources: Resources, prediction: Prediction, known: list[Instance
 
 
 def _callout(column, title: str, row: InstancePrediction, line: str) -> None:
-    retired = " :gray-badge[retired]" if row.status == "retired" else ""
+    badges = (":gray-badge[retired]" if row.status == "retired" else "", BADGES.get(row.basis, ""))
     column.metric(title, row.instance)
-    column.markdown(f"{plain(line)}{retired}")
+    column.markdown(" ".join(part for part in (plain(line), *badges) if part))
 
 
 def _label(prediction: Prediction, row: InstancePrediction) -> str:
     return f"{row.instance} (anchor)" if row.instance == prediction.anchor else row.instance
 
 
+def _marked(prediction: Prediction, row: InstancePrediction) -> str:
+    return f"{_label(prediction, row)}{MARK if is_rough(row.basis) else ''}"
+
+
 def _latency_bar(prediction: Prediction, row: InstancePrediction) -> Bar:
-    label, text = _label(prediction, row), format_ms(row.latency_ms)
-    return Bar(label, row.latency_ms, text, row.status == "retired", row.low_ms, row.high_ms)
+    label, text, retired = _marked(prediction, row), format_ms(row.latency_ms), row.status == "retired"
+    return Bar(label, row.latency_ms, text, retired, row.low_ms, row.high_ms, is_rough(row.basis))
 
 
 def _cost_bar(prediction: Prediction, row: InstancePrediction) -> Bar:
     cost_usd = row.cost_per_1000_steps_usd
-    return Bar(_label(prediction, row), cost_usd, format_usd(cost_usd), row.status == "retired")
+    label, text, retired = _marked(prediction, row), format_usd(cost_usd), row.status == "retired"
+    return Bar(label, cost_usd, text, retired, rough=is_rough(row.basis))
 
 
 def _speedup(prediction: Prediction, row: InstancePrediction) -> float | None:
@@ -151,7 +167,9 @@ def _speedup(prediction: Prediction, row: InstancePrediction) -> float | None:
     return prediction.anchor_latency_ms / row.latency_ms
 
 
-def _text_row(resources: Resources, prediction: Prediction, row: InstancePrediction) -> dict[str, str]:
+def _text_row(
+    resources: Resources, prediction: Prediction, row: InstancePrediction, fits: Mapping[str, FitAnswer]
+) -> dict[str, str]:
     entry = resources.catalog[row.instance]
     speedup = _speedup(prediction, row)
     cost_usd = row.cost_per_1000_steps_usd
@@ -161,22 +179,27 @@ def _text_row(resources: Resources, prediction: Prediction, row: InstancePredict
         "Instance": _label(prediction, row),
         "Step latency": MISSING if row.latency_ms is None else format_ms(row.latency_ms),
         **({} if level is None else {f"{level:.0%} interval": between}),
-        "GPU": entry.gpu_model,
+        "Latency is": SHORT_BASIS[row.basis] if row.latency_ms is not None else MISSING,
+        "GPU": entry.gpu_model if entry.gpu_count == 1 else f"{entry.gpu_model} (1 of {entry.gpu_count})",
+        **({"Memory": fit_words(fits.get(row.instance))} if fits else {}),
         "Speed-up": MISSING if speedup is None else f"{format_significant(speedup)}×",
         "Cost of 1,000 steps": MISSING if cost_usd is None else plain(format_usd(cost_usd)),
         "Price per hour": plain(format_price(row.usd_per_hour)),
         "Price from": price_source(entry),
         "Status": row.status,
-        "Basis": row.basis,
     }
 
 
-def _data_row(resources: Resources, prediction: Prediction, row: InstancePrediction) -> dict[str, object]:
+def _data_row(
+    resources: Resources, prediction: Prediction, row: InstancePrediction, fits: Mapping[str, FitAnswer]
+) -> dict[str, object]:
     entry = resources.catalog[row.instance]
+    fit = fits.get(row.instance)
     return {
         "instance": row.instance,
         "anchor": row.instance == prediction.anchor,
         "gpu": entry.gpu,
+        "gpu_count": entry.gpu_count,
         "latency_ms": row.latency_ms,
         **({} if prediction.interval_level is None else {"low_ms": row.low_ms, "high_ms": row.high_ms}),
         "speedup": _speedup(prediction, row),
@@ -186,6 +209,8 @@ def _data_row(resources: Resources, prediction: Prediction, row: InstancePredict
         "region": entry.region,
         "status": row.status,
         "basis": row.basis,
+        "note": row.note,
+        **({"memory": fit and fit.verdict, "largest_batch": fit and fit.largest_batch} if fits else {}),
     }
 
 

@@ -16,6 +16,7 @@ import onnxruntime
 from profet_core.errors import ArtifactError, InputError
 from profet_core.features import FeatureSpec, OperationCluster
 from profet_core.intervals import IntervalScale
+from profet_core.memory_model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.model_files import default_models_folder, manifest_checksum, sha256_hex
 from profet_core.scaling import AXIS_RANGE, ScalerCurve
 from profet_core.scaling_learned import LearnedScaler, learned_scaler
@@ -170,6 +171,11 @@ class Models:
     def transfer(self) -> TransferModel | None:
         """How latencies reach GPUs that nobody profiled; None if these models don't say."""
         return load_transfer(self.folder) if (self.folder / TRANSFER_NAME).exists() else None
+
+    @cached_property
+    def memory(self) -> MemoryModel | None:
+        """What a step needs of a GPU's memory; None if these models don't say."""
+        return load_memory(self.folder) if (self.folder / MEMORY_NAME).exists() else None
 
     def interval_scale(self, latency_known: bool) -> IntervalScale | None:
         """How wide intervals are; None if these models have none."""

@@ -14,23 +14,10 @@ from profet_core.plans import Plan
 from profet_core.step_times import BASIS_WORDS
 from profet_core.units import S_PER_HOUR, format_duration, format_ms, format_usd
 from profet_core.within import chance_within
+from ui.basis import BADGES, MARK, SHORT_BASIS
 from ui.charts import TradeOffPoint
 from ui.errors import plain
 from ui.tables import MISSING, format_price, format_range, price_source
-
-#: Short enough for a table; `BASIS_WORDS` stands below it.
-SHORT_BASIS = {
-    "given": "your measurement",
-    "measured": "predicted",
-    "derived": "derived, biased",
-    "transferred": "rough estimate",
-    "carried": "carried over",
-}
-_BASIS_BADGES = {
-    "derived": ":orange-badge[derived, biased source]",
-    "transferred": ":red-badge[rough estimate: GPU never profiled]",
-    "carried": ":gray-badge[carried to this batch size]",
-}
 
 
 def show_cards(advice: Advice) -> None:
@@ -72,7 +59,7 @@ def _figures(plan: Plan) -> str:
 
 
 def _badges(plan: Plan) -> str:
-    found = [_BASIS_BADGES.get(plan.basis, "")]
+    found = [BADGES.get(plan.basis, "")]
     if plan.offer.status == "retired":
         found.append(":gray-badge[retired]")
     if plan.whole_node:
@@ -87,7 +74,7 @@ def point(advice: Advice, plan: Plan) -> TradeOffPoint:
     if plan.low_s is not None:
         ends = ((plan.low_s / S_PER_HOUR, plan.low_usd), (plan.high_s / S_PER_HOUR, plan.high_usd))
     return TradeOffPoint(
-        f"{plan.label}{'*' if plan.basis in _BASIS_BADGES else ''}",
+        f"{plan.label}{MARK if plan.basis in BADGES else ''}",
         plan.total_s / S_PER_HOUR,
         plan.total_usd,
         f"{plan.label}<br>{format_duration(plan.total_s)}<br>{format_usd(plan.total_usd)}<br>{words}",

@@ -25,7 +25,8 @@ WIDE = 30
 class Bar:
     """One bar: its label, value, the value as written beside it, and whether the instance can't be rented any more.
 
-    `low` and `high` are the ends of its interval, None where it has none.
+    `low` and `high` are the ends of its interval, None where it has none. `rough`: nobody profiled that GPU; the bar is
+    pale.
     """
 
     label: str
@@ -34,6 +35,7 @@ class Bar:
     retired: bool
     low: float | None = None
     high: float | None = None
+    rough: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def bars(rows: Sequence[Bar], title: str) -> go.Figure:
             error_x=_error_bars(ordered) if intervals else None,
             marker={
                 "color": [RETIRED_COLOUR if row.retired else AVAILABLE_COLOUR for row in ordered],
+                "opacity": [0.5 if row.rough else 1.0 for row in ordered],
                 "pattern": {
                     "shape": ["/" if row.retired else "" for row in ordered],
                     "fillmode": "overlay",

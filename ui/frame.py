@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import streamlit as st
 
-from ui.errors import one_line_errors
+from ui.errors import one_line_errors, show_warning
 from ui.link import follow_link, forget_given, write_link
 from ui.resources import Resources, load_resources
 from ui.session import held_in, profile_defaults, remember_recorded, reread_slot
@@ -32,6 +32,8 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         for slot in _SLOTS:
             held_in(resources, slot)
         forget_given(settings)
+        if resources.own_instances_damaged:
+            show_warning("The list of own instances is damaged and left out: profet instances says what to repair.")
         with one_line_errors():
             body(resources)
         remember_recorded(PREDICT_SLOT)

@@ -34,8 +34,10 @@ def say_interval(resources: Resources, prediction: Prediction) -> None:
         st.caption("The documented ensemble has no interval; the default method has.")
         return
     count = len(resources.models.manifest["training_data"]["architectures"])
+    rough = any(row.basis in ("derived", "transferred") for row in prediction.predictions)
     st.caption(
         f"Interval: {prediction.interval_level:.0%} of predictions on left-out architectures fell inside. With {count} "
         "architectures that is no guarantee for each new network. It is wider for profiles unlike the data."
+        + (" Of instances marked \\* it rests on an assumption, named below the table." if rough else "")
     )
     st.page_link("app_pages/accuracy.py", label="How far off it was, and when not to trust it", icon=":material/rule:")

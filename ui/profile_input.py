@@ -102,6 +102,17 @@ def method_input(resources: Resources) -> None:
     )
 
 
+def tf32_input() -> None:
+    """Whether the training will run in TF32 where the GPU has it; it moves estimates for newer GPUs only."""
+    st.toggle(
+        "TF32 on newer GPUs",
+        key="tf32",
+        persist_state="session",
+        help="TensorFlow and PyTorch run convolutions in TF32 on Ampere and later (A10G, A100, L4, L40S, H100) unless "
+        "told otherwise. Off: plain FP32. The measured GPUs have no TF32.",
+    )
+
+
 def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None:
     """Ask about a latency that makes no sense; until the answer it is not used."""
     if outcome.invalid:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 import streamlit as st
 
-from profet_core import Catalog, Models, load_catalog, load_models
-from profet_core.catalog import gpu_model
+from profet_core import Catalog, Models, load_models
+from profet_core.catalog import gpu_model, load_catalog_with_own
+from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.profiles import Profile
 from profet_core.samples import Sample, load_samples
 from profet_core.scaling import axis_range
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -20,12 +24,16 @@ class Resources:
     Attributes
     ----------
     profiles : sample name -> its trace, read.
+    gpus : data sheets.
+    own_instances_damaged : the server's own list of instances can't be read and was left out; its log says why.
     """
 
     models: Models
     catalog: Catalog
     samples: dict[str, Sample]
     profiles: dict[str, Profile]
+    gpus: Gpus
+    own_instances_damaged: bool = False
 
     def instance_label(self, name: str) -> str:
         """'g4dn.xlarge (Tesla T4)', with 'retired' where it can't be rented any more."""
@@ -62,4 +70,8 @@ def load_resources() -> Resources:
     models = load_models()
     models.verify()
     samples = {sample.name: sample for sample in load_samples()}
-    return Resources(models, load_catalog(), samples, {name: sample.profile for name, sample in samples.items()})
+    catalog, problem = load_catalog_with_own()
+    if problem:
+        _LOG.warning(problem)
+    profiles = {name: sample.profile for name, sample in samples.items()}
+    return Resources(models, catalog, samples, profiles, load_gpus(), own_instances_damaged=problem is not None)

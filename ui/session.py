@@ -142,6 +142,7 @@ def predict_slot(resources: Resources, slot: Slot) -> Outcome:
         "profile": held.profile,
         "anchor": anchor,
         "method": st.session_state["method"],
+        "tf32": st.session_state["tf32"],
     }
     try:
         latency_ms = typed_latency_ms(slot)

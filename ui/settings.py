@@ -119,6 +119,7 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
             for name in instances
         ]
     found += [
+        Setting("tf32", True, true_or_false),
         Setting("method", DEFAULT_METHOD, one_of(method_options(resources))),
         Setting("axis", "batch", one_of(AXES)),
         Setting("ends", "profiles", one_of(ENDS)),
@@ -160,7 +161,7 @@ def method_options(resources: Resources) -> tuple[str, ...]:
 def predict_keys(resources: Resources) -> tuple[str, ...]:
     """Settings that the predictions depend on."""
     measured = (measured_key(name) for name in resources.models.instances)
-    return (*PREDICT_SLOT.keys, "method", *measured, "measured_at", *MEASURED_SLOT.keys)
+    return (*PREDICT_SLOT.keys, "method", "tf32", *measured, "measured_at", *MEASURED_SLOT.keys)
 
 
 def scale_keys(resources: Resources, axis: str) -> tuple[str, ...]:
@@ -201,6 +202,11 @@ def some_of(options: Iterable[str]) -> Callable[[str], list[str]]:
     """A parser that takes names out of `options`, joined by commas."""
     one = one_of(options)
     return lambda text: list(dict.fromkeys(one(part) for part in text.split(",") if part))
+
+
+def true_or_false(text: str) -> bool:
+    """The two words of Python."""
+    return one_of(("True", "False"))(text) == "True"
 
 
 def whole_between(smallest: int, largest: int) -> Callable[[str], int]:

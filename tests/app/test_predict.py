@@ -43,7 +43,8 @@ def test_the_first_screen_shows_the_first_sample_s_result(open_app, models, cata
     assert column(app, LATENCY) == shown_ms(expected)
     costs = [format_usd(row.cost_per_1000_steps_usd) for row in expected.predictions]
     assert list(column(app, COST).values()) == costs
-    fastest = min(expected.latencies_ms, key=expected.latencies_ms.get)
+    known = [row for row in expected.predictions if row.latency_ms is not None]
+    fastest = min(known, key=lambda row: (row.latency_ms, row.cost_per_1000_steps_usd)).instance
     assert app.metric[0].value == fastest
     assert rule_phrase(models.method("default").with_latency) in lines(app.caption)[1]
     assert not app.error and not app.exception
@@ -338,3 +339,39 @@ def test_the_method_survives_page_switches(open_app):
         assert not app.exception
     assert column(app, LATENCY) == before
     assert app.selectbox(key="method").value == "profet"
+
+
+def test_what_nobody_profiled_is_marked_and_says_what_it_rests_on(open_app, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    app = open_app()
+    says = column(app, "Latency is")
+    kinds = {"given": "your measurement", "measured": "predicted", "derived": "derived, biased"}
+    for row in expected.predictions:
+        label = row.instance + (" (anchor)" if row.instance == expected.anchor else "")
+        assert says[label] == kinds.get(row.basis, "rough estimate")
+    shown = " ".join(lines(app.markdown))
+    for row in expected.predictions:
+        if row.basis in ("derived", "transferred"):
+            assert row.note in shown
+    assert any("GPU never profiled" in line for line in lines(app.markdown))
+
+
+def test_tf32_off_slows_the_newer_gpus_and_is_in_the_link(open_app, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, tf32=False)
+    app = open_app(tf32="False")
+    assert column(app, LATENCY) == shown_ms(expected)
+    assert app.toggle(key="tf32").value is False
+    app.toggle(key="tf32").set_value(True).run()
+    assert column(app, LATENCY) != shown_ms(expected)
+    assert "tf32" not in app.query_params
+
+
+def test_whether_it_fits_stands_before_the_cost(open_app, samples):
+    app = open_app(sample="vgg16-224px-b64-p3") if "vgg16-224px-b64-p3" in samples else open_app()
+    columns = list(app.table[0].value)
+    assert columns.index("Memory") < columns.index(COST)
+    told = column(app, "Memory")
+    assert all(text.startswith(("fits", "does not fit", "can't tell")) for text in told.values())
+    assert any(line.startswith("Up to which batch") for line in lines(app.caption))

@@ -1,0 +1,69 @@
+"""Says whether a training step fits in each instance's GPU memory, before it says what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import streamlit as st
+
+from profet_core.memory_fit import CANT_TELL, DOES_NOT_FIT, FITS, FitAnswer, fit_answers
+from ui.errors import plain, show_warning
+from ui.resources import Resources
+from ui.session import Outcome
+from ui.tables import MISSING
+
+
+def fits_of(
+    resources: Resources, outcome: Outcome, instances: Iterable[str], batch_size: int | None = None
+) -> dict[str, FitAnswer]:
+    """Instance -> whether the shown profile's step fits there, as recorded or at another batch size.
+
+    Empty if these models have no memory law.
+    """
+    model = resources.models.memory
+    if model is None:
+        return {}
+    anchor = outcome.prediction.anchor
+    return fit_answers(
+        model, resources.catalog, resources.gpus, outcome.held.profile, anchor, instances, batch_size=batch_size
+    )
+
+
+def fit_words(answer: FitAnswer | None) -> str:
+    """For a table: 'fits, up to batch 512', 'does not fit, up to batch 16', 'can't tell'."""
+    if answer is None:
+        return MISSING
+    largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
+    return f"{answer.verdict}{largest}"
+
+
+def say_fits(answers: Mapping[str, FitAnswer]) -> None:
+    """One warning for what does not fit, one line for what can't be told, and what it rests on."""
+    if not answers:
+        return
+    too_small = [name for name, answer in answers.items() if answer.verdict == DOES_NOT_FIT]
+    if too_small:
+        show_warning(
+            f"Does not fit in the GPU's memory on {', '.join(too_small)}: a step would stop there for want of memory."
+        )
+    untold = [name for name, answer in answers.items() if answer.verdict == CANT_TELL]
+    if untold:
+        st.caption(f"Memory: can't tell whether the step fits on {plain(', '.join(untold))}.")
+    with st.expander("Does it fit in memory?"):
+        st.markdown("\n".join(f"- **{plain(name)}**: {plain(_sentence(answer))}" for name, answer in answers.items()))
+        st.caption(
+            "Up to which batch: the largest that fits as surely, the picture size unchanged. Learned from what ran on "
+            "8, 12 and 16 GB and what did not: see Accuracy."
+        )
+
+
+def _sentence(answer: FitAnswer) -> str:
+    sure = "" if answer.probability is None else f" ({_percent(answer)})"
+    return f"{fit_words(answer)}{sure}: {answer.why}."
+
+
+def _percent(answer: FitAnswer) -> str:
+    chance = answer.probability if answer.verdict != DOES_NOT_FIT else 1 - answer.probability
+    if answer.verdict in (FITS, DOES_NOT_FIT):
+        return f"{min(chance, 0.99):.0%} sure"
+    return f"{chance:.0%} that it fits"
