@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from profet_cli.output import print_json, print_table
+from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.catalog import Catalog, Instance, load_catalog
 from profet_core.errors import ArtifactError
 from profet_core.units import format_price
@@ -37,6 +37,8 @@ def _list(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json([{**asdict(offer), "basis": basis} for offer, basis in rows])
         return
+    if not rows:
+        print_warnings(["the catalogue has no such offers; `profet instances add` and `refresh` bring some"])
     print_table(
         ("instance", "GPU", "GPUs", "$ an hour", "region", "market", "as of", "status", "basis"),
         [

@@ -81,7 +81,11 @@ def number_in(row: Row, key: str, column: str, kind: type[int] | type[float]) ->
     try:
         return kind(text)
     except ValueError:
-        raise InputError(f"{row[key]}: {column} must be a number, not {text!r}.") from None
+        raise InputError(f"{row[key]}: {column} must be a number, not {_shortened(text)!r}.") from None
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _checked(row: Mapping, key: str, required: Sequence[str]) -> dict[str, str]:
@@ -96,7 +100,7 @@ def _checked(row: Mapping, key: str, required: Sequence[str]) -> dict[str, str]:
         if value is None:
             raise InputError(f"row {name or '?'} has no column {column!r}.")
         if not value.strip().isprintable():
-            raise InputError(f"{column} of {name!r} holds a line break or control character: {value!r}.")
+            raise InputError(f"{column} of {name!r} holds a line break or control character: {_shortened(value)!r}.")
         cells[column] = value.strip()
     if not name:
         raise InputError(f"a row has no {key} name.")

@@ -102,6 +102,13 @@ def test_a_list_shows_all_offers_or_those_of_a_market_or_region(run, document):
     assert "spot, own" in run("list", "--all")[1]
 
 
+def test_a_list_without_offers_says_how_to_get_some(run, document):
+    assert document("list", "--market", "spot") == []
+    status, out, err = run("list", "--market", "spot")
+    assert (status, len(out.splitlines())) == (0, 1)
+    assert err == "warning: the catalogue has no such offers; `profet instances add` and `refresh` bring some\n"
+
+
 def test_removing_takes_own_rows_only(run, document, refused):
     run("add", "g4dn.xlarge", "--usd-per-hour", 0.2, "--market", "spot")
     run("add", "g4dn.xlarge", "--usd-per-hour", 0.4)

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from profet_core import CatalogError, load_catalog
 from profet_core.catalog import load_catalog_with_own, load_shipped, own_path
@@ -115,6 +117,24 @@ def test_a_damaged_file_is_named_and_the_shipped_rows_stay_usable(own, lines, sa
     with pytest.raises(CatalogError) as caught:
         load_catalog()
     assert str(caught.value) == problem
+
+
+CELLS = st.sampled_from(
+    [
+        *("", "g4dn.xlarge", "mine", "L4", "T4", "-1", "0", "1", "2.5", "nan", "1e999", "9" * 5000, "us-east-1"),
+        *("linux", "spot", "on-demand", "available", "retired", "2026", "2026-13", "\x00", "a\u2028b", '"', "é"),
+    ]
+)
+
+
+@given(rows=st.lists(st.lists(CELLS, min_size=11, max_size=13), max_size=4), cut=st.integers(0, 200))
+def test_whatever_the_file_holds_there_is_a_catalogue_and_at_most_one_line(tmp_path_factory, rows, cut):
+    path = tmp_path_factory.mktemp("own") / "instances.csv"
+    text = "\n".join([HEADER, *(",".join(row) for row in rows)])
+    path.write_text(text[: len(text) - cut], encoding="utf-8")
+    catalog, problem = load_catalog_with_own(path)
+    assert set(load_shipped()) <= set(catalog)
+    assert problem is None or (problem.isprintable() and len(problem) < 1000)
 
 
 def test_a_folder_in_its_place_is_named(tmp_path):
