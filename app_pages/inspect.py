@@ -30,6 +30,10 @@ from ui.uploads import upload_input
 
 _OWN = "own "
 _LIST_LENGTH = 8
+_NO_GPU = (
+    "This profile holds no GPU time: it was recorded on a CPU. It can be looked at, but numbers predicted from it mean "
+    "nothing."
+)
 
 
 def body(resources: Resources) -> None:
@@ -38,9 +42,10 @@ def body(resources: Resources) -> None:
     held = _choice(resources)
     profile = held.profile
     latency_ms = held.sample.latency_ms if held.sample else held.own.latency_ms
-    for line in profile.warnings:
+    found = diagnose(profile, latency_ms)
+    for line in ((_NO_GPU,) if found.kind == "no GPU" else ()) + profile.warnings:
         show_warning(line)
-    _diagnosis(diagnose(profile, latency_ms))
+    _diagnosis(found)
     rows = placements(resources.models, profile)
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -108,15 +113,12 @@ def _on_predict(resources: Resources) -> str:
 
 def _diagnosis(found: Diagnosis) -> None:
     if found.kind == "no GPU":
-        show_warning(
-            "This profile holds no GPU time: it was recorded on a CPU. It can be looked at, but numbers predicted from "
-            "it mean nothing."
-        )
-    elif not found.another_gpu_helps:
+        return
+    if not found.another_gpu_helps:
         st.warning(plain(found.sentence), icon=":material/hourglass_empty:")
     else:
         st.success(plain(found.sentence), icon=":material/check_circle:")
-    if found.gpu_busy_share is not None and not found.latency_known:
+    if not found.latency_known:
         st.caption(
             "Judged by the profile alone; with the step latency (on Predict or Compare) the judgement is surer, as the "
             "profiler slows short steps."
