@@ -12,6 +12,7 @@ from profet_core.artifacts import Models
 from profet_core.catalog import Catalog
 from profet_core.cost import check_profiled_batch
 from profet_core.errors import InputError
+from profet_core.profiles import Profile
 from profet_core.scaling import axis_range, scale
 from profet_core.scaling_context import ScaleContext
 
@@ -26,6 +27,7 @@ class TrainingSteps:
     carried : to another batch size than TRACE's, so that the prediction's intervals don't apply.
     """
 
+    profile: Profile
     prediction: Prediction
     latencies_ms: Mapping[str, float]
     batch_size: int
@@ -41,7 +43,7 @@ def training_steps(options: argparse.Namespace, models: Models, catalog: Catalog
     if options.at_batch is None:
         if options.largest is not None:
             raise InputError("--largest is for another batch size: name it with --at-batch.")
-        return TrainingSteps(prediction, prediction.latencies_ms, batch_size, False, prediction.warnings)
+        return TrainingSteps(profile, prediction, prediction.latencies_ms, batch_size, False, prediction.warnings)
     largest = _predict_largest(options, models, catalog, batch_size)
     latencies_ms = _at_batch(
         options.at_batch, models, prediction.latencies_ms, largest.latencies_ms, profile.meta.pixels
@@ -53,7 +55,7 @@ def training_steps(options: argparse.Namespace, models: Models, catalog: Catalog
             f"Nobody measured how {', '.join(shared)} grow with the batch size: they follow the curve that the "
             "measured instances share."
         )
-    return TrainingSteps(prediction, latencies_ms, options.at_batch, True, tuple(warnings))
+    return TrainingSteps(profile, prediction, latencies_ms, options.at_batch, True, tuple(warnings))
 
 
 def _predict_largest(options: argparse.Namespace, models: Models, catalog: Catalog, profiled_batch: int) -> Prediction:

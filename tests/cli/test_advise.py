@@ -163,3 +163,17 @@ def test_nothing_to_choose_from_says_why(refused, samples):
 def test_the_document_is_plain_json(run, asked):
     _, out, _ = run(*asked, "--format", "json")
     assert json.loads(out)["plans"]
+
+
+def test_what_does_not_fit_in_memory_is_left_out(document, sample, tmp_path):
+    content = json.loads(sample.path.read_text())
+    content["meta"]["peak_memory_mib"] = 14_000
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps(content))
+    answer = document(
+        "advise", path, "--anchor", sample.anchor, "--images", IMAGES, "--include-retired", "--deadline-hours", 5
+    )
+    left_out = {row["instance"]: row["reason"] for row in answer["left_out"]}
+    assert left_out["g3s.xlarge"].startswith("does not fit in memory: "), "14 GB in 8"
+    assert "g3s.xlarge" not in {row["instance"] for row in answer["plans"]}
+    assert "g4dn.xlarge" in {row["instance"] for row in answer["plans"]}, "where it ran it fits"
