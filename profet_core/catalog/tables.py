@@ -11,6 +11,9 @@ from typing import TypeVar
 
 from profet_core.errors import CatalogError, InputError
 
+#: Longer cells are damage, and would not fit into one line.
+LONGEST_NAME, LONGEST_CELL = 100, 500
+
 Record = TypeVar("Record")
 Row = Mapping[str, str]
 
@@ -92,6 +95,8 @@ def _checked(row: Mapping, key: str, required: Sequence[str]) -> dict[str, str]:
     name = str(row.get(key) or "").strip()
     if not name.isprintable():
         raise InputError(f"the {key} name {name!r} holds a line break or control character.")
+    if len(name) > LONGEST_NAME:
+        raise InputError(f"the {key} name {_shortened(name)!r} has more than {LONGEST_NAME} characters.")
     if None in row:
         raise InputError(f"row {name or '?'} has more cells than the header has columns.")
     cells = {}
@@ -99,6 +104,8 @@ def _checked(row: Mapping, key: str, required: Sequence[str]) -> dict[str, str]:
         value = row.get(column)
         if value is None:
             raise InputError(f"row {name or '?'} has no column {column!r}.")
+        if len(value) > LONGEST_CELL:
+            raise InputError(f"{column} of {name!r} has more than {LONGEST_CELL} characters.")
         if not value.strip().isprintable():
             raise InputError(f"{column} of {name!r} holds a line break or control character: {_shortened(value)!r}.")
         cells[column] = value.strip()
