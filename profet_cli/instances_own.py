@@ -28,7 +28,6 @@ def add(options: argparse.Namespace) -> None:
         else None
     )
     rows = laid_over((_as_row_says(old, row) for old in read_own(path, shipped)), [row])
-    shipped.with_own(rows)
     write_own(path, rows, shipped)
     if options.format == "json":
         print_json({"file": str(path), "replaced_usd_per_hour": before and before.usd_per_hour, "offer": asdict(row)})

@@ -52,14 +52,17 @@ def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
     """
     if path is None or not _is_there(path):
         return []
+    return _parsed(file_text(path, "The own catalogue"), shipped)
 
+
+def _parsed(text: str, shipped: Catalog) -> list[Instance]:
     def made(row: Row) -> Instance:
         known = shipped.get(row["instance"])
         filled = {**row, **{column: _machine_cell(row, column, known) for column in MACHINE_COLUMNS}}
         return instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
 
     return read_records(
-        file_text(path, "The own catalogue"),
+        text,
         "Own catalogue",
         key="instance",
         required=FILE_COLUMNS[1:],
@@ -75,13 +78,14 @@ def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
 
     Raises
     ------
-    CatalogError : the file can't be written.
+    CatalogError : the file can't be written, or could not be read back.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, FILE_COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow(instance_to_row(row) | _as_shipped(row, shipped.get(row.name)))
+    shipped.with_own(_parsed(text.getvalue(), shipped))
     try:
         # A link stays a link: what it points to is replaced.
         path = path.resolve()

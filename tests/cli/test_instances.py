@@ -135,6 +135,8 @@ def test_removing_takes_own_rows_only(run, document, refused):
         (["G4DN.xlarge", "--usd-per-hour", "1"], "The catalogue writes 'G4DN.xlarge' as 'g4dn.xlarge'"),
         (["g4dn.xlarge", "--usd-per-hour", "1", "--gpu", "A10G"], "g4dn.xlarge has Tesla T4, not A10G"),
         (["g4dn.xlarge", "--usd-per-hour", "1", "--gpu-count", "4"], "g4dn.xlarge has --gpu-count 1, not 4"),
+        (["x" * 101, "--usd-per-hour", "1", "--gpu", "L4"], "has more than 100 characters"),
+        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--source", "y" * 501], "source of 'x' has more than 500"),
         (["x", "--gpu", "L4"], "--usd-per-hour"),
         (["x", "--gpu", "L4", "--usd-per-hour", "cheap"], "--usd-per-hour"),
         (["x", "--gpu", "L4", "--usd-per-hour", "1", "--market", "auction"], "--market"),
