@@ -126,7 +126,7 @@ def plan_document(plan: Plan) -> dict:
         "instance": plan.instance,
         "gpu": offer.gpu,
         "gpu_count": offer.gpu_count,
-        **_own_fields(offer, "market", "region", "usd_per_hour", "as_of", "status"),
+        **_own_fields(offer, "market", "region", "usd_per_hour", "as_of", "source", "status"),
         **_own_fields(plan, "basis", "latency_ms", "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd"),
         **_own_fields(plan, "in_time", "in_budget", "rests_on", "note"),
     }

@@ -6,7 +6,7 @@ from profet_core.advice import Advice, Beaten, Upgrade
 from profet_core.certainty import format_certainty
 from profet_core.comparison_words import basis_caveats
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.offers import SPOT
+from profet_core.offers import SPOT, is_guess
 from profet_core.picks import CLOSE_CALL, Pick
 from profet_core.plans import Limits, Plan, compare
 from profet_core.units import S_PER_HOUR, format_duration, format_price, format_usd
@@ -172,6 +172,8 @@ def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
         found.append(_start_up_caveat(advice.limits, plan))
     if any(one.offer.market == SPOT for one in advice.plans):
         found.append(SPOT_CAVEAT)
+    if any(is_guess(one.offer) for one in advice.plans):
+        found.append("What spot costs is your guess, not a price that anybody offers.")
     return tuple(line for line in found if line)
 
 

@@ -14,6 +14,7 @@ RENTED = (ON_DEMAND, SPOT, "reserved")
 MARKETS = (*RENTED, ANY_MARKET)
 #: Hardware of one's own is there whatever the market.
 OWN_HARDWARE = "own"
+_GUESSED = "guessed:"
 
 
 def offers_in_market(
@@ -57,6 +58,11 @@ def offers_in_market(
     return tuple(found)
 
 
+def is_guess(offer: Instance) -> bool:
+    """Whether an offer's price is the user's guess of what spot costs."""
+    return offer.source.startswith(_GUESSED)
+
+
 def _one_a_market(offers: tuple[Instance, ...], region: str | None) -> dict[str, Instance]:
     """Market -> the instance's usual offer there; the catalogue has the usual ones first."""
     found: dict[str, Instance] = {}
@@ -74,5 +80,5 @@ def _at_discount(offer: Instance, discount: float) -> Instance:
         usd_per_hour=offer.usd_per_hour * (1 - discount),
         market=SPOT,
         as_of="",
-        source=f"guessed: {discount:.0%} below on-demand",
+        source=f"{_GUESSED} {discount:.0%} below on-demand",
     )

@@ -9,6 +9,7 @@ import streamlit as st
 from profet_core.advice import Advice, Upgrade
 from profet_core.advice_words import pick_line
 from profet_core.certainty import format_certainty
+from profet_core.offers import is_guess
 from profet_core.picks import Pick
 from profet_core.plans import Plan
 from profet_core.step_times import BASIS_WORDS
@@ -100,7 +101,7 @@ def text_row(advice: Advice, plan: Plan) -> dict[str, str]:
         "GPU": f"{plan.offer.gpu_model} (1 of {plan.offer.gpu_count})" if plan.whole_node else plan.offer.gpu_model,
         "Step latency": format_ms(plan.latency_ms),
         "Price per hour": plain(format_price(plan.offer.usd_per_hour)),
-        "Price from": price_source(plan.offer),
+        "Price from": "spot, your guess" if is_guess(plan.offer) else price_source(plan.offer),
         **({"Memory": plain(plan.fit_note) or MISSING} if any(one.fit_note for one in advice.plans) else {}),
     }
 
@@ -140,6 +141,7 @@ def data_row(advice: Advice, plan: Plan) -> dict[str, object]:
         "basis": plan.basis,
         "usd_per_hour": offer.usd_per_hour,
         "price_as_of": offer.as_of,
+        "price_source": offer.source,
         "market": offer.market,
         "region": offer.region,
         "status": offer.status,

@@ -112,6 +112,7 @@ def test_spot_is_guessed_only_when_asked_for(open_app, expected, catalog):
     assert not app.table and not app.exception
     app.number_input(key="spot_discount").set_value(60).run()
     assert_says(app, expected(market="spot", discount=0.6))
+    assert {row["Price from"] for row in offers_table(app).values()} == {"spot, your guess"}
     assert dict(app.query_params) == {"market": "spot", "spot_discount": "60"}
     # The field is hidden on demand, and what was typed there counts for nothing.
     app.segmented_control(key="market").set_value("on-demand").run()

@@ -86,7 +86,8 @@ def test_another_batch_size_comes_from_scale_s_ends(open_app, models, catalog, s
     )
     context = scale_context("batch", ends[1].profile)
     latencies = {
-        name: scale(models, name, "batch", low[name], high[name], 200, context=context).latency_ms for name in low
+        name: scale(models, models.profiled(name), "batch", low[name], high[name], 200, context=context).latency_ms
+        for name in low
     }
     assert_shows(app, cost_table(latencies, catalog, images=50_000, batch_size=200, epochs=10))
     link = dict(app.query_params)
@@ -145,7 +146,7 @@ def test_a_link_reopens_the_view(open_app):
     app = open_app("cost", **query)
     assert dict(app.query_params) == query
     assert column(app, "Price per hour")["g4dn.xlarge"] == "$0.40"
-    assert len(column(app, "7 epochs")) == 4
+    assert {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"} <= set(column(app, "7 epochs"))
 
 
 def test_the_frontier_is_what_none_beats():
@@ -183,7 +184,7 @@ def test_the_interval_is_carried_into_time_and_cost(open_app, models, catalog, s
         for end in ("low_ms", "high_ms")
     ]
     pairs = {low.instance: (low, high) for low, high in zip(ends[0].rows, ends[1].rows, strict=True)}
-    assert sample.anchor not in pairs and len(pairs) == 3
+    assert set(pairs) == {row.instance for row in predicted} - {sample.anchor}
     times, costs = column(app, "An epoch, between"), column(app, "$ an epoch, between")
     assert times.pop(sample.anchor) == costs.pop(sample.anchor) == "–"
     assert times == {

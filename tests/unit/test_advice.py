@@ -29,7 +29,7 @@ from profet_core.certainty import (
 from profet_core.comparison_words import comparison_sentences
 from profet_core.errors import InputError
 from profet_core.frontier import frontier
-from profet_core.offers import offers_in_market
+from profet_core.offers import is_guess, offers_in_market
 from profet_core.plans import Limits, Plan, Workload, compare, plan_of
 from profet_core.step_times import carried_steps
 
@@ -484,6 +484,10 @@ def test_a_discount_makes_spot_offers_and_says_that_they_are_a_guess(catalog):
     name, row = next(iter(spot.items()))
     assert row.usd_per_hour == pytest.approx(0.4 * catalog[name].usd_per_hour)
     assert row.source == "guessed: 60% below on-demand"
+    assert is_guess(row) and not is_guess(catalog[name])
+    rows = [Row(one.name, 100) for one in spot.values()]
+    guess = "What spot costs is your guess, not a price that anybody offers."
+    assert guess in answer_sentences(advise(rows, spot.values(), HOUR_AT_100_MS))
     both = offers_in_market(catalog, "any", spot_discount=0.6)
     assert {row.market for row in both if row.name == name} == {"on-demand", "spot"}
     for discount, line in ((1.0, "between 0 and 1"), (0, "number above 0")):
