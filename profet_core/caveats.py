@@ -8,7 +8,7 @@ from profet_core.answers import Answers
 from profet_core.artifacts import Models, TrainingRange
 from profet_core.catalog import Catalog, gpu_model
 from profet_core.features import UnknownOperations
-from profet_core.profiles.record import Profile
+from profet_core.profiles.record import NO_DEVICE_WARNING, Profile
 from profet_core.units import US_PER_MS, format_ms
 
 #: Unknown operations above this share of the busy time earn a warning of their own.
@@ -42,16 +42,12 @@ def caveats(
         _range_warning(models.ranges[anchor], profile, anchor),
         _floor_warning(models, predicted_ms),
     ]
-    return tuple(text for text in found if text)
+    # A recorder may have written into the profile what is said of it anyway.
+    return tuple(dict.fromkeys(text for text in found if text))
 
 
 def _no_device_warning(profile: Profile) -> str | None:
-    if profile.device_total_us > 0:
-        return None
-    return (
-        "This profile holds no GPU time (no Device_ rows): it was recorded on a CPU, and the numbers below mean "
-        "nothing. Record it on the anchor's GPU."
-    )
+    return None if profile.device_total_us > 0 else NO_DEVICE_WARNING
 
 
 def _wrong_gpu_warning(catalog: Catalog, profile: Profile, anchor: str) -> str | None:

@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 
 from profet_core.profiles import Profile, ProfileMeta, read_profile, write_profile
-from profet_core.profiles.record import DEVICE_PREFIX
+from profet_core.profiles.record import DEVICE_PREFIX, NO_DEVICE_WARNING
 from profet_core.units import MS_PER_S, format_ms
 from profet_recorder.engine import Engine, StepFacts
 from profet_recorder.errors import RecorderError, say
@@ -19,10 +19,6 @@ from profet_recorder.plan import RecordPlan
 _ATTEMPTS = 4
 #: What the recorder itself asks the framework to do.
 _OWN_OPERATIONS = ("Host_SyncDevice", "Device_SyncDevice")
-
-CPU_WARNING = (
-    "Recorded on a CPU: predictions from it mean nothing for GPUs; record on the GPU of the anchor you will name."
-)
 
 NO_GPU_TIMES = (
     "The profiler saw nothing of what {gpu} did: allow profiling to all users (NVIDIA's driver option "
@@ -170,7 +166,7 @@ class Recording:
         if odd:
             warnings.append(f"The profiled step was not like the others: {odd}.")
         if facts.gpu is None:
-            warnings.insert(0, CPU_WARNING)
+            warnings.insert(0, NO_DEVICE_WARNING)
         profile = Profile(
             operations,
             self._meta(facts, compiled, recorded.meta.precision),

@@ -9,6 +9,11 @@ from types import MappingProxyType
 
 DEVICE_PREFIX = "Device_"
 HOST_PREFIX = "Host_"
+#: What is said first of a profile without device rows.
+NO_DEVICE_WARNING = (
+    "This profile holds no GPU time (no Device_ rows): it was recorded on a CPU, and predictions from it mean nothing. "
+    "Record it on the anchor's GPU."
+)
 IDLE_OPERATIONS = frozenset({"Device_IDLE", "Host_IDLE"})
 
 
