@@ -18,6 +18,7 @@ HOST_COLOUR = "#e08a00"
 IDLE_COLOUR = "#8b95a5"
 #: Operations of their own in the chart; the others are one bar.
 TOP = 20
+_LABEL_LETTERS = 24
 
 _META_WORDS = {
     "gpu": "GPU",
@@ -49,8 +50,7 @@ def time_bars(rows: Sequence[Placement]) -> go.Figure:
     """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
     busy = [row for row in rows if not row.idle and row.time_us > 0]
     shown, rest = busy[:TOP], busy[TOP:]
-    names = [row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)[:40] for row in shown]
-    labels = [f"{name} (host)" if not row.on_device else name for name, row in zip(names, shown, strict=True)]
+    labels = _labels(shown)
     figure = go.Figure()
     for on_device, name, colour in ((True, "GPU", PREDICTED_COLOUR), (False, "host", HOST_COLOUR)):
         part = [(label, row) for label, row in zip(labels, shown, strict=True) if row.on_device is on_device]
@@ -80,12 +80,24 @@ def time_bars(rows: Sequence[Placement]) -> go.Figure:
         )
     order = [*labels, *([rest_label(len(rest))] if rest else [])]
     largest = max([row.time_us for row in shown] + [sum(row.time_us for row in rest)], default=1.0) / US_PER_MS
-    figure.update_xaxes(title="ms", gridcolor=GRID, range=[0, largest * 1.2], fixedrange=True)
+    figure.update_xaxes(title="ms", gridcolor=GRID, range=[0, largest * 1.35], fixedrange=True)
     figure.update_yaxes(
         categoryorder="array", categoryarray=order[::-1], fixedrange=True, ticksuffix="  ", automargin=True
     )
     figure.update_layout(bargap=0.25)
     return framed(figure, "", height=130 + 24 * len(order))
+
+
+def _labels(rows: Sequence[Placement]) -> list[str]:
+    """Short names, so that a phone keeps room for the bars; "host" is said where the GPU's rows stand beside."""
+    both = len({row.on_device for row in rows}) == 2
+    labels: list[str] = []
+    for row in rows:
+        name = row.operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
+        short = name if len(name) <= _LABEL_LETTERS else f"{name[:11]}…{name[-12:]}"
+        label = f"{short} (host)" if both and not row.on_device else short
+        labels.append(label if label not in labels else label.replace(short, name))
+    return labels
 
 
 def rest_label(count: int) -> str:

@@ -123,6 +123,15 @@ def test_the_chart_holds_the_longest_and_the_rest(models, count, bars):
     assert sum(sum(trace.x) for trace in figure.data) == pytest.approx(profile.busy_total_us / 1000)
 
 
+def test_labels_are_short_and_told_apart(models):
+    long = [f"Device_{'A' * 20}{letter}{'B' * 20}" for letter in "xyz"]
+    figure = time_bars(placements(models, Profile(dict.fromkeys((*long, "Device_MatMul", "Host_MatMul"), 10.0))))
+    labels = [label for trace in figure.data for label in trace.y]
+    assert len(set(labels)) == 5 and {"MatMul", "MatMul (host)", f"{'A' * 11}…{'B' * 12}"} <= set(labels)
+    (bars,) = time_bars(placements(models, Profile({"Host_MatMul": 10.0}))).data
+    assert list(bars.y) == ["MatMul"]
+
+
 def test_busy_and_idle_in_a_chart_and_in_words():
     profile = Profile({"Device_A": 750.0, "Device_IDLE": 250.0, "Host_B": 1000.0, "Host_IDLE": 3000.0})
     busy, idle = busy_and_idle(profile).data
