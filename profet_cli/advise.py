@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from profet_cli.inputs import open_models
+from profet_cli.memory import fits_in_memory
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_cli.training import TrainingSteps, training_steps
 from profet_core.advice import Advice, advise
 from profet_core.advice_words import answer_sentences, beaten_lines, pick_line, upgrade_line
-from profet_core.artifacts import Models
-from profet_core.catalog import Catalog, load_catalog, load_gpus
+from profet_core.catalog import load_catalog
 from profet_core.certainty import INTERVAL_LEVEL, format_certainty
 from profet_core.comparison_words import comparison_sentences
 from profet_core.errors import InputError
-from profet_core.memory_fit import FitAnswer, fit_answers
 from profet_core.offers import offers_in_market
 from profet_core.picks import Pick
 from profet_core.plans import Comparison, Limits, Plan, Workload, compare
@@ -44,7 +43,9 @@ def run(options: argparse.Namespace) -> None:
         limits,
         certainty=options.certainty,
         include_retired=options.include_retired,
-        fits=_fits(steps, models, catalog),
+        fits=fits_in_memory(
+            models, catalog, steps.profile, steps.prediction.anchor, steps.latencies_ms, steps.batch_size
+        ),
         interval_level=level,
     )
     compared = None if options.compare is None else compare(*_named(advice, options.compare), level)
@@ -59,21 +60,6 @@ def _rows(steps: TrainingSteps):
     if steps.carried:
         return carried_steps(steps.latencies_ms, steps.prediction.predictions)
     return steps.prediction.predictions
-
-
-def _fits(steps: TrainingSteps, models: Models, catalog: Catalog) -> dict[str, FitAnswer]:
-    """Whether a step fits in memory, by instance; empty if these models have no memory law."""
-    if models.memory is None:
-        return {}
-    return fit_answers(
-        models.memory,
-        catalog,
-        load_gpus(),
-        steps.profile,
-        steps.prediction.anchor,
-        steps.latencies_ms,
-        batch_size=steps.batch_size,
-    )
 
 
 def _named(advice: Advice, names: Sequence[str]) -> list[Plan]:

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from profet_cli.inputs import open_models
+from profet_cli.memory import fit_cell, fits_document, fits_in_memory
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_cli.training import training_steps
 from profet_core.catalog import load_catalog
@@ -27,19 +28,24 @@ def run(options: argparse.Namespace) -> None:
         epochs=options.epochs,
         anchor=options.anchor,
     )
+    instances = [row.instance for row in table.rows]
+    fits = fits_in_memory(models, catalog, steps.profile, options.anchor, instances, steps.batch_size)
     if options.format == "json":
-        print_json({"anchor": options.anchor, **asdict(table), "warnings": list(steps.warnings)})
+        warnings, memory = list(steps.warnings), fits_document(fits)
+        print_json({"anchor": options.anchor, **asdict(table), "warnings": warnings, "memory": memory})
         return
     print_warnings(steps.warnings)
+    columns = ("instance", "in memory (batch)", "an epoch", "$ an epoch", f"{table.epochs} epochs", "$ in all")
     print_table(
-        ("instance", "an epoch", "$ an epoch", f"{table.epochs} epochs", "$ in all", "images/s", "speed-up", "status"),
-        [_text_row(row) for row in table.rows],
+        (*columns, "images/s", "speed-up", "status"),
+        [_text_row(row, fit_cell(fits, row.instance)) for row in table.rows],
     )
 
 
-def _text_row(row: CostRow) -> tuple[str, ...]:
+def _text_row(row: CostRow, fit: str) -> tuple[str, ...]:
     return (
         row.instance,
+        fit,
         format_duration(row.epoch_s),
         format_usd(row.epoch_usd),
         format_duration(row.total_s),

@@ -30,10 +30,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    """Every instance at its usual price, or all offers that were asked for; "measured" ones can be anchor or target."""
+    """Every instance at its usual price, or all offers that were asked for; "measured" ones can be the anchor."""
     catalog = load_catalog()
-    measured = _measured()
-    rows = [(offer, "measured" if offer.name in measured else "price only") for offer in _wanted(catalog, options)]
+    basis_of = _basis(catalog)
+    rows = [(offer, basis_of.get(offer.name, "price only")) for offer in _wanted(catalog, options)]
     if options.format == "json":
         print_json([{**asdict(offer), "basis": basis} for offer, basis in rows])
         return
@@ -65,11 +65,17 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
     return [row for row in catalog.all_offers if market in (None, row.market) and region in (None, row.region)]
 
 
-def _measured() -> tuple[str, ...]:
-    """Instances the models know; without models every instance is a price only."""
+def _basis(catalog: Catalog) -> dict[str, str]:
+    """What a prediction for each instance rests on; without models every instance is a price only."""
     from profet_core.artifacts import load_models
+    from profet_core.unprofiled import reachable
 
     try:
-        return load_models().instances
+        models = load_models()
+        beyond = reachable(models, catalog)
     except ArtifactError:
-        return ()
+        return {}
+    return {
+        **dict.fromkeys(models.instances, "measured"),
+        **{name: models.transfer.basis_of(gpu) for name, gpu in beyond.items()},
+    }

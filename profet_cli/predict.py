@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from profet_cli.inputs import open_models, predict_profile, read_profile_file
+from profet_cli.memory import fit_cell, fits_document, fits_in_memory
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.anchor import InstancePrediction, Prediction
 from profet_core.answers import Likeness
@@ -27,15 +28,17 @@ def run(options: argparse.Namespace) -> None:
         prediction = correct_by_measurement(
             prediction, reference, dict(options.measured), catalog, meta=profile.meta, reference_meta=seen.meta
         )
+    instances = [row.instance for row in prediction.predictions]
+    fits = fits_in_memory(models, catalog, profile, prediction.anchor, instances)
     if options.format == "json":
-        print_json(prediction_document(prediction))
+        print_json({**prediction_document(prediction), "memory": fits_document(fits)})
         return
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in profile.ignored)))
     level = prediction.interval_level
     bounds = () if level is None else (f"low ({level:.0%})", f"high ({level:.0%})")
     print_table(
-        ("instance", "ms a step", *bounds, "$ per 1,000 steps", "$ an hour", "basis", "status"),
-        [_text_row(row, with_bounds=level is not None) for row in prediction.predictions],
+        ("instance", "ms a step", *bounds, "in memory (batch)", "$ per 1,000 steps", "$ an hour", "basis", "status"),
+        [_text_row(row, fit_cell(fits, row.instance), level is not None) for row in prediction.predictions],
     )
     for row in prediction.predictions:
         if row.note:
@@ -86,7 +89,7 @@ def _likeness_text(likeness: Likeness) -> str:
     )
 
 
-def _text_row(row: InstancePrediction, with_bounds: bool) -> tuple[str, ...]:
+def _text_row(row: InstancePrediction, fit: str, with_bounds: bool) -> tuple[str, ...]:
     latency = "not given" if row.latency_ms is None else format_ms(row.latency_ms)
     cost = "-" if row.cost_per_1000_steps_usd is None else format_usd(row.cost_per_1000_steps_usd)
     bounds = ("-" if value is None else format_ms(value) for value in (row.low_ms, row.high_ms))
@@ -94,6 +97,7 @@ def _text_row(row: InstancePrediction, with_bounds: bool) -> tuple[str, ...]:
         row.instance,
         latency,
         *(bounds if with_bounds else ()),
+        fit,
         cost,
         format_price(row.usd_per_hour),
         row.basis,

@@ -86,9 +86,10 @@ class TransferModel:
         """Profiled instances: each can be the anchor."""
         return tuple(self.step.instances)
 
-    def measured_elsewhere(self, gpu: Gpu) -> bool:
-        """True for a GPU that ran the same networks in another source of measurements."""
-        return gpu.name in self.derived
+    def basis_of(self, gpu: Gpu) -> str:
+        """What a latency on the GPU rests on: "derived" where it was measured somewhere, else "transferred"."""
+        profiled = {row.gpu for row in self.step.instances.values()}
+        return "derived" if gpu.name in self.derived or gpu.name in profiled else "transferred"
 
     @property
     def reference_gpu(self) -> str:

@@ -36,7 +36,7 @@ def reachable(models: Models, catalog: Catalog) -> dict[str, Gpu]:
                 found[name] = transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
             except InputError:
                 continue  # A price without a data sheet: shown in the catalogue only.
-    return dict(sorted(found.items(), key=lambda item: not transfer.measured_elsewhere(item[1])))
+    return dict(sorted(found.items(), key=lambda item: transfer.basis_of(item[1])))
 
 
 def unprofiled_rows(

@@ -69,7 +69,9 @@ def unexpected(warnings: list[str]) -> list[str]:
 def test_predicts_json_is_as_the_contract_has_it(document, sample):
     answer = document("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
     contract = ["anchor", "anchor_latency_ms", "predictions", "interval_level", "unknown_operations", "likeness"]
-    contract.append("warnings")
+    contract += ["warnings", "memory"]
+    assert set(answer["memory"]) == {row["instance"] for row in answer["predictions"]}
+    assert all(set(fit) == {"verdict", "probability", "largest_batch", "why"} for fit in answer["memory"].values())
     assert [key for key in answer if key != "method"] == contract
     assert [list(row) for row in answer["predictions"]] == [ROW_KEYS] * len(load_catalog())
     assert set(answer["unknown_operations"]) == {"names", "share", "mapped", "left_out"}
@@ -285,7 +287,8 @@ def test_instances_lists_the_catalogue(document, run, catalog):
     assert [row["name"] for row in rows] == list(catalog)
     by_name = {row["name"]: row for row in rows}
     assert (by_name["p3.2xlarge"]["usd_per_hour"], by_name["p3.2xlarge"]["basis"]) == (3.06, "measured")
-    assert by_name["g5.xlarge"]["basis"] == "price only"
+    assert by_name["g5.xlarge"]["basis"] == "derived"
+    assert by_name["p5.48xlarge"]["basis"] == "transferred"
     assert len(run("instances")[1].splitlines()) == len(catalog) + 1
 
 
