@@ -10,6 +10,7 @@ COPY LICENSE NOTICE streamlit_app.py ./
 COPY .streamlit .streamlit
 COPY profet_core profet_core
 COPY profet_cli profet_cli
+COPY profet_recorder profet_recorder
 COPY ui ui
 COPY app_pages app_pages
 COPY models models

@@ -6,12 +6,15 @@ import streamlit as st
 
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
+from profet_core.picks import CLOSE_CALL
 from profet_core.scaling import AXIS_RANGE
+from profet_core.unprofiled import reachable
+from ui.basis import SHORT_BASIS
 from ui.errors import plain
 from ui.frame import run_page
 from ui.method import rule_phrase
 from ui.resources import Resources
-from ui.tables import format_price, price_source, show_table
+from ui.tables import MISSING, format_price, price_source, show_table
 from ui.uploads import CONVERT_COMMAND, max_upload_mb
 
 _WHAT = """
@@ -23,8 +26,9 @@ your network's layers, weights or data. It is held in memory for your session on
 1. **Predict**: one profile in, step latency and cost on every instance out.
 2. **Scale**: from the smallest and the largest batch or picture size to every size between.
 3. **Cost**: images and epochs in, time and money per epoch and per training out.
-4. **Compare**: many profiles side by side. **Inspect**: what is in one, and what holds its step up.
-5. **Accuracy**: how far off it was on networks it had never seen, and when not to trust it.
+4. **Advise**: a deadline, a budget or neither in, what to rent and how sure that is out.
+5. **Compare**: many profiles side by side. **Inspect**: what is in one, and what holds its step up.
+6. **Accuracy**: how far off it was on networks and GPUs it had never seen, and when not to trust it.
 """
 
 _COMMAND = """\
@@ -69,7 +73,7 @@ _FORMATS_READ = (
     ("PROFET JSON, version 2", "profet profile, profet convert", "totals and what is known of the step; the best"),
     ("PROFET JSON, version 1", "PROFET's own tools", "totals alone"),
     ("xplane.pb", "tf.profiler, TensorBoard callback: plugins/profile/...", "what TensorFlow writes today"),
-    ("trace.json", "TensorFlow's trace viewer", "without the host's idle time"),
+    ("trace.json", "TensorFlow's trace viewer", "the same totals as xplane.pb"),
     ("Statistics CSV", "TensorBoard, XProf: framework op stats", "include idle time; old and new column names"),
     ("framework_op_stats JSON", "XProf", "the table behind that page"),
     (
@@ -172,6 +176,21 @@ It has no interval.
 It hits both of your latencies exactly and never falls between them. PROFET's documented scaler is a curve of second
 order per instance and axis; `profet scale --method profet` asks it.
 
+**GPUs that nobody profiled.** Predictions go on from the measured GPUs to those one can rent today, and are marked.
+*Derived* (A10G in g5): the same networks ran on that GPU in later measurements of whole epochs, which hold set-up,
+validation and monitoring; these were corrected for, as far as a check on T4 and V100 tells. *Transferred* (L4, L40S,
+A100, H100, H200): of a step only the GPU's own work is carried over, by the ratio of one published benchmark
+(ResNet-50), or of data sheets where there is none; copying, starting and the host's launches stay as they are. Both
+have wide intervals that rest on an assumption, named beside them. TF32 is a switch: frameworks use it for convolutions
+on Ampere and later unless told otherwise.
+
+**Does it fit in memory?** What ran on 8, 12 and 16 GB and what did not tells how memory grows with parameters and
+activations. What ran on the anchor runs on any GPU with as much memory. For a smaller one, or a larger batch, the
+recorded peak memory counts, else an estimate from the profile; the answer may be "can't tell".
+
+**Advise.** Each latency's interval becomes a chance: to be done in time, within budget, to be cheaper than another.
+Below {too_close} certainty it is called too close to call. Spot prices are yours to give: the shipped list has none.
+
 **Cost.**
 """
 
@@ -184,13 +203,16 @@ images per second  = batch size / step latency"""
 _LIMITS = f"""
 - **CNNs only**, trained in **FP32** with **TensorFlow 2.5**, **without XLA**, by plain gradient descent. TF32, mixed
   precision, compilation, other optimisers and other kinds of network are outside the measurements.
-- **Four GPUs**: Tesla M60, K80, V100 and T4, **one GPU** each. Three of the four instances are retired.
+- **Four GPUs were profiled**: Tesla M60, K80, V100 and T4; one of them is the anchor. Three of the four instances are
+  retired. All other GPUs are derived or transferred, and of those only the A10G could be checked.
+- **One GPU at a time.** A node of several has one GPU's latency and the whole node's price, never divided.
 - **Batch {AXIS_RANGE["batch"][0]} to {AXIS_RANGE["batch"][1]} and {AXIS_RANGE["pixels"][0]} to
   {AXIS_RANGE["pixels"][1]} pixels.** In the measurements the picture size goes with the number of classes (32 pixels:
   10; 64 and 128: 100; 224 and 256: 1000), so curves over pixels include a growing last layer.
 - **Loading data is not in a step.** Measured epochs took {MEASURED_EPOCH_FACTOR[0] - 1:.0%} to
   {MEASURED_EPOCH_FACTOR[1] - 1:.0%} longer than steps times latency.
-- **Memory is not predicted**: a batch that fits one GPU may not fit another.
+- **Memory is estimated** without knowing your layers: for a smaller GPU than the anchor's, or a larger batch, the
+  answer is often "can't tell". A recorded peak memory (`profet profile` writes it) makes it surer.
 - **It errs more on networks unlike those measured.** How much is measured by leaving each architecture out in turn: see
   **Accuracy**. On Predict every sample shows such a left-out prediction beside the truth.
 """
@@ -265,6 +287,7 @@ def _made(resources: Resources) -> str:
     return _MADE.format(
         default_rule=f"the {rule_phrase(models.method('default').with_latency)}",
         level="90%" if scale is None else f"{scale.level:.0%}",
+        too_close=f"{CLOSE_CALL:.0%}",
         architectures=len(models.manifest["training_data"]["architectures"]),
     )
 
@@ -274,18 +297,27 @@ def _here(command: str) -> str:
 
 
 def _instances(resources: Resources) -> None:
-    st.markdown("The instances that were measured, and the list price that costs are computed with.")
+    st.markdown(
+        "What each number rests on, and the list price that costs are computed with. Your own instances, prices, "
+        "regions and spot offers: `profet instances add`; list prices anew: `profet instances refresh`. The app shows "
+        "them after its next start."
+    )
+    basis = dict.fromkeys(resources.models.instances, "measured") | {
+        name: resources.models.transfer.basis_of(gpu)
+        for name, gpu in reachable(resources.models, resources.catalog).items()
+    }
     show_table(
         [
             {
                 "Instance": name,
-                "GPU": entry.gpu,
+                "GPU": entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} × {entry.gpu}",
+                "Latency is": SHORT_BASIS[basis[name]] if name in basis else MISSING,
                 "GPU memory": f"{entry.gpu_memory_gib:g} GiB",
                 "Price per hour": plain(format_price(entry.usd_per_hour)),
                 "Price from": price_source(entry),
                 "Status": entry.status,
             }
-            for name, entry in ((name, resources.catalog[name]) for name in resources.models.instances)
+            for name, entry in resources.catalog.items()
         ],
         "Instances and prices",
     )

@@ -15,7 +15,8 @@ Kind = Literal["busy", "idle", "input", "no GPU"]
 TENSORFLOW_COUNTS, PYTORCH_COUNTS = 2.0, 1.0
 #: The GPU worked for less than this share of the step. With the step's latency known 2.3 % of the 11,052 training
 #: profiles lie below, small networks on the V100 above all. The fastest of the other instances ran them 1.2 times as
-#: fast (median), and 5 % of them more than 1.5 times; of the profiles that are not called out 2.9 times and 71 %.
+#: fast (median), and 5 % of them more than 1.5 times; of the profiles that are not called out 2.9 times and 71 %
+#: (`python -m profet_lab.diagnosis_check`, as all counts here).
 IDLE_BELOW = 0.40
 #: The same from the profile alone: the profiler slows short steps, which then look more idle. 3.3 % lie below; the
 #: fastest other instance ran them 1.1 times as fast, 4 % of them more than 1.5 times.
