@@ -44,7 +44,9 @@ def pair_context(samples, axis):
 
 def expected_read_off(models, low, high, axis, at, context=None):
     return {
-        name: format_ms(scale(models, models.profiled(name), axis, low[name], high[name], at, context=context).latency_ms)
+        name: format_ms(
+            scale(models, models.profiled(name), axis, low[name], high[name], at, context=context).latency_ms
+        )
         for name in low
         if name in high
     }
