@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from profet_core import InstancePrediction, Prediction
+from profet_core import InputError, InstancePrediction, Prediction
+from profet_core.advice import Advice, advise
+from profet_core.advice_words import pick_line
 from profet_core.diagnosis import diagnose
 from profet_core.memory_fit import FitAnswer
+from profet_core.picks import Pick
+from profet_core.plans import Workload
 from profet_core.units import format_ms, format_significant, format_usd
 from ui.basis import BADGES, MARK, SHORT_BASIS, is_rough, say_basis
 from ui.charts import Bar, bars, measured_and_predicted
@@ -83,9 +87,9 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     known = [row for row in prediction.predictions if row.latency_ms is not None]
     st.subheader("Latency and cost per instance", anchor="answer")
     st.caption(f"{_method_phrase(resources, prediction)} For {profile_phrase(outcome)}.")
-    _callouts(resources, prediction, known)
-    likeness_lines(prediction)
     fits = fits_of(resources, outcome, [row.instance for row in prediction.predictions])
+    _callouts(resources, prediction, fits)
+    likeness_lines(prediction)
     say_fits(fits)
     left, right = st.columns(2, gap="medium")
     left.plotly_chart(
@@ -118,17 +122,16 @@ def _method_phrase(resources: Resources, prediction: Prediction) -> str:
     return f"Predicted **{given}** the anchor's latency ({joined})."
 
 
-def _callouts(resources: Resources, prediction: Prediction, known: list[InstancePrediction]) -> None:
-    fastest = min(known, key=lambda row: (row.latency_ms, row.cost_per_1000_steps_usd))
-    cheapest = min(known, key=lambda row: (row.cost_per_1000_steps_usd, row.latency_ms))
-    rentable = [row for row in known if row.status == "available"]
+def _callouts(resources: Resources, prediction: Prediction, fits: Mapping[str, FitAnswer]) -> None:
+    """The best instances, each with how sure it is that no other GPU is better; what does not fit is none of them."""
+    every, rentable = (_advice(resources, prediction, fits, include_retired) for include_retired in (True, False))
+    if every is None:
+        return
     columns = st.columns(3 if rentable else 2, gap="medium", border=True)
-    _callout(columns[0], "Fastest", fastest, f"{format_ms(fastest.latency_ms)} a step")
-    _callout(columns[1], "Cheapest", cheapest, f"{format_usd(cheapest.cost_per_1000_steps_usd)} per 1,000 steps")
+    _callout(columns[0], "Fastest", prediction, every.fastest, lambda row: f"{format_ms(row.latency_ms)} a step")
+    _callout(columns[1], "Cheapest", prediction, every.cheapest, _cost_line)
     if rentable:
-        best = min(rentable, key=lambda row: row.cost_per_1000_steps_usd)
-        both = f"{format_ms(best.latency_ms)} a step, {format_usd(best.cost_per_1000_steps_usd)} per 1,000"
-        _callout(columns[2], "Cheapest you can rent today", best, both)
+        _callout(columns[2], "Cheapest you can rent today", prediction, rentable.cheapest, _latency_and_cost_line)
     retired = [row.instance for row in prediction.predictions if row.status == "retired"]
     if retired:
         st.caption(
@@ -136,10 +139,39 @@ def _callouts(resources: Resources, prediction: Prediction, known: list[Instance
         )
 
 
-def _callout(column, title: str, row: InstancePrediction, line: str) -> None:
+def _advice(
+    resources: Resources, prediction: Prediction, fits: Mapping[str, FitAnswer], include_retired: bool
+) -> Advice | None:
+    """What to rent for a thousand steps; None if nothing is left to choose from."""
+    try:
+        return advise(
+            prediction.predictions,
+            resources.catalog.values(),
+            Workload(images=1000, batch_size=1, epochs=1),
+            include_retired=include_retired,
+            fits=fits,
+            interval_level=prediction.interval_level,
+        )
+    except InputError:
+        return None
+
+
+def _callout(column, title: str, prediction: Prediction, pick: Pick, line: Callable[[InstancePrediction], str]) -> None:
+    row = next(row for row in prediction.predictions if row.instance == pick.plan.instance)
     badges = (":gray-badge[retired]" if row.status == "retired" else "", BADGES.get(row.basis, ""))
     column.metric(title, row.instance)
-    column.markdown(" ".join(part for part in (plain(line), *badges) if part))
+    column.markdown(" ".join(part for part in (plain(line(row)), *badges) if part))
+    sure = pick_line(pick)
+    if sure:
+        column.caption(plain(sure[0].upper() + sure[1:]))
+
+
+def _cost_line(row: InstancePrediction) -> str:
+    return f"{format_usd(row.cost_per_1000_steps_usd)} per 1,000 steps"
+
+
+def _latency_and_cost_line(row: InstancePrediction) -> str:
+    return f"{format_ms(row.latency_ms)} a step, {format_usd(row.cost_per_1000_steps_usd)} per 1,000"
 
 
 def _label(prediction: Prediction, row: InstancePrediction) -> str:

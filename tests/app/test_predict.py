@@ -8,6 +8,9 @@ import json
 import pytest
 
 from profet_core import Profile, predict, read_profile
+from profet_core.advice import advise
+from profet_core.advice_words import pick_line
+from profet_core.plans import Workload
 from profet_core.units import format_ms, format_usd
 from tests.app.conftest import as_version_2, column, go, lines
 from ui.method import rule_phrase
@@ -375,3 +378,15 @@ def test_whether_it_fits_stands_before_the_cost(open_app, samples):
     told = column(app, "Memory")
     assert all(text.startswith(("fits", "does not fit", "can't tell")) for text in told.values())
     assert any(line.startswith("Up to which batch") for line in lines(app.caption))
+
+
+def test_a_claim_of_the_cheapest_says_how_sure_it_is(open_app, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    told = advise(expected.predictions, catalog.values(), Workload(1000, 1, 1))
+    app = open_app()
+    assert app.metric[2].value == told.cheapest.plan.instance
+    line = pick_line(told.cheapest)
+    assert line[0].upper() + line[1:] in lines(app.caption)
+    # The two cheapest GPUs of this sample have intervals that overlap.
+    assert line.startswith("too close to call against")
