@@ -249,7 +249,7 @@ def _add_validate(commands) -> None:
     command.add_argument(
         "--transfer",
         action="store_true",
-        help="GPUs nobody profiled: each GPU left out, derived targets; --card writes transfer_validation.json",
+        help="GPUs nobody profiled: each GPU left out, derived targets; --card writes its report and card",
     )
     command.add_argument("--seed", type=int, default=0)
 

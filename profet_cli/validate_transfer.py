@@ -8,26 +8,27 @@ from pathlib import Path
 
 from profet_cli.lab import import_lab
 from profet_cli.output import print_json, print_table
+from profet_core.memory_model import load_memory
 from profet_core.model_files import default_models_folder
 from profet_core.transfer_model import load_transfer
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make every section, print it, and with `--card` write it beside the models."""
+    """Make every section, print it, and with `--card` write report and card beside the models."""
     data, validate = import_lab("data"), import_lab("validate_transfer")
     from tqdm import tqdm  # part of the training set: only once import_lab has found that
 
     folder = data.data_folder(options.data)
     models = default_models_folder() if options.models is None else Path(options.models)
     # Read before the work, so that a damaged file doesn't cost minutes.
-    model = load_transfer(models) if options.card else None
+    written_for = (load_transfer(models), load_memory(models)) if options.card else None
     measurements = data.load_measurements(folder)
     with tqdm(desc="validate", unit="step", disable=None) as bar:
         report = validate.transfer_report(
             validate.TransferData(measurements, folder, seed=options.seed, progress=bar.update)
         )
-    if model is not None:
-        report = validate.write_transfer_report(report, model, models)
+    if written_for:
+        report = validate.write_transfer_report(report, *written_for, models)
     if options.format == "json":
         print_json(report)
         return

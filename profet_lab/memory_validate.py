@@ -29,6 +29,7 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
 
     Returns
     -------
+    `architectures`, `certain`, `profiled_batch` : how many were left out, `CERTAIN` and `PROFILED_BATCH`.
     `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
     `served` : what a user's profile knows: profiles at batch 16 on each instance, asked for every batch size on every
         GPU; `KNOWN` -> scores.
@@ -51,6 +52,7 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     return {
         "architectures": int(cells["model"].nunique()),
         "certain": CERTAIN,
+        "profiled_batch": PROFILED_BATCH,
         "ran_elsewhere": {"pairs": pairs, "failures": failures},
         "arithmetic": _scores(ran, probability, _verdicts(probability)),
         "served": {

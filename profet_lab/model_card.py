@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
+from profet_lab.card_format import fixed, markdown_table
 from profet_lab.original import WITHOUT_TWIN_MAPE
 
 _CASES = ("with_latency", "without_latency")
@@ -44,9 +45,9 @@ def _unlike(report: Mapping) -> str:
     worst = sorted(default["by_model"].items(), key=lambda item: -item[1]["mape_with_latency"])[:4]
     family = default["family"]
     rows = [
-        ("eight architectures without a near twin", *_both(default["without_twin"]), *map(_fixed, WITHOUT_TWIN_MAPE)),
-        ("the same, their family left out", *(_fixed(family[f"mape_without_twin_{case}"]) for case in _CASES), "", ""),
-        ("all architectures, their family left out", *(_fixed(family[f"mape_{case}"]) for case in _CASES), "", ""),
+        ("eight architectures without a near twin", *_both(default["without_twin"]), *map(fixed, WITHOUT_TWIN_MAPE)),
+        ("the same, their family left out", *(fixed(family[f"mape_without_twin_{case}"]) for case in _CASES), "", ""),
+        ("all architectures, their family left out", *(fixed(family[f"mape_{case}"]) for case in _CASES), "", ""),
     ]
     names = ", ".join(
         f"{name} ({row['mape_with_latency']:.1f} / {row['mape_without_latency']:.1f})" for name, row in worst
@@ -55,7 +56,7 @@ def _unlike(report: Mapping) -> str:
 
 This is what a newcomer should expect of a network of their own.
 
-{_table(("", "with", "without", "original with", "original without"), rows)}
+{markdown_table(("", "with", "without", "original with", "original without"), rows)}
 
 **Where it fails worst** (with / without): {names}. MobileNetV2 is the only network with depthwise convolutions, LeNet5
 and ResNetSmall are bound by launches rather than by the GPU, and InceptionResNetV2's profiles were cut by TensorFlow.
@@ -70,19 +71,19 @@ def _overall(report: Mapping) -> str:
     worst_original = [max(row[f"mape_{case}"] for row in report["original"]["pairs"]) for case in _CASES]
     rows = [
         ("default method, mean of 12 pairs", *_both(default)),
-        ("its worst pair", *(_fixed(worst[case]) for case in _CASES)),
-        ("default method, batch and pixel size known", *(_fixed(default[f"mape_{case}_and_sizes"]) for case in _CASES)),
+        ("its worst pair", *(fixed(worst[case]) for case in _CASES)),
+        ("default method, batch and pixel size known", *(fixed(default[f"mape_{case}_and_sizes"]) for case in _CASES)),
         ("default method, another workload of the network measured on the target", *_both(default_report["measured"])),
         ("documented method (`--method profet`)", *_both(profet)),
         ("original, mean of 12 pairs", *_both(original)),
-        ("its worst pair", *map(_fixed, worst_original)),
+        ("its worst pair", *map(fixed, worst_original)),
     ]
     noise = ", ".join(f"{name} {value:.2f}" for name, value in report["noise_percent"].items())
     fastest = report["default"]["fastest"]
     anchors = ", ".join(f"{name} {row['right_percent']:.1f}" for name, row in fastest["by_anchor"].items())
     return f"""## One architecture left out
 
-{_table(("", "with", "without"), rows)}
+{markdown_table(("", "with", "without"), rows)}
 
 Run-to-run noise, below which no model can get: {noise} %.
 
@@ -103,8 +104,8 @@ def _pairs(report: Mapping) -> str:
                 *_both(row),
                 *_both(profet[key]),
                 *_both(original[key]),
-                _fixed(row["coverage_90"]),
-                _fixed(row["median_interval_pct"]),
+                fixed(row["coverage_90"]),
+                fixed(row["median_interval_pct"]),
             )
         )
     header = (
@@ -119,7 +120,7 @@ def _pairs(report: Mapping) -> str:
         "covered %",
         "half width %",
     )
-    return "## Per pair\n\n" + _table(header, rows)
+    return "## Per pair\n\n" + markdown_table(header, rows)
 
 
 def _architectures(report: Mapping) -> str:
@@ -129,13 +130,13 @@ def _architectures(report: Mapping) -> str:
             name,
             *_both(row),
             *_both(original[name]),
-            _fixed(row["coverage_90_with_latency"]),
-            _fixed(row["median_interval_pct_with_latency"]),
+            fixed(row["coverage_90_with_latency"]),
+            fixed(row["median_interval_pct_with_latency"]),
         )
         for name, row in report["default"]["by_model"].items()
     ]
     header = ("architecture", "with", "without", "original with", "without", "covered %", "half width %")
-    return "## Per architecture\n\n" + _table(header, rows)
+    return "## Per architecture\n\n" + markdown_table(header, rows)
 
 
 def _intervals(report: Mapping) -> str:
@@ -156,20 +157,20 @@ def _intervals(report: Mapping) -> str:
         )
         for case in _CASES
     ]
-    shown = [(name, _fixed(covered), _fixed(width)) for name, covered, width in rows]
+    shown = [(name, fixed(covered), fixed(width)) for name, covered, width in rows]
     by_family = [
-        (name, *_both(row), _fixed(row["coverage_90_with_latency"]), _fixed(row["median_interval_pct_with_latency"]))
+        (name, *_both(row), fixed(row["coverage_90_with_latency"]), fixed(row["median_interval_pct_with_latency"]))
         for name, row in report["default"]["by_family"].items()
     ]
     return f"""## 90 % intervals
 
-{_table(("", "covered %", "median half width %"), shown)}
+{markdown_table(("", "covered %", "median half width %"), shown)}
 
 For an architecture, neither the members nor the interval's scale and quantile saw it (two levels of folds). For a
 family, the networks behind the errors that set the widths had seen it. **The promise is 90 % of predictions, not 90 %
 for every new network**: with 15 architectures the finite-sample guarantee is weak, and single ones are covered less.
 
-{_table(("family left out", "with", "without", "covered %", "half width %"), by_family)}"""
+{markdown_table(("family left out", "with", "without", "covered %", "half width %"), by_family)}"""
 
 
 def _scaler(report: Mapping) -> str:
@@ -178,14 +179,14 @@ def _scaler(report: Mapping) -> str:
     for key, title in (("settings_default", "default"), ("settings", "documented")):
         for name, setting in report["scaler"].get(key, {}).items():
             axis, ends = name.rsplit("_", 1)
-            beside = _fixed(original[axis]["mean"]) if ends == "true" else ""
-            rows.append((title, axis, ends, str(setting["overall"]["n"]), _fixed(setting["mean_mape"]), beside))
+            beside = fixed(original[axis]["mean"]) if ends == "true" else ""
+            rows.append((title, axis, ends, str(setting["overall"]["n"]), fixed(setting["mean_mape"]), beside))
     return f"""## Scaler
 
 From the latencies at the smallest and largest size, true or predicted, to the three sizes measured between; one
 architecture left out; mean over the four instances.
 
-{_table(("method", "axis", "ends", "n", "MAPE", "original"), rows)}"""
+{markdown_table(("method", "axis", "ends", "n", "MAPE", "original"), rows)}"""
 
 
 def _tried() -> str:
@@ -234,13 +235,4 @@ epochs took 6 to 9 % longer. Three of the four instances can no longer be rented
 
 
 def _both(row: Mapping) -> tuple[str, str]:
-    return _fixed(row["mape_with_latency"]), _fixed(row["mape_without_latency"])
-
-
-def _fixed(value: float) -> str:
-    return f"{value:.2f}" if abs(value) < 20 else f"{value:.1f}"
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+    return fixed(row["mape_with_latency"]), fixed(row["mape_without_latency"])

@@ -11,20 +11,24 @@ from pathlib import Path
 
 import pandas as pd
 
+from profet_core.memory_model import MemoryModel
 from profet_core.model_files import manifest_checksum
 from profet_core.transfer_model import BenchmarkPoint, TransferModel
-from profet_core.transfer_validation import TRANSFER_REPORT_NAME
+from profet_core.transfer_validation import TRANSFER_REPORT_NAME, read_transfer_accuracy
 from profet_lab.class_bank import ClassBank, class_bank
 from profet_lab.data import Measurements
 from profet_lab.epoch_times import corrected_left_out, load_epochs
 from profet_lab.memory_validate import memory_report
 from profet_lab.published_points import benchmark_points, load_speeds
 from profet_lab.stacked import STEPS
+from profet_lab.transfer_card import transfer_card
 from profet_lab.transfer_fit import REFERENCE
 from profet_lab.transfer_steps import Steps, all_steps, median_steps
 from profet_lab.validate_default import Progress
 from profet_lab.validate_derived import derived_report, route_report
 from profet_lab.validate_gpus import LeftOutNetworks, left_out_networks, median_networks, other_gpus, profiled_gpus
+
+TRANSFER_CARD_NAME = "TRANSFER_CARD.md"
 
 
 @dataclass(frozen=True)
@@ -99,17 +103,23 @@ SECTIONS: dict[str, Callable[[TransferData], dict]] = {
 
 
 def transfer_report(data: TransferData) -> dict:
-    """All sections by name."""
-    return {name: make(data) for name, make in SECTIONS.items()}
+    """The "seed", and all sections by name."""
+    return {"seed": data.seed, **{name: make(data) for name, make in SECTIONS.items()}}
 
 
-def write_transfer_report(report: Mapping, model: TransferModel, folder: Path) -> dict:
-    """Write the report beside `transfer.json`, tied to it and to itself by checksums; returns what was written."""
+def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:
+    """Write report and card beside `transfer.json` and `memory.json`; returns the report as it was written.
+
+    Checksums tie it to those two files and to itself; the app shows it only beside them.
+    """
     content = {
         "made": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "transfer_checksum": model.checksum,
+        "memory_checksum": memory.checksum,
         **report,
     }
     content = {**content, "checksum": manifest_checksum(content)}
+    card = transfer_card(read_transfer_accuracy(content), model, memory)
     (folder / TRANSFER_REPORT_NAME).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    (folder / TRANSFER_CARD_NAME).write_text(card, encoding="utf-8")
     return content
