@@ -6,7 +6,16 @@ import streamlit as st
 
 from profet_core import ArtifactError
 from profet_core.validation import WITH_TWIN, Errors, FastestNamed, LeftOut, PairAccuracy, Validation
-from ui.accuracy import accuracy_of, chosen_points, coverage_dots, error_bars, predicted_against_measured
+from ui.accuracy import (
+    accuracy_of,
+    chosen_points,
+    coverage_dots,
+    error_bars,
+    predicted_against_measured,
+    transfer_accuracy_of,
+)
+from ui.accuracy_memory import show_memory
+from ui.accuracy_unprofiled import show_unprofiled
 from ui.errors import plain, show_error
 from ui.frame import run_page
 from ui.resources import Resources
@@ -28,7 +37,8 @@ _LATENCY_LABELS = {"given": "Given", "not": "Not given"}
 _BEYOND = """
 - **Not a CNN**: transformers, recurrent networks and custom kernels were never measured.
 - **Not FP32**: mixed precision, TF32 and XLA change what a step does.
-- **More than one GPU**, or a GPU that isn't in the list of instances.
+- **More than one GPU**. GPUs that nobody profiled have [figures of their own](#unprofiled), and so has
+  [memory](#memory).
 """
 
 
@@ -63,6 +73,7 @@ def body(resources: Resources) -> None:
     _coverage(resources, accuracy, known)
     _fastest(accuracy)
     _scalers(accuracy)
+    _beyond_the_profiled(resources, known)
     st.caption(
         f"Measured on {plain(accuracy.made)} for the loaded models (checksum {accuracy.models_checksum[:12]}). "
         "The original: PROFET's own method on the same networks, left out in the same way."
@@ -276,6 +287,22 @@ def _scalers(accuracy: Validation) -> None:
             for row in accuracy.scalers
         ],
         "Errors of the scalers",
+    )
+
+
+def _beyond_the_profiled(resources: Resources, known: bool) -> None:
+    try:
+        accuracy = transfer_accuracy_of(resources)
+    except ArtifactError as error:
+        st.subheader("GPUs that nobody profiled, and memory", anchor="unprofiled")
+        show_error(str(error))
+        return
+    show_unprofiled(resources, accuracy, known)
+    show_memory(resources, accuracy.memory)
+    st.caption(
+        f"Both measured on {plain(accuracy.made)} for the loaded transfer.json (checksum "
+        f"{accuracy.transfer_checksum[:12]}) and memory.json ({accuracy.memory_checksum[:12]}). Their card: "
+        "models/TRANSFER_CARD.md."
     )
 
 

@@ -7,6 +7,11 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
+from profet_core import ArtifactError
+from profet_core.memory_model import MEMORY_NAME
+from profet_core.transfer_accuracy import TransferAccuracy
+from profet_core.transfer_model import TRANSFER_NAME
+from profet_core.transfer_validation import load_transfer_accuracy
 from profet_core.units import format_ms
 from profet_core.validation import MeasuredPoint, Validation, load_validation
 from ui.charts import GRID, INTERVAL_COLOUR, MEASURED_COLOUR, PREDICTED_COLOUR, framed
@@ -29,6 +34,29 @@ def accuracy_of(resources: Resources) -> Validation:
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _loaded(_models, folder: str, checksum: str) -> Validation:
     return load_validation(_models)
+
+
+def transfer_accuracy_of(resources: Resources) -> TransferAccuracy:
+    """How well GPUs nobody profiled are reached and memory is told, by the loaded models.
+
+    Raises
+    ------
+    ArtifactError : the models do neither, or the report is missing, damaged or of another `transfer.json` or
+        `memory.json`.
+    """
+    models = resources.models
+    if models.transfer is None or models.memory is None:
+        missing = TRANSFER_NAME if models.transfer is None else MEMORY_NAME
+        raise ArtifactError(
+            f"{models.folder / missing} is missing, so nothing is known of its accuracy: get the models again "
+            "(git checkout models) or run `profet train`."
+        )
+    return _loaded_transfer(models, str(models.folder), models.transfer.checksum, models.memory.checksum)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _loaded_transfer(_models, folder: str, transfer: str, memory: str) -> TransferAccuracy:
+    return load_transfer_accuracy(_models.transfer, _models.memory, folder)
 
 
 def chosen_points(points: Sequence[MeasuredPoint], anchor: str, target: str) -> list[MeasuredPoint]:
