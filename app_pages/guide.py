@@ -6,7 +6,7 @@ import streamlit as st
 
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
-from profet_core.picks import CLOSE_CALL
+from profet_core.picks import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
 from profet_core.scaling import AXIS_RANGE
 from profet_core.unprofiled import reachable
 from ui.basis import SHORT_BASIS
@@ -189,7 +189,8 @@ activations. What ran on the anchor runs on any GPU with as much memory. For a s
 recorded peak memory counts, else an estimate from the profile; the answer may be "can't tell".
 
 **Advise.** Each latency's interval becomes a chance: to be done in time, within budget, to be cheaper than another.
-Below {too_close} certainty it is called too close to call. Spot prices are yours to give: the shipped list has none.
+Below {too_close} certainty it is called too close to call, below {too_close_estimate} where a GPU was not profiled: its
+interval must exclude a tie. Spot prices are yours to give: the shipped list has none.
 
 **Cost.**
 """
@@ -288,6 +289,7 @@ def _made(resources: Resources) -> str:
         default_rule=f"the {rule_phrase(models.method('default').with_latency)}",
         level="90%" if scale is None else f"{scale.level:.0%}",
         too_close=f"{CLOSE_CALL:.0%}",
+        too_close_estimate=f"{CLOSE_CALL_OF_ESTIMATES:.0%}",
         architectures=len(models.manifest["training_data"]["architectures"]),
     )
 

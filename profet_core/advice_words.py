@@ -7,7 +7,7 @@ from profet_core.certainty import format_certainty
 from profet_core.comparison_words import basis_caveats
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.offers import SPOT, is_guess
-from profet_core.picks import CLOSE_CALL, Pick
+from profet_core.picks import Pick, claim_from
 from profet_core.plans import Limits, Plan, compare
 from profet_core.units import S_PER_HOUR, format_duration, format_price, format_usd
 from profet_core.within import Within, chance_within
@@ -55,7 +55,7 @@ def pick_line(pick: Pick) -> str:
 def upgrade_line(step: Upgrade) -> str:
     """What more money buys: 'g5.xlarge instead of g4dn.xlarge: 2.1 h sooner for $0.50 more, 4.2 h a dollar'."""
     doubt = ""
-    if step.certainty is not None and step.certainty < CLOSE_CALL:
+    if step.certainty is not None and step.certainty < claim_from(step.faster, step.cheaper):
         doubt = f", too close to call (sooner with {format_certainty(step.certainty)})"
     return (
         f"{step.faster.label} instead of {step.cheaper.label}: {format_duration(step.saves_h * S_PER_HOUR)} sooner for "
@@ -72,7 +72,7 @@ def beaten_line(one: Beaten) -> str:
     """'p2.xlarge by g4dn.xlarge (over 99 % sure)', of what is beaten in time and money."""
     if one.certainty is None:
         return f"{one.plan.label} by {one.by.label}"
-    perhaps = "perhaps " if one.certainty < CLOSE_CALL else ""
+    perhaps = "perhaps " if one.certainty < claim_from(one.plan, one.by) else ""
     return f"{one.plan.label} {perhaps}by {one.by.label} ({format_certainty(one.certainty)} sure)"
 
 
@@ -95,7 +95,7 @@ def _other_respect(pick: Pick) -> tuple[str, ...]:
     other = "faster" if pick.respect == "cheaper" else "cheaper"
     for one, against in ((pick.plan, pick.rival), (pick.rival, pick.plan)):
         chance = getattr(compare(one, against), other)
-        if chance is not None and chance >= CLOSE_CALL:
+        if chance is not None and chance >= claim_from(one, against):
             return (f"Of the two, {one.label} is {other} with {format_certainty(chance)} certainty.",)
     return (f"Which of the two is {other} is too close to call as well.",)
 

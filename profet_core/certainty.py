@@ -30,7 +30,12 @@ def log_deviation(low_ms: float, high_ms: float, level: float = INTERVAL_LEVEL) 
 
     The error is taken for log-normal: at level 0.9 the log half width over 1.645.
     """
-    return math.log(high_ms / low_ms) / 2 / NormalDist().inv_cdf((1 + level) / 2)
+    return deviation_of_half_width(math.log(high_ms / low_ms) / 2, level)
+
+
+def deviation_of_half_width(log_half_width: float, level: float = INTERVAL_LEVEL) -> float:
+    """The same from half the interval's width in the logarithm."""
+    return log_half_width / NormalDist().inv_cdf((1 + level) / 2)
 
 
 def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:

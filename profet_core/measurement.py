@@ -62,7 +62,9 @@ def correct_by_measurement(
                 f"{format_ms(value)} on {target} is far from the {format_ms(said[target])} predicted there: is it "
                 "milliseconds per step, and of the same network?"
             )
-    rows = tuple(_corrected(row, factors.get(row.instance), catalog) for row in prediction.predictions)
+    rows = tuple(
+        _corrected(_unrelated(row, factors), factors.get(row.instance), catalog) for row in prediction.predictions
+    )
     notes = tuple(
         f"{target} was corrected by {100 * (factor - 1):+.1f} %, from the latency you measured there."
         for target, factor in factors.items()
@@ -77,6 +79,13 @@ def transfer_weight(meta: ProfileMeta, reference_meta: ProfileMeta) -> float:
         return WEIGHT_WITHOUT_SIZES
     doublings = abs(math.log2(sizes[0] / sizes[1])) + PIXEL_FACTOR * abs(math.log2(sizes[2] / sizes[3]))
     return WEIGHT * math.exp(-doublings / REACH)
+
+
+def _unrelated(row: InstancePrediction, factors: Mapping[str, float]) -> InstancePrediction:
+    """The row without the interval of its ratio to another, if either of the two is corrected: their errors are new."""
+    if row.instance in factors or row.relative_to in factors:
+        return replace(row, relative_to="", relative_log_half_width=None)
+    return row
 
 
 def _corrected(row: InstancePrediction, factor: float | None, catalog: Catalog) -> InstancePrediction:

@@ -12,6 +12,7 @@ from profet_core.certainty import (
     SUREST_ESTIMATE,
     chance_at_most,
     chance_less,
+    deviation_of_half_width,
     deviation_of_ratio,
     interval_ends,
     log_deviation,
@@ -70,6 +71,8 @@ class Plan:
     in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
     rests_on : what a latency that was not measured rests on; empty if nothing is to say.
     fit_note : what to keep in mind about memory; empty if nothing.
+    relative_to, relative_deviation : an instance and the standard deviation of log(latency / latency there), where it
+        is known better than from both deviations; empty and None elsewhere.
     """
 
     offer: Instance
@@ -86,6 +89,8 @@ class Plan:
     in_budget: float | None
     rests_on: str
     fit_note: str
+    relative_to: str
+    relative_deviation: float | None
 
     @property
     def note(self) -> str:
@@ -117,6 +122,7 @@ def plan_of(
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
     bounded = row.low_ms is not None and row.high_ms is not None
     deviation = 0.0 if row.basis in EXACT else log_deviation(row.low_ms, row.high_ms, level) if bounded else None
+    relative_half = getattr(row, "relative_log_half_width", None)
     (total_s, total_usd), low, high = (
         (None, None) if ms is None else (steps * ms / MS_PER_S, cost_usd(steps * ms, offer.usd_per_hour))
         for ms in (latency_ms, row.low_ms if bounded else None, row.high_ms if bounded else None)
@@ -136,6 +142,8 @@ def plan_of(
         in_budget=_chance(limits.budget_usd, total_usd, deviation, _surest(row.basis)),
         rests_on=getattr(row, "note", ""),
         fit_note=fit_note,
+        relative_to=getattr(row, "relative_to", ""),
+        relative_deviation=None if relative_half is None else deviation_of_half_width(relative_half, level),
     )
 
 
@@ -176,9 +184,10 @@ class Comparison:
 def compare(a: Plan, b: Plan, level: float = INTERVAL_LEVEL) -> Comparison:
     """How sure it is that A is faster or cheaper than B.
 
-    Errors of one GPU's latency are one and the same on every offer of it. Between two GPUs whose training data is
-    PROFET's own they correlate by `ERROR_CORRELATION`. Between others the correlation is not measured and taken for
-    none, which makes claims less sure than a common error would allow.
+    Errors of one GPU's latency are one and the same on every offer of it. A derived latency knows the interval of its
+    ratio to the instance it was derived from. Between two GPUs whose training data is PROFET's own errors correlate by
+    `ERROR_CORRELATION`. Between others the correlation is not measured and taken for none, which makes claims less sure
+    than a common error would allow.
     """
     ratio, costs = a.latency_ms / b.latency_ms, a.total_usd / b.total_usd
     spread, surest = _deviation(a, b), _surest(a.basis, b.basis)
@@ -210,6 +219,9 @@ def _deviation(a: Plan, b: Plan) -> float | None:
     if a.deviation is None or b.deviation is None:
         # The same row on another market: whatever its error, it is the same.
         return 0.0 if a.offer.gpu == b.offer.gpu and a.latency_ms == b.latency_ms else None
+    for one, other in ((a, b), (b, a)):
+        if one.relative_deviation is not None and one.relative_to == other.instance:
+            return one.relative_deviation
     return deviation_of_ratio(a.deviation, b.deviation, _correlation(a, b))
 
 

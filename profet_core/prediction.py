@@ -23,6 +23,8 @@ class InstancePrediction:
     basis : "given" for the anchor; "measured" for an instance that was profiled for the training data; "derived" for
         one whose GPU ran the same networks in other measurements; "transferred" for one whose GPU nobody profiled.
     note : what a derived or transferred latency rests on, or how the price belongs to it; empty if nothing is to say.
+    relative_to, relative_log_half_width : of a derived or transferred latency, another instance and half the interval
+        of log(latency / latency there): errors that both share cancel. Empty and None where that is not known.
     """
 
     instance: str
@@ -35,6 +37,8 @@ class InstancePrediction:
     usd_per_hour: float
     status: str
     note: str = ""
+    relative_to: str = ""
+    relative_log_half_width: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

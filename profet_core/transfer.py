@@ -266,7 +266,7 @@ def _reached(model: TransferModel, voices: Voices, gpu: Gpu, tf32: bool) -> Reac
         speed = known_speed(model, gpu, tf32)
         value, half = transfer_to(model, voices, gpu, speed, tf32)
         # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
-        relative_to, relative = voices.anchor, half
+        relative_to, relative = voices.anchor, np.hypot(half, voices.log_half_width[voices.anchor])
         note, basis = speed.note, "transferred"
     return Reached(value, half, basis, note, relative_to, relative)
 

@@ -98,7 +98,12 @@ def _log_half_width(row: InstancePrediction) -> float:
 
 def _reached(catalog: Catalog, instance: str, answer: Reached, number: int) -> InstancePrediction:
     low_ms, latency_ms, high_ms = answer.of(number)
-    return prediction_row(catalog, instance, latency_ms, {}, answer.basis, (low_ms, high_ms), answer.note)
+    row = prediction_row(catalog, instance, latency_ms, {}, answer.basis, (low_ms, high_ms), answer.note)
+    return replace(
+        row,
+        relative_to=answer.relative_to,
+        relative_log_half_width=float(answer.relative_log_half_width[number]),
+    )
 
 
 def _same_gpu(catalog: Catalog, instance: str, measured: InstancePrediction) -> InstancePrediction:

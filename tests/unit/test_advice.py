@@ -40,12 +40,18 @@ Z90 = NormalDist().inv_cdf(0.95)
 
 @dataclass(frozen=True)
 class Row:
-    """A step time; `sd` is the deviation its interval is made of."""
+    """A step time; `sd` is the deviation its interval is made of, `relative_sd` that of its ratio to `relative_to`."""
 
     instance: str
     latency_ms: float | None
     sd: float | None = 0.1
     basis: str = "measured"
+    relative_to: str = ""
+    relative_sd: float | None = None
+
+    @property
+    def relative_log_half_width(self) -> float | None:
+        return None if self.relative_sd is None else Z90 * self.relative_sd
 
     @property
     def low_ms(self) -> float | None:
@@ -180,6 +186,69 @@ def test_errors_of_an_estimate_are_taken_for_independent():
     a = planned(Row("a", 80, 0.1), offer("a", 1.0))
     b = planned(Row("b", 100, 0.2, "transferred"), offer("b", 1.0))
     assert compare(a, b).faster == pytest.approx(NormalDist().cdf(math.log(1.25) / math.hypot(0.1, 0.2)))
+
+
+def derived_pair(ratio: float, relative_sd: float = 0.15) -> tuple[Plan, Plan]:
+    """g5 at `ratio` times the latency of g4dn, from which it was derived, at their prices of 2026."""
+    g5 = Row("g5", 100 * ratio, 0.2, "derived", "g4dn", relative_sd)
+    return planned(g5, offer("g5", 1.006)), planned(Row("g4dn", 100, 0.1), offer("g4dn", 0.526))
+
+
+def test_beside_what_it_was_derived_from_the_ratio_s_own_interval_counts():
+    g5, g4dn = derived_pair(0.45)
+    found = compare(g5, g4dn)
+    assert found.cheaper == pytest.approx(NormalDist().cdf(math.log(0.526 / 1.006 / 0.45) / 0.15))
+    assert compare(g4dn, g5).cheaper == pytest.approx(1 - found.cheaper)
+    assert (found.latency_ratio_low, found.latency_ratio_high) == pytest.approx(
+        (0.45 * math.exp(-Z90 * 0.15), 0.45 * math.exp(Z90 * 0.15))
+    )
+    spot = planned(Row("g4dn", 100, 0.1), offer("g4dn", 0.45, market="spot"))
+    assert compare(g5, spot).cheaper == pytest.approx(NormalDist().cdf(math.log(0.45 / 1.006 / 0.45) / 0.15))
+    other = planned(Row("p3", 40, 0.1), offer("p3", 3.06))
+    assert compare(g5, other).faster == pytest.approx(NormalDist().cdf(math.log(40 / 45) / math.hypot(0.2, 0.1)))
+
+
+@pytest.mark.parametrize(
+    ("of_break_even", "line"),
+    [
+        (0.999 * math.exp(-Z90 * 0.15), "g5 is cheaper than g4dn with 95 % certainty (1.28 times by the estimate)."),
+        (
+            1.001 * math.exp(-Z90 * 0.15),
+            "Too close to call which is cheaper: g5 with 95 % certainty (1.28 times by the estimate).",
+        ),
+        (0.87, "Too close to call which is cheaper: g5 with 82 % certainty (1.15 times by the estimate)."),
+        (
+            0.999 * math.exp(Z90 * 0.15),
+            "Too close to call which is cheaper: g4dn with 95 % certainty (1.28 times by the estimate).",
+        ),
+        (
+            1.001 * math.exp(Z90 * 0.15),
+            "g4dn is cheaper than g5 with 95 % certainty (1.28 times by the estimate).",
+        ),
+    ],
+)
+def test_an_estimate_is_cheaper_only_where_its_interval_excludes_break_even(of_break_even, line):
+    g5, g4dn = derived_pair(of_break_even * 0.526 / 1.006)
+    found = compare(g5, g4dn)
+    assert comparison_sentences(found)[0] == line
+    excluded = not found.latency_ratio_low <= found.break_even_ratio <= found.latency_ratio_high
+    assert line.startswith("Too close") != excluded
+
+
+def test_between_profiled_gpus_a_claim_needs_80_percent():
+    rows = [Row("a", 100), Row("b", 112)]
+    a, b = (planned(row, offer(row.instance, 1)) for row in rows)
+    assert 0.80 < compare(a, b).cheaper < 0.95
+    assert comparison_sentences(compare(a, b))[0].startswith("a is cheaper than b with 85 % certainty")
+
+
+def test_a_rival_that_is_too_close_comes_before_a_surer_claim():
+    """a beats b at 85 %, which is enough between profiled GPUs, and c at 90 %, too little for an estimate."""
+    offers = tuple(offer(name, 1) for name in "abc")
+    rows = (Row("a", 100), Row("b", 112), Row("c", 135, 0.21, "transferred"))
+    pick = advise(rows, offers, HOUR_AT_100_MS).cheapest
+    assert (pick.plan.label, pick.rival.label, pick.too_close) == ("a", "c", True)
+    assert pick.certainty == pytest.approx(NormalDist().cdf(math.log(1.35) / math.hypot(0.1, 0.21)))
 
 
 def test_beside_a_given_latency_only_the_other_s_error_counts():

@@ -56,6 +56,18 @@ def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
     }
 
 
+def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another():
+    models, catalog = load_models(), load_catalog()
+    sample = next(sample for sample in load_samples() if sample.anchor == "p2.xlarge")
+    prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    case = catalog, sample.profile, prediction
+    said = prediction.latencies_ms
+    for corrected, kept in (("g3s.xlarge", True), ("g4dn.xlarge", False), ("g5.xlarge", False)):
+        rows = {row.instance: row for row in correct(case, {corrected: 1.1 * said[corrected]}).predictions}
+        assert rows["g5.xlarge"].relative_to == ("g4dn.xlarge" if kept else "")
+        assert (rows["g5.xlarge"].relative_log_half_width is not None) == kept
+
+
 def test_a_measurement_that_agrees_changes_nothing_but_says_so(case):
     _, _, prediction = case
     said = prediction.latencies_ms["p3.2xlarge"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -55,6 +56,26 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
     assert row.cost_per_1000_steps_usd == pytest.approx(
         cost_usd(1000 * told.latency_ms, catalog["g6e.xlarge"].usd_per_hour)
     )
+
+
+def test_a_row_keeps_the_interval_of_its_ratio_to_what_it_was_derived_from(models, catalog, samples):
+    sample = samples["alexnet-64px-b128-p2"]
+    rows = rows_of(predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
+    law = models.transfer.derived["A10G"]
+    t4, v100 = (math.log(rows[name].high_ms / rows[name].low_ms) / 2 for name in ("g4dn.xlarge", "p3.2xlarge"))
+    own = 1.645 * math.hypot(law.log_sd, law.bias_log_sd)
+    g5 = rows["g5.xlarge"]
+    assert g5.relative_to == "g4dn.xlarge"
+    assert g5.relative_log_half_width == pytest.approx(
+        math.hypot((law.by_ratio - law.by_size) * t4 + law.by_ratio * v100, own)
+    )
+    independent = math.hypot(math.log(g5.high_ms / g5.low_ms) / 2, t4)
+    assert g5.relative_log_half_width < independent
+    l40s = rows["g6e.xlarge"]
+    assert l40s.relative_to == sample.anchor
+    assert l40s.relative_log_half_width == pytest.approx(math.log(l40s.high_ms / l40s.low_ms) / 2), "a given anchor"
+    for name in models.instances:
+        assert (rows[name].relative_to, rows[name].relative_log_half_width) == ("", None)
 
 
 def test_a_transferred_row_is_less_sure_than_any_measured_one(asked):
@@ -119,9 +140,7 @@ def test_many_profiles_at_once_are_each_as_alone(models, catalog, samples):
 
 def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalog):
     sample, prediction = asked
-    without = rows_of(
-        predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, tf32=False)
-    )
+    without = rows_of(predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, tf32=False))
     rows = rows_of(prediction)
     assert without["p4d.24xlarge"].latency_ms > rows["p4d.24xlarge"].latency_ms
     assert without["p4d.24xlarge"].high_ms / without["p4d.24xlarge"].low_ms > (
