@@ -18,6 +18,7 @@ from profet_core.profiles.containers import Content
 from profet_core.profiles.precision_signs import read_signs
 from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
+from profet_core.profiles.tensorflow_steps import count_steps, tells_steps
 from profet_core.profiles.totals import profile_from_totals
 
 NAME = "TensorFlow trace.json"
@@ -52,6 +53,7 @@ class _Thread:
     begins_us: array = field(default_factory=lambda: array("d"))
     durations_us: array = field(default_factory=lambda: array("d"))
     steps: dict[str, dict[str, float]] = field(default_factory=dict)
+    runs: Counter[str] = field(default_factory=Counter)
 
 
 def looks_like(head: bytes) -> bool:
@@ -135,6 +137,8 @@ class _Events:
             return
         if kind := operation_type(long_name):
             self._sum(thread.host_us, kind, duration_us)
+            if tells_steps(long_name, kind):
+                self._sum(thread.runs, long_name, 1)
             thread.begins_us.append(begin_us)
             thread.durations_us.append(duration_us)
             self._kept += 1
@@ -152,17 +156,18 @@ class _Events:
             thread = self._threads[where] = _Thread()
         return thread
 
-    def _sum(self, sums: dict[str, float], name: str, duration_us: float) -> None:
+    def _sum(self, sums: dict[str, float], name: str, amount: float) -> None:
         if name not in sums:
             self._names += 1
             if self._names > MAX_NAMES:
                 raise ProfileError(f"The trace has more than {MAX_NAMES:,} different names: record fewer steps.")
-        sums[name] = sums.get(name, 0.0) + duration_us
+        sums[name] = sums.get(name, 0) + amount
 
     def profile(self) -> Profile:
         totals: Counter[str] = Counter()
         kernels_us: Counter[str] = Counter()
-        steps = unattributed_us = others = 0
+        runs: Counter[str] = Counter()
+        marked = unattributed_us = others = 0
         devices: dict[object, list[_Thread]] = {}
         for where, thread in self._threads.items():
             process = self._processes.get(where[0], "")
@@ -170,7 +175,8 @@ class _Events:
                 totals.update({f"Host_{kind}": us for kind, us in thread.host_us.items()})
                 if thread.begins_us:
                     totals["Host_IDLE"] += _idle_us(thread)
-                steps = max([steps, *(len(numbers) for numbers in thread.steps.values())])
+                marked = max([marked, *(len(numbers) for numbers in thread.steps.values())])
+                runs.update(thread.runs)
             elif not process.startswith(DEVICE_PROCESS_PREFIX):
                 others += 1
             elif not _is_derived(self._thread_names.get(where, "")):
@@ -189,6 +195,7 @@ class _Events:
                 f"The trace holds no operation of a {HOST_PROCESS} or {DEVICE_PROCESS_PREFIX}N process: "
                 "record a training step with TensorFlow's profiler."
             )
+        steps, warnings = count_steps(marked, runs.values())
         signs = read_signs(kernels_us, [name.partition("_")[2] for name in totals])
         ignored = [f"{others} threads that are neither the host's nor a GPU's"] if others else []
         if self._untimed:
@@ -196,15 +203,13 @@ class _Events:
         return profile_from_totals(
             totals,
             source_format=NAME,
-            steps=max(steps, 1),
+            steps=steps,
             meta=ProfileMeta(framework="TensorFlow", precision=signs.precision, compiled=signs.compiled or None),
             ignored=tuple(ignored),
-            warnings=tuple(self._warnings(steps, unattributed_us, sum(kernels_us.values()))),
+            warnings=(*warnings, *self._warnings(unattributed_us, sum(kernels_us.values()))),
         )
 
-    def _warnings(self, steps: int, unattributed_us: float, kernels_us: float):
-        if not steps:
-            yield "The trace marks no step: it is read as one."
+    def _warnings(self, unattributed_us: float, kernels_us: float):
         if self._count >= XPROF_MAX_EVENTS:
             yield (
                 f"XProf writes {XPROF_MAX_EVENTS:,} events of a trace and leaves out others, and this one has as many: "

@@ -16,6 +16,7 @@ from profet_core.errors import ProfileError
 from profet_core.profiles.containers import Content
 from profet_core.profiles.precision_signs import read_signs
 from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.tensorflow_steps import count_steps
 from profet_core.profiles.totals import profile_from_totals
 from profet_core.profiles.wire import WireStream, damaged
 from profet_core.profiles.xplane_lines import DeviceLine, HostLine
@@ -72,6 +73,7 @@ class _Sums:
         self._total_ps: Counter[str] = Counter()
         self._unattributed_ps = 0
         self._steps = 0
+        self._runs: Counter[int] = Counter()
         self._device_steps = 0
         self._batch_sizes: set[int] = set()
         self._kernels_ps: Counter[str] = Counter()
@@ -93,6 +95,7 @@ class _Sums:
                 if line.total_ps:
                     self._total_ps["Host_IDLE"] += line.idle_ps()
                 self._steps = max(self._steps, line.steps)
+                self._runs.update(line.runs)
                 self._batch_sizes |= line.batch_sizes
         elif plane.is_device:
             self._read_device(wire, size, plane)
@@ -124,8 +127,7 @@ class _Sums:
                 yield line
 
     def _profile(self) -> Profile:
-        steps = self._steps or self._device_steps
-        warnings = [] if steps else ["The trace marks no step: it is read as one."]
+        steps, warnings = count_steps(self._steps or self._device_steps, self._runs.values())
         device_ps = sum(ps for name, ps in self._total_ps.items() if name.startswith("Device_"))
         device_ps -= self._total_ps["Device_IDLE"]
         if self._unattributed_ps > _UNATTRIBUTED_SHARE * (self._unattributed_ps + device_ps):
@@ -151,7 +153,7 @@ class _Sums:
         return profile_from_totals(
             {name: ps / _PS_PER_US for name, ps in self._total_ps.items()},
             source_format=NAME,
-            steps=max(steps, 1),
+            steps=steps,
             meta=meta,
             ignored=(f"devices that are no GPUs: {others}",) if others else (),
             warnings=tuple(warnings),

@@ -49,10 +49,13 @@ def is_derived_line(name: bytes) -> bool:
 
 
 class HostLine:
-    """A thread: total time by operation type, picoseconds; what it was idle; the steps it marks, their batch size."""
+    """A thread: total time by operation type, picoseconds; what it was idle; the steps it marks, their batch size.
+
+    `runs` counts the operations that tell the number of steps, by id.
+    """
 
     def __init__(self, plane: Plane) -> None:
-        self._types = plane.types
+        self._types, self._step_tellers = plane.types, plane.step_tellers
         self._is_derived = False
         self._step_num = plane.stats.get("step_num")
         self._batch_size = plane.stats.get("batch_size")
@@ -62,6 +65,7 @@ class HostLine:
         self._marks: dict[int, bool] = {}
         self._begins_ps, self._durations_ps = array("q"), array("q")
         self.total_ps: Counter[str] = Counter()
+        self.runs: Counter[int] = Counter()
 
     @property
     def steps(self) -> int:
@@ -78,6 +82,8 @@ class HostLine:
             kind = types.get(event.metadata_id)
             if kind is not None:
                 self.total_ps[kind] += event.duration_ps
+                if event.metadata_id in self._step_tellers:
+                    self.runs[event.metadata_id] += 1
                 self._begins_ps.append(event.offset_ps)
                 self._durations_ps.append(event.duration_ps)
             elif self._step_num is not None and self._marks.get(event.metadata_id, True):

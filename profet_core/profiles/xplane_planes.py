@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers import Content
 from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
+from profet_core.profiles.tensorflow_steps import tells_steps
 from profet_core.profiles.wire import PIECE_BYTES, WireStream, damaged
 from profet_core.profiles.xplane_lines import MAX_NAME_BYTES
 from profet_core.profiles.xplane_schema import (
@@ -36,6 +37,7 @@ class Plane:
     Attributes
     ----------
     types : id of an event's metadata -> operation type, of the events that are operations (host only).
+    step_tellers : ids of the operations whose number of runs tells the number of steps (host only).
     copies : ids of the events that copy or set memory (device only).
     kernels : id of an event's metadata -> name (device only).
     capability : major compute capability (device only).
@@ -45,6 +47,7 @@ class Plane:
 
     name: str = ""
     types: dict[int, str] = field(default_factory=dict)
+    step_tellers: set[int] = field(default_factory=set)
     copies: set[int] = field(default_factory=set)
     kernels: dict[int, str] = field(default_factory=dict)
     capability: int | None = None
@@ -103,6 +106,8 @@ def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
     if part == PLANE_EVENT_METADATA:
         if plane.is_host and (kind := operation_type(name)):
             plane.types[entry.key] = kind
+            if tells_steps(name, kind):
+                plane.step_tellers.add(entry.key)
         elif plane.is_device:
             plane.kernels[entry.key] = name[:_MAX_KERNEL_NAME]
             if name.lower().startswith(("memcpy", "memset")):

@@ -54,6 +54,17 @@ def test_without_marked_steps_all_of_it_is_one():
     assert profile.warnings == ("The trace marks no step: it is read as one.",)
 
 
+def test_a_step_that_began_before_the_profiler_counts_without_its_mark():
+    def steps(*marked: int):
+        events = [tf_event("MatMul", 100 * run, 10, long_name="net/dense/MatMul:MatMul") for run in range(3)]
+        marks = [tf_event(f"train {number}", 100 * number, 90, step_num=str(number)) for number in marked]
+        return read_profile(tensorflow_trace([*marks, *events]))
+
+    assert (steps(1).steps, steps(1).operations["Host_MatMul"]) == (3, 10)
+    assert len(steps(1).warnings) == 1 and "3 times" in steps(1).warnings[0]
+    assert (steps(0, 1, 2).steps, steps(0, 1, 2).warnings) == (3, ())
+
+
 def test_threads_of_other_processes_are_named_as_ignored():
     events = [*tf_step(0, 0), tf_event("Conv2D", 5, 5, pid=8, long_name="a:Conv2D")]
     profile = read_profile(tensorflow_trace(events))

@@ -151,6 +151,28 @@ def test_without_markers_on_the_host_the_devices_steps_count():
     assert profile.steps == 2 and profile.operations["Device_Relu"] == 5
 
 
+@pytest.mark.parametrize(
+    ("name", "marked", "ran", "steps"),
+    [
+        ("net/a:Mul", 1, 3, 3),
+        ("net/a:Mul", 2, 3, 3),
+        ("net/a:Mul", 1, 4, 1),
+        ("net/a:Mul", 3, 3, 3),
+        ("net/a:Mul", 2, 1, 2),
+        # Eager operations share a name, and the input pipeline reads ahead.
+        ("a:Mul", 1, 3, 1),
+        ("Iterator::net/a", 1, 3, 1),
+    ],
+)
+def test_the_first_and_the_last_step_may_lack_a_mark(name, marked, ran, steps):
+    markers = [step_marker(number, number, 1) for number in range(marked)]
+    events = [(name, 100 * run, 10, {}) for run in range(ran)]
+    profile = read_profile(xplane({"/host:CPU": {"t": [*markers, *events]}}))
+    assert profile.steps == steps
+    assert [us for name, us in profile.operations.items() if "IDLE" not in name] == [pytest.approx(10 * ran / steps)]
+    assert [str(ran) in text for text in profile.warnings] == ([True] if steps > marked else [])
+
+
 def test_a_trace_that_marks_no_step_says_so():
     profile = steps_of()
     assert profile.steps == 1 and profile.warnings == ("The trace marks no step: it is read as one.",)
