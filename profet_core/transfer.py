@@ -244,11 +244,27 @@ def transfer(
     weight = np.array(weights) / np.sum(weights, axis=0)
     gpu_ms = np.exp((weight * logs).sum(axis=0))
     latency_ms = np.maximum(gpu_ms + voices.fixed_ms, voices.floor_ms)
-    host_share = 1 - gpu_ms / (gpu_ms + np.maximum(voices.fixed_ms, voices.floor_ms))
+    host_share = _host_share(gpu_ms, voices.fixed_ms, voices.floor_ms)
     known_half = (weight * halves).sum(axis=0)
     assumed = np.hypot(HOST_LOG_SD * host_share, mix_log_sd * (1 - host_share))
     half = np.sqrt(log_half_width**2 + known_half**2 + (NORMAL_90 * assumed) ** 2)
     return latency_ms, half
+
+
+def other_host_log_half_width(
+    law: StepLaw, parts: StepParts, anchor: str, anchor_ms: np.ndarray | None, latency_ms: np.ndarray
+) -> np.ndarray:
+    """Doubt about a latency that is known on the same GPU in another instance, (profiles,).
+
+    Half the width of a 90 % interval in the logarithm: the host launches and copies at a speed that nobody measured.
+    """
+    fixed_ms = law.fixed_ms(parts)
+    gpu_ms = law.gpu_ms(latency_ms, fixed_ms)
+    return NORMAL_90 * HOST_LOG_SD * _host_share(gpu_ms, fixed_ms, law.floor_ms(parts, anchor, anchor_ms))
+
+
+def _host_share(gpu_ms: np.ndarray, fixed_ms: np.ndarray, floor_ms: np.ndarray) -> np.ndarray:
+    return 1 - gpu_ms / (gpu_ms + np.maximum(fixed_ms, floor_ms))
 
 
 def _reached(model: TransferModel, voices: Voices, gpu: Gpu, tf32: bool) -> Reached:

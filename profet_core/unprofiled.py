@@ -14,7 +14,8 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.prediction import InstancePrediction, Prediction, prediction_row
 from profet_core.profiles.record import Profile
-from profet_core.transfer import Reached, reach_many
+from profet_core.transfer import Reached, other_host_log_half_width, reach_many
+from profet_core.transfer_step import parts_of_profiles
 
 if TYPE_CHECKING:
     from profet_core.artifacts import Models
@@ -58,12 +59,14 @@ def unprofiled_rows(
     profiled = {row.gpu: name for name, row in models.transfer.step.instances.items()}
     others = {gpu.name: gpu for gpu in gpus.values() if gpu.name not in profiled}
     reached = _reach(models.transfer, profiles, predictions, list(others.values()), tf32)
+    shared = {profiled[gpu.name] for gpu in gpus.values() if gpu.name in profiled}
+    host_half = _host_half_widths(models.transfer, profiles, predictions, shared)
     rows = []
     for number, prediction in enumerate(predictions):
         measured = {row.instance: row for row in prediction.predictions}
         rows.append(
             tuple(
-                _same_gpu(catalog, name, measured[profiled[gpu.name]])
+                _same_gpu(catalog, name, measured[profiled[gpu.name]], host_half[profiled[gpu.name]][number])
                 if gpu.name in profiled
                 else _reached(catalog, name, reached[gpu.name], number)
                 for name, gpu in gpus.items()
@@ -79,7 +82,6 @@ def _reach(
     anchor = predictions[0].anchor
     columns = zip(*([row for row in found.predictions if row.instance != anchor] for found in predictions), strict=True)
     known = {rows[0].instance: rows for rows in columns}
-    given = predictions[0].anchor_latency_ms is not None
     return reach_many(
         transfer,
         profiles,
@@ -87,9 +89,32 @@ def _reach(
         {name: np.array([row.latency_ms for row in rows]) for name, rows in known.items()},
         {name: np.array([_log_half_width(row) for row in rows]) for name, rows in known.items()},
         gpus,
-        anchor_ms=np.array([found.anchor_latency_ms for found in predictions]) if given else None,
+        anchor_ms=_anchor_ms(predictions),
         tf32=tf32,
     )
+
+
+def _host_half_widths(
+    transfer: TransferModel, profiles: Sequence[Profile], predictions: Sequence[Prediction], instances: set[str]
+) -> dict[str, np.ndarray]:
+    """What a latency known on each of `instances` may be off by on another host, (profiles,); NaN where it is not."""
+    if not instances:
+        return {}
+    anchor_ms = _anchor_ms(predictions)
+    parts = parts_of_profiles(profiles, anchor_ms)
+    latency_ms = {
+        name: np.array([found.latencies_ms.get(name, math.nan) for found in predictions]) for name in instances
+    }
+    return {
+        name: other_host_log_half_width(transfer.step, parts, predictions[0].anchor, anchor_ms, values)
+        for name, values in latency_ms.items()
+    }
+
+
+def _anchor_ms(predictions: Sequence[Prediction]) -> np.ndarray | None:
+    """The anchor's latencies, (profiles,), if they were given."""
+    given = predictions[0].anchor_latency_ms is not None
+    return np.array([found.anchor_latency_ms for found in predictions]) if given else None
 
 
 def _log_half_width(row: InstancePrediction) -> float:
@@ -106,8 +131,17 @@ def _reached(catalog: Catalog, instance: str, answer: Reached, number: int) -> I
     )
 
 
-def _same_gpu(catalog: Catalog, instance: str, measured: InstancePrediction) -> InstancePrediction:
+def _same_gpu(catalog: Catalog, instance: str, measured: InstancePrediction, host_half: float) -> InstancePrediction:
     """An instance with the GPU of a profiled one takes its latency; its host may launch faster or slower."""
     note = f"latency of {measured.instance}, which has the same GPU"
     row = prediction_row(catalog, instance, measured.latency_ms, {}, "derived", note=note)
-    return replace(row, low_ms=measured.low_ms, high_ms=measured.high_ms)
+    if measured.latency_ms is None:
+        return row
+    width = math.exp(math.hypot(_log_half_width(measured), host_half))
+    return replace(
+        row,
+        low_ms=measured.latency_ms / width,
+        high_ms=measured.latency_ms * width,
+        relative_to=measured.instance,
+        relative_log_half_width=float(host_half),
+    )

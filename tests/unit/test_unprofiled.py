@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from profet_core import InputError, load_models, predict, predict_many
 from profet_core.catalog import Catalog
-from profet_core.transfer import KnownLatency, reach
+from profet_core.transfer import HOST_LOG_SD, KnownLatency, reach
+from profet_core.transfer_step import parts_of_profiles
 from profet_core.units import cost_usd
 
 SAMPLE = "resnet50-128px-b64-g4dn"
@@ -105,9 +107,34 @@ def test_an_own_instance_with_a_profiled_gpu_takes_that_latency(asked, models, c
     rows = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
     theirs = rows_of(prediction)["p3.2xlarge"]
     assert rows["my-v100"].latency_ms == theirs.latency_ms
-    assert (rows["my-v100"].low_ms, rows["my-v100"].high_ms) == (theirs.low_ms, theirs.high_ms)
+    # Copy, start and launches may take a host longer or shorter, by HOST_LOG_SD.
+    host = rows["my-v100"].relative_log_half_width
+    assert rows["my-v100"].relative_to == "p3.2xlarge" and 0 < host < 1.645 * HOST_LOG_SD
+    width = math.exp(math.hypot(math.log(theirs.high_ms / theirs.low_ms) / 2, host))
+    assert (rows["my-v100"].low_ms, rows["my-v100"].high_ms) == pytest.approx(
+        (theirs.latency_ms / width, theirs.latency_ms * width)
+    )
     assert rows["my-v100"].basis == "derived"
     assert "p3.2xlarge" in rows["my-v100"].note
+
+
+def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models, catalog):
+    """Without one advice could say of nothing how sure it is."""
+    sample, _ = asked
+    own = replace(catalog[sample.anchor], name="my-t4")
+    wider = Catalog([*catalog.values(), own])
+    rows = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
+    step = models.transfer.step
+    anchor_ms = np.array([sample.latency_ms])
+    parts = parts_of_profiles([sample.profile], anchor_ms)
+    beside_gpu = max(step.fixed_ms(parts)[0], step.floor_ms(parts, sample.anchor, anchor_ms)[0])
+    gpu_ms = sample.latency_ms - step.fixed_ms(parts)[0]
+    host = 1.645 * HOST_LOG_SD * beside_gpu / (gpu_ms + beside_gpu)
+    assert rows["my-t4"].latency_ms == sample.latency_ms
+    assert rows["my-t4"].high_ms == pytest.approx(sample.latency_ms * math.exp(host))
+    assert rows["my-t4"].low_ms == pytest.approx(sample.latency_ms / math.exp(host))
+    untold = rows_of(predict(models, wider, sample.profile, sample.anchor))["my-t4"]
+    assert (untold.latency_ms, untold.low_ms, untold.relative_log_half_width) == (None, None, None)
 
 
 def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):
