@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 START_TIMEOUT_S = 60
+# Playwright waits five seconds for what a test expects to see; a busy machine takes longer for the first page.
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")
