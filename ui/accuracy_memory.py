@@ -6,7 +6,7 @@ import streamlit as st
 
 from profet_core.transfer_accuracy import MemoryAccuracy, MemoryScores
 from ui.resources import Resources
-from ui.tables import MISSING, format_percent, show_table
+from ui.tables import MISSING, format_percent, percent_in_text, show_table
 
 #: What the report calls what is known of a network -> what a visitor reads.
 _KNOWN = {
@@ -35,12 +35,13 @@ def show_memory(resources: Resources, accuracy: MemoryAccuracy) -> None:
         "Does it fit: how often the answer was right",
     )
     st.caption(
-        "Said not to fit: of what did not run; “can't tell” is a miss there. False “fits”: of all answers. Forced: the "
-        "likelier of the two answers where it would have said “can't tell”."
+        "Said not to fit: of what did not run; “can't tell” is a miss there. False “fits”: of all answers. Else right: "
+        "where it didn't say “can't tell”. Forced: the likelier answer where it would have said “can't tell”."
     )
 
 
 def _must_know(accuracy: MemoryAccuracy, scores: MemoryScores) -> tuple[str, ...]:
+    failed = f"{accuracy.failures:,}" if accuracy.failures else "none"
     parts = (
         f"Of what did **not** run it called **{_percent(scores.strict_recall)}** “does not fit” and "
         f"{_percent(scores.left_open)} “can't tell”; **{_percent(scores.called_fitting)}** it wrongly called “fits” "
@@ -58,7 +59,7 @@ def _must_know(accuracy: MemoryAccuracy, scores: MemoryScores) -> tuple[str, ...
     return (
         *parts,
         *forced,
-        f"Of {accuracy.pairs:,} workloads that ran on a GPU, {accuracy.failures:,} failed on one with as much memory.",
+        f"Of {accuracy.pairs:,} workloads that ran on a GPU, {failed} failed on one with as much memory.",
         "Larger GPUs, and answers that rest on a recorded peak, were checked by no measurement.",
     )
 
@@ -71,17 +72,21 @@ def _of_all_that_ran(scores: MemoryScores) -> str:
 def _row(known: str, row: MemoryScores) -> dict[str, str]:
     return {
         "Known": known,
+        "Said not to fit": _cell(row.strict_recall),
+        "False “fits”": _cell(row.strict_false_fits),
+        "Can't tell": _cell(row.cant_tell),
+        "“Always fits” right": _cell(row.always_fits),
+        "Else right": _cell(row.decided_accuracy),
+        "Forced: right": _cell(row.accuracy),
+        "Forced: found": _cell(row.recall),
+        "Forced: false “fits”": _cell(row.false_fits),
         "Answers": f"{row.cells:,}",
-        "“Always fits” right": _percent(row.always_fits),
-        "Can't tell": _percent(row.cant_tell),
-        "Else right": _percent(row.decided_accuracy),
-        "Said not to fit": _percent(row.strict_recall),
-        "False “fits”": _percent(row.strict_false_fits),
-        "Forced: right": _percent(row.accuracy),
-        "Forced: found": _percent(row.recall),
-        "Forced: false “fits”": _percent(row.false_fits),
     }
 
 
-def _percent(share: float | None) -> str:
+def _cell(share: float | None) -> str:
     return MISSING if share is None else format_percent(100 * share)
+
+
+def _percent(share: float) -> str:
+    return percent_in_text(100 * share)

@@ -52,6 +52,11 @@ def format_percent(value: float) -> str:
     return f"{value:.2f} %" if abs(value) < 0.995 else f"{value:.1f} %"
 
 
+def percent_in_text(value: float) -> str:
+    """`format_percent` for a sentence, where a line must not end before the sign."""
+    return format_percent(value).replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def format_price(usd_per_hour: float) -> str:
     """A price with at least two decimals: '$0.90', '$0.526'."""
     text = f"{usd_per_hour:,.6f}".rstrip("0")

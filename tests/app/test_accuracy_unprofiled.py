@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from profet_core.transfer_validation import TRANSFER_REPORT_NAME
-from tests.app.conftest import lines, rows
+from tests.app.conftest import clean, lines, rows
 from tests.app.made_transfer_report import DERIVED, MISSED, made_transfer_report, signed
 from ui.accuracy import _loaded_transfer
 from ui.accuracy_unprofiled import direction_dots
@@ -68,7 +68,7 @@ def report(request) -> dict:
 
 
 def text_of(app) -> str:
-    return "\n".join(lines(app.markdown)).replace("**", "")
+    return "\n".join(map(clean, lines(app.markdown))).replace("**", "")
 
 
 def way(row: dict) -> str:
@@ -79,8 +79,7 @@ def way(row: dict) -> str:
 def test_words_lead_with_a_whole_gpu_left_out(open_with, report, latency_is):
     app = open_with(json.dumps(report), latency_is=latency_is)
     case, gpus = CASES[latency_is], report["left_out_gpus"]
-    lead = next(line for line in lines(app.markdown) if line.startswith("Each of 4 profiled GPUs was left out"))
-    lead = lead.replace("**", "")
+    lead = next(line for line in text_of(app).splitlines() if line.startswith("Each of 4 profiled GPUs was left out"))
     worst = max(gpus["directions"], key=lambda row: row[f"mape_{case}"])
     assert f"The mean error was {format_percent(gpus['mean'][f'mape_{case}'])}" in lead
     assert f"in the worst direction, {way(worst)}, {format_percent(worst[f'mape_{case}'])}." in lead
@@ -105,21 +104,26 @@ def test_what_no_measurement_checks_is_named_first(open_with, made, models):
     assert "A10G" not in listed
     assert listed["H100-SXM5-80GB"]["Speed from"].endswith("training speed of H100-SXM5-80GB")
     assert listed["L4"]["Speed from"].startswith("TF32, no published benchmark")
-    assert listed["H100-SXM5-80GB"]["At least"] == "±42 %"
+    assert listed["H100-SXM5-80GB"]["At least"] == "+42 %"
 
 
 def test_the_derived_gpu_s_bias_and_its_check_are_told(open_with, report):
     text = text_of(open_with(json.dumps(report)))
-    routes, found = report["derived"]["routes"], report["derived"]["gpus"]["A10G"]
-    sentence = next(line for line in text.splitlines() if line.startswith("- A10G comes from another source"))
+    routes, gpus = report["derived"]["routes"], report["derived"]["gpus"]
+    sentence = next(line for line in text.splitlines() if line.startswith("- A10G and P100 come from another source"))
     for value in (
         routes["raw"]["T4 -> V100"],
         routes["raw"]["V100 -> T4"],
         routes["corrected"]["T4 -> V100"],
         routes["corrected"]["V100 -> T4"],
-        found["mean_with_latency"],
     ):
         assert format_percent(value) in sentence
+    for gpu in DERIVED:
+        assert f"{SHORT[gpu]} {format_percent(gpus[gpu]['mean_with_latency'])}" in sentence
+    published = [row.get("published_mape_with_latency") for row in report["left_out_gpus"]["other_gpus"]]
+    published = [value for value in published if value is not None]
+    ends = f"{format_percent(min(published))} to {format_percent(max(published))}"
+    assert f"reached so, A10G was {ends} off another source's corrected times" in text
 
 
 def test_intervals_are_called_too_wide_and_too_narrow(open_with, made):
@@ -155,7 +159,7 @@ def test_each_direction_is_a_row_and_a_mark(open_with, report, latency_is):
         for row in gpus["directions"]
     ]
     assert table[-1]["Off by"] == format_percent(gpus["mean"][f"mape_{case}"])
-    assert [row["Off by"] for row in table[12:-1]] == [
+    assert [row["Off by"] for row in rows(app, BEFORE + 1)] == [
         format_percent(row[f"mape_{case}"]) for row in gpus["by_gpu"].values()
     ]
 

@@ -7,9 +7,11 @@ import json
 import pytest
 
 from profet_core.errors import ArtifactError
+from profet_core.memory_model import load_memory
 from profet_core.model_files import manifest_checksum
 from profet_core.transfer_model import TRANSFER_NAME, load_transfer
-from profet_core.transfer_validation import TRANSFER_REPORT_NAME, load_transfer_validation
+from profet_core.transfer_validation import TRANSFER_REPORT_NAME, load_transfer_accuracy, load_transfer_validation
+from tests.app.made_transfer_report import made_transfer_report, signed
 
 
 @pytest.fixture
@@ -91,3 +93,64 @@ def test_the_shipped_report_belongs_to_the_shipped_file_and_reaches_its_figures(
     assert routes["corrected"]["T4 -> V100"] <= 10
     assert routes["corrected"]["V100 -> T4"] <= 10
     assert set(report["derived"]["gpus"]) == {"A10G", "Tesla P100-PCIE-16GB"}
+
+
+def test_a_report_belongs_to_one_memory_file_too(repository, tmp_path):
+    model, memory = load_transfer(repository / "models"), load_memory(repository / "models")
+    path = tmp_path / TRANSFER_REPORT_NAME
+    for checksum in ("0" * 64, None):
+        path.write_text(json.dumps(made_transfer_report(model.checksum, checksum)))
+        with pytest.raises(ArtifactError, match=r"belong to another memory.json"):
+            load_transfer_validation(model, tmp_path, memory=memory)
+    path.write_text(json.dumps(made_transfer_report(model.checksum, memory.checksum)))
+    assert load_transfer_validation(model, tmp_path, memory=memory)["memory_checksum"] == memory.checksum
+
+
+def test_a_report_as_records(repository, tmp_path):
+    model, memory = load_transfer(repository / "models"), load_memory(repository / "models")
+    report = made_transfer_report(model.checksum, memory.checksum)
+    (tmp_path / TRANSFER_REPORT_NAME).write_text(json.dumps(report))
+    found = load_transfer_accuracy(model, memory, tmp_path)
+    rows = report["left_out_gpus"]["directions"]
+    for known, case in ((True, "with_latency"), (False, "without_latency")):
+        assert [row.point[known].mape for row in found.directions] == [row[f"mape_{case}"] for row in rows]
+        assert found.worst(known).point[known].mape == max(row[f"mape_{case}"] for row in rows)
+        assert found.worst_sheet_only(known).sheet_only[known].mape == max(
+            row[f"sheet_only_mape_{case}"] for row in rows
+        )
+    assert [(row.anchor, row.target) for row in found.beaten_by_constant(True)] == [("g3s.xlarge", "g4dn.xlarge")]
+    assert found.worst_constant().one_constant == max(row["one_constant"] for row in rows)
+    scores, given = found.memory.served["that it ran"], report["memory"]["served"]["that it ran"]
+    assert scores.recall is None and scores.cant_tell == given["cant_tell"]
+    # 2000 answers, of which 1000 did not run: a share of all counts twice there.
+    assert scores.called_fitting == pytest.approx(2 * given["strict_false_fits"])
+    assert scores.left_open == pytest.approx(1 - given["strict_recall"] - scores.called_fitting)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda report: report["left_out_gpus"]["directions"][3].pop("one_constant"),
+        lambda report: report["left_out_gpus"]["mean"].update(mape_with_latency="11"),
+        lambda report: report["derived"]["routes"].pop("raw"),
+        lambda report: report["derived"]["gpus"].update(A10G=None),
+        lambda report: report["memory"]["arithmetic"].update(did_not_run=0),
+        lambda report: report["memory"].update(served={}),
+        lambda report: report.pop("seed"),
+    ],
+)
+def test_a_signed_report_without_a_figure_is_damaged(repository, tmp_path, change):
+    model, memory = load_transfer(repository / "models"), load_memory(repository / "models")
+    report = made_transfer_report(model.checksum, memory.checksum)
+    change(report)
+    (tmp_path / TRANSFER_REPORT_NAME).write_text(json.dumps(signed(report)))
+    with pytest.raises(ArtifactError, match="is damaged"):
+        load_transfer_accuracy(model, memory, tmp_path)
+
+
+def test_the_shipped_report_belongs_to_the_shipped_memory_file(repository):
+    folder = repository / "models"
+    found = load_transfer_accuracy(load_transfer(folder), load_memory(folder), folder)
+    scores = found.memory.served["profile and its meta"]
+    assert scores.strict_false_fits <= 0.02 and scores.decided_accuracy > 0.98
+    assert found.memory.layers_known.recall >= 0.8 and found.memory.layers_known.false_fits <= 0.02
