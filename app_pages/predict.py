@@ -20,7 +20,7 @@ from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
 from ui.intervals import interval_title, likeness_lines, say_interval
 from ui.measured import measured_input, predict_measured
-from ui.memory import fit_words, fits_of, say_fits
+from ui.memory import fit_cell, fits_of, say_fits
 from ui.method import member_label, rule_of, rule_phrase
 from ui.own_profiles import own_profiles
 from ui.profile_input import (
@@ -213,7 +213,7 @@ def _text_row(
         **({} if level is None else {f"{level:.0%} interval": between}),
         "Latency is": SHORT_BASIS[row.basis] if row.latency_ms is not None else MISSING,
         "GPU": entry.gpu_model if entry.gpu_count == 1 else f"{entry.gpu_model} (1 of {entry.gpu_count})",
-        **({"Memory": fit_words(fits.get(row.instance))} if fits else {}),
+        **({"Memory (batch)": fit_cell(fits.get(row.instance))} if fits else {}),
         "Speed-up": MISSING if speedup is None else f"{format_significant(speedup)}×",
         "Cost of 1,000 steps": MISSING if cost_usd is None else plain(format_usd(cost_usd)),
         "Price per hour": plain(format_price(row.usd_per_hour)),

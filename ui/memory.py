@@ -29,12 +29,11 @@ def fits_of(
     )
 
 
-def fit_words(answer: FitAnswer | None) -> str:
-    """For a table: 'fits, up to batch 512', 'does not fit, up to batch 16', 'can't tell'."""
+def fit_cell(answer: FitAnswer | None) -> str:
+    """For a table, with the largest batch that fits: 'fits, ≤ 512', 'does not fit, ≤ 16', 'can't tell'."""
     if answer is None:
         return MISSING
-    largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
-    return f"{answer.verdict}{largest}"
+    return f"{answer.verdict}, ≤ {answer.largest_batch:,}" if answer.largest_batch else answer.verdict
 
 
 def say_fits(answers: Mapping[str, FitAnswer]) -> None:
@@ -59,7 +58,8 @@ def say_fits(answers: Mapping[str, FitAnswer]) -> None:
 
 def _sentence(answer: FitAnswer) -> str:
     sure = "" if answer.probability is None else f" ({_percent(answer)})"
-    return f"{fit_words(answer)}{sure}: {answer.why}."
+    largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
+    return f"{answer.verdict}{largest}{sure}: {answer.why}."
 
 
 def _percent(answer: FitAnswer) -> str:

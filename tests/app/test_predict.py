@@ -374,8 +374,8 @@ def test_tf32_off_slows_the_newer_gpus_and_is_in_the_link(open_app, models, cata
 def test_whether_it_fits_stands_before_the_cost(open_app, samples):
     app = open_app(sample="vgg16-224px-b64-p3") if "vgg16-224px-b64-p3" in samples else open_app()
     columns = list(app.table[0].value)
-    assert columns.index("Memory") < columns.index(COST)
-    told = column(app, "Memory")
+    assert columns.index("Memory (batch)") < columns.index(COST)
+    told = column(app, "Memory (batch)")
     assert all(text.startswith(("fits", "does not fit", "can't tell")) for text in told.values())
     assert any(line.startswith("Up to which batch") for line in lines(app.caption))
 
