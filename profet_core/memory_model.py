@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 
-from profet_core.errors import ArtifactError
-from profet_core.model_files import default_models_folder, manifest_checksum
+from profet_core.model_files import damaged, default_models_folder, finite_number, read_coefficients
 
 MEMORY_NAME = "memory.json"
 MEMORY_VERSION = 1
-_GET_AGAIN = "get the models again (git checkout models) or run `profet train`"
 
 #: Bytes of one FP32 value over the bytes of a GiB: values -> GiB.
 GIB_PER_VALUE = 4 / 2**30
@@ -115,23 +112,11 @@ def load_memory(folder: Path | str | None = None) -> MemoryModel:
     ArtifactError : it is missing, damaged, changed, or of another version.
     """
     path = (Path(folder) if folder is not None else default_models_folder()) / MEMORY_NAME
-    try:
-        content = json.loads(path.read_bytes())
-        right = isinstance(content, dict) and content.get("checksum") == manifest_checksum(content)
-    except OSError:
-        raise ArtifactError(f"{path} is missing: {_GET_AGAIN}.") from None
-    except (ValueError, RecursionError):
-        right = False
-    if not right:
-        raise ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.")
-    if content.get("schema_version") != MEMORY_VERSION:
-        raise ArtifactError(
-            f"{path} has version {content.get('schema_version')}, this program reads {MEMORY_VERSION}: {_GET_AGAIN}."
-        )
+    content = read_coefficients(path, MEMORY_VERSION)
     try:
         return memory_model(content)
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.") from None
+        raise damaged(path) from None
 
 
 def memory_model(content: Mapping) -> MemoryModel:
@@ -142,30 +127,23 @@ def memory_model(content: Mapping) -> MemoryModel:
         traffic=TrafficRelation(
             weights=_numbers(traffic["weights"]),
             log_offset=_numbers(traffic["log_offset"]),
-            log_scale=_number(traffic["log_scale"]),
-            parameters_per_update=_number(traffic["parameters_per_update"]),
+            log_scale=finite_number(traffic["log_scale"]),
+            parameters_per_update=finite_number(traffic["parameters_per_update"]),
         ),
         images=ImageRelation(**_positive(ImageRelation, content["images"])),
-        certain=_number(content["certain"]),
-        ran_probability=_number(content["ran_probability"]),
+        certain=finite_number(content["certain"]),
+        ran_probability=finite_number(content["ran_probability"]),
         fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
         checksum=str(content.get("checksum", "")),
     )
 
 
 def _positive(kind: type, row: Mapping) -> dict[str, float]:
-    values = {field.name: _number(row[field.name]) for field in fields(kind)}
+    values = {field.name: finite_number(row[field.name]) for field in fields(kind)}
     if min(values.values()) <= 0:
         raise ValueError(f"{kind.__name__} holds a number that is not positive")
     return values
 
 
 def _numbers(row: Mapping) -> Mapping[str, float]:
-    return MappingProxyType({str(name): _number(value) for name, value in row.items()})
-
-
-def _number(value: object) -> float:
-    number = float(value)
-    if isinstance(value, bool) or not math.isfinite(number):
-        raise ValueError(f"{value!r} is no number")
-    return number
+    return MappingProxyType({str(name): finite_number(value) for name, value in row.items()})

@@ -1,14 +1,19 @@
-"""Where models are found, and the checksums that tell whether they are whole."""
+"""Where models are found, and reading what is signed with its own checksum."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
+
+from profet_core.errors import ArtifactError
 
 HOME_VARIABLE = "PROFET_HOME"
+_GET_AGAIN = "get it again (git checkout models) or run `profet train`"
 
 
 def default_models_folder() -> Path:
@@ -30,6 +35,46 @@ def manifest_checksum(manifest: Mapping) -> str:
     """SHA-256 of the manifest without its own checksum, over sorted compact JSON."""
     content = {key: value for key, value in manifest.items() if key != "checksum"}
     return sha256_hex(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+
+
+def read_coefficients(path: Path, version: int) -> dict:
+    """The content of a JSON file of coefficients, signed with its own checksum.
+
+    Raises
+    ------
+    ArtifactError : it is missing, damaged, changed, or of another version.
+    """
+    try:
+        content = json.loads(path.read_bytes(), parse_constant=_refuse)
+    except OSError:
+        raise ArtifactError(f"{path} is missing: {_GET_AGAIN}.") from None
+    except (ValueError, RecursionError):
+        raise damaged(path) from None
+    if not isinstance(content, dict) or content.get("checksum") != manifest_checksum(content):
+        raise damaged(path)
+    if content.get("schema_version") != version:
+        raise ArtifactError(
+            f"{path} has version {content.get('schema_version')}, this program reads {version}: {_GET_AGAIN}."
+        )
+    return content
+
+
+def damaged(path: Path) -> ArtifactError:
+    """What to raise where a file's content is not what it should be."""
+    return ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.")
+
+
+def finite_number(value: object) -> float:
+    """A number of a file's content; TypeError for anything else, ValueError for none that is finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"not a number: {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"not a finite number: {value!r}")
+    return float(value)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)
 
 
 def sha256_hex(data: bytes) -> str:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import NoReturn
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
-from profet_core.derived import NORMAL_90, DerivedLaw
-from profet_core.errors import ArtifactError
-from profet_core.model_files import default_models_folder, manifest_checksum
+from profet_core.derived import DerivedLaw
+from profet_core.intervals import NORMAL_90
+from profet_core.model_files import damaged, default_models_folder, finite_number, read_coefficients
 from profet_core.transfer_step import InstanceStep, StepLaw
 
 TRANSFER_NAME = "transfer.json"
 TRANSFER_VERSION = 1
-
-_GET_AGAIN = "get it again (git checkout models) or run `profet train`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +101,11 @@ def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) ->
     ArtifactError : it is missing, damaged, changed, or of another version.
     """
     path = (Path(folder) if folder is not None else default_models_folder()) / TRANSFER_NAME
-    try:
-        content = json.loads(path.read_bytes(), parse_constant=_refuse)
-        right = isinstance(content, dict) and content.get("checksum") == manifest_checksum(content)
-    except OSError:
-        raise ArtifactError(f"{path} is missing: {_GET_AGAIN}.") from None
-    except (ValueError, RecursionError):
-        raise ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.") from None
-    if not right:
-        raise ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.")
-    if content.get("schema_version") != TRANSFER_VERSION:
-        raise ArtifactError(
-            f"{path} has version {content.get('schema_version')}, this program reads {TRANSFER_VERSION}: {_GET_AGAIN}."
-        )
+    content = read_coefficients(path, TRANSFER_VERSION)
     try:
         return transfer_model(content, gpus or load_gpus())
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.") from None
+        raise damaged(path) from None
 
 
 def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
@@ -129,15 +113,15 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
     law = content["step"]
     model = TransferModel(
         step=StepLaw(
-            start_ms=_number(law["start_ms"]),
-            copy_factor=_number(law["copy_factor"]),
-            profiling_slowdown=_number(law["profiling_slowdown"]),
+            start_ms=finite_number(law["start_ms"]),
+            copy_factor=finite_number(law["copy_factor"]),
+            profiling_slowdown=finite_number(law["profiling_slowdown"]),
             instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in law["instances"].items()}),
         ),
         reference=str(content["reference"]),
         spread=_record(Spread, content["spread"]),
         sheet_spread=_record(Spread, content["sheet_spread"]),
-        relative_log_sd=_number(content["relative_log_sd"]),
+        relative_log_sd=finite_number(content["relative_log_sd"]),
         points=MappingProxyType({name: _record(BenchmarkPoint, row) for name, row in content["points"].items()}),
         derived=MappingProxyType({name: _record(DerivedLaw, row) for name, row in content["derived"].items()}),
         gpus=gpus,
@@ -151,16 +135,7 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
 
 def _record(kind: type, row: Mapping):
     values = {
-        field.name: _number(row[field.name]) if field.type == "float" else row[field.name] for field in fields(kind)
+        field.name: finite_number(row[field.name]) if field.type == "float" else row[field.name]
+        for field in fields(kind)
     }
     return kind(**values)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TypeError(f"not a finite number: {value!r}")
-    return float(value)
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)

@@ -83,8 +83,11 @@ def load_measurements(folder: Path) -> Measurements:
 
     Raises
     ------
-    DataError : a workload is missing on one of the instances.
+    DataError : one of the files is missing, or a workload on one of the instances.
     """
+    for name in (PROFILES_FILE, LATENCIES_FILE):
+        if not (folder / name).is_file():
+            raise DataError(f"No {name} in {folder}: name a folder with all measurements.")
     path = folder / PROFILES_FILE
     table = pd.read_parquet(path).sort_values(["instance", *_WORKLOAD], ignore_index=True)
     by_instance = {name: part.reset_index(drop=True) for name, part in table.groupby("instance")}
@@ -104,9 +107,22 @@ def load_measurements(folder: Path) -> Measurements:
     )
 
 
+def load_architectures(folder: Path) -> pd.DataFrame:
+    """`architectures.csv`: one row a model and pixel size that can be built (Inception* not under 75 pixels).
+
+    Raises
+    ------
+    DataError : the file is missing.
+    """
+    path = folder / ARCHITECTURES_FILE
+    if not path.is_file():
+        raise DataError(f"No {ARCHITECTURES_FILE} in {folder}: it says how large the measured networks are.")
+    return pd.read_csv(path)
+
+
 def load_parameters(folder: Path) -> pd.Series:
     """Number of parameters by (model, pixels), from `architectures.csv` below `folder`."""
-    return pd.read_csv(folder / ARCHITECTURES_FILE).set_index(["model", "pixels"])["parameters"]
+    return load_architectures(folder).set_index(["model", "pixels"])["parameters"]
 
 
 def pairs(instances: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from profet_core.units import MS_PER_S
-from profet_lab.data import ARCHITECTURES_FILE, DataError
+from profet_lab.data import DataError, load_architectures
 
 EPOCHS_FILE = Path("external") / "cloud_hw_trainpred.csv"
 WORKLOAD = ["model", "pixels", "batch_size"]
@@ -42,13 +42,13 @@ def load_epochs(folder: Path, all_latencies: pd.DataFrame) -> pd.DataFrame:
 
     Raises
     ------
-    DataError : the file is missing.
+    DataError : the file, or that of the architectures, is missing.
     """
     path = folder / EPOCHS_FILE
     if not path.is_file():
         raise DataError(f"No {EPOCHS_FILE} in {folder}: the derived targets are fitted on it.")
     table = pd.read_csv(path).rename(columns={"image_size": "pixels"})
-    layers = pd.read_csv(folder / ARCHITECTURES_FILE)[["model", "pixels", "n_layers"]]
+    layers = load_architectures(folder)[["model", "pixels", "n_layers"]]
     medians = all_latencies.groupby([*WORKLOAD, "instance"]).batch_latency_ms.median().unstack("instance").reset_index()
     table = table.merge(layers, on=["model", "pixels"], how="left").merge(medians, on=WORKLOAD, how="left")
     table["raw_ms"] = table.epoch_s * MS_PER_S / table.train_batches

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 
 from profet_core.catalog import Catalog
-from profet_lab.data import ARCHITECTURES_FILE
 
 _CELL = ["model", "pixels", "batch_size"]
 
 
-def load_architectures(folder: Path) -> pd.DataFrame:
-    """`architectures.csv`: one row a model and pixel size that can be built (Inception* not under 75 pixels)."""
-    return pd.read_csv(folder / ARCHITECTURES_FILE)
+def layer_values(architectures: pd.DataFrame) -> pd.DataFrame:
+    """Columns model, pixels, parameters, and how many values an image's layers put out: convolution_values,
+    other_values."""
+    return architectures[["model", "pixels", "parameters"]].assign(
+        convolution_values=architectures["act_elems"] - architectures["other_elems"],
+        other_values=architectures["other_elems"],
+    )
 
 
 def memory_cells(all_latencies: pd.DataFrame, architectures: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
@@ -23,14 +24,10 @@ def memory_cells(all_latencies: pd.DataFrame, architectures: pd.DataFrame, catal
     Columns: instance, memory_gib (of its GPU, as the name says), model, pixels, batch_size, parameters,
     convolution_values and other_values (outputs of one image's layers), and `ran`: some repeat was recorded.
     """
-    sizes = architectures[["model", "pixels", "parameters"]].assign(
-        convolution_values=architectures["act_elems"] - architectures["other_elems"],
-        other_values=architectures["other_elems"],
-    )
     batches = pd.DataFrame({"batch_size": sorted(all_latencies["batch_size"].unique())})
     instances = sorted(all_latencies["instance"].unique())
     memory = pd.DataFrame({"instance": instances, "memory_gib": [catalog[name].gpu_memory_gib for name in instances]})
-    cells = memory.merge(sizes, how="cross").merge(batches, how="cross")
+    cells = memory.merge(layer_values(architectures), how="cross").merge(batches, how="cross")
     seen = all_latencies[["instance", *_CELL]].drop_duplicates().assign(ran=True)
     cells = cells.merge(seen, on=["instance", *_CELL], how="left")
     return cells.assign(ran=cells["ran"].eq(True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -12,8 +11,9 @@ import pandas as pd
 from profet_core.catalog import load_shipped
 from profet_core.memory_model import MEMORY_NAME, MEMORY_VERSION, MemoryModel
 from profet_core.model_files import manifest_checksum
-from profet_lab.data import Measurements
-from profet_lab.memory_cells import load_architectures, memory_cells, ran_elsewhere
+from profet_lab.coefficient_files import write_coefficients
+from profet_lab.data import Measurements, load_architectures
+from profet_lab.memory_cells import memory_cells, ran_elsewhere
 from profet_lab.memory_law import calibrate_law, fit_law
 from profet_lab.memory_traffic import fit_images, fit_traffic, traffic_table
 
@@ -59,12 +59,7 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
 
 def write_memory(content: Mapping, out: Path) -> Path:
     """Write `memory.json` into a models folder; returns its path."""
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / MEMORY_NAME
-    scratch = path.with_name(f".{MEMORY_NAME}.new")
-    scratch.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    scratch.replace(path)
-    return path
+    return write_coefficients(content, out / MEMORY_NAME)
 
 
 def _rounded(value):

@@ -13,6 +13,7 @@ from profet_core.classes import OperationClasses, load_operation_classes
 from profet_core.memory_model import GIB_PER_VALUE, ImageRelation, MemoryLaw, TrafficRelation
 from profet_core.units import US_PER_MS
 from profet_lab.data import Measurements
+from profet_lab.memory_cells import layer_values
 
 #: Classes whose time is bandwidth's, in groups that share one weight.
 MOVING = (
@@ -53,11 +54,7 @@ def traffic_table(measurements: Measurements, architectures: pd.DataFrame, catal
         parts.append(
             table.assign(instance=instance, gpu_model=gpu.short_name, bandwidth_gb_per_s=gpu.bandwidth_gb_per_s)
         )
-    sizes = architectures[["model", "pixels", "parameters"]].assign(
-        convolution_values=architectures["act_elems"] - architectures["other_elems"],
-        other_values=architectures["other_elems"],
-    )
-    return pd.concat(parts, ignore_index=True).merge(sizes, on=["model", "pixels"])
+    return pd.concat(parts, ignore_index=True).merge(layer_values(architectures), on=["model", "pixels"])
 
 
 def class_times(row: pd.Series, classes: OperationClasses) -> dict[str, float]:

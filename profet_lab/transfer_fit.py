@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,7 @@ from profet_core.catalog.gpus import load_gpus
 from profet_core.model_files import manifest_checksum, sha256_hex
 from profet_core.transfer_model import TRANSFER_NAME, TRANSFER_VERSION, TransferModel, transfer_model
 from profet_lab.class_bank import class_bank
+from profet_lab.coefficient_files import write_coefficients
 from profet_lab.data import ARCHITECTURES_FILE, Measurements
 from profet_lab.derived_fit import fit_derived
 from profet_lab.epoch_times import EPOCHS_FILE, load_epochs
@@ -67,9 +67,5 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
 
 def write_transfer(content: Mapping, out: Path) -> TransferModel:
     """Write `out/transfer.json`; the folder's other files stay as they are."""
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / TRANSFER_NAME
-    scratch = path.with_name(f".{TRANSFER_NAME}.new")
-    scratch.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    scratch.replace(path)
+    write_coefficients(content, out / TRANSFER_NAME)
     return transfer_model(content, load_gpus())

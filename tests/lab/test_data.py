@@ -7,7 +7,7 @@ from profet_core import cost_table, load_catalog, load_models
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.samples import load_samples
 from profet_lab.clustering import fit_features
-from profet_lab.data import DataError, data_folder
+from profet_lab.data import PROFILES_FILE, DataError, data_folder, load_architectures, load_measurements
 
 pytestmark = pytest.mark.data
 
@@ -64,3 +64,12 @@ def test_samples_are_the_medians_of_the_data(measurements):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(DataError, match="No measurements in"):
         data_folder(tmp_path)
+
+
+def test_a_folder_that_lacks_a_file_is_one_line(tmp_path):
+    with pytest.raises(DataError, match=r"No architectures\.csv in"):
+        load_architectures(tmp_path)
+    (tmp_path / PROFILES_FILE).parent.mkdir()
+    (tmp_path / PROFILES_FILE).touch()
+    with pytest.raises(DataError, match=r"No profet.latencies\.parquet in"):
+        load_measurements(tmp_path)
