@@ -11,14 +11,12 @@ from profet_core.catalog import Instance
 from profet_core.certainty import INTERVAL_LEVEL
 from profet_core.errors import InputError
 from profet_core.frontier import frontier
+from profet_core.memory_fit import CANT_TELL, DOES_NOT_FIT
 from profet_core.picks import Pick, pick_of
 from profet_core.plans import Limits, Plan, Workload, compare, plan_of
 from profet_core.step_times import StepTime
 from profet_core.units import S_PER_HOUR
 from profet_core.within import CERTAINTY, Within, within_limits
-
-DOES_NOT_FIT = "does not fit"
-CANT_TELL = "can't tell"
 
 
 class Fit(Protocol):

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-
-#: Two-sided 90 % of a normal distribution.
-NORMAL_90 = 1.645
+from profet_core.intervals import NORMAL_90
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.derived import NORMAL_90, derive, relative_half_width
+from profet_core.derived import derive, relative_half_width
 from profet_core.errors import InputError
+from profet_core.intervals import NORMAL_90
 from profet_core.profiles.record import Profile
 from profet_core.transfer_model import TransferModel
 from profet_core.transfer_speed import Speed, known_speed, mix_log_sd

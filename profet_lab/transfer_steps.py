@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import QuantileRegressor
 
-from profet_core.catalog import load_catalog
+from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.transfer_step import InstanceStep, StepLaw, StepParts, step_parts
 from profet_lab.class_bank import ClassBank
@@ -84,7 +84,7 @@ def median_steps(steps: Steps) -> Steps:
 
 def gpu_of(instance: str) -> Gpu:
     """The data sheet of an instance's GPU."""
-    return load_gpus().find(load_catalog()[instance].gpu)
+    return load_gpus().find(load_shipped()[instance].gpu)
 
 
 def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> StepLaw:
