@@ -221,9 +221,12 @@ _LIMITS = f"""
 _CREDITS = """
 The measurements were made by the authors of PROFET and are published under the MIT licence:
 [github.com/ddps-lab/profet](https://github.com/ddps-lab/profet), paper
-[arXiv:2208.05130](https://arxiv.org/abs/2208.05130). This program is a new implementation under the MIT licence; the
-files `LICENSE` and `NOTICE` hold both notices. Questions, mistakes and wishes: the project's issue tracker, beside the
-source code.
+[arXiv:2208.05130](https://arxiv.org/abs/2208.05130). A10G and P100 are derived from the same lab's later timings,
+[ddps-lab/cloud-hw-trainpred](https://github.com/ddps-lab/cloud-hw-trainpred), newer GPUs from the ResNet-50 speeds
+that Lambda published, [lambdal/deeplearning-benchmark](https://github.com/lambdal/deeplearning-benchmark).
+
+This program is a new implementation under the MIT licence; the files `LICENSE` and `NOTICE` hold the notices.
+Questions, mistakes and wishes: the project's issue tracker, beside the source code.
 """
 
 #: The original's command, ours, and what it does.
