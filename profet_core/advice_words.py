@@ -86,8 +86,15 @@ def _cheapest(advice: Advice) -> tuple[str, ...]:
         )
     if len(advice.plans) == 1:
         return (f"There is only {plan_phrase(pick.plan)}.",)
-    sure = "" if pick.certainty is None else f" with {format_certainty(pick.certainty)} certainty"
-    return (f"Rent {plan_phrase(pick.plan)}: the cheapest{sure}.",)
+    if pick.certainty is not None:
+        return (f"Rent {plan_phrase(pick.plan)}: the cheapest with {format_certainty(pick.certainty)} certainty.",)
+    doubt = " by the estimate; without intervals nobody can say how sure that is" if _other_gpus(advice, pick) else ""
+    return (f"Rent {plan_phrase(pick.plan)}: the cheapest{doubt}.",)
+
+
+def _other_gpus(advice: Advice, pick: Pick) -> bool:
+    """Whether there was anything to compare with: offers of one GPU differ in nothing but their price."""
+    return any(plan.offer.gpu != pick.plan.offer.gpu for plan in advice.plans)
 
 
 def _other_respect(pick: Pick) -> tuple[str, ...]:
@@ -104,11 +111,11 @@ def _fastest(advice: Advice) -> tuple[str, ...]:
     pick = advice.fastest
     if len(advice.plans) == 1:
         return ()
-    if pick.plan == advice.cheapest.plan:
-        line = pick_line(pick)
-        return (f"It is the fastest too{f': {line}' if line else ''}.",)
     line = pick_line(pick)
-    return (f"The fastest is {plan_phrase(pick.plan)}{f': {line}' if line else ''}.",)
+    doubt = f": {line}" if line else " by the estimate" if _other_gpus(advice, pick) else ""
+    if pick.plan == advice.cheapest.plan:
+        return (f"It is the fastest too{doubt}.",)
+    return (f"The fastest is {plan_phrase(pick.plan)}{doubt}.",)
 
 
 def _kept(advice: Advice, within: Within) -> tuple[str, ...]:

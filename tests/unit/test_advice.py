@@ -448,6 +448,17 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
     assert (advice.cheapest.certainty, advice.within.sure, advice.within.surest) == (None, None, None)
     assert advice.answer.label == "middle"
     assert answer_sentences(advice)[0].endswith("done within 1 h 12 min (no interval is known).")
+    assert answer_sentences(advise(rows, OFFERS, HOUR_AT_100_MS))[:2] == (
+        "Rent slow at $0.50 an hour (2 h 0 min, $1.00): the cheapest by the estimate; without intervals nobody can "
+        "say how sure that is.",
+        "The fastest is fast at $4.80 an hour (30 min 0 s, $2.40) by the estimate.",
+    )
+
+
+def test_of_one_gpu_the_cheapest_offer_is_the_cheapest_without_doubt():
+    both = (offer("node", 0.5), offer("node", 0.2, market="spot"))
+    lines = answer_sentences(advise([Row("node", 100, None)], both, HOUR_AT_100_MS))
+    assert lines[0] == "Rent node spot at $0.20 an hour (1 h 0 min, $0.200): the cheapest."
 
 
 def test_what_is_carried_to_another_batch_size_stays_what_it_was():
