@@ -87,7 +87,8 @@ class TensorFlowEngine:
     def begin_profiled_step(self, number: int) -> None:
         """Open the mark that the trace's reader takes for a step."""
         self._sizes.forget_last()
-        self._marker = self._tf.profiler.experimental.Trace("train", step_num=number, _r=1)
+        # A name of its own: tf_keras marks steps as "train", by other numbers, and the reader would count both.
+        self._marker = self._tf.profiler.experimental.Trace("profet_step", step_num=number, _r=1)
         self._marker.__enter__()
 
     def end_profiled_step(self) -> None:
