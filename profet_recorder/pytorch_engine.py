@@ -33,6 +33,8 @@ class PyTorchEngine:
         self._stance: object = None
         self._profiler = None
         self._trace: Path | None = None
+        #: The GPU the network is on, once it is known: it need not be the current one.
+        self._device: object = None
 
     def prepare(self) -> None:
         """Let compiled modules run as they are written, and look at what is called."""
@@ -51,6 +53,7 @@ class PyTorchEngine:
     def stop_looking(self) -> None:
         """Take the hooks off the modules: they would be timed too."""
         self._calls.stop()
+        self._device = next((one.device for one in self._parameters() if one.is_cuda), None)
         if self._calls.saw_compiled:
             if self._stance is not None:
                 say("torch.compile is off for the recorded steps: it joins operations, and the models know them apart")
@@ -58,13 +61,13 @@ class PyTorchEngine:
                 say("the model is compiled and this PyTorch can't switch that off: record it without torch.compile")
 
     def synchronize(self) -> None:
-        """Wait for the GPU."""
+        """Wait for the network's GPU, before it is known for the current one."""
         if self._torch.cuda.is_available() and self._torch.cuda.is_initialized():
-            self._torch.cuda.synchronize()
+            self._torch.cuda.synchronize(self._device)
 
     def peak_memory_mib(self) -> float | None:
-        """Most memory that tensors held on the current GPU."""
-        return self._torch.cuda.max_memory_allocated() / _MIB if self._on_gpu() else None
+        """Most memory that tensors held on the network's GPU."""
+        return self._torch.cuda.max_memory_allocated(self._device) / _MIB if self._on_gpu() else None
 
     def start_profiler(self, folder: Path, steps: int) -> None:
         """Start; the trace covers `steps` steps after the profiler's own warm-up step."""
@@ -135,7 +138,7 @@ class PyTorchEngine:
             size = self._torch.distributed.get_world_size()
             if size > 1:
                 warnings.append(f"The step ran on {size} processes; the training data hold steps on one GPU only.")
-        gpu = self._torch.cuda.get_device_name() if self._on_gpu() else None
+        gpu = self._torch.cuda.get_device_name(self._device) if self._on_gpu() else None
         if gpu is None and self._torch.cuda.is_available():
             warnings.append("There is a GPU, but the network's parameters are on the CPU: move it with .to('cuda').")
         keras = sys.modules.get("keras") if keras_flavour(self._model) else None
@@ -176,7 +179,7 @@ class PyTorchEngine:
         return _PRECISIONS.get(found, found)
 
     def _runs_tf32(self) -> bool:
-        if not self._on_gpu() or self._torch.cuda.get_device_capability() < _TF32_CAPABILITY:
+        if not self._on_gpu() or self._torch.cuda.get_device_capability(self._device) < _TF32_CAPABILITY:
             return False
         backends = self._torch.backends
         try:
