@@ -89,6 +89,7 @@ class _Hooks:
 
     def on_train_begin(self, logs=None) -> None:
         if not self.finished:
+            self._check_epoch()
             look_at_first_batch(self.model, self._recording.engine)
 
     def on_train_batch_begin(self, batch, logs=None) -> None:
@@ -115,6 +116,15 @@ class _Hooks:
             say(
                 f"fit ended after {self._recording.steps_seen} of {self._recording.steps_needed} steps: no profile is "
                 "written yet; the next fit of this network goes on, or take fewer warm-up and timed steps"
+            )
+
+    def _check_epoch(self) -> None:
+        """Refuse epochs in which a profile never comes to its end: the last batch is left out, and steps follow on."""
+        in_a_row = self._recording.profiled_steps
+        if self._batches_an_epoch is not None and 1 < self._batches_an_epoch <= in_a_row:
+            raise RecorderError(
+                f"An epoch of {self._batches_an_epoch} batches is too short: {in_a_row} steps in a row are profiled, "
+                "and the last batch is left out. Take fewer profiled steps, or dataset.repeat() with more steps_per_epoch."
             )
 
     def _is_rest(self, batch: int) -> bool:

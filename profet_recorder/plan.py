@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from profet_core.profiles.profet_json import is_short_text
 from profet_core.units import whole_number
 from profet_recorder.errors import RecorderError
 
@@ -27,7 +28,7 @@ class RecordPlan:
 
     Raises
     ------
-    ProfetError : a number below its least, or an output that can't be written.
+    ProfetError : a number below its least, a precision that is no short text, or an output that can't be written.
     """
 
     output: Path
@@ -48,6 +49,8 @@ class RecordPlan:
         for name in ("batch_size", "pixels", "parameters"):
             if getattr(self, name) is not None:
                 whole_number(name.replace("_", " ").capitalize(), getattr(self, name))
+        if self.precision is not None and not (is_short_text(self.precision) and self.precision.strip()):
+            raise RecorderError("The precision must be a short text: fp32, tf32, mixed fp16 ...")
         object.__setattr__(self, "output", Path(self.output).expanduser().absolute())
         self._check_output()
         if self.keep_trace is not None:

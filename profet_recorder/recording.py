@@ -52,8 +52,12 @@ class Recording:
     @property
     def steps_needed(self) -> int:
         """Steps that a training must have, at the least; more once an odd one was profiled."""
-        profiled = self.engine.profiler_warm_up + self.plan.profiled
-        return self.plan.warm_up + self.plan.timed + profiled * (1 + self._attempts)
+        return self.plan.warm_up + self.plan.timed + self.profiled_steps * (1 + self._attempts)
+
+    @property
+    def profiled_steps(self) -> int:
+        """Steps in a row that the profiler takes, its own warm-up among them."""
+        return self.engine.profiler_warm_up + self.plan.profiled
 
     def shortage(self, where: str) -> str:
         """A line that says that `where` ended too early."""
@@ -99,7 +103,7 @@ class Recording:
         if batch is not None:
             self.engine.look_at(batch)
         self.steps_seen += 1
-        if self._profiler_steps == self.engine.profiler_warm_up + self.plan.profiled:
+        if self._profiler_steps == self.profiled_steps:
             self._take_or_try_again()
         return self.finished
 
@@ -176,11 +180,18 @@ class Recording:
             tuple(warnings),
         )
         self.plan.write(write_profile(profile))
-        if self.plan.keep_trace is not None:
-            # The framework's own file name holds the machine's name.
-            shutil.copyfile(trace, self.plan.keep_trace / f"step.{trace.name.partition('.')[2]}")
         self.finished = True
         self._tell(profile)
+        if self.plan.keep_trace is not None:
+            self._keep(trace)
+
+    def _keep(self, trace: Path) -> None:
+        # The framework's own file name holds the machine's name.
+        kept = self.plan.keep_trace / f"step.{trace.name.partition('.')[2]}"
+        try:
+            shutil.copyfile(trace, kept)
+        except OSError as error:
+            say(f"{kept} can't be written: {error.strerror}; the profile is")
 
     def _meta(self, facts: StepFacts, compiled: bool, shown_precision: str | None) -> ProfileMeta:
         plan = self.plan

@@ -22,6 +22,7 @@ MAX_OPERATIONS = 5_000
 #: One operation type in one step: eleven days. Anything above is not a time, and sums must stay finite.
 MAX_OPERATION_US = 1e12
 MAX_WARNINGS, MAX_WARNING_LENGTH = 20, 500
+MAX_TEXT_LENGTH = 100
 
 _OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
 _WHOLE_META = ("batch_size", "pixels", "parameters")
@@ -135,9 +136,14 @@ def _meta_value(key: str, value: object) -> object:
         if not isinstance(value, bool):
             raise ProfileError(f'"meta": {key} must be true or false.')
         return value
-    if not isinstance(value, str) or len(value) > 100 or not value.isprintable():
+    if not is_short_text(value):
         raise ProfileError(f'"meta": {key} must be a short text.')
     return value.strip() or None
+
+
+def is_short_text(value: object) -> bool:
+    """True for what may stand in meta as a text: one printable line of at most 100 characters."""
+    return isinstance(value, str) and len(value) <= MAX_TEXT_LENGTH and value.isprintable()
 
 
 def _ignored_note(what: str, names: list[str]) -> tuple[str, ...]:

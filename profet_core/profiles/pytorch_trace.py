@@ -9,6 +9,7 @@ from profet_core.errors import ProfileError
 from profet_core.profiles.chrome_events import ChromeTrace, is_chrome_trace
 from profet_core.profiles.containers import Content
 from profet_core.profiles.precision_signs import read_signs
+from profet_core.profiles.profet_json import is_short_text
 from profet_core.profiles.pytorch_events import PyTorchEvents
 from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.profiles.totals import profile_from_totals
@@ -127,4 +128,4 @@ def _whole(value: object) -> int | None:
 
 
 def _text(value: object) -> str | None:
-    return value.strip() or None if isinstance(value, str) and len(value) <= 100 and value.isprintable() else None
+    return value.strip() or None if is_short_text(value) else None

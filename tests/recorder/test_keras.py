@@ -167,6 +167,13 @@ def test_several_steps_at_once_are_refused(run):
     assert "compile with steps_per_execution=1" in done.told[-1]
 
 
+@needs("tensorflow", "keras")
+def test_epochs_too_short_for_the_profiled_steps_are_refused(run):
+    done = run(NETWORK.format(keras="keras") + FIT, "--profiled", 17)
+    assert done.status == 2
+    assert done.told[-1].startswith("An epoch of 17 batches is too short: 17 steps in a row")
+
+
 @needs("tensorflow", "tf_keras")
 def test_tf_keras_shows_its_batch_normalisation(run):
     done = run(NETWORK.format(keras="tf_keras") + FIT, "--keep-running", "--timed", 4, arguments=["jit"])
@@ -175,6 +182,14 @@ def test_tf_keras_shows_its_batch_normalisation(run):
     check(profile, "tf_keras 2.")
     assert profile.operations["Host_FusedBatchNormV3"] > 0
     assert "XLA True" in done.out, "on again after the recording"
+
+
+@needs("tensorflow", "tf_keras")
+def test_the_marks_of_tf_keras_are_no_further_steps(run):
+    # In the second epoch tf_keras' numbers of the steps are others than the recording's.
+    done = run(NETWORK.format(keras="tf_keras") + FIT, "--timed", 13, "--profiled", 3)
+    assert done.status == 0, done.err
+    assert done.profile().steps == 3
 
 
 @needs("keras", "torch")

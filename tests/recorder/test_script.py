@@ -68,6 +68,12 @@ def test_numbers_below_one_are_refused_before_the_script_runs(refused, script, t
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("precision", ["", " ", "fp32\nfp16", "x" * 101])
+def test_a_precision_that_meta_could_not_hold_is_refused_before_the_script_runs(refused, script, tmp_path, precision):
+    assert "must be a short text" in refused(script(), "--precision", precision)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_the_scripts_own_arguments_follow_two_dashes(refused, script, tmp_path):
     assert refused(script(), "--epochs", "3") == (
         "Unknown arguments --epochs 3: what belongs to the script follows `--`."
