@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import streamlit as st
 
@@ -13,12 +13,12 @@ from profet_core.comparison_words import comparison_sentences
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.offers import offers_in_market
 from profet_core.plans import Limits, Workload, compare
-from profet_core.step_times import BASIS_WORDS, StepTime, carried_steps
+from profet_core.step_times import BASIS_WORDS
 from ui.advice import data_row, labels, point, show_cards, text_row, upgrade_row
 from ui.advice_inputs import limit_inputs, offer_inputs, spot_discount
 from ui.basis import SHORT_BASIS
 from ui.charts import trade_off
-from ui.cost_latencies import StepLatencies, latencies_for_cost
+from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
 from ui.measured import predict_measured
@@ -76,7 +76,7 @@ def _advice(resources: Resources, outcome: Outcome, latencies: StepLatencies, ow
         spot_discount=spot_discount(),
     )
     return advise(
-        _rows(outcome, latencies),
+        step_times(outcome, latencies),
         offers,
         Workload(state["images"], latencies.batch_size, state["epochs"], state["validation_images"]),
         Limits(state["deadline_h"], state["budget_usd"]),
@@ -85,12 +85,6 @@ def _advice(resources: Resources, outcome: Outcome, latencies: StepLatencies, ow
         interval_level=_level(outcome),
         fits=fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size),
     )
-
-
-def _rows(outcome: Outcome, latencies: StepLatencies) -> Sequence[StepTime]:
-    if latencies.carried:
-        return carried_steps(latencies.latencies_ms, outcome.prediction.predictions)
-    return outcome.prediction.predictions
 
 
 def _level(outcome: Outcome) -> float:

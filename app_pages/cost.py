@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import streamlit as st
 
 from profet_core import Catalog, CostRow, CostTable, cost_table
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.frontier import frontier
+from profet_core.step_times import StepTime
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
+from ui.basis import MARK, SHORT_BASIS, is_rough, say_basis
 from ui.charts import Bar, TradeOffPoint, bars, trade_off
-from ui.cost_latencies import StepLatencies, latencies_for_cost
+from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
 from ui.measured import predict_measured
@@ -49,7 +51,8 @@ def body(resources: Resources) -> None:
     if latencies.latencies_ms:
         say_fits(fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size))
         table = _table(catalog, outcome, latencies.latencies_ms, latencies.batch_size)
-        _result(resources, catalog, table, latencies, _ends(catalog, outcome, latencies))
+        rests = {row.instance: row for row in step_times(outcome, latencies) if row.instance in latencies.latencies_ms}
+        _result(catalog, table, latencies, _ends(catalog, outcome, latencies), rests)
 
 
 def keys(resources: Resources) -> Iterable[str]:
@@ -86,7 +89,11 @@ def _ends(catalog: Catalog, outcome: Outcome, latencies: StepLatencies) -> dict[
 
 
 def _result(
-    resources: Resources, catalog: Catalog, table: CostTable, latencies: StepLatencies, ends: Mapping[str, Ends]
+    catalog: Catalog,
+    table: CostTable,
+    latencies: StepLatencies,
+    ends: Mapping[str, Ends],
+    rests: Mapping[str, StepTime],
 ) -> None:
     st.subheader("Time and cost of an epoch", anchor="epoch")
     st.caption(
@@ -95,20 +102,27 @@ def _result(
         "than steps times latency: add that for loading data and start-up."
     )
     left, right = st.columns(2, gap="medium")
-    times = [_bar(row, ends.get(row.instance), "epoch_s", format_duration) for row in table.rows]
-    costs = [_bar(row, ends.get(row.instance), "epoch_usd", format_usd) for row in table.rows]
+    rough = {name for name, row in rests.items() if is_rough(row.basis)}
+    times = [_bar(row, ends.get(row.instance), "epoch_s", format_duration, rough) for row in table.rows]
+    costs = [_bar(row, ends.get(row.instance), "epoch_usd", format_usd, rough) for row in table.rows]
     left.plotly_chart(bars(times, "Time of an epoch"), config={"displayModeBar": False}, key="epoch-time")
     right.plotly_chart(bars(costs, "Cost of an epoch"), config={"displayModeBar": False}, key="epoch-cost")
     st.subheader(f"All {table.epochs:,} epochs" if table.epochs > 1 else "The whole training", anchor="training")
     best = [row.instance for row in frontier(table.rows)]
     st.plotly_chart(
-        trade_off([_point(row, row.instance in best) for row in table.rows]),
+        trade_off([_point(row, row.instance in best, rough) for row in table.rows]),
         config={"displayModeBar": False},
         key="trade-off",
     )
     retired = {row.instance for row in table.rows if row.status == "retired"}
     named = ", ".join(f"{name} (retired)" if name in retired else name for name in best)
-    st.caption(f"Worth considering, as no other one is both faster and cheaper: {named}. Hollow: retired.")
+    st.caption(
+        f"Worth considering, as no other one is both faster and cheaper by the estimates: {named}. Hollow: retired."
+    )
+    nodes = [row.instance for row in table.rows if catalog[row.instance].gpu_count > 1]
+    if nodes:
+        st.caption(f"Price of the whole node, speed of one of its GPUs: {plain(', '.join(nodes))}.")
+    st.page_link("app_pages/advise.py", label="How sure is that? Ask Advise", icon=":material/explore:")
     if ends:
         st.caption(
             "Between: both ends of the step latency's interval, as Predict has it; what else varies between runs is "
@@ -116,22 +130,31 @@ def _result(
         )
     elif latencies.carried:
         st.caption("Latencies carried to another batch size have no interval.")
-    show_table([_text_row(catalog, row, table.epochs, ends) for row in table.rows], "Cost per instance")
-    download_buttons([_data_row(catalog, table, row, ends) for row in table.rows], "profet-cost")
+    show_table([_text_row(catalog, row, table.epochs, ends, rests) for row in table.rows], "Cost per instance")
+    say_basis(list(rests.values()))
+    download_buttons([_data_row(catalog, table, row, ends, rests) for row in table.rows], "profet-cost")
 
 
-def _bar(row: CostRow, ends: Ends | None, figure: str, words: Callable[[float], str]) -> Bar:
+def _marked(instance: str, rough: Collection[str]) -> str:
+    return f"{instance}{MARK if instance in rough else ''}"
+
+
+def _bar(row: CostRow, ends: Ends | None, figure: str, words: Callable[[float], str], rough: Collection[str]) -> Bar:
     value = getattr(row, figure)
     low, high = (getattr(end, figure) for end in ends) if ends else (None, None)
-    return Bar(row.instance, value, words(value), row.status == "retired", low, high)
+    label = _marked(row.instance, rough)
+    return Bar(label, value, words(value), row.status == "retired", low, high, row.instance in rough)
 
 
-def _point(row: CostRow, best: bool) -> TradeOffPoint:
+def _point(row: CostRow, best: bool, rough: Collection[str]) -> TradeOffPoint:
     hover = f"{row.instance}<br>{format_duration(row.total_s)}<br>{format_usd(row.total_usd)}"
-    return TradeOffPoint(row.instance, row.total_s / 3600, row.total_usd, hover, best, row.status == "retired")
+    label = _marked(row.instance, rough)
+    return TradeOffPoint(label, row.total_s / 3600, row.total_usd, hover, best, row.status == "retired")
 
 
-def _text_row(catalog: Catalog, row: CostRow, epochs: int, ends: Mapping[str, Ends]) -> dict[str, str]:
+def _text_row(
+    catalog: Catalog, row: CostRow, epochs: int, ends: Mapping[str, Ends], rests: Mapping[str, StepTime]
+) -> dict[str, str]:
     entry = catalog[row.instance]
     time, cost = _between(ends.get(row.instance), "epoch_s", format_duration), _cost_between(ends.get(row.instance))
     return {
@@ -142,6 +165,8 @@ def _text_row(catalog: Catalog, row: CostRow, epochs: int, ends: Mapping[str, En
         **({"$ an epoch, between": cost} if ends else {}),
         f"{epochs:,} epochs": format_duration(row.total_s),
         f"$ for {epochs:,} epochs": plain(format_usd(row.total_usd)),
+        "Time is": SHORT_BASIS[rests[row.instance].basis],
+        "GPU": entry.gpu_model if entry.gpu_count == 1 else f"{entry.gpu_model} (1 of {entry.gpu_count})",
         "Images per second": format_significant(row.images_per_s),
         "Speed-up": MISSING if row.speedup is None else f"{format_significant(row.speedup)}×",
         "Step latency": format_ms(row.latency_ms),
@@ -159,7 +184,9 @@ def _cost_between(ends: Ends | None) -> str:
     return plain(_between(ends, "epoch_usd", format_usd)) if ends else MISSING
 
 
-def _data_row(catalog: Catalog, table: CostTable, row: CostRow, ends: Mapping[str, Ends]) -> dict[str, object]:
+def _data_row(
+    catalog: Catalog, table: CostTable, row: CostRow, ends: Mapping[str, Ends], rests: Mapping[str, StepTime]
+) -> dict[str, object]:
     entry = catalog[row.instance]
     low, high = ends.get(row.instance, (None, None))
     return {
@@ -168,6 +195,10 @@ def _data_row(catalog: Catalog, table: CostTable, row: CostRow, ends: Mapping[st
         "images": table.images,
         "validation_images": table.validation_images,
         "epochs": table.epochs,
+        "gpu": entry.gpu,
+        "gpu_count": entry.gpu_count,
+        "basis": rests[row.instance].basis,
+        "note": rests[row.instance].note,
         "latency_ms": row.latency_ms,
         "images_per_s": row.images_per_s,
         "speedup": row.speedup,

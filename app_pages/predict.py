@@ -108,7 +108,7 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     say_interval(resources, prediction)
     rows = prediction.predictions
     show_table([_text_row(resources, prediction, row, fits) for row in rows], "Prediction per instance")
-    say_basis(prediction)
+    say_basis(prediction.predictions)
     download_buttons([_data_row(resources, prediction, row, fits) for row in rows], "profet-prediction")
     _members(resources, prediction)
     st.page_link(

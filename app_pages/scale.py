@@ -8,6 +8,7 @@ import streamlit as st
 
 from profet_core.scaling import axis_range
 from profet_core.units import MS_PER_S, format_ms, format_significant
+from ui.basis import SHORT_BASIS, is_rough, say_basis
 from ui.charts import curves, instance_colours
 from ui.errors import show_error, show_warning
 from ui.frame import run_page
@@ -132,6 +133,7 @@ def _result(resources: Resources, ends: Ends) -> None:
     _say_what_is_missing(resources, ends, show)
     if not scaled.latencies_ms:
         return
+    rests = {name: row for name, row in ends.rests.items() if name in scaled.latencies_ms}
     st.plotly_chart(
         curves(
             range(smallest, largest + 1),
@@ -139,12 +141,18 @@ def _result(resources: Resources, ends: Ends) -> None:
             at,
             instance_colours(list(dict.fromkeys((*resources.models.instances, *scaled.latencies_ms)))),
             "images per step (batch size)" if axis == "batch" else "pixels per side",
+            [name for name, row in rests.items() if is_rough(row.basis)],
         ),
         config={"displayModeBar": False},
         key="curves",
     )
+    if rests:
+        st.caption(
+            "Between the ends a latency is carried along a curve, whatever its ends rest on; it has no interval."
+        )
     found = {name: values[0] for name, values in read_off.latencies_ms.items()}
     show_table([_text_row(resources, chosen, name, at, latency_ms) for name, latency_ms in found.items()], "Read-off")
+    say_basis(list(rests.values()))
     download_buttons([_data_row(chosen, name, at, latency_ms) for name, latency_ms in found.items()], f"profet-{axis}")
     if axis == "pixels":
         st.caption(
@@ -183,12 +191,15 @@ def _text_row(resources: Resources, ends: Ends, name: str, at: int, latency_ms: 
     }
     if ends.axis == "batch":
         row["Images per second"] = format_significant(at / latency_ms * MS_PER_S)
+    if name in ends.rests:
+        row["Ends are"] = SHORT_BASIS[ends.rests[name].basis]
     return {**row, "Status": entry.status}
 
 
 def _data_row(ends: Ends, name: str, at: int, latency_ms: float) -> dict[str, object]:
     return {
         "instance": name,
+        **({"ends_basis": ends.rests[name].basis} if name in ends.rests else {}),
         "axis": ends.axis,
         "min_ms": ends.min_ms[name],
         "max_ms": ends.max_ms[name],

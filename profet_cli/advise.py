@@ -9,7 +9,7 @@ from dataclasses import asdict
 from profet_cli.inputs import open_models
 from profet_cli.memory import fits_in_memory
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_cli.training import TrainingSteps, training_steps
+from profet_cli.training import training_steps
 from profet_core.advice import Advice, advise
 from profet_core.advice_words import answer_sentences, beaten_lines, pick_line, upgrade_line
 from profet_core.catalog import load_catalog
@@ -19,7 +19,7 @@ from profet_core.errors import InputError
 from profet_core.offers import offers_in_market
 from profet_core.picks import Pick
 from profet_core.plans import Comparison, Limits, Plan, Workload, compare
-from profet_core.step_times import BASIS_WORDS, carried_steps
+from profet_core.step_times import BASIS_WORDS
 from profet_core.units import format_duration, format_price, format_usd
 
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
     steps = training_steps(options, models, catalog)
     level = steps.prediction.interval_level or INTERVAL_LEVEL
     advice = advise(
-        _rows(steps),
+        steps.step_times,
         offers,
         Workload(options.images, steps.batch_size, options.epochs, options.validation_images),
         limits,
@@ -54,12 +54,6 @@ def run(options: argparse.Namespace) -> None:
         return
     print_warnings(steps.warnings)
     _print_advice(advice, compared)
-
-
-def _rows(steps: TrainingSteps):
-    if steps.carried:
-        return carried_steps(steps.latencies_ms, steps.prediction.predictions)
-    return steps.prediction.predictions
 
 
 def _named(advice: Advice, names: Sequence[str]) -> list[Plan]:

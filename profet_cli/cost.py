@@ -30,19 +30,28 @@ def run(options: argparse.Namespace) -> None:
     )
     instances = [row.instance for row in table.rows]
     fits = fits_in_memory(models, catalog, steps.profile, options.anchor, instances, steps.batch_size)
+    rests = {row.instance: row for row in steps.step_times}
     if options.format == "json":
+        document = asdict(table)
+        document["rows"] = [
+            {**row, "basis": rests[row["instance"]].basis, "note": rests[row["instance"]].note}
+            for row in document["rows"]
+        ]
         warnings, memory = list(steps.warnings), fits_document(fits)
-        print_json({"anchor": options.anchor, **asdict(table), "warnings": warnings, "memory": memory})
+        print_json({"anchor": options.anchor, **document, "warnings": warnings, "memory": memory})
         return
     print_warnings(steps.warnings)
     columns = ("instance", "in memory (batch)", "an epoch", "$ an epoch", f"{table.epochs} epochs", "$ in all")
     print_table(
-        (*columns, "images/s", "speed-up", "status"),
-        [_text_row(row, fit_cell(fits, row.instance)) for row in table.rows],
+        (*columns, "images/s", "speed-up", "basis", "status"),
+        [_text_row(row, fit_cell(fits, row.instance), rests[row.instance].basis) for row in table.rows],
     )
+    for name in instances:
+        if rests[name].note:
+            print(f"{name}, {rests[name].basis}: {rests[name].note}")
 
 
-def _text_row(row: CostRow, fit: str) -> tuple[str, ...]:
+def _text_row(row: CostRow, fit: str, basis: str) -> tuple[str, ...]:
     return (
         row.instance,
         fit,
@@ -52,5 +61,6 @@ def _text_row(row: CostRow, fit: str) -> tuple[str, ...]:
         format_usd(row.total_usd),
         format_significant(row.images_per_s),
         "-" if row.speedup is None else f"{row.speedup:.2f}x",
+        basis,
         row.status,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_cli.inputs import predict_profile, read_profile_file
@@ -15,6 +15,7 @@ from profet_core.errors import InputError
 from profet_core.profiles import Profile
 from profet_core.scaling import axis_range, scale
 from profet_core.scaling_context import ScaleContext
+from profet_core.step_times import StepTime, carried_steps
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,13 @@ class TrainingSteps:
     batch_size: int
     carried: bool
     warnings: tuple[str, ...]
+
+    @property
+    def step_times(self) -> Sequence[StepTime]:
+        """The latencies with what each rests on."""
+        if self.carried:
+            return carried_steps(self.latencies_ms, self.prediction.predictions)
+        return self.prediction.predictions
 
 
 def training_steps(options: argparse.Namespace, models: Models, catalog: Catalog) -> TrainingSteps:

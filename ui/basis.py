@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from profet_core import InstancePrediction, Prediction
-from profet_core.step_times import BASIS_WORDS
+from profet_core.step_times import BASIS_WORDS, StepTime
 from ui.errors import plain
 
 #: Short enough for a table; `BASIS_WORDS` stands below it.
@@ -32,9 +31,9 @@ def is_rough(basis: str) -> bool:
     return basis in ("derived", "transferred")
 
 
-def say_basis(prediction: Prediction) -> None:
+def say_basis(rows: Sequence[StepTime]) -> None:
     """What the marks mean, and what each such number rests on."""
-    rough = [row for row in prediction.predictions if is_rough(row.basis)]
+    rough = [row for row in rows if is_rough(row.basis)]
     if not rough:
         return
     kinds = dict.fromkeys(row.basis for row in rough)
@@ -43,7 +42,7 @@ def say_basis(prediction: Prediction) -> None:
         st.markdown("\n".join(f"- **{plain(names)}**: {plain(note)}" for note, names in _by_note(rough).items()))
 
 
-def _by_note(rows: Sequence[InstancePrediction]) -> dict[str, str]:
+def _by_note(rows: Sequence[StepTime]) -> dict[str, str]:
     """Note -> the instances it holds for."""
     found: dict[str, list[str]] = {}
     for row in rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -144,18 +144,23 @@ def measured_and_predicted(measured_ms: Mapping[str, float], predicted_ms: Mappi
 
 
 def curves(
-    sizes: Sequence[int], curves_ms: Mapping[str, Sequence[float]], at: int, colours: Mapping[str, str], size_title: str
+    sizes: Sequence[int],
+    curves_ms: Mapping[str, Sequence[float]],
+    at: int,
+    colours: Mapping[str, str],
+    size_title: str,
+    rough: Collection[str] = (),
 ) -> go.Figure:
-    """Latency over size per instance, with a marker where the slider stands."""
+    """Latency over size per instance, with a marker where the slider stands; `rough` ones are dashed and starred."""
     figure = go.Figure()
     index = list(sizes).index(at)
     for name, values in curves_ms.items():
         figure.add_scatter(
             x=list(sizes),
             y=list(values),
-            name=name,
+            name=f"{name}*" if name in rough else name,
             mode="lines",
-            line={"color": colours[name], "width": 2.5},
+            line={"color": colours[name], "width": 2.5, "dash": "dash" if name in rough else "solid"},
             hovertemplate=name + "<br>%{x}: %{y:,.4~r} ms<extra></extra>",
         )
         figure.add_scatter(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
 
 from profet_core.scaling import axis_range
+from profet_core.step_times import StepTime, carried_steps
 from ui.resources import Resources
 from ui.scale_ends import contradictions, current_ends, different_networks, latencies_at
 from ui.session import Outcome
@@ -50,6 +51,13 @@ def latencies_for_cost(resources: Resources, outcome: Outcome, profiled_batch: i
         problems=read_off.problems,
         carried=True,
     )
+
+
+def step_times(outcome: Outcome, latencies: StepLatencies) -> Sequence[StepTime]:
+    """The latencies with what each rests on."""
+    if latencies.carried:
+        return carried_steps(latencies.latencies_ms, outcome.prediction.predictions)
+    return outcome.prediction.predictions
 
 
 def why_not_scaled(resources: Resources, outcome: Outcome) -> str | None:

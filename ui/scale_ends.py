@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from profet_core import InputError, scale, scale_curve
+from profet_core import InputError, InstancePrediction, scale, scale_curve
 from profet_core.scaling import axis_range
 from profet_core.scaling_context import ScaleContext, scale_context
 from ui.resources import Resources
@@ -38,6 +38,11 @@ class Ends:
     def context(self) -> ScaleContext | None:
         """What the profile at the largest size tells about the curve; None where latencies were typed."""
         return scale_context(self.axis, self.outcomes[1].held.profile) if self.outcomes else None
+
+    @property
+    def rests(self) -> dict[str, InstancePrediction]:
+        """What each instance's ends rest on; empty where latencies were typed."""
+        return {row.instance: row for row in self.outcomes[0].prediction.predictions} if self.outcomes else {}
 
     @property
     def both(self) -> tuple[str, ...]:

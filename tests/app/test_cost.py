@@ -208,3 +208,25 @@ def test_the_method_of_the_link_computes_the_costs(open_app, models, catalog, sa
     found = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, method="profet")
     assert_shows(app, cost_table(found.latencies_ms, catalog, images=50_000, batch_size=64, epochs=10))
     assert dict(app.query_params) == {"method": "profet"}
+
+
+def test_what_nobody_profiled_never_looks_measured(open_app):
+    app = open_app("cost")
+    told = column(app, "Time is")
+    assert told["g4dn.xlarge"] == "your measurement" and told["p3.2xlarge"] == "predicted"
+    assert told["g5.xlarge"] == "derived, biased" and told["p4d.24xlarge"] == "rough estimate"
+    assert column(app, "GPU")["p4d.24xlarge"] == "A100 (1 of 8)"
+    charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    for chart in charts[:2]:
+        labels, opacity = chart["data"][0]["y"], chart["data"][0]["marker"]["opacity"]
+        assert {name for name, pale in zip(labels, opacity, strict=True) if pale < 1} == {
+            name for name in labels if name.endswith("*")
+        }
+        assert {"g5.xlarge*", "p5.4xlarge*", "p3.2xlarge", "g4dn.xlarge"} <= set(labels)
+    assert any("speed of one of its GPUs" in line and "g5" not in line for line in lines(app.caption))
+    assert any("nobody profiled this GPU" in line for line in lines(app.caption))
+
+
+def test_carried_estimates_stay_estimates(open_app):
+    told = column(open_app("cost", batch_from="scaled", batch="200"), "Time is")
+    assert told["g4dn.xlarge"] == "carried over" and told["p5.4xlarge"] == "rough estimate"

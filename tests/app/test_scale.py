@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from profet_core import predict, scale
@@ -196,3 +198,13 @@ def test_a_senseless_link_opens_the_first_view(open_app, query):
     app = open_app("scale", **query)
     assert read_off(app, "batch", 64) == read_off(open_app("scale"), "batch", 64)
     assert not app.error and dict(app.query_params) == {}
+
+
+def test_the_ends_of_what_nobody_profiled_say_so(open_app):
+    app = open_app("scale")
+    told = column(app, "Ends are")
+    assert (told["g4dn.xlarge"], told["p2.xlarge"]) == ("your measurement", "predicted")
+    assert (told["g5.xlarge"], told["p5.4xlarge"]) == ("derived, biased", "rough estimate")
+    lines_drawn = [trace for trace in json.loads(app.get("plotly_chart")[0].proto.spec)["data"] if trace.get("name")]
+    dashed = {trace["name"] for trace in lines_drawn if trace["line"]["dash"] == "dash"}
+    assert {"g5.xlarge*", "p5.4xlarge*"} <= dashed == {t["name"] for t in lines_drawn if t["name"].endswith("*")}

@@ -279,6 +279,16 @@ def test_costs_text_marks_retired_instances(run, sample):
     assert "1.00x" in lines[sample.anchor]
 
 
+def test_costs_say_what_each_rests_on(document, run, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 50_000)
+    rows = {row["instance"]: row for row in document(*command)["rows"]}
+    assert rows["p4d.24xlarge"]["basis"] == "transferred" and "whole node of 8" in rows["p4d.24xlarge"]["note"]
+    assert rows["g5.xlarge"]["basis"] == "derived"
+    out = run(*command)[1].splitlines()
+    assert any(line.startswith("p5.4xlarge ") and "transferred" in line for line in out)
+    assert any(line.startswith("p4d.24xlarge, transferred: ") for line in out)
+
+
 # --- instances, inspect ---------------------------------------------------------------------------------------------
 
 
