@@ -124,7 +124,7 @@ class _Hooks:
         if self._batches_an_epoch is not None and 1 < self._batches_an_epoch <= in_a_row:
             raise RecorderError(
                 f"An epoch of {self._batches_an_epoch} batches is too short: {in_a_row} steps in a row are profiled, "
-                "and the last batch is left out. Take fewer profiled steps, or dataset.repeat() with more steps_per_epoch."
+                "and the last batch is left out. Take fewer profiled steps, or dataset.repeat() and steps_per_epoch."
             )
 
     def _is_rest(self, batch: int) -> bool:
