@@ -19,6 +19,7 @@ ROWS_A_SIDE = 500
 #: Both sides, and room for what a person may have put together.
 MAX_ROWS = 20_000
 MAX_COLUMNS = 100
+MAX_STEPS = 10_000
 IDLE = "IDLE"
 
 #: Headings of each column, old and new, as `_plain` writes them: letters only.
@@ -85,6 +86,8 @@ def profile_from_table(columns: Columns, rows: Iterable[Sequence[object]], sourc
         if columns.count is not None and kind not in (IDLE, DATASET):
             steps = math.gcd(steps, int(_number(row[columns.count], number)))
     steps = max(steps, 1)
+    if steps > MAX_STEPS:
+        raise ProfileError(f"Every operation of the table ran more than {MAX_STEPS:,} times: record fewer steps.")
     return profile_from_totals(
         totals_us,
         source_format=source_format,

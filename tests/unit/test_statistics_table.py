@@ -114,6 +114,10 @@ def test_steps_are_counted_from_how_often_operations_ran(make):
     assert profile.warnings == ("Every operation ran 3 times or a multiple of it: the times were divided by 3 steps.",)
 
 
+def test_more_steps_than_anyone_records_are_refused():
+    assert "more than 10,000 times" in refusal(csv_of("1,Host,MatMul,a,1e300,5,5", "2,Host,IDLE,IDLE,0,5,5"))
+
+
 def test_without_counts_it_is_one_step():
     profile = read_profile(b"Host/device,Type,Total time (us)\nHost,IDLE,5\nHost,Mul,6")
     assert (profile.steps, dict(profile.operations)) == (1, {"Host_IDLE": 5, "Host_Mul": 6})
