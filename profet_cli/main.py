@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from profet_cli.instances_arguments import add_instances_arguments
+from profet_cli.output import add_format
 from profet_cli.profile_arguments import COMMAND, add_profile_arguments, parse_arguments
 from profet_core.errors import ProfetError
 
@@ -153,47 +155,9 @@ def _add_training(command: argparse.ArgumentParser) -> None:
 
 
 def _add_instances(commands) -> None:
-    command = _command(commands, "instances", "instances", "the catalogue: GPUs, prices, dates; rows of your own")
-    _add_offers(command)
-    actions = command.add_subparsers(dest="action", metavar="ACTION", parser_class=_OneLineParser)
-    listing = _action(actions, "list", "list the catalogue (as without an action)")
-    _add_offers(listing, default=argparse.SUPPRESS)
-    adding = _action(actions, "add", "lay an instance or a price of your own over the catalogue")
-    adding.add_argument("name", metavar="NAME")
-    adding.add_argument("--usd-per-hour", required=True, type=float, help="of the whole instance with all its GPUs")
-    adding.add_argument("--gpu", metavar="GPU", help="such as L4; not needed for an instance of the catalogue")
-    adding.add_argument("--gpu-count", type=int, metavar="N", help="default 1")
-    adding.add_argument("--memory-gib", type=float, help="of one GPU; default: its data sheet's")
-    adding.add_argument("--vcpus", type=int)
-    adding.add_argument("--region")
-    adding.add_argument("--os", help="default linux")
-    adding.add_argument("--market", choices=["on-demand", "spot", "reserved", "own"], help="default on-demand")
-    adding.add_argument("--as-of", metavar="DATE", help="such as 2026-06-30; default today")
-    adding.add_argument("--source", help="where the price is from")
-    adding.add_argument("--status", choices=["available", "retired"])
-    adding.add_argument("--other-gpu", action="store_true", help="accept a GPU without a data sheet here: price only")
-    removing = _action(actions, "remove", "take rows of your own away")
-    removing.add_argument("name", metavar="NAME")
-    removing.add_argument("--region", help="only this region's")
-    removing.add_argument("--market", help="only this market's")
-    refreshing = _action(actions, "refresh", "fetch published prices into your own file (needs gpuhunt and a network)")
-    refreshing.add_argument("--provider", default="aws", help="default aws")
-    refreshing.add_argument("--region", action="append", help="default us-east-1; may be given several times")
-    refreshing.add_argument("--force", action="store_true", help="believe prices that change more than fivefold")
-    refreshing.add_argument("--dry-run", action="store_true", help="only say what would change")
-
-
-def _add_offers(command: argparse.ArgumentParser, default: object = None) -> None:
-    # In an action's parser nothing is a default: it would overwrite what was said before the action.
-    command.add_argument("--all", action="store_true", default=default, help="every offer: regions and markets")
-    command.add_argument("--region", default=default, help="only offers of this region")
-    command.add_argument("--market", default=default, help="only offers of this market")
-
-
-def _action(actions, name: str, description: str) -> argparse.ArgumentParser:
-    action = actions.add_parser(name, help=description, description=description[0].upper() + description[1:] + ".")
-    _add_format(action, default=argparse.SUPPRESS)
-    return action
+    add_instances_arguments(
+        _command(commands, "instances", "instances", "the catalogue: GPUs, prices, dates; rows of your own")
+    )
 
 
 def _add_inspect(commands) -> None:
@@ -256,13 +220,9 @@ def _add_validate(commands) -> None:
 
 def _command(commands, name: str, module: str, description: str) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=description, description=description[0].upper() + description[1:] + ".")
-    _add_format(command)
+    add_format(command)
     command.set_defaults(run=_lazily(module))
     return command
-
-
-def _add_format(command: argparse.ArgumentParser, default: object = "text") -> None:
-    command.add_argument("--format", choices=["text", "json"], default=default, help="json: one document on stdout")
 
 
 def _lazily(module: str) -> Callable[[argparse.Namespace], None]:

@@ -1,10 +1,16 @@
-"""Prints results: one JSON document, or a plain table."""
+"""Prints results, one JSON document or a plain table, and declares the argument that chooses."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
+
+
+def add_format(command: argparse.ArgumentParser, default: object = "text") -> None:
+    """Declare `--format`, as every command has it."""
+    command.add_argument("--format", choices=["text", "json"], default=default, help="json: one document on stdout")
 
 
 def print_json(document: object) -> None:
