@@ -17,110 +17,28 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 FOLDERS = ("sample_traces", "sample_traces/formats", "tests/unit/xprof_views")
 NOT_PROFILES = {"index.json", "README.md"}
 
-#: Bytes that mean something to JSON, CSV, gzip, protobuf or UTF-8.
-_MARKS = [
-    "{",
-    "}",
-    "[",
-    "]",
-    '"',
-    ",",
-    ":",
-    "-",
-    ".",
-    "e",
-    "0",
-    "9",
-    "\\",
-    "\\u",
-    "\n",
-    ";",
-    "\t",
-    '""',
-    "null",
-    "true",
+# fmt: off
+#: Bytes that mean something to JSON, CSV, gzip, protobuf or UTF-8. Another order or length draws other inputs.
+_TEXTS = [
+    "{", "}", "[", "]", '"', ",", ":", "-", ".", "e", "0", "9", "\\", "\\u", "\n", ";", "\t", '""', "null",
+    "true", "NaN", "Infinity", "1e999", "-1", "1e308", "9" * 400, '"1,012.5"', "Device_", "Host_", '"meta"',
+    '"operations"', "Host/device", "IDLE", '"cols"', '"traceEvents"', '"ph":"X"', '"dur"', "ProfilerStep#1",
+    "/device:GPU:0", ":Conv2D",
 ]
-_WORDS = [
-    "NaN",
-    "Infinity",
-    "1e999",
-    "-1",
-    "1e308",
-    "9" * 400,
-    '"1,012.5"',
-    "Device_",
-    "Host_",
-    '"meta"',
-    '"operations"',
+_BYTES = [
+    b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\x1f\x8b", b"PK\x03\x04", b"\xe2\x80\xae",
+    b"\xed\xa0\x80", b"\x80" * 9 + b"\x01", b"\xff" * 10, b"\x0a\x00", b"\x1a\x00", b"\x22\x00", b"\x7f",
+    b"\x0a", b"\x12", b"\x08",
 ]
-_WORDS += [
-    "Host/device",
-    "IDLE",
-    '"cols"',
-    '"traceEvents"',
-    '"ph":"X"',
-    '"dur"',
-    "ProfilerStep#1",
-    "/device:GPU:0",
-    ":Conv2D",
-]
-TELLING = [text.encode() for text in (*_MARKS, *_WORDS)]
-TELLING += [
-    b"\x00",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b"\xff\xfe",
-    b"\x1f\x8b",
-    b"PK\x03\x04",
-    b"\xe2\x80\xae",
-    b"\xed\xa0\x80",
-]
-TELLING += [
-    b"\x80" * 9 + b"\x01",
-    b"\xff" * 10,
-    b"\x0a\x00",
-    b"\x1a\x00",
-    b"\x22\x00",
-    b"\x7f",
-    b"\x0a",
-    b"\x12",
-    b"\x08",
-]
-_TOKEN = re.compile(rb'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"[^"\n]{0,200}"|\{[^{}]{0,300}\}')
 _VALUES = [
-    b"0",
-    b"-1",
-    b"1e308",
-    b"1e999",
-    b"1e13",
-    b"0.1",
-    b"9" * 19,
-    b"null",
-    b"true",
-    b"[]",
-    b"{}",
-    b'""',
-    b"NaN",
-    b'"X"',
-    b'"M"',
+    b"0", b"-1", b"1e308", b"1e999", b"1e13", b"0.1", b"9" * 19, b"null", b"true", b"[]", b"{}", b'""',
+    b"NaN", b'"X"', b'"M"', b'"5"', b'"a/b:Conv2D"', b'"\\u0000"', b'"\\ud800"', b'"IDLE"',
+    b'"/device:GPU:0"', b'"cpu_op"', b'"kernel"', b"[" * 300, b'"ProfilerStep#7"', b'"' + b"x" * 5000 + b'"',
+    b'{"v":null}', b'{"ph":"X","ts":1,"dur":1e300,"name":"aten::mm"}',
 ]
-_VALUES += [
-    b'"5"',
-    b'"a/b:Conv2D"',
-    b'"\\u0000"',
-    b'"\\ud800"',
-    b'"IDLE"',
-    b'"/device:GPU:0"',
-    b'"cpu_op"',
-    b'"kernel"',
-    b"[" * 300,
-]
-_VALUES += [
-    b'"ProfilerStep#7"',
-    b'"' + b"x" * 5000 + b'"',
-    b'{"v":null}',
-    b'{"ph":"X","ts":1,"dur":1e300,"name":"aten::mm"}',
-]
+# fmt: on
+TELLING = [text.encode() for text in _TEXTS] + _BYTES
+_TOKEN = re.compile(rb'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"[^"\n]{0,200}"|\{[^{}]{0,300}\}')
 _INTEGERS = (0, 1, -1, 2**63 - 1, -(2**63), 10**18, 10**6, 12345)
 
 
