@@ -155,7 +155,8 @@ class TensorFlowEngine:
         )
 
     def _gpu(self) -> object | None:
-        return next(iter(self._tf.config.list_physical_devices("GPU")), None)
+        # Of the visible ones: a script may have hidden some, or all.
+        return next(iter(self._tf.config.get_visible_devices("GPU")), None)
 
     def _details(self, gpu: object) -> dict:
         return self._tf.config.experimental.get_device_details(gpu)
