@@ -8,63 +8,10 @@ import random
 
 import pytest
 
+from benchmarks.damage import damaged
 from profet_core import ProfileError, predict_many, read_profile
 
 INPUTS_PER_SEED = 1_000
-#: Bytes that mean something to JSON, gzip or UTF-8.
-TELLING = [
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b'"',
-    b",",
-    b":",
-    b"-",
-    b".",
-    b"e",
-    b"0",
-    b"9",
-    b"\\",
-    b"\\u",
-    b"\x00",
-    b"\xff",
-    b"\n",
-]
-TELLING += [
-    b"NaN",
-    b"null",
-    b"true",
-    b"1e999",
-    b"Device_",
-    b"Host_",
-    b'"meta"',
-    b'"operations"',
-    b"\xef\xbb\xbf",
-    b"\x1f\x8b",
-]
-
-
-def damaged(content: bytes, dice: random.Random) -> bytes:
-    """`content` with one to six bytes or stretches changed, dropped, doubled, moved or replaced by telling ones."""
-    data = bytearray(content)
-    for _ in range(dice.randint(1, 6)):
-        at = dice.randrange(len(data) + 1)
-        end = min(len(data), at + int(dice.expovariate(1 / 8)))
-        match dice.randrange(6):
-            case 0:
-                data[at : at + 1] = bytes([dice.randrange(256)])
-            case 1:
-                del data[at:end]
-            case 2:
-                data[at:at] = data[at:end]
-            case 3:
-                data[at:at] = dice.choice(TELLING)
-            case 4:
-                data[at:end] = dice.choice(TELLING)
-            case 5:
-                del data[at if dice.random() < 0.1 else len(data) :]
-    return bytes(data)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -74,7 +21,7 @@ def test_a_damaged_trace_is_a_profile_or_one_line(samples, models, catalog, seed
     traces += [gzip.compress(data, mtime=0) for data in traces[:3]]
     read = []
     for _ in range(INPUTS_PER_SEED):
-        data = damaged(dice.choice(traces), dice)
+        data = damaged(dice.choice(traces), dice, traces)
         try:
             profile = read_profile(data, "trace.json")
         except ProfileError as error:
