@@ -109,6 +109,7 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     rows = prediction.predictions
     show_table([_text_row(resources, prediction, row, fits) for row in rows], "Prediction per instance")
     say_basis(prediction.predictions)
+    _say_what_has_no_number(resources, prediction)
     download_buttons([_data_row(resources, prediction, row, fits) for row in rows], "profet-prediction")
     _members(resources, prediction)
     st.page_link(
@@ -244,6 +245,13 @@ def _data_row(
         "note": row.note,
         **({"memory": fit and fit.verdict, "largest_batch": fit and fit.largest_batch} if fits else {}),
     }
+
+
+def _say_what_has_no_number(resources: Resources, prediction: Prediction) -> None:
+    shown = {row.instance for row in prediction.predictions}
+    others = [name for name in resources.catalog if name not in shown]
+    if others and prediction.method == resources.models.default_method:
+        st.caption(f"A price only, as nothing is known of their GPU: {plain(', '.join(others))}.")
 
 
 def _members(resources: Resources, prediction: Prediction) -> None:

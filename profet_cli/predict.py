@@ -12,6 +12,7 @@ from profet_core.anchor import InstancePrediction, Prediction
 from profet_core.answers import Likeness
 from profet_core.catalog import load_catalog
 from profet_core.measurement import correct_by_measurement
+from profet_core.step_times import BASIS_WORDS
 from profet_core.units import format_ms, format_price, format_usd
 
 
@@ -43,6 +44,8 @@ def run(options: argparse.Namespace) -> None:
     for row in prediction.predictions:
         if row.note:
             print(f"{row.instance}, {row.basis}: {row.note}")
+    kinds = dict.fromkeys(row.basis for row in prediction.predictions)
+    print("Basis: " + "; ".join(f"{kind}: {BASIS_WORDS[kind]}" for kind in kinds) + ".")
     if prediction.likeness:
         print(_likeness_text(prediction.likeness))
 

@@ -7,7 +7,7 @@ from profet_core.certainty import format_certainty
 from profet_core.comparison_words import basis_caveats
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.offers import SPOT, is_guess
-from profet_core.picks import Pick, claim_from
+from profet_core.picks import Pick, claim_from, why_too_close
 from profet_core.plans import Limits, Plan, compare
 from profet_core.units import S_PER_HOUR, format_duration, format_price, format_usd
 from profet_core.within import Within, chance_within
@@ -48,7 +48,8 @@ def pick_line(pick: Pick) -> str:
     if pick.rival is None or pick.certainty is None:
         return ""
     if pick.too_close:
-        return f"too close to call against {pick.rival.label} ({format_certainty(pick.certainty)})"
+        chance = f"{format_certainty(pick.certainty)}{why_too_close(pick.certainty)}"
+        return f"too close to call against {pick.rival.label} ({chance})"
     return f"{pick.respect} than {pick.rival.label} with {format_certainty(pick.certainty)} certainty"
 
 
@@ -81,7 +82,7 @@ def _cheapest(advice: Advice) -> tuple[str, ...]:
     if pick.too_close:
         return (
             f"Rent {plan_phrase(pick.plan)} or {plan_phrase(pick.rival)}: too close to call which is cheaper "
-            f"({format_certainty(pick.certainty)} for {pick.plan.label}).",
+            f"({format_certainty(pick.certainty)} for {pick.plan.label}{why_too_close(pick.certainty)}).",
             *_other_respect(pick),
         )
     if len(advice.plans) == 1:
@@ -134,7 +135,7 @@ def _kept(advice: Advice, within: Within) -> tuple[str, ...]:
         close = within.closest
         lines.append(
             f"{plan_phrase(close.rival)} keeps to it too; too close to call which is {close.respect} "
-            f"({format_certainty(close.certainty)} for {plan.label})."
+            f"({format_certainty(close.certainty)} for {plan.label}{why_too_close(close.certainty)})."
         )
         lines += _other_respect(close)
     bolder = within.expected

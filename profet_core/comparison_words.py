@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from profet_core.certainty import format_certainty
-from profet_core.picks import claim_from
+from profet_core.picks import claim_from, why_too_close
 from profet_core.plans import Comparison, Plan
 from profet_core.units import format_price, format_significant, format_usd
 
@@ -61,5 +61,6 @@ def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> 
     if chance is None:
         return f"{a.label} is {word} than {b.label}{by}; without intervals nobody can say how sure that is."
     if chance < claim_from(a, b):
-        return f"Too close to call which is {word}: {a.label} with {format_certainty(chance)} certainty{by}."
+        sure = f"{format_certainty(chance)} certainty{by}{why_too_close(chance)}"
+        return f"Too close to call which is {word}: {a.label} with {sure}."
     return f"{a.label} is {word} than {b.label} with {format_certainty(chance)} certainty{by}."

@@ -81,7 +81,7 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
         share = min(1.0, input_us / (known_ms * US_PER_MS)) if known_ms else None
         return Diagnosis("no GPU", None, share, known_ms is not None)
     idle_us = profile.operations.get("Device_IDLE", 0.0)
-    busy_us = (profile.device_total_us - idle_us) / _counts(profile)
+    busy_us = (profile.device_total_us - idle_us) / counts_of_a_kernel(profile)
     step_us = known_ms * US_PER_MS if known_ms else busy_us + idle_us
     busy, waiting = min(1.0, busy_us / step_us), min(1.0, input_us / step_us)
     idle_below = IDLE_BELOW if known_ms else IDLE_BELOW_WITHOUT_LATENCY
@@ -97,7 +97,7 @@ def _is_input(name: str) -> bool:
     return name == f"{HOST_PREFIX}Dataset" or name.startswith(f"{HOST_PREFIX}Iterator")
 
 
-def _counts(profile: Profile) -> float:
+def counts_of_a_kernel(profile: Profile) -> float:
     """How often a kernel's time is in the device rows."""
     told = f"{profile.meta.framework or ''} {profile.source_format}".lower()
     return PYTORCH_COUNTS if "torch" in told else TENSORFLOW_COUNTS

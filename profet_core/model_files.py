@@ -45,7 +45,7 @@ def read_coefficients(path: Path, version: int) -> dict:
     ArtifactError : it is missing, damaged, changed, or of another version.
     """
     try:
-        content = json.loads(path.read_bytes(), parse_constant=_refuse)
+        content = strict_json(path)
     except OSError:
         raise ArtifactError(f"{path} is missing: {_GET_AGAIN}.") from None
     except (ValueError, RecursionError):
@@ -71,6 +71,11 @@ def finite_number(value: object) -> float:
     if not math.isfinite(value):
         raise ValueError(f"not a finite number: {value!r}")
     return float(value)
+
+
+def strict_json(path: Path) -> object:
+    """What a JSON file of ours holds; raises OSError, RecursionError, or ValueError, which NaN and Infinity are too."""
+    return json.loads(path.read_bytes(), parse_constant=_refuse)
 
 
 def _refuse(name: str) -> NoReturn:

@@ -54,7 +54,8 @@ def offers_in_market(
         found += [offer for key, offer in listed.items() if key == OWN_HARDWARE or market in (key, ANY_MARKET)]
     if not found:
         where = f" in {region}" if region else ""
-        raise InputError(f"The catalogue has no {market} prices{where}: give prices of your own, or a spot discount.")
+        guess = ", or a spot discount" if market in (SPOT, ANY_MARKET) else ""
+        raise InputError(f"The catalogue has no {market} prices{where}: give prices of your own{guess}.")
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from profet_core.certainty import INTERVAL_LEVEL
+from profet_core.certainty import INTERVAL_LEVEL, format_certainty
 from profet_core.plans import Plan, compare
 from profet_core.step_times import PROFILED
 
@@ -45,6 +45,13 @@ class Pick:
 def claim_from(a: Plan, b: Plan) -> float:
     """The chance from which on it is said that one of two plans beats the other."""
     return CLOSE_CALL if all(plan.basis in PROFILED for plan in (a, b)) else CLOSE_CALL_OF_ESTIMATES
+
+
+def why_too_close(certainty: float) -> str:
+    """Follows a chance that makes no claim though it would between profiled GPUs; else empty."""
+    if certainty < CLOSE_CALL:
+        return ""
+    return f"; with a GPU that nobody profiled a claim takes over {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
 
 
 def pick_of(plan: Plan, plans: Iterable[Plan], respect: str) -> Pick:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +9,7 @@ from types import MappingProxyType
 
 from profet_core.errors import ArtifactError
 from profet_core.memory_model import MemoryModel
-from profet_core.model_files import default_models_folder, manifest_checksum
+from profet_core.model_files import default_models_folder, finite_number, manifest_checksum, strict_json
 from profet_core.transfer_accuracy import (
     CORRECTED,
     RAW,
@@ -50,7 +48,7 @@ def load_transfer_validation(
     """
     path = _path(folder)
     try:
-        report = json.loads(path.read_bytes())
+        report = strict_json(path)
     except OSError:
         raise ArtifactError(f"The accuracy report {path} is missing: {_WRITE_AGAIN}.") from None
     except (ValueError, RecursionError):
@@ -93,11 +91,12 @@ def read_transfer_accuracy(report: Mapping) -> TransferAccuracy:
         directions=tuple(_direction(row, _CASES) for row in gpus["directions"]),
         mean=GpuErrors(**_errors(gpus["mean"], _CASES)),
         by_gpu={str(name): GpuErrors(**_errors(row, _CASES)) for name, row in gpus["by_gpu"].items()},
-        by_model={str(name): _number(value) for name, value in gpus["by_model"].items()},
+        by_model={str(name): finite_number(value) for name, value in gpus["by_model"].items()},
         other_gpus=tuple(_direction(row, [True]) for row in gpus["other_gpus"]),
         routes={str(name): _route(row) for name, row in routes.items()},
         routes_by_model={
-            str(name): (_number(row["T4 -> V100"]), _number(row["V100 -> T4"])) for name, row in by_model.items()
+            str(name): (finite_number(row["T4 -> V100"]), finite_number(row["V100 -> T4"]))
+            for name, row in by_model.items()
         },
         derived={str(name): _derived(row) for name, row in derived["gpus"].items()},
         memory=_memory(report["memory"]),
@@ -130,20 +129,20 @@ def _errors(row: Mapping, given: Iterable[bool]) -> dict:
 
 
 def _figures(row: Mapping, name: str) -> Figures:
-    return Figures(**{field.name: _number(row[name.format(field.name)]) for field in fields(Figures)})
+    return Figures(**{field.name: finite_number(row[name.format(field.name)]) for field in fields(Figures)})
 
 
 def _route(row: Mapping) -> Route:
-    ends = (_number(row[name]) for name in ("T4 -> V100", "V100 -> T4", "median_ratio_t4_to_v100"))
+    ends = (finite_number(row[name]) for name in ("T4 -> V100", "V100 -> T4", "median_ratio_t4_to_v100"))
     return Route(_whole(row["n"]), *ends)
 
 
 def _derived(row: Mapping) -> DerivedGpu:
     return DerivedGpu(
         n=_whole(row["n"]),
-        law=_number(row["law"]),
-        law_by_model={str(name): _number(value) for name, value in row["law_by_model"].items()},
-        median_ratio_to_t4=_number(row["median_ratio_to_t4"]),
+        law=finite_number(row["law"]),
+        law_by_model={str(name): finite_number(value) for name, value in row["law_by_model"].items()},
+        median_ratio_to_t4=finite_number(row["median_ratio_to_t4"]),
         mean=_both(row, "mean"),
         served=tuple(
             Served(
@@ -161,7 +160,7 @@ def _derived(row: Mapping) -> DerivedGpu:
 def _memory(row: Mapping) -> MemoryAccuracy:
     return MemoryAccuracy(
         architectures=_whole(row["architectures"]),
-        certain=_number(row["certain"]),
+        certain=finite_number(row["certain"]),
         profiled_batch=_whole(row["profiled_batch"]),
         pairs=_whole(row["ran_elsewhere"]["pairs"]),
         failures=_whole(row["ran_elsewhere"]["failures"]),
@@ -171,7 +170,7 @@ def _memory(row: Mapping) -> MemoryAccuracy:
 
 
 def _scores(row: Mapping) -> MemoryScores:
-    kinds = {"int": _whole, "float": _number, "float | None": _maybe}
+    kinds = {"int": _whole, "float": finite_number, "float | None": _maybe}
     found = MemoryScores(**{field.name: kinds[field.type](row[field.name]) for field in fields(MemoryScores)})
     if found.did_not_run < 1:
         raise ValueError("nothing that did not run was asked for")
@@ -179,21 +178,15 @@ def _scores(row: Mapping) -> MemoryScores:
 
 
 def _both(row: Mapping, name: str) -> Errors:
-    return Errors(*(_number(row[f"{name}_{case}"]) for case in _CASES.values()))
+    return Errors(*(finite_number(row[f"{name}_{case}"]) for case in _CASES.values()))
 
 
 def _whole(value: object) -> int:
-    return int(_number(value))
+    return int(finite_number(value))
 
 
 def _maybe(value: object) -> float | None:
-    return None if value is None else _number(value)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TypeError(f"not a finite number: {value!r}")
-    return float(value)
+    return None if value is None else finite_number(value)
 
 
 def _path(folder: Path | str | None) -> Path:

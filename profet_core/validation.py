@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
 
 from profet_core.artifacts import Models
 from profet_core.errors import ArtifactError
+from profet_core.model_files import finite_number, strict_json
 
 VALIDATION_NAME = "validation.json"
 
@@ -151,7 +149,7 @@ def load_validation(models: Models) -> Validation:
     """
     path = models.folder / VALIDATION_NAME
     try:
-        report = json.loads(path.read_bytes(), parse_constant=_refuse)
+        report = strict_json(path)
         found = _read(report)
     except OSError:
         raise ArtifactError(f"The accuracy report {path} is missing: {_WRITE_AGAIN}.") from None
@@ -161,9 +159,6 @@ def load_validation(models: Models) -> Validation:
         raise ArtifactError(f"The figures in {path} belong to other models than those loaded: {_WRITE_AGAIN}.")
     return found
 
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 def _read(report: Mapping) -> Validation:
@@ -180,8 +175,8 @@ def _read(report: Mapping) -> Validation:
         documented=_errors(documented["mean"]),
         original=_errors(original["mean"]),
         original_worst_pair=Errors(
-            max(_number(row["mape_with_latency"]) for row in original["pairs"]),
-            max(_number(row["mape_without_latency"]) for row in original["pairs"]),
+            max(finite_number(row["mape_with_latency"]) for row in original["pairs"]),
+            max(finite_number(row["mape_without_latency"]) for row in original["pairs"]),
         ),
         unlike=_errors(default["without_twin"]),
         unlike_original=_over_unlike(original["by_model"], points),
@@ -211,12 +206,12 @@ def _pairs(default: Mapping, documented: Mapping, original: Mapping) -> tuple[Pa
         PairAccuracy(
             anchor=str(row["anchor"]),
             target=str(row["target"]),
-            n=int(_number(row["n"])),
+            n=int(finite_number(row["n"])),
             left_out=_pair_left_out(row),
             documented=_errors(documented_rows[row["anchor"], row["target"]]),
             original=_errors(theirs[row["anchor"], row["target"]]),
-            r2=_number(row["r2"]),
-            rmse_ms=_number(row["rmse_ms"]),
+            r2=finite_number(row["r2"]),
+            rmse_ms=finite_number(row["rmse_ms"]),
         )
         for row in default["pairs"]
     )
@@ -224,8 +219,8 @@ def _pairs(default: Mapping, documented: Mapping, original: Mapping) -> tuple[Pa
 
 def _pair_left_out(row: Mapping) -> LeftOut:
     """A row over pairs names its figures with the latency given without saying so."""
-    covered = Errors(_number(row["coverage_90"]), _number(row["coverage_90_without_latency"]))
-    width = Errors(_number(row["median_interval_pct"]), _number(row["median_interval_pct_without_latency"]))
+    covered = Errors(finite_number(row["coverage_90"]), finite_number(row["coverage_90_without_latency"]))
+    width = Errors(finite_number(row["median_interval_pct"]), finite_number(row["median_interval_pct_without_latency"]))
     return LeftOut(_errors(row), covered, width)
 
 
@@ -234,7 +229,7 @@ def _left_out(row: Mapping) -> LeftOut:
 
 
 def _errors(row: Mapping, name: str = "mape_{}") -> Errors:
-    return Errors(*(_number(row[name.format(case)]) for case in ("with_latency", "without_latency")))
+    return Errors(*(finite_number(row[name.format(case)]) for case in ("with_latency", "without_latency")))
 
 
 def _over_unlike(by_model: Mapping, points: tuple[MeasuredPoint, ...]) -> Errors:
@@ -253,7 +248,7 @@ def _over_unlike(by_model: Mapping, points: tuple[MeasuredPoint, ...]) -> Errors
 
 
 def _fastest(row: Mapping) -> FastestNamed:
-    return FastestNamed(_number(row["right_percent"]), _number(row["regret_percent"]))
+    return FastestNamed(finite_number(row["right_percent"]), finite_number(row["regret_percent"]))
 
 
 def _scalers(report: Mapping, original: Mapping) -> list[ScalerAccuracy]:
@@ -261,14 +256,14 @@ def _scalers(report: Mapping, original: Mapping) -> list[ScalerAccuracy]:
     for method, key in (("default", "settings_default"), ("documented", "settings")):
         for name, row in report.get(key, {}).items():
             axis, ends = name.rsplit("_", 1)
-            by_instance = {instance: _number(values["mape"]) for instance, values in row["by_instance"].items()}
-            beside = _number(original[axis]["mean"]) if ends == "true" else None
-            found.append(ScalerAccuracy(method, axis, ends, _number(row["mean_mape"]), by_instance, beside))
+            by_instance = {instance: finite_number(values["mape"]) for instance, values in row["by_instance"].items()}
+            beside = finite_number(original[axis]["mean"]) if ends == "true" else None
+            found.append(ScalerAccuracy(method, axis, ends, finite_number(row["mean_mape"]), by_instance, beside))
     return found
 
 
 def _point(row: Mapping) -> MeasuredPoint:
-    times = {name: _number(row[name]) for name in ("measured_ms", "predicted_ms", "low_ms", "high_ms")}
+    times = {name: finite_number(row[name]) for name in ("measured_ms", "predicted_ms", "low_ms", "high_ms")}
     if min(times.values()) <= 0:
         raise ValueError("a latency is above 0")
     return MeasuredPoint(
@@ -277,10 +272,5 @@ def _point(row: Mapping) -> MeasuredPoint:
 
 
 def _numbers(row: Mapping) -> dict[str, float]:
-    return {str(name): _number(value) for name, value in row.items()}
+    return {str(name): finite_number(value) for name, value in row.items()}
 
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TypeError(f"not a finite number: {value!r}")
-    return float(value)

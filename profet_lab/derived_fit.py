@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import Ridge
@@ -9,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from profet_core.derived import DerivedLaw, derive
-from profet_lab.epoch_times import DERIVED, corrected_left_out, corrected_ms, fit_correction, route_ratios
+from profet_lab.epoch_times import DERIVED, corrected_left_out, corrected_without, route_ratios
 
 BASE, OTHER = "g4dn.xlarge", "p3.2xlarge"
 RIDGE = 3.0
@@ -21,17 +23,32 @@ OTHER_PRECISION_LOG_SD = 0.15
 
 def fit_derived(epochs: pd.DataFrame) -> dict[str, DerivedLaw]:
     """One law a GPU of `epoch_times.DERIVED`, by its full name."""
-    routes = route_ratios(epochs, corrected_left_out(epochs))
-    bias = float(np.sqrt(np.mean(np.log(routes["T4 -> V100"]) ** 2)))
-    step_ms = corrected_ms(fit_correction(epochs), epochs)
-    left_out_ms = corrected_left_out(epochs)
+    bias = route_bias(epochs)
     laws = {}
     for instance, gpu in DERIVED.items():
-        rows = derived_rows(epochs, instance, step_ms)
-        judged = derived_rows(epochs, instance, left_out_ms)
-        errors = np.log(predict_left_out(rows, judged) / judged.step_ms)
-        laws[gpu] = fit_law(rows, log_sd=float(np.sqrt(np.mean(errors**2))), bias_log_sd=bias)
+        rows = derived_rows(epochs, instance, corrected_without(epochs, []))
+        laws[gpu] = fit_law(rows, log_sd=_spread(left_out_errors(epochs, instance)), bias_log_sd=bias)
     return laws
+
+
+def route_bias(epochs: pd.DataFrame) -> float:
+    """Root mean square log error of the correction on networks it never saw, from T4 to V100."""
+    return _spread(np.log(route_ratios(epochs, corrected_left_out(epochs))["T4 -> V100"].to_numpy()))
+
+
+def left_out_errors(epochs: pd.DataFrame, instance: str, beside: Sequence[str] = ()) -> np.ndarray:
+    """Log error of the law on each network left out in turn, the networks `beside` left out always.
+
+    Neither the law nor the correction that made its training data saw the network.
+    """
+    errors = []
+    for name in epochs.model[~epochs.model.isin(beside)].unique():
+        rows = derived_rows(epochs, instance, corrected_without(epochs, [name, *beside]))
+        own = rows[rows.model == name]
+        if len(own):
+            said_ms = predicted_ms(fit_law(rows[~rows.model.isin([name, *beside])]), own)
+            errors.append(np.log(said_ms / own.step_ms.to_numpy()))
+    return np.concatenate(errors)
 
 
 def derived_rows(epochs: pd.DataFrame, instance: str, step_ms: np.ndarray) -> pd.DataFrame:
@@ -62,12 +79,11 @@ def fit_law(rows: pd.DataFrame, *, log_sd: float = 0.0, bias_log_sd: float = 0.0
     )
 
 
-def predict_left_out(rows: pd.DataFrame, judged: pd.DataFrame) -> np.ndarray:
-    """Latency of each row of `judged` by a law that never saw its network, milliseconds."""
-    found = np.empty(len(judged))
-    for name in judged.model.unique():
-        own = (judged.model == name).to_numpy()
-        law = fit_law(rows[(rows.model != name).to_numpy()])
-        latencies = {instance: judged[instance].to_numpy()[own] for instance in law.instances}
-        found[own] = derive(law, latencies, dict.fromkeys(law.instances, 0.0))[0]
-    return found
+def predicted_ms(law: DerivedLaw, rows: pd.DataFrame) -> np.ndarray:
+    """Latency of each row by the law from PROFET's latencies on T4 and V100, milliseconds."""
+    latencies = {name: rows[name].to_numpy() for name in law.instances}
+    return derive(law, latencies, dict.fromkeys(law.instances, np.zeros(len(rows))))[0]
+
+
+def _spread(errors: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(errors**2)))

@@ -87,6 +87,11 @@ def corrected_ms(model: Pipeline, table: pd.DataFrame) -> np.ndarray:
     return table.raw_ms.to_numpy() * np.exp(np.clip(model.predict(correction_inputs(table)), *CORRECTION_RANGE))
 
 
+def corrected_without(table: pd.DataFrame, models: Sequence[str]) -> np.ndarray:
+    """Every row corrected by one fit that never saw these networks, milliseconds."""
+    return corrected_ms(fit_correction(table[~table.model.isin(models)]), table)
+
+
 def corrected_left_out(table: pd.DataFrame, learned_on: Sequence[str] | None = None) -> np.ndarray:
     """Each row corrected by a fit that never saw its network, milliseconds.
 

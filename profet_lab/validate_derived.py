@@ -7,13 +7,12 @@ import pandas as pd
 
 from profet_core.derived import DerivedLaw, derive, relative_half_width
 from profet_core.transfer import gather
-from profet_lab.derived_fit import BASE, derived_rows, fit_law
+from profet_lab.derived_fit import BASE, derived_rows, fit_law, left_out_errors, predicted_ms, route_bias
 from profet_lab.epoch_times import (
     DERIVED,
     WORKLOAD,
     corrected_left_out,
-    corrected_ms,
-    fit_correction,
+    corrected_without,
     route_ratios,
 )
 from profet_lab.transfer_steps import Steps
@@ -52,13 +51,14 @@ def route_report(epochs: pd.DataFrame) -> dict:
 
 def derived_report(epochs: pd.DataFrame, medians: Steps, networks: LeftOutNetworks) -> dict:
     """Each derived GPU: the law with latencies known, and the served route from each anchor, networks left out."""
-    all_ms, left_out_ms = corrected_ms(fit_correction(epochs), epochs), corrected_left_out(epochs)
-    routes = route_ratios(epochs, left_out_ms)
+    left_out_ms = corrected_left_out(epochs)
     report = {}
     for source, gpu in DERIVED.items():
-        rows, judged = derived_rows(epochs, source, all_ms), derived_rows(epochs, source, left_out_ms)
-        laws = {str(name): _law_without(rows, judged, routes, str(name)) for name in judged.model.unique()}
-        known_ms = np.concatenate([_by_law(laws[name], part)[0] for name, part in judged.groupby("model", sort=False)])
+        judged = derived_rows(epochs, source, left_out_ms)
+        laws = {str(name): _law_without(epochs, source, str(name)) for name in judged.model.unique()}
+        known_ms = np.concatenate(
+            [predicted_ms(laws[name], part) for name, part in judged.groupby("model", sort=False)]
+        )
         order = np.concatenate([part.index.to_numpy() for _, part in judged.groupby("model", sort=False)])
         errors = 100 * np.abs(known_ms / judged.step_ms.to_numpy()[order] - 1)
         served = [_served(judged, laws, medians, networks, anchor, gpu) for anchor in medians.instances]
@@ -77,25 +77,15 @@ def derived_report(epochs: pd.DataFrame, medians: Steps, networks: LeftOutNetwor
     return report
 
 
-def _law_without(rows: pd.DataFrame, judged: pd.DataFrame, routes: pd.DataFrame, name: str) -> DerivedLaw:
-    """The law and its spread as they are without one network: errors on each other network, left out in turn."""
-    others = rows[(rows.model != name).to_numpy()].reset_index(drop=True)
-    errors = []
-    for other in others.model.unique():
-        law = fit_law(others[(others.model != other).to_numpy()])
-        part = judged[(judged.model == other).to_numpy()]
-        errors.append(np.log(_by_law(law, part)[0] / part.step_ms.to_numpy()))
-    bias = np.log(routes["T4 -> V100"][(routes.model != name).to_numpy()])
+def _law_without(epochs: pd.DataFrame, source: str, name: str) -> DerivedLaw:
+    """The law and its spread as they are where nobody ever saw this network, the correction included."""
+    rows = derived_rows(epochs, source, corrected_without(epochs, [name]))
+    errors = left_out_errors(epochs, source, beside=[name])
     return fit_law(
-        others,
-        log_sd=float(np.sqrt(np.mean(np.concatenate(errors) ** 2))),
-        bias_log_sd=float(np.sqrt(np.mean(bias**2))),
+        rows[rows.model != name],
+        log_sd=float(np.sqrt(np.mean(errors**2))),
+        bias_log_sd=route_bias(epochs[epochs.model != name]),
     )
-
-
-def _by_law(law: DerivedLaw, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    latencies = {name: rows[name].to_numpy() for name in law.instances}
-    return derive(law, latencies, {name: np.zeros(len(rows)) for name in law.instances})
 
 
 def _served(

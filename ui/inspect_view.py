@@ -8,6 +8,7 @@ from dataclasses import asdict
 import plotly.graph_objects as go
 
 from profet_core import Profile
+from profet_core.diagnosis import counts_of_a_kernel
 from profet_core.placement import Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
@@ -133,9 +134,9 @@ def busy_and_idle_words(profile: Profile) -> str:
     said = []
     busy, idle = side_times_us(profile, DEVICE_PREFIX)
     if busy + idle:
-        said.append(
-            f"The GPU's rows add up to {format_ms((busy + idle) / US_PER_MS)}, {idle / (busy + idle):.0%} of it idle."
-        )
+        twice = " (TensorFlow counts a kernel about twice)" if counts_of_a_kernel(profile) > 1 else ""
+        total, share = format_ms((busy + idle) / US_PER_MS), idle / (busy + idle)
+        said.append(f"The GPU's rows add up to {total}{twice}, {share:.0%} of it idle.")
     else:
         said.append("There are no GPU rows.")
     busy, idle = side_times_us(profile, HOST_PREFIX)

@@ -151,7 +151,8 @@ def test_warnings_are_in_the_json_and_on_stderr_in_text(run, document, tmp_path)
 def test_predicts_text_is_a_table_with_a_line_an_instance(run, sample, catalog):
     status, out, err = run("predict", sample.path, "--anchor", sample.anchor)
     header, *rest = out.splitlines()
-    lines, notes = rest[: len(catalog)], rest[len(catalog) : -1]
+    lines, notes, legend = rest[: len(catalog)], rest[len(catalog) : -2], rest[-2]
+    assert legend.startswith("Basis: given: ") and "; transferred: " in legend
     assert status == 0
     assert unexpected([line.removeprefix("warning: ") for line in err.splitlines()]) == []
     assert header.split()[0] == "instance" and "$ per 1,000 steps" in header
