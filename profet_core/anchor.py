@@ -203,7 +203,7 @@ def _prediction(
         interval_level=answers.interval_level,
         unknown_operations=answers.unknown[row],
         likeness=answers.likeness[row],
-        warnings=caveats(models, catalog, profile, anchor, answers, row, said_ms),
+        warnings=caveats(models, catalog, profile, anchor, answers, row, given_ms, said_ms),
     )
 
 

@@ -13,6 +13,8 @@ from profet_core.units import US_PER_MS, format_ms
 
 #: Unknown operations above this share of the busy time earn a warning of their own.
 UNKNOWN_SHARE_WARNING = 0.05
+#: Device rows over the step's latency: about 2 in the training data, below this in 0.02 % of it.
+COUNTED_ONCE_BELOW = 1.25
 
 
 def caveats(
@@ -22,6 +24,7 @@ def caveats(
     anchor: str,
     answers: Answers,
     row: int,
+    latency_ms: float | None,
     predicted_ms: Mapping[str, float],
 ) -> tuple[str, ...]:
     """One sentence each, the gravest first.
@@ -29,6 +32,7 @@ def caveats(
     Parameters
     ----------
     answers, row : what a method said of many profiles, and which of them this is.
+    latency_ms : measured on the anchor, milliseconds, or None.
     predicted_ms : target -> latency before it was held at the fastest step known.
     """
     found = [
@@ -37,6 +41,7 @@ def caveats(
         _wrong_gpu_warning(catalog, profile, anchor),
         _precision_warning(profile),
         _compiled_warning(profile),
+        _counting_warning(profile, latency_ms),
         _unknown_warning(answers.unknown[row]),
         *answers.warnings[row],
         _range_warning(models.ranges[anchor], profile, anchor),
@@ -73,6 +78,18 @@ def _compiled_warning(profile: Profile) -> str | None:
     return (
         "This step was compiled (XLA or torch.compile), which joins operations into one; the models were trained on "
         "steps that were not: expect larger errors."
+    )
+
+
+def _counting_warning(profile: Profile, latency_ms: float | None) -> str | None:
+    if latency_ms is None or profile.device_total_us == 0:
+        return None
+    times = profile.device_total_us / US_PER_MS / latency_ms
+    if times >= COUNTED_ONCE_BELOW:
+        return None
+    return (
+        f"The device rows add up to {times:.1f} times the step's latency, those of the training data to about twice: "
+        "newer profilers count a kernel once, and predictions from such profiles are untested. Expect larger errors."
     )
 
 

@@ -359,3 +359,14 @@ def test_predictions_of_extreme_profiles_are_finite_and_positive(models, catalog
     for anchor in models.instances:
         for prediction in predict_many(models, catalog, profiles, anchor):
             assert all(0 < latency_ms < math.inf for latency_ms in prediction.latencies_ms.values())
+
+
+@pytest.mark.parametrize(("times", "said"), [(1.1, True), (1.3, False), (2.0, False)])
+def test_a_profile_that_counts_kernels_once_is_called_untested(models, catalog, samples, times, said):
+    sample = samples["resnet50-128px-b64-g4dn"]
+    factor = times * sample.latency_ms * 1000 / sample.profile.device_total_us
+    device = {name: us * factor for name, us in sample.profile.operations.items() if name.startswith("Device_")}
+    profile = Profile({**sample.profile.operations, **device})
+    warned = predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms).warnings
+    assert any(f"add up to {times:.1f} times the step's latency" in line for line in warned) is said
+    assert not any("add up to" in line for line in predict(models, catalog, profile, sample.anchor).warnings)
