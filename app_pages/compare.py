@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 
 from profet_core.units import format_ms
+from ui.basis import MARK, is_rough
 from ui.compare import Candidate, Compared, compare, own_candidate, sample_candidate
 from ui.compare_view import COST, METRICS, data_rows, dots, instances_of, table_row
 from ui.errors import plain
@@ -166,21 +167,25 @@ def _result(compared: Sequence[Compared]) -> None:
     metric = st.session_state["compare_by"]
     instances = instances_of(done)
     st.plotly_chart(dots(done, metric, instances), config={"displayModeBar": False}, key="compare-dots")
-    numbers = st.column_config.NumberColumn(format="$%.4f") if metric == COST else st.column_config.NumberColumn()
+    rough = {one.instance for row in done for one in row.prediction.predictions if is_rough(one.basis)}
+    form = "$%.4f" if metric == COST else None
     st.dataframe(
         [table_row(row, metric, instances) for row in done],
         hide_index=True,
         column_config={
             "Profile": st.column_config.TextColumn(pinned=True, width=150),
-            **dict.fromkeys(instances, numbers),
+            **{
+                name: st.column_config.NumberColumn(f"{name}{MARK}" if name in rough else name, format=form)
+                for name in instances
+            },
         },
         key="compare-table",
     )
     unit = "Milliseconds a step" if metric != COST else "US dollars for 1,000 steps"
     st.caption(
-        f"{unit}; empty where the anchor's latency isn't known. Circles: instances of the training data; diamonds: "
-        "carried over to GPUs that nobody profiled, less sure. Hollow: retired. A click on a column's head sorts; "
-        "intervals are in the downloads and on Predict."
+        f"{unit}; empty where the anchor's latency isn't known. Circles: instances of the training data; diamonds "
+        "and \\*: estimates for GPUs that nobody profiled, less sure. Hollow: retired. A click on a column's head "
+        "sorts; intervals are in the downloads and on Predict."
     )
     download_buttons([line for row in done for line in data_rows(row)], "profet-compare")
 

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from profet_core import InstancePrediction
+from profet_core import InstancePrediction, Prediction
 from profet_core.units import format_ms, format_significant, format_usd
+from ui.basis import MARK, is_rough
 from ui.charts import GRID, framed, instance_colours
 from ui.compare import Compared
 
 LATENCY, COST = "latency", "cost"
 METRICS = {LATENCY: "Step latency", COST: "Cost of 1,000 steps"}
-#: Bases of instances that nobody profiled for the training data.
-CARRIED = ("derived", "transferred")
 #: What fits a phone's width.
 _LABEL_LETTERS = 44
 
@@ -22,7 +21,7 @@ _LABEL_LETTERS = 44
 def instances_of(compared: Sequence[Compared]) -> list[str]:
     """Every instance that one of them has a row for: those of the training data first."""
     rows = [row for one in compared for row in one.prediction.predictions]
-    carried = {row.instance: row.basis in CARRIED for row in rows}
+    carried = {row.instance: is_rough(row.basis) for row in rows}
     return sorted(carried, key=lambda name: (carried[name], list(carried).index(name) if carried[name] else name))
 
 
@@ -37,7 +36,7 @@ def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) ->
         if not rows:
             continue
         retired = rows[0][2].status == "retired"
-        shape = "diamond" if any(found.basis in CARRIED for _, _, found in rows) else "circle"
+        shape = "diamond" if any(is_rough(found.basis) for _, _, found in rows) else "circle"
         figure.add_scatter(
             x=[value_of(found, metric) for _, _, found in rows],
             y=[label for label, _, _ in rows],
@@ -84,12 +83,17 @@ def table_row(compared: Compared, metric: str, instances: Sequence[str]) -> dict
     return {
         "Profile": candidate.name,
         "Recorded on": prediction.anchor,
-        "Lowest to rent": min(rentable, key=rentable.get) if rentable else "",
+        "Lowest to rent": _marked(prediction, min(rentable, key=rentable.get)) if rentable else "",
         **{name: None if values.get(name) is None else _rounded(values[name]) for name in instances},
         "Batch": candidate.profile.meta.batch_size,
         "Pixels": candidate.profile.meta.pixels,
         "Like the data": "" if prediction.likeness is None else prediction.likeness.words,
     }
+
+
+def _marked(prediction: Prediction, instance: str) -> str:
+    rough = any(row.instance == instance and is_rough(row.basis) for row in prediction.predictions)
+    return f"{instance}{MARK}" if rough else instance
 
 
 def data_rows(compared: Compared) -> list[dict[str, object]]:

@@ -10,8 +10,9 @@ import pytest
 
 from profet_core import Profile, predict
 from tests.app.conftest import as_version_2, column, go, lines
+from ui.basis import is_rough
 from ui.compare import Candidate, compare
-from ui.compare_view import CARRIED, data_rows, dots, instances_of
+from ui.compare_view import data_rows, dots, instances_of, table_row
 from ui.resources import load_resources
 from ui.tables import as_csv
 
@@ -194,5 +195,8 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, samples):
     assert drawn == found[0].prediction.latencies_ms
     shapes = {trace.name: trace.marker.symbol for trace in figure.data}
     for row in found[0].prediction.predictions:
-        assert shapes[row.instance].startswith("diamond") is (row.basis in CARRIED)
+        assert shapes[row.instance].startswith("diamond") is (is_rough(row.basis))
         assert shapes[row.instance].endswith("open") is (row.status == "retired")
+    row = table_row(found[0], "latency", instances)
+    # The fastest that can be rented is an estimate here, and marked as one.
+    assert row["Lowest to rent"] == "p5.48xlarge*" or row["Lowest to rent"] == "p5.4xlarge*"
