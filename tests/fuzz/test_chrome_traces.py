@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.damage import TELLING, damaged
 from profet_core import ProfileError, read_profile
-from tests.fuzz.test_profiles import TELLING, damaged
 from tests.unit.made_chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 
 INPUTS_PER_SEED = 700
@@ -48,9 +48,9 @@ def check(data: bytes) -> bool:
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_bytes(seed, monkeypatch):
     dice = random.Random(seed)
-    monkeypatch.setattr("tests.fuzz.test_profiles.TELLING", TELLING + TEXTS)
+    monkeypatch.setattr("benchmarks.damage.TELLING", TELLING + TEXTS)
     originals = traces()
-    read = sum(check(damaged(dice.choice(originals), dice)) for _ in range(INPUTS_PER_SEED))
+    read = sum(check(damaged(dice.choice(originals), dice, originals)) for _ in range(INPUTS_PER_SEED))
     assert 0 < read < INPUTS_PER_SEED, "the damage must be neither fatal nor harmless throughout"
 
 
@@ -65,8 +65,8 @@ def test_odd_values_in_sound_json(seed):
 def test_a_recorded_trace_with_damage():
     dice = random.Random(0)
     plain = gzip.decompress(RECORDED.read_bytes())
-    assert sum(check(damaged(plain, dice)) for _ in range(60)) > 0
-    assert not all(check(damaged(RECORDED.read_bytes(), dice)) for _ in range(60))
+    assert sum(check(damaged(plain, dice, [plain])) for _ in range(60)) > 0
+    assert not all(check(damaged(RECORDED.read_bytes(), dice, [plain])) for _ in range(60))
 
 
 def changed(document: dict, dice: random.Random) -> dict:
