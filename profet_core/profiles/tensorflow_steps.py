@@ -24,7 +24,7 @@ def count_steps(marked: int, runs: Iterable[int]) -> tuple[int, list[str]]:
 
     The first step may have begun before the profiler and the last one ended after it; such a step leaves no mark. Of
     the three that tf_keras' TensorBoard callback records with `profile_batch=(5, 7)` only one is marked, but each ran
-    every operation.
+    every operation. Where nothing is marked the runs alone tell, as in XProf's statistics, which hold no marks.
 
     Parameters
     ----------
@@ -32,6 +32,7 @@ def count_steps(marked: int, runs: Iterable[int]) -> tuple[int, list[str]]:
     runs : how often each operation ran for which `tells_steps` is true.
     """
     ran = math.gcd(*runs)
-    if 0 < marked < ran <= marked + UNMARKED_ENDS:
-        return ran, [f"The trace marks {marked} of its steps, but every operation ran {ran} times: divided by {ran}."]
+    if 1 < ran and marked < ran and (marked == 0 or ran <= marked + UNMARKED_ENDS):
+        some = "none" if marked == 0 else str(marked)
+        return ran, [f"The trace marks {some} of its steps, but every operation ran {ran} times: divided by {ran}."]
     return max(marked, 1), [] if marked else ["The trace marks no step: it is read as one."]

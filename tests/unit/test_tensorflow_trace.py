@@ -47,11 +47,17 @@ def test_a_recorded_step_reads_as_its_xplane_does(repository, sample):
     assert found.steps == expected.steps
 
 
-def test_without_marked_steps_all_of_it_is_one():
-    events = [event for event in (*tf_step(0, 0), *tf_step(1, 1000)) if not event["name"].startswith("train")]
-    profile = read_profile(tensorflow_trace(events))
-    assert profile.operations["Device_Conv2D"] == 80
-    assert profile.warnings == ("The trace marks no step: it is read as one.",)
+def test_without_marks_the_runs_of_every_operation_tell_the_steps_as_in_the_statistics():
+    def unmarked(*steps: list[dict]):
+        events = [event for step in steps for event in step if not event["name"].startswith("train")]
+        return read_profile(tensorflow_trace(events))
+
+    two = unmarked(tf_step(0, 0), tf_step(1, 1000))
+    assert (two.steps, two.operations["Device_Conv2D"]) == (2, 40)
+    assert two.warnings == ("The trace marks none of its steps, but every operation ran 2 times: divided by 2.",)
+    one = unmarked(tf_step(0, 0))
+    assert (one.steps, one.operations["Device_Conv2D"]) == (1, 40)
+    assert one.warnings == ("The trace marks no step: it is read as one.",)
 
 
 def test_a_step_that_began_before_the_profiler_counts_without_its_mark():
