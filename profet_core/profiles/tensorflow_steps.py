@@ -32,7 +32,7 @@ def count_steps(marked: int, runs: Iterable[int]) -> tuple[int, list[str]]:
     runs : how often each operation ran for which `tells_steps` is true.
     """
     ran = math.gcd(*runs)
-    if 1 < ran and marked < ran and (marked == 0 or ran <= marked + UNMARKED_ENDS):
+    if ran > max(marked, 1) and (marked == 0 or ran <= marked + UNMARKED_ENDS):
         some = "none" if marked == 0 else str(marked)
         return ran, [f"The trace marks {some} of its steps, but every operation ran {ran} times: divided by {ran}."]
     return max(marked, 1), [] if marked else ["The trace marks no step: it is read as one."]
