@@ -19,34 +19,26 @@ from ui.advice_inputs import limit_inputs, offer_inputs, spot_discount
 from ui.basis import SHORT_BASIS
 from ui.charts import trade_off
 from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
-from ui.errors import plain, show_error, show_warning
+from ui.errors import plain, show_error
 from ui.frame import run_page
-from ui.measured import predict_measured
 from ui.memory import fits_of
-from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome
 from ui.settings import (
     COMPARED_KEYS,
-    PREDICT_SLOT,
     USUAL_PLAN,
     USUAL_REGION,
     advise_keys,
     scale_keys,
 )
 from ui.tables import download_buttons, show_table
-from ui.training_inputs import batch_inputs, own_prices, profiled_batch, training_inputs
+from ui.training_inputs import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
 
 
 def body(resources: Resources) -> None:
     """Draw the page."""
     st.title("Which instance should you rent?")
-    outcome = predict_measured(resources)
-    st.markdown(f"For {profile_phrase(outcome)}.")
-    st.page_link("app_pages/predict.py", label="Change the profile on Predict", icon=":material/arrow_back:")
-    latency_question(resources, PREDICT_SLOT, outcome)
-    for line in outcome.prediction.warnings:
-        show_warning(line)
+    outcome = predicted_on_predict(resources)
     with st.container(border=True):
         training_inputs()
         batch_inputs(resources, outcome)

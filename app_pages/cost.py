@@ -14,16 +14,14 @@ from profet_core.units import format_duration, format_ms, format_significant, fo
 from ui.basis import MARK, SHORT_BASIS, is_rough, say_basis
 from ui.charts import Bar, TradeOffPoint, bars, trade_off
 from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
-from ui.errors import plain, show_error, show_warning
+from ui.errors import plain, show_error
 from ui.frame import run_page
-from ui.measured import predict_measured
 from ui.memory import fits_of, say_fits
-from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome
-from ui.settings import PREDICT_SLOT, cost_keys, scale_keys
+from ui.settings import cost_keys, scale_keys
 from ui.tables import MISSING, download_buttons, format_price, format_range, price_source, show_table
-from ui.training_inputs import batch_inputs, own_prices, profiled_batch, training_inputs
+from ui.training_inputs import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
 
 #: Costs at the low and at the high end of one instance's interval.
 Ends = tuple[CostRow, CostRow]
@@ -32,12 +30,7 @@ Ends = tuple[CostRow, CostRow]
 def body(resources: Resources) -> None:
     """Draw the page."""
     st.title("What will the training take and cost?")
-    outcome = predict_measured(resources)
-    st.markdown(f"For {profile_phrase(outcome)}.")
-    st.page_link("app_pages/predict.py", label="Change the profile on Predict", icon=":material/arrow_back:")
-    latency_question(resources, PREDICT_SLOT, outcome)
-    for line in outcome.prediction.warnings:
-        show_warning(line)
+    outcome = predicted_on_predict(resources)
     with st.container(border=True):
         training_inputs()
         batch_inputs(resources, outcome)

@@ -1,4 +1,4 @@
-"""Asks what is to be trained: images, epochs, batch size and prices of one's own; the same on Cost and on Advise."""
+"""What Cost and Advise begin with: the prediction, and what is to be trained, at which batch size and which prices."""
 
 from __future__ import annotations
 
@@ -9,11 +9,24 @@ import streamlit as st
 from profet_core import check_profiled_batch
 from profet_core.scaling import axis_range
 from ui.cost_latencies import why_not_scaled
-from ui.errors import plain
+from ui.errors import plain, show_warning
+from ui.measured import predict_measured
+from ui.profile_input import latency_question, profile_phrase
 from ui.resources import Resources
 from ui.session import Outcome
-from ui.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, price_key
+from ui.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, PREDICT_SLOT, price_key
 from ui.tables import format_price
+
+
+def predicted_on_predict(resources: Resources) -> Outcome:
+    """Predict's prediction, with what it is for and what to keep in mind about it."""
+    outcome = predict_measured(resources)
+    st.markdown(f"For {profile_phrase(outcome)}.")
+    st.page_link("app_pages/predict.py", label="Change the profile on Predict", icon=":material/arrow_back:")
+    latency_question(resources, PREDICT_SLOT, outcome)
+    for line in outcome.prediction.warnings:
+        show_warning(line)
+    return outcome
 
 
 def training_inputs() -> None:
