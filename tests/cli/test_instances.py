@@ -21,22 +21,8 @@ def own(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def run(capsys, own):
-    def run_command(*arguments: object) -> tuple[int, str, str]:
-        status = main(["instances", *(str(argument) for argument in arguments)])
-        return status, *capsys.readouterr()
-
-    return run_command
-
-
-@pytest.fixture
-def document(run):
-    def read(*arguments: object):
-        status, out, err = run(*arguments, "--format", "json")
-        assert (status, err) == (0, "")
-        return json.loads(out)
-
-    return read
+def run(run, own):
+    return lambda *arguments: run("instances", *arguments)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from profet_cli.main import main
 from profet_core.catalog import load_catalog, load_shipped
 
 PUBLISHED = Path(__file__).parent / "published"
@@ -25,12 +24,8 @@ def own(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def run(capsys, own):
-    def run_command(*arguments: object) -> tuple[int, str, str]:
-        status = main(["instances", *(str(argument) for argument in arguments)])
-        return status, *capsys.readouterr()
-
-    return run_command
+def run(run, own):
+    return lambda *arguments: run("instances", *arguments)
 
 
 @pytest.fixture
