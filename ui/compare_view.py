@@ -75,8 +75,9 @@ def table_row(compared: Compared, metric: str, instances: Sequence[str]) -> dict
     """Numbers as numbers, so that a click on a column sorts it."""
     candidate, prediction = compared.candidate, compared.prediction
     values = {row.instance: value_of(row, metric) for row in prediction.predictions}
+    # Of two with one GPU, the one that costs less: never a node of eight for the speed of one.
     rentable = {
-        row.instance: values[row.instance]
+        row.instance: (values[row.instance], row.cost_per_1000_steps_usd)
         for row in prediction.predictions
         if row.status == "available" and values[row.instance] is not None
     }
