@@ -9,7 +9,7 @@ import streamlit as st
 from profet_core import Models
 from profet_core.diagnosis import Diagnosis, diagnose
 from profet_core.placement import Placement, placements
-from profet_core.profiles.record import NO_DEVICE_WARNING
+from profet_core.profiles.record import NO_DEVICE
 from ui.errors import plain, show_warning
 from ui.frame import run_page
 from ui.inspect_view import (
@@ -40,7 +40,7 @@ def body(resources: Resources) -> None:
     profile = held.profile
     latency_ms = held.sample.latency_ms if held.sample else held.own.latency_ms
     found = diagnose(profile, latency_ms)
-    for line in ((NO_DEVICE_WARNING,) if found.kind == "no GPU" else ()) + profile.warnings:
+    for line in ((NO_DEVICE,) if found.kind == "no GPU" else ()) + profile.warnings:
         show_warning(line)
     _diagnosis(found)
     rows = placements(resources.models, profile)

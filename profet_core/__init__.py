@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 
 from profet_core.catalog import Catalog, Instance, load_catalog
 from profet_core.cost import CostRow, CostTable, check_profiled_batch, cost_table
-from profet_core.errors import ArtifactError, CatalogError, InputError, LatencyDoubtError, ProfetError, ProfileError
+from profet_core.errors import (
+    ArtifactError,
+    CatalogError,
+    InputError,
+    LatencyDoubtError,
+    NoPredictionError,
+    ProfetError,
+    ProfileError,
+)
 from profet_core.profiles import Profile, ProfileMeta, read_profile
 
 if TYPE_CHECKING:
@@ -33,6 +41,7 @@ __all__ = [
     "InstancePrediction",
     "LatencyDoubtError",
     "Models",
+    "NoPredictionError",
     "Prediction",
     "ProfetError",
     "Profile",

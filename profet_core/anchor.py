@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 
 from profet_core import by_class, documented
 from profet_core.answers import Answers
@@ -14,6 +15,8 @@ from profet_core.caveats import caveats, floor_ms
 from profet_core.errors import InputError, LatencyDoubtError
 from profet_core.prediction import InstancePrediction, Prediction, prediction_row
 from profet_core.profiles.record import Profile
+from profet_core.refusals import check_predictable
+from profet_core.step_count import counted, doubted_steps
 from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, positive_number
 from profet_core.unprofiled import reachable, unprofiled_rows
 
@@ -52,7 +55,8 @@ def predict(
     Raises
     ------
     InputError : unknown anchor, target or method, or a latency that is not a positive number.
-    LatencyDoubtError : the latency is far from what the profile's device time suggests.
+    LatencyDoubtError : the latency is far from what the profile's device time suggests, or the number of steps is.
+    NoPredictionError : the profile holds no GPU time, or too little that belongs to operations.
     """
     return predict_many(
         models,
@@ -90,7 +94,15 @@ def predict_many(
     # The documented ensemble is what it was: four instances.
     gpus = reachable(models, catalog) if chosen.kind == "classes" else {}
     wanted = _check_targets([*models.instances, *gpus], anchor, targets)
-    latencies = _check_latencies(models, profiles, anchor, latencies_ms, trust_latency)
+    for profile in profiles:
+        check_predictable(profile)
+    latencies = _check_latencies(profiles, latencies_ms)
+    profiles = [
+        counted(profile, latency) for profile, latency in zip(profiles, latencies or repeat(None), strict=False)
+    ]
+    if latencies is not None and not trust_latency:
+        for profile, latency_ms in zip(profiles, latencies, strict=True):
+            check_latency(models, profile, anchor, latency_ms)
     if not profiles:
         return []
     beyond = {name: gpu for name, gpu in gpus.items() if name in wanted}
@@ -122,32 +134,41 @@ def check_instance(models: Models, instance: str, role: str = "instance") -> str
 def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: float) -> None:
     """Question a latency that makes no sense beside the profile.
 
-    The sum of a profile's device rows is about twice the step latency; in the training data the ratio stays within
-    a narrow range. Beyond `DOUBT_FACTOR` times that range the number was probably typed in another unit, or belongs
-    to another profile.
+    A profile's device rows, idle included, add up to about the step; in the training data the ratio stays within a
+    narrow range. Beyond `DOUBT_FACTOR` times that range the number was probably typed in another unit, or belongs to
+    another profile. A number of steps that somebody gave and that does not fit is questioned sooner.
 
     Raises
     ------
-    LatencyDoubtError : with the unit that would make sense, if one does.
+    LatencyDoubtError : with the unit or the number of steps that would make sense, if one does.
     """
     device_ms = profile.device_total_us / US_PER_MS
     if device_ms == 0:
         return
     low, high = models.ranges[anchor].latency_per_device_total
     plausible = (device_ms * low / DOUBT_FACTOR, device_ms * high * DOUBT_FACTOR)
-    if plausible[0] <= latency_ms <= plausible[1]:
+    steps = doubted_steps(profile, latency_ms)
+    if steps is None and plausible[0] <= latency_ms <= plausible[1]:
         return
     expected_ms = device_ms * models.ranges[anchor].median_latency_per_device_total
-    unit = next((u for u, factor in MS_PER_UNIT.items() if plausible[0] <= latency_ms * factor <= plausible[1]), None)
+    fitting = (u for u, factor in MS_PER_UNIT.items() if plausible[0] <= latency_ms * factor <= plausible[1])
+    unit = next(fitting, None) if steps is None else None
     suggested_ms = latency_ms * MS_PER_UNIT[unit] if unit else None
-    hint = f"did you mean {format_significant(latency_ms)} {unit} ({format_ms(suggested_ms)})?" if unit else "check it."
+    read_as = ""
+    hint = "check it."
+    if unit:
+        hint = f"did you mean {format_significant(latency_ms)} {unit} ({format_ms(suggested_ms)})?"
+    elif steps is not None:
+        read_as = " as one step" if profile.steps == 1 else f" as {profile.steps} steps"
+        hint = f"does the file cover {steps} step{'s' if steps > 1 else ''}?"
     raise LatencyDoubtError(
-        f"A latency of {format_ms(latency_ms)} makes no sense beside this profile, which suggests about "
+        f"A latency of {format_ms(latency_ms)} makes no sense beside this profile, which{read_as} suggests about "
         f"{format_ms(expected_ms)}: {hint}",
         latency_ms=latency_ms,
         expected_ms=expected_ms,
         suggested_ms=suggested_ms,
         suggested_unit=unit,
+        suggested_steps=steps,
     )
 
 
@@ -164,18 +185,12 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
     return others
 
 
-def _check_latencies(
-    models: Models, profiles: Sequence[Profile], anchor: str, latencies_ms: Sequence[float] | None, trust: bool
-) -> list[float] | None:
+def _check_latencies(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) -> list[float] | None:
     if latencies_ms is None:
         return None
     if len(latencies_ms) != len(profiles):
         raise InputError(f"{len(latencies_ms)} latencies were given for {len(profiles)} profiles: give one each.")
-    latencies = [positive_number("The anchor's latency", value) for value in latencies_ms]
-    if not trust:
-        for profile, latency_ms in zip(profiles, latencies, strict=True):
-            check_latency(models, profile, anchor, latency_ms)
-    return latencies
+    return [positive_number("The anchor's latency", value) for value in latencies_ms]
 
 
 def _prediction(
@@ -202,6 +217,8 @@ def _prediction(
         ),
         interval_level=answers.interval_level,
         unknown_operations=answers.unknown[row],
+        steps=profile.steps,
+        steps_basis=profile.steps_basis,
         likeness=answers.likeness[row],
         warnings=caveats(models, catalog, profile, anchor, answers, row, given_ms, said_ms),
     )

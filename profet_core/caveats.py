@@ -8,13 +8,13 @@ from profet_core.answers import Answers
 from profet_core.artifacts import Models, TrainingRange
 from profet_core.catalog import Catalog, gpu_model
 from profet_core.features import UnknownOperations
-from profet_core.profiles.record import NO_DEVICE_WARNING, Profile
+from profet_core.profiles.record import Profile
+from profet_core.refusals import WARNED_UNKNOWN_SHARE
+from profet_core.step_count import steps_note
 from profet_core.units import US_PER_MS, format_ms
 
 #: Unknown operations above this share of the busy time earn a warning of their own.
 UNKNOWN_SHARE_WARNING = 0.05
-#: Device rows over the step's latency: about 2 in the training data, below this in 0.02 % of it.
-COUNTED_ONCE_BELOW = 1.25
 
 
 def caveats(
@@ -36,12 +36,12 @@ def caveats(
     predicted_ms : target -> latency before it was held at the fastest step known.
     """
     found = [
-        _no_device_warning(profile),
         *profile.warnings,
         _wrong_gpu_warning(catalog, profile, anchor),
         _precision_warning(profile),
         _compiled_warning(profile),
-        _counting_warning(profile, latency_ms),
+        steps_note(profile),
+        _unattributed_warning(profile),
         _unknown_warning(answers.unknown[row]),
         *answers.warnings[row],
         _range_warning(models.ranges[anchor], profile, anchor),
@@ -49,10 +49,6 @@ def caveats(
     ]
     # A recorder may have written into the profile what is said of it anyway.
     return tuple(dict.fromkeys(text for text in found if text))
-
-
-def _no_device_warning(profile: Profile) -> str | None:
-    return None if profile.device_total_us > 0 else NO_DEVICE_WARNING
 
 
 def _wrong_gpu_warning(catalog: Catalog, profile: Profile, anchor: str) -> str | None:
@@ -81,15 +77,12 @@ def _compiled_warning(profile: Profile) -> str | None:
     )
 
 
-def _counting_warning(profile: Profile, latency_ms: float | None) -> str | None:
-    if latency_ms is None or profile.device_total_us == 0:
-        return None
-    times = profile.device_total_us / US_PER_MS / latency_ms
-    if times >= COUNTED_ONCE_BELOW:
+def _unattributed_warning(profile: Profile) -> str | None:
+    if profile.unknown_share <= WARNED_UNKNOWN_SHARE:
         return None
     return (
-        f"The device rows add up to {times:.1f} times the step's latency, those of the training data to about twice: "
-        "newer profilers count a kernel once, and predictions from such profiles are untested. Expect larger errors."
+        f"{profile.unknown_share:.0%} of the GPU's time belongs to no operation that the profile names: "
+        "the interval is wider."
     )
 
 

@@ -13,6 +13,10 @@ class InputError(ProfetError):
     """An argument (latency, instance, size, price ...) can't be used as it is."""
 
 
+class NoPredictionError(ProfetError):
+    """The profile can be read and looked at, but no latency can be told from it."""
+
+
 class LatencyDoubtError(InputError):
     """The anchor latency makes no sense beside the profile; ask before using it.
 
@@ -22,6 +26,7 @@ class LatencyDoubtError(InputError):
     expected_ms : what the profile's device time suggests, milliseconds.
     suggested_ms : the latency if only the unit was wrong, milliseconds, or None.
     suggested_unit : the unit the given number makes sense in ("us", "s" or "ms"), or None.
+    suggested_steps : the number of steps that the profile would cover if the latency is right, or None.
     """
 
     def __init__(
@@ -32,12 +37,14 @@ class LatencyDoubtError(InputError):
         expected_ms: float,
         suggested_ms: float | None,
         suggested_unit: str | None,
+        suggested_steps: int | None = None,
     ) -> None:
         super().__init__(message)
         self.latency_ms = latency_ms
         self.expected_ms = expected_ms
         self.suggested_ms = suggested_ms
         self.suggested_unit = suggested_unit
+        self.suggested_steps = suggested_steps
 
 
 class ArtifactError(ProfetError):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from profet_core.answers import Likeness
 from profet_core.catalog import Catalog, Instance
 from profet_core.features import UnknownOperations
+from profet_core.profiles.record import StepsBasis
 from profet_core.units import cost_usd
 
 
@@ -43,7 +44,12 @@ class InstancePrediction:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Step latencies of one profiled network on the anchor and on every target."""
+    """Step latencies of one profiled network on the anchor and on every target.
+
+    Attributes
+    ----------
+    steps, steps_basis : how many training steps the profile's file was taken to cover, and how that is known.
+    """
 
     anchor: str
     anchor_latency_ms: float | None
@@ -53,6 +59,8 @@ class Prediction:
     unknown_operations: UnknownOperations
     likeness: Likeness | None
     warnings: tuple[str, ...]
+    steps: int = 1
+    steps_basis: StepsBasis = "assumed"
 
     @property
     def latencies_ms(self) -> dict[str, float]:

@@ -160,7 +160,6 @@ def load_validation(models: Models) -> Validation:
     return found
 
 
-
 def _read(report: Mapping) -> Validation:
     default, documented, original = report["default"], report["profet"], report["original"]
     points = tuple(_point(row) for row in report["scatter"])
@@ -273,4 +272,3 @@ def _point(row: Mapping) -> MeasuredPoint:
 
 def _numbers(row: Mapping) -> dict[str, float]:
     return {str(name): finite_number(value) for name, value in row.items()}
-

@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 
 from profet_core.profiles import Profile, ProfileMeta, read_profile, write_profile
-from profet_core.profiles.record import DEVICE_PREFIX, NO_DEVICE_WARNING
+from profet_core.profiles.record import DEVICE_PREFIX, NO_DEVICE
 from profet_core.units import MS_PER_S, format_ms
 from profet_recorder.engine import Engine, StepFacts
 from profet_recorder.errors import RecorderError, say
@@ -170,7 +170,7 @@ class Recording:
         if odd:
             warnings.append(f"The profiled step was not like the others: {odd}.")
         if facts.gpu is None:
-            warnings.insert(0, NO_DEVICE_WARNING)
+            warnings.insert(0, NO_DEVICE)
         profile = Profile(
             operations,
             self._meta(facts, compiled, recorded.meta.precision),

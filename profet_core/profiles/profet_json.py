@@ -16,6 +16,10 @@ from profet_core.units import positive_number, whole_number
 
 NAME = "PROFET JSON"
 
+#: PROFET's recorder profiles batches `N, N+1`, which TensorBoard reads as an inclusive range: two training steps. In
+#: its published profiles the device rows, idle included, add up to 2.1 times the step (median of 11,052).
+VERSION_1_STEPS = 2
+MAX_STEPS = 10_000
 #: A profile is a few kilobytes; far more is something else.
 MAX_BYTES = 4 * 1024 * 1024
 MAX_OPERATIONS = 5_000
@@ -40,8 +44,10 @@ def read(content: Content) -> Profile:
 
     Parameters
     ----------
-    content : one object of microseconds per operation type, `{"operations": {...}, "meta": {...}}` perhaps with
-        `"steps": 3` and `"warnings": ["..."]`, a list of one such object, or a table of one row as pandas writes it.
+    content : one object of microseconds per operation type (version 1, read as two steps), or version 2,
+        `{"operations": {...}, "meta": {...}}`, of one step unless `meta.steps` says how many its totals cover, perhaps
+        with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object, or a table of one row as pandas
+        writes it.
 
     Raises
     ------
@@ -53,18 +59,53 @@ def read(content: Content) -> Profile:
     if "operations" in record:
         return _read_version_2(record)
     operations, ignored = _operations(record)
-    return Profile(operations, source_format=f"{NAME}, version 1", ignored=ignored)
+    return _profile(
+        operations,
+        source_format=f"{NAME}, version 1",
+        ignored=ignored,
+        steps=VERSION_1_STEPS,
+        steps_basis="assumed",
+    )
 
 
 def _read_version_2(record: Mapping[str, object]) -> Profile:
     if not isinstance(record["operations"], dict):
         raise ProfileError('"operations" must be an object of microseconds per operation type.')
+    if "steps" in record:
+        raise ProfileError(
+            'The number of steps belongs into "meta": "steps" there, beside totals over that many. An older version of '
+            "`profet convert` wrote it outside: convert the trace again."
+        )
     operations, ignored = _operations(record["operations"])
-    meta, ignored_meta = _meta({} if record.get("meta") is None else record["meta"])
-    others = sorted(set(record) - {"operations", "meta", "steps", "warnings"})
-    notes = (*ignored, *ignored_meta, *_ignored_note("entries beside operations and meta", others))
-    steps = _whole('"steps"', 1 if record.get("steps") is None else record["steps"])
-    return Profile(operations, meta, f"{NAME}, version 2", notes, steps, _warnings(record.get("warnings")))
+    known = {} if record.get("meta") is None else record["meta"]
+    meta, ignored_meta = _meta(known)
+    stated = known.get("steps")
+    steps = 1 if stated is None else _whole('"meta": steps', stated)
+    if steps > MAX_STEPS:
+        raise ProfileError(f'"meta": steps says {steps:,}: record fewer.')
+    others = sorted(set(record) - {"operations", "meta", "warnings", "refusal"})
+    return _profile(
+        operations,
+        meta=meta,
+        source_format=f"{NAME}, version 2",
+        ignored=(*ignored, *ignored_meta, *_ignored_note("entries beside operations and meta", others)),
+        steps=steps,
+        steps_basis="assumed" if stated is None else "stated",
+        warnings=_warnings(record.get("warnings")),
+        refusal=_refusal(record.get("refusal")),
+    )
+
+
+def _profile(operations: Mapping[str, float], *, steps: int, **more) -> Profile:
+    """The profile whose totals over `steps` steps the file holds."""
+    return Profile({name: us / steps for name, us in operations.items()}, steps=steps, **more)
+
+
+def _refusal(record: object) -> str:
+    """Why the file's recorder or converter would not have anything predicted from it."""
+    if record is not None and not _is_sentence(record):
+        raise ProfileError(f'"refusal" must be a text of at most {MAX_WARNING_LENGTH} letters.')
+    return record or ""
 
 
 def _whole(what: str, value: object) -> int:
@@ -121,7 +162,7 @@ def _meta(record: object) -> tuple[ProfileMeta, tuple[str, ...]]:
         raise ProfileError('"meta" must be an object such as {"batch_size": 64, "step_latency_ms": 122.4}.')
     known = {field.name for field in fields(ProfileMeta)}
     values = {key: _meta_value(key, value) for key, value in record.items() if key in known and value is not None}
-    return ProfileMeta(**values), _ignored_note("unknown meta fields", sorted(set(record) - known))
+    return ProfileMeta(**values), _ignored_note("unknown meta fields", sorted(set(record) - known - {"steps"}))
 
 
 def _meta_value(key: str, value: object) -> object:

@@ -14,9 +14,10 @@ from profet_core.profiles.record import Profile
 def write_profile(profile: Profile) -> bytes:
     """The profile as `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be saved or uploaded.
 
-    Operations (microseconds) and meta read back exactly; fields of meta that are None are left out. Beside them stand
-    `"steps"` if the times are the mean of several, and `"warnings"` if there are any. What the reader of the trace
-    ignored, and its format, are not written: they may tell names.
+    Operations (microseconds of one step) and meta read back exactly; fields of meta that are None are left out. Where
+    the number of steps was known, `meta.steps` says that the totals are of one. Beside them stand `"warnings"` and
+    `"refusal"` if there are any. What the reader of the trace ignored, and its format, are not written: they may tell
+    names.
 
     Raises
     ------
@@ -26,10 +27,12 @@ def write_profile(profile: Profile) -> bytes:
         "operations": dict(profile.operations),
         "meta": {name: value for name, value in asdict(profile.meta).items() if value is not None},
     }
-    if profile.steps > 1:
-        document["steps"] = profile.steps
+    if profile.steps_basis != "assumed":
+        document["meta"]["steps"] = 1
     if profile.warnings:
         document["warnings"] = list(profile.warnings)
+    if profile.refusal:
+        document["refusal"] = profile.refusal
     try:
         data = json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
     except ValueError:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Literal
 
 DEVICE_PREFIX = "Device_"
 HOST_PREFIX = "Host_"
-#: What is said first of a profile without device rows.
-NO_DEVICE_WARNING = (
-    "This profile holds no GPU time (no Device_ rows): it was recorded on a CPU, and predictions from it mean nothing. "
-    "Record it on the anchor's GPU."
+#: GPU time that belongs to no operation, whatever the framework.
+UNKNOWN_DEVICE_OPERATION = "Device_Unknown"
+#: Profilers tell times in picoseconds; finer digits come from dividing by the number of steps.
+US_DIGITS = 6
+
+#: How the number of steps that a file covers is known: the file marks them; it tells how often operations ran; it
+#: states the number (version 2); somebody said so; the step's latency tells; or nothing does, and the recipe that
+#: files of its format are made by is taken.
+StepsBasis = Literal["marked", "counted", "stated", "given", "inferred", "assumed"]
+#: Why a profile without device rows gets no prediction.
+NO_DEVICE = (
+    "This profile holds no GPU time (no Device_ rows): it was recorded on a CPU, so no GPU's latency can be told from "
+    "it. Record the step on the anchor's GPU."
 )
 IDLE_OPERATIONS = frozenset({"Device_IDLE", "Host_IDLE"})
 
@@ -43,14 +53,17 @@ class Profile:
 
     Attributes
     ----------
-    operations : operation name ("Device_Conv2D", "Host_IDLE") -> microseconds, sorted by name, so that the
-        order of keys in a file changes nothing. Device totals double-count streams and aggregate rows: they add
-        up to about twice the step's latency.
+    operations : operation name ("Device_Conv2D", "Host_IDLE") -> microseconds of ONE step, sorted by name, so that the
+        order of keys in a file changes nothing. The device rows of one GPU, idle included, add up to about the step
+        as it ran under the profiler.
     meta : what the recorder knew about the step.
     source_format : name of the format it was read from.
     ignored : what the file held and the profile leaves out, one short text each.
-    steps : training steps the file held; the times are their mean.
+    steps : training steps the file covers; `operations` are their mean.
     warnings : what makes the times less sure, one sentence each, shown before any number.
+    steps_basis : how `steps` is known.
+    refusal : why no latency may be predicted from this profile, and what to do: one line; empty if one may.
+    may_be_cut : False for a whole trace; totals may come from statistics that list the 500 costliest operations a side.
     """
 
     operations: Mapping[str, float]
@@ -59,15 +72,29 @@ class Profile:
     ignored: tuple[str, ...] = ()
     steps: int = 1
     warnings: tuple[str, ...] = ()
+    steps_basis: StepsBasis = "assumed"
+    refusal: str = ""
+    may_be_cut: bool = True
 
     def __post_init__(self) -> None:
-        ordered = {name: float(self.operations[name]) for name in sorted(self.operations)}
+        ordered = {name: round(float(self.operations[name]), US_DIGITS) for name in sorted(self.operations)}
         object.__setattr__(self, "operations", MappingProxyType(ordered))
+
+    def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
+        """The same file read as covering `steps` training steps."""
+        factor = self.steps / steps
+        operations = {name: us * factor for name, us in self.operations.items()}
+        return replace(self, operations=operations, steps=steps, steps_basis=basis)
 
     @cached_property
     def device_total_us(self) -> float:
         """All device rows, idle included, microseconds."""
         return sum(us for name, us in self.operations.items() if name.startswith(DEVICE_PREFIX))
+
+    @cached_property
+    def device_busy_us(self) -> float:
+        """All device rows but idle time, microseconds."""
+        return self.device_total_us - self.operations.get("Device_IDLE", 0.0)
 
     @cached_property
     def host_total_us(self) -> float:
@@ -78,3 +105,9 @@ class Profile:
     def busy_total_us(self) -> float:
         """All rows that are not idle time, microseconds."""
         return sum(us for name, us in self.operations.items() if name not in IDLE_OPERATIONS)
+
+    @cached_property
+    def unknown_share(self) -> float:
+        """Part of the GPU's busy time that belongs to no operation, 0 to 1."""
+        busy_us = self.device_busy_us
+        return self.operations.get(UNKNOWN_DEVICE_OPERATION, 0.0) / busy_us if busy_us > 0 else 0.0

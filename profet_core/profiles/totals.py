@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.profet_json import MAX_OPERATION_US, MAX_OPERATIONS
-from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis
 
 
 def profile_from_totals(
@@ -15,15 +15,20 @@ def profile_from_totals(
     *,
     source_format: str,
     steps: int = 1,
+    steps_basis: StepsBasis = "assumed",
     meta: ProfileMeta | None = None,
     ignored: tuple[str, ...] = (),
     warnings: tuple[str, ...] = (),
+    refusal: str = "",
+    may_be_cut: bool = True,
 ) -> Profile:
     """The profile of one mean step.
 
     Parameters
     ----------
     totals_us : operation name ("Device_Conv2D") -> microseconds over all `steps`.
+
+    The others are `Profile`'s attributes.
 
     Raises
     ------
@@ -39,4 +44,14 @@ def profile_from_totals(
             raise ProfileError(f"{name} adds up to a time that no training step takes: record the profile again.")
     if sum(means_us.values()) == 0:
         raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
-    return Profile(means_us, meta or ProfileMeta(), source_format, ignored, steps, warnings)
+    return Profile(
+        operations=means_us,
+        meta=meta or ProfileMeta(),
+        source_format=source_format,
+        ignored=ignored,
+        steps=steps,
+        warnings=warnings,
+        steps_basis=steps_basis,
+        refusal=refusal,
+        may_be_cut=may_be_cut,
+    )
