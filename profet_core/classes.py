@@ -30,8 +30,8 @@ IDLE = "idle"
 
 #: Every step runs bookkeeping operations of a few microseconds (a counter, a cast). They are the first to go where
 #: TensorFlow keeps the 500 costliest, so a profile that still has an operation type below this is complete. In the
-#: training data cut profiles have none below 43 us; complete ones mostly have some below 5 us.
-CHEAP_MS = 0.020
+#: training data cut profiles have none below 21 us; complete ones mostly have some below 3 us.
+CHEAP_MS = 0.010
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class ClassTimes:
     truncated : (profiles,), True if operations that every classifier's training step has are absent, and every cheap
         one too.
     severely : (profiles,), True if even the loss, a costly operation, is absent.
+    steps : (profiles,), training steps that the times are the mean of.
     """
 
     times_ms: np.ndarray
@@ -53,6 +54,7 @@ class ClassTimes:
     host_total_ms: np.ndarray
     truncated: np.ndarray
     severely: np.ndarray
+    steps: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,21 @@ class OperationClasses:
         """Which operation adds to which class: 0 or 1, shape (operations, classes)."""
         return placement_sums(placed, len(self.names))
 
-    def encode_table(self, operations: Sequence[str], times_us: np.ndarray) -> ClassTimes:
-        """Class times of profiles that name the same operations, `times_us` of shape (profiles, operations)."""
+    def encode_table(
+        self,
+        operations: Sequence[str],
+        times_us: np.ndarray,
+        steps: np.ndarray | int,
+        may_be_cut: np.ndarray | bool = True,
+    ) -> ClassTimes:
+        """Class times of profiles that name the same operations.
+
+        Parameters
+        ----------
+        times_us : (profiles, operations), microseconds of one step.
+        steps : (profiles,), or one number for all: steps that each profile's times are the mean of.
+        may_be_cut : (profiles,), or one for all: False for whole traces, which need no repair.
+        """
         placed = self.place(operations)
         device = np.array([name.startswith(DEVICE_PREFIX) for name in operations])
         unknown = device & np.array([column is None for column in placed.values()])
@@ -97,7 +112,7 @@ class OperationClasses:
         end_of_step = [present.get(DEVICE_PREFIX + name, nowhere) for name in ("MatMul", "Softmax", "ArgMax")]
         busy = times_ms[:, device & np.array([name not in IDLE_OPERATIONS for name in operations])]
         cheapest = np.where(busy > 0, busy, np.inf).min(axis=1, initial=np.inf)
-        truncated = ~np.any(end_of_step, axis=0) & (cheapest > CHEAP_MS)
+        truncated = ~np.any(end_of_step, axis=0) & (cheapest > CHEAP_MS) & may_be_cut
         loss = present.get(DEVICE_PREFIX + "SoftmaxCrossEntropyWithLogits", nowhere)
         return ClassTimes(
             times_ms=times_ms @ self.sums(placed),
@@ -105,6 +120,7 @@ class OperationClasses:
             host_total_ms=times_ms[:, ~device].sum(axis=1),
             truncated=truncated,
             severely=truncated & ~loss,
+            steps=np.broadcast_to(np.asarray(steps, float), len(times_us)).copy(),
         )
 
     def encode(self, profiles: Sequence[Profile]) -> tuple[ClassTimes, list[UnknownOperations]]:
@@ -113,7 +129,9 @@ class OperationClasses:
         parts: list[tuple[list[int], ClassTimes]] = []
         for names, rows in rows_by_operations(profiles).items():
             times_us = np.array([list(profiles[row].operations.values()) for row in rows])
-            parts.append((rows, self.encode_table(names, times_us)))
+            steps = np.array([profiles[row].steps for row in rows])
+            may_be_cut = np.array([profiles[row].may_be_cut for row in rows])
+            parts.append((rows, self.encode_table(names, times_us, steps, may_be_cut)))
             placed = self.place(names)
             unseen = [
                 n for n in names if n not in self.columns and n.startswith(DEVICE_PREFIX) and n not in IDLE_OPERATIONS

@@ -21,8 +21,8 @@ def device_total(xp, classes_ms, device_classes: int):
 
 
 def step_scale(xp, classes_ms, device_classes: int, latency_ms):
-    """The anchor's latency, or half the device total where it is not known (None), (..., 1)."""
-    return device_total(xp, classes_ms, device_classes) / 2 if latency_ms is None else latency_ms
+    """The anchor's latency, or the device total where it is not known (None), (..., 1)."""
+    return device_total(xp, classes_ms, device_classes) if latency_ms is None else latency_ms
 
 
 def network_inputs(xp, member: str, classes_ms, device_classes: int, latency_ms, sizes):
@@ -67,8 +67,8 @@ def network_latency(xp, member: str, raw, classes_ms, device_classes: int, laten
     if member == HOMOGENEOUS:
         return raw * step_scale(xp, classes_ms, device_classes, latency_ms)
     classes = class_latencies(xp, raw, classes_ms, device_classes, constants)
-    # Device rows double-count: half their sum is the step, up to a bounded factor and an overhead of at least 0.
-    step = xp.sum(classes, axis=-1, keepdims=True) / 2 * xp.exp(xp.tanh(raw[..., device_classes : device_classes + 1]))
+    # Device rows, idle included, add up to the step, up to a bounded factor and an overhead of at least 0.
+    step = xp.sum(classes, axis=-1, keepdims=True) * xp.exp(xp.tanh(raw[..., device_classes : device_classes + 1]))
     overhead = raw[..., device_classes + 1 :] - 1
     return step + xp.logaddexp(overhead, xp.zeros_like(overhead))
 

@@ -1,18 +1,19 @@
 """Repairs profiles that TensorFlow cut short, from the profile itself and without any fitted number.
 
-TensorFlow's statistics keep the 500 costliest operations. In a complete profile the device rows add up to twice the
-step, and the host rows (idle included) to a whole number of host threads times the step. A profile in which operations
-are absent that every classifier's training step has (matrix product, softmax, arg max), and every cheap one too, was
-cut; its host rows still tell the step, once the number of threads is guessed, and so by how much its device rows fall
-short.
+TensorFlow's statistics keep the 500 costliest operations. In a complete profile the device rows, idle included, add up
+to the step. Each host thread's rows add up to the steps it took part in, so that those of a profile of two steps are a
+whole number of halves of a step. A profile in which operations are absent that every classifier's training step has
+(matrix product, softmax, arg max), and every cheap one too, was cut; its host rows still tell the step, once the number
+of threads is guessed, and so by how much its device rows fall short.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-#: Host threads that are tried, and by how much the host rows exceed threads x step in complete profiles.
-THREADS = np.arange(2, 8)
+#: Host threads that are tried (a thread may take part in one of two steps), and by how much the host rows exceed
+#: threads x step in complete profiles.
+THREADS = np.arange(2, 8) / 2
 HOST_EXCESS = 1.03
 #: The share of the device time that was kept is taken to lie near 1 with this probability (mildly and severely cut
 #: profiles), else anywhere between the bounds.
@@ -31,6 +32,7 @@ def repair_factor(
     truncated: np.ndarray,
     severely: np.ndarray,
     latency_ms: np.ndarray | None,
+    steps: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """By how much each profile's busy device time should be multiplied, and how doubtful that is.
 
@@ -39,16 +41,18 @@ def repair_factor(
     factor : (profiles,), 1 for complete profiles.
     doubt : (profiles,), standard deviation of the logarithm of the step over the thread counts, 0 for complete ones.
 
-    All arguments have shape (profiles,). `latency_ms` is the anchor's measured latency, None if it is not known.
+    All arguments have shape (profiles,), times are of one step. `latency_ms` is the anchor's measured latency, None if
+    it is not known; `steps` how many steps the times are the mean of.
     """
     step_ms = host_total_ms[:, None] / THREADS / HOST_EXCESS
-    kept = np.divide(device_total_ms[:, None] / 2, step_ms, out=np.full(step_ms.shape, np.inf), where=step_ms > 0)
+    kept = np.divide(device_total_ms[:, None], step_ms, out=np.full(step_ms.shape, np.inf), where=step_ms > 0)
     near = np.where(severely, NEAR_COMPLETE["severe"], NEAR_COMPLETE["mild"])[:, None]
     weight = (
         near / np.ptp(KEPT_NEAR) * ((kept > KEPT_NEAR[0]) & (kept <= KEPT_NEAR[1]))
         + (1 - near) / np.ptp(KEPT_CUT) * ((kept > KEPT_CUT[0]) & (kept <= KEPT_CUT[1]))
         + 1e-9
     )
+    weight = np.where((THREADS % 1 == 0) | (steps[:, None] > 1), weight, 0.0)
     log_step = np.log(np.maximum(step_ms, 1e-9))
     if latency_ms is not None:
         deviation = (log_step - np.log(latency_ms)[:, None] - PROFILING_LOG) / PROFILING_LOG_SD
@@ -60,6 +64,6 @@ def repair_factor(
     if latency_ms is not None:
         step = np.clip(step, latency_ms, MAX_PROFILED_OVER_LATENCY * latency_ms)
     busy_ms = np.maximum(device_total_ms - idle_ms, 1e-9)
-    factor = np.clip((2 * step - idle_ms) / busy_ms, 1.0, MAX_FACTOR)
+    factor = np.clip((step - idle_ms) / busy_ms, 1.0, MAX_FACTOR)
     repaired = truncated & (host_total_ms > 0) & (device_total_ms > idle_ms)
     return np.where(repaired, factor, 1.0), np.where(repaired, doubt, 0.0)

@@ -57,7 +57,13 @@ def step_inputs(
     """
     device_total = times.times_ms[:, :device_classes].sum(axis=1) + times.unknown_ms
     factor, doubt = repair_factor(
-        device_total, times.times_ms[:, idle_column], times.host_total_ms, times.truncated, times.severely, latency_ms
+        device_total,
+        times.times_ms[:, idle_column],
+        times.host_total_ms,
+        times.truncated,
+        times.severely,
+        latency_ms,
+        times.steps,
     )
     scaled = np.ones_like(times.times_ms)
     scaled[:, :device_classes] = factor[:, None]
@@ -69,7 +75,7 @@ def step_inputs(
         classes = np.where(unseen, 0.0, classes)
     known = None
     if latency_ms is not None:
-        known = np.maximum(latency_ms[:, None] - unknown / 2, LEAST_KNOWN_SHARE * latency_ms[:, None])
+        known = np.maximum(latency_ms[:, None] - unknown, LEAST_KNOWN_SHARE * latency_ms[:, None])
     return StepInputs(classes, unknown, known, sizes, factor, doubt)
 
 
@@ -93,4 +99,4 @@ def member_latency(
     raw = run(seen)
     known = network_latency(np, member, raw, inputs.classes_ms, device_classes, inputs.latency_ms, constants)
     ratio = np.exp(UNKNOWN_POWER * np.asarray(typical_log_ratio))[:, None, None]
-    return (known + inputs.unknown_ms / 2 * ratio)[..., 0]
+    return (known + inputs.unknown_ms * ratio)[..., 0]

@@ -1,8 +1,8 @@
 """Splits a training step into what its GPU computes, what is copied from the host, and what the host needs to launch.
 
-step = max(GPU time + copy x factor + start, launch floor). Only the GPU time changes with the GPU. In a profile the
-device rows count everything twice, so half their sum is time; `_Send` and `_Recv` hold the copy of the batch; gaps
-between kernels (`Device_IDLE`) grow with the number of launches, which is what the floor is made of.
+step = max(GPU time + copy x factor + start, launch floor). Only the GPU time changes with the GPU. In a profile
+`_Send` and `_Recv` hold the copy of the batch; gaps between kernels (`Device_IDLE`) grow with the number of launches,
+which is what the floor is made of.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def step_parts(classes: OperationClasses, times: ClassTimes, latencies_ms: np.nd
     """Parts of class times, repaired as the default method repairs them."""
     device, idle = len(classes.device), classes.names.index(IDLE)
     inputs = step_inputs(times, device, idle, latencies_ms, None)
-    columns = {name: inputs.classes_ms[:, column] / 2 for column, name in enumerate(classes.device)}
-    unknown_ms = inputs.unknown_ms[:, 0] / 2
+    columns = {name: inputs.classes_ms[:, column] for column, name in enumerate(classes.device)}
+    unknown_ms = inputs.unknown_ms[:, 0]
     busy_ms = sum(value for name, value in columns.items() if name not in (*COPY_CLASSES, IDLE)) + unknown_ms
     compute_ms = sum(columns[name] for name in COMPUTE_CLASSES)
     return StepParts(

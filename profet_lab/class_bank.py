@@ -8,13 +8,14 @@ import numpy as np
 
 from profet_core.classes import IDLE, ClassTimes, OperationClasses, load_operation_classes
 from profet_core.networks import size_inputs
+from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_core.stacks import StepInputs, step_inputs
 from profet_lab.data import Measurements
 
 #: A class that takes time in less than this share of a fold's training profiles is unseen to it.
 SEEN_SHARE = 0.002
-#: A class ratio counts where the class takes at least this share of the device time (or of 15 ms, if less) ...
-RATIO_SHARE, RATIO_TOTAL_MS = 0.02, 15.0
+#: A class ratio counts where the class takes at least this share of the device time (or of 7.5 ms, if less) ...
+RATIO_SHARE, RATIO_TOTAL_MS = 0.02, 7.5
 #: ... and is a median over at least this many profiles; else the typical ratio stands in.
 RATIO_ROWS = 20
 
@@ -66,8 +67,8 @@ class ClassBank:
         here = self.inputs[anchor, known].classes_ms[rows][:, : self.device_classes]
         there = self.inputs[target, True].classes_ms[rows][:, : self.device_classes]
         least = RATIO_SHARE * np.minimum(here.sum(axis=1, keepdims=True), RATIO_TOTAL_MS)
-        counts = (here > least) & (there > 1e-3)
-        logs = np.where(counts, np.log(np.maximum(there, 1e-4) / np.maximum(here, 1e-4)), np.nan)
+        counts = (here > least) & (there > 5e-4)
+        logs = np.where(counts, np.log(np.maximum(there, 5e-5) / np.maximum(here, 5e-5)), np.nan)
         enough = counts.sum(axis=0) >= RATIO_ROWS
         medians = np.full(self.device_classes, np.nan)
         medians[enough] = np.nanmedian(logs[:, enough], axis=0)
@@ -83,7 +84,9 @@ def class_bank(measurements: Measurements) -> ClassBank:
     sizes = size_inputs(np, workloads[["batch_size"]].to_numpy(float), workloads[["pixels"]].to_numpy(float))
     recorded, inputs = {}, {}
     for instance in measurements.instances:
-        times = recorded[instance] = classes.encode_table(measurements.operations, measurements.times_us[instance])
+        times = recorded[instance] = classes.encode_table(
+            measurements.operations, measurements.times_us[instance], VERSION_1_STEPS
+        )
         for known in (True, False):
             latency_ms = measurements.latency_ms[instance] if known else None
             inputs[instance, known] = step_inputs(times, device, idle, latency_ms, sizes)

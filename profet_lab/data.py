@@ -11,6 +11,7 @@ import pandas as pd
 
 from profet_core.errors import InputError, ProfetError
 from profet_core.model_files import sha256_hex
+from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 DATA_VARIABLE = "PROFET_DATA"
@@ -99,7 +100,8 @@ def load_measurements(folder: Path) -> Measurements:
     return Measurements(
         workloads=workloads,
         operations=operations,
-        times_us={name: part[list(operations)].to_numpy(float) for name, part in by_instance.items()},
+        # The published profiles hold two steps each.
+        times_us={name: part[list(operations)].to_numpy(float) / VERSION_1_STEPS for name, part in by_instance.items()},
         latency_ms={name: part["batch_latency_ms"].to_numpy(float) for name, part in by_instance.items()},
         epoch_s={name: part["epoch_latency_s"].to_numpy(float) for name, part in by_instance.items()},
         all_latencies=pd.read_parquet(folder / LATENCIES_FILE),

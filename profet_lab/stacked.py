@@ -266,10 +266,10 @@ def _class_loss(bank: ClassBank, classes, here, wanted):
     kept = np.ones(device, np.float32)
     kept[bank.classes.names.index(IDLE)] = 0.0
     shares = wanted / tf.reduce_sum(wanted, -1, keepdims=True) * here / tf.reduce_sum(here, -1, keepdims=True)
-    present = tf.cast((wanted > 1e-3) & (here > 1e-3), tf.float32)
+    present = tf.cast((wanted > 5e-4) & (here > 5e-4), tf.float32)
     # Shares of absent classes are 0, where the root has no gradient; none is needed, both are data.
     weight = tf.stop_gradient(tf.sqrt(shares) * kept * present)
-    error = _log_error(classes, tf.maximum(wanted, 1e-4), 0.1)
+    error = _log_error(classes, tf.maximum(wanted, 5e-5), 0.1)
     return tf.reduce_sum(weight * error, axis=-1, keepdims=True)
 
 
