@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import repeat
 
 from profet_core import by_class, documented
 from profet_core.answers import Answers
@@ -13,6 +12,7 @@ from profet_core.artifacts import Models
 from profet_core.catalog import Catalog
 from profet_core.caveats import caveats, floor_ms
 from profet_core.errors import InputError, LatencyDoubtError
+from profet_core.input_wait import without_input_wait
 from profet_core.prediction import InstancePrediction, Prediction, prediction_row
 from profet_core.profiles.record import Profile
 from profet_core.refusals import check_predictable
@@ -97,9 +97,7 @@ def predict_many(
     for profile in profiles:
         check_predictable(profile)
     latencies = _check_latencies(profiles, latencies_ms)
-    profiles = [
-        counted(profile, latency) for profile, latency in zip(profiles, latencies or repeat(None), strict=False)
-    ]
+    profiles = [counted(profile, known) for profile, known in _with_latencies(profiles, latencies)]
     if latencies is not None and not trust_latency:
         for profile, latency_ms in zip(profiles, latencies, strict=True):
             check_latency(models, profile, anchor, latency_ms)
@@ -111,14 +109,19 @@ def predict_many(
         name for name in (models.instances if beyond else wanted) if name in models.instances and name != anchor
     ]
     ask = by_class.answer if chosen.kind == "classes" else documented.answer
-    answers = ask(models, chosen, profiles, anchor, measured, latencies)
+    asked = [without_input_wait(profile, known) for profile, known in _with_latencies(profiles, latencies)]
+    fed, fed_ms = [profile for profile, _ in asked], None if latencies is None else [known for _, known in asked]
+    answers = ask(models, chosen, fed, anchor, measured, fed_ms)
     predictions = [
         _prediction(models, catalog, profile, anchor, chosen.name, measured, answers, latencies, row)
         for row, profile in enumerate(profiles)
     ]
     if not beyond:
         return predictions
-    reached = unprofiled_rows(models, catalog, profiles, predictions, beyond, tf32=tf32)
+    known = predictions
+    if fed_ms is not None:
+        known = [replace(found, anchor_latency_ms=ms) for found, ms in zip(predictions, fed_ms, strict=True)]
+    reached = unprofiled_rows(models, catalog, fed, known, beyond, tf32=tf32)
     return [
         _with_rows(prediction, rows, {anchor, *wanted}) for prediction, rows in zip(predictions, reached, strict=True)
     ]
@@ -183,6 +186,12 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
     if not others:
         raise InputError(f"Name at least one target beside the anchor: {', '.join(known)}.")
     return others
+
+
+def _with_latencies(
+    profiles: Sequence[Profile], latencies_ms: Sequence[float] | None
+) -> Iterable[tuple[Profile, float | None]]:
+    return zip(profiles, latencies_ms or [None] * len(profiles), strict=True)
 
 
 def _check_latencies(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) -> list[float] | None:

@@ -8,6 +8,7 @@ from profet_core.answers import Answers
 from profet_core.artifacts import Models, TrainingRange
 from profet_core.catalog import Catalog, gpu_model
 from profet_core.features import UnknownOperations
+from profet_core.input_wait import input_wait_warning
 from profet_core.profiles.record import Profile
 from profet_core.refusals import WARNED_UNKNOWN_SHARE
 from profet_core.step_count import steps_note
@@ -42,6 +43,7 @@ def caveats(
         _compiled_warning(profile),
         steps_note(profile),
         _unattributed_warning(profile),
+        input_wait_warning(profile),
         _unknown_warning(answers.unknown[row]),
         *answers.warnings[row],
         _range_warning(models.ranges[anchor], profile, anchor),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from profet_core.input_wait import waits_for_loader
 from profet_core.profiles.record import HOST_PREFIX, Profile
 from profet_core.units import US_PER_MS
 
@@ -83,7 +84,7 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
     step_us = known_ms * US_PER_MS if known_ms else profile.device_total_us
     busy, waiting = min(1.0, profile.device_busy_us / step_us), min(1.0, input_us / step_us)
     idle_below = IDLE_BELOW if known_ms else IDLE_BELOW_WITHOUT_LATENCY
-    if waiting > INPUT_ABOVE and (busy < INPUT_BUSY_BELOW or _waits_for_loader(profile)):
+    if waiting > INPUT_ABOVE and (busy < INPUT_BUSY_BELOW or waits_for_loader(profile)):
         kind: Kind = "input"
     else:
         kind = "idle" if busy < idle_below else "busy"
@@ -93,8 +94,3 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
 def _is_input(name: str) -> bool:
     """`tf.data` reading ahead and the step's wait for it; a DataLoader's wait."""
     return name == f"{HOST_PREFIX}Dataset" or name.startswith(f"{HOST_PREFIX}Iterator")
-
-
-def _waits_for_loader(profile: Profile) -> bool:
-    """True for PyTorch, whose traces show how long the step itself waits for its next batch."""
-    return "torch" in f"{profile.meta.framework or ''} {profile.source_format}".lower()

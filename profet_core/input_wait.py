@@ -1,0 +1,52 @@
+"""Separates the time a step's GPU waits for the next batch from what another GPU can change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from profet_core.profiles.record import HOST_PREFIX, Profile
+from profet_core.units import US_PER_MS, format_ms
+
+#: Waits below this share of the step are noise of the recording.
+WORTH_SHARE = 0.05
+#: However long the wait, at least this share of a measured latency is left as the GPU's.
+LEAST_LEFT = 0.2
+_IDLE = "Device_IDLE"
+
+
+def waits_for_loader(profile: Profile) -> bool:
+    """True for PyTorch, whose steps wait for their loader in person; `tf.data` reads beside the step."""
+    return "torch" in f"{profile.meta.framework or ''} {profile.source_format}".lower()
+
+
+def input_wait_ms(profile: Profile) -> float:
+    """What the GPU waits for input in one step, milliseconds; 0 where that is not worth a word.
+
+    The wait is what the host spends in the loader (PyTorch) or in taking the next batch (TensorFlow), as far as the GPU
+    was idle at all: work it has queued goes on meanwhile.
+    """
+    name = HOST_PREFIX + ("Dataset" if waits_for_loader(profile) else "IteratorGetNext")
+    wait_us = min(profile.operations.get(name, 0.0), profile.operations.get(_IDLE, 0.0))
+    return wait_us / US_PER_MS if wait_us > WORTH_SHARE * profile.device_total_us else 0.0
+
+
+def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Profile, float | None]:
+    """Profile and latency of the step as if its input were always there."""
+    wait_ms = input_wait_ms(profile)
+    if not wait_ms:
+        return profile, latency_ms
+    operations = {**profile.operations, _IDLE: profile.operations[_IDLE] - wait_ms * US_PER_MS}
+    left_ms = None if latency_ms is None else max(latency_ms - wait_ms, LEAST_LEFT * latency_ms)
+    return replace(profile, operations=operations), left_ms
+
+
+def input_wait_warning(profile: Profile) -> str | None:
+    """One sentence about what the predictions leave out; None if nothing."""
+    wait_ms = input_wait_ms(profile)
+    if not wait_ms:
+        return None
+    share = wait_ms * US_PER_MS / profile.device_total_us
+    return (
+        f"For {format_ms(wait_ms)} of the step ({share:.0%}) the GPU waits for its input. Predictions are of the rest: "
+        "that wait is the host's and the loader's, and another GPU does not shorten it."
+    )
