@@ -26,7 +26,8 @@ from profet_core.units import US_PER_MS
 #: letters differ ("Conv3D" and "Conv2D": 1 of 6).
 NEAR_SHARE = 0.35
 
-IDLE = "idle"
+#: Classes that are treated apart: time without a kernel, and copies between host and GPU.
+IDLE, COPY = "idle", "copy"
 
 #: Every step runs bookkeeping operations of a few microseconds (a counter, a cast). They are the first to go where
 #: TensorFlow keeps the 500 costliest, so a profile that still has an operation type below this is complete. In the

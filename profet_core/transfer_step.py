@@ -16,7 +16,7 @@ from profet_core.classes import IDLE, ClassTimes, OperationClasses, load_operati
 from profet_core.profiles.record import Profile
 from profet_core.stacks import step_inputs
 
-COPY_CLASSES = ("receive", "send")
+COPY_CLASSES = ("copy",)
 #: Classes that a data sheet's arithmetic peak bounds; memory bandwidth bounds the rest.
 COMPUTE_CLASSES = ("convolution", "convolution filter gradient", "convolution input gradient", "matrix product")
 #: However small a step, the GPU works for at least this share of it.
