@@ -22,6 +22,8 @@ from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 #: Time between GPUs: no class tells what it takes elsewhere, and it is not unknown time either.
 COMMUNICATION = "communication"
 SET_ASIDE = frozenset({COMMUNICATION})
+#: No operation of any framework has a longer name; patterns take long over one that somebody made up.
+LONGEST_NAME = 200
 
 _TENSORFLOW_STEM = re.compile(r"_*(?:Mkl(?:Native|Dummy)?)?(.*?)(?:[Vv]\d)?")
 _PYTORCH_STEM = re.compile(r"(\w+::)_*(.*?)_*")
@@ -61,6 +63,8 @@ class OperationKinds:
     def kind_of(self, operation: str) -> Kind | None:
         """The kind of an operation, with or without "Device_" or "Host_"; None if nothing is known of it."""
         bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
+        if len(bare) > LONGEST_NAME:
+            return None
         kind = self.operations.get(bare) or self._by_stem.get(short := stem(bare))
         if kind is None and (gradient := _GRADIENT.fullmatch(short)):
             of = self._by_stem.get(stem(gradient[1]))
