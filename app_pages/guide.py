@@ -144,9 +144,11 @@ the measured steps of that kind 5% ran more than 1.5 times as fast on the best o
 
 _MADE = """
 **Operation classes.** The default method groups operations by what they do: convolution forward and its two gradients,
-depthwise convolution, matrix product, normalisation, pooling and so on. A name that is not in the table joins the
-class of the most similar name. One that resembles nothing is set aside, and its time is carried over to the target on
-its own, by less than the usual ratio of the two GPUs. The page says which, and how much of the time it is.
+depthwise convolution, matrix product, normalisation, pooling and so on. A table of TensorFlow's and PyTorch's
+operations says what each does; kinds that the models never saw join the class that is bound by the same, mostly the
+elementwise one, which memory bandwidth bounds. An operation of no known kind is set aside, and its time is carried over
+to the target on its own, by less than the usual ratio of the two GPUs; communication between GPUs is left out. The
+page says which, and how much of the time it is.
 
 **Cut profiles.** TensorFlow keeps the 500 costliest operations only. A profile that lacks what every training step has
 is recognised, its GPU time scaled up from what its host rows tell of the step, and its interval widened. Predict says

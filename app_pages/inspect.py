@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 
 from profet_core import Models
+from profet_core.classes import NOTABLE_SHARE
 from profet_core.diagnosis import Diagnosis, diagnose
 from profet_core.placement import Placement, placements
 from profet_core.profiles.record import NO_DEVICE
@@ -127,7 +128,7 @@ def _unknown(models: Models, rows: Iterable[Placement]) -> None:
     busy = [row for row in rows if not row.idle and row.time_us > 0]
     st.subheader("Unknown operations", anchor="unknown")
     by_method: Mapping[str, list[Placement]] = {
-        "default method": [row for row in busy if row.on_device and not row.class_known],
+        "default method": [row for row in busy if row.on_device and row.stands_in and _worth_telling(row)],
         "documented method": [row for row in busy if not row.cluster_known],
     }
     if not any(by_method.values()):
@@ -142,6 +143,10 @@ def _unknown(models: Models, rows: Iterable[Placement]) -> None:
         more = f"\n- and {len(unknown) - _LIST_LENGTH} more, see the table" if len(unknown) > _LIST_LENGTH else ""
         listed = "\n".join(f"- {line}" for line in shown)
         st.markdown(f"**{method.capitalize()}**: {len(unknown)} unknown, {share:.1%} of the busy time.\n{listed}{more}")
+
+
+def _worth_telling(row: Placement) -> bool:
+    return row.operation_class is None or row.share >= NOTABLE_SHARE
 
 
 def _unknown_words(row: Placement, method: str) -> str:
@@ -159,8 +164,8 @@ def _all_rows(rows: tuple[Placement, ...]) -> None:
         key="operation-table",
     )
     st.caption(
-        "Class: where the default method counts it; host operations count only as input or transfer. Cluster: where "
-        "the documented method counts it. –: not used on its own."
+        "Kind: what it does. Class: where the default method counts it; host operations count only as input or "
+        "transfer. Cluster: where the documented method counts it. –: not used on its own."
     )
     download_buttons([data_row(row) for row in rows], "profet-operations")
 

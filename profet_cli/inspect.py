@@ -7,8 +7,9 @@ from dataclasses import asdict
 
 from profet_cli.inputs import open_models, read_profile_file
 from profet_cli.output import print_json, print_table, print_warnings
+from profet_core.classes import load_operation_classes
 from profet_core.diagnosis import diagnose
-from profet_core.placement import placements
+from profet_core.placement import Placement, placements
 from profet_core.units import US_PER_MS, format_ms
 
 
@@ -16,7 +17,7 @@ def run(options: argparse.Namespace) -> None:
     """Print the profile's format, operations by time, totals, and what was ignored or unknown."""
     profile = read_profile_file(options.trace)
     models = open_models(options)
-    _, (unknown,) = models.features.encode([profile])
+    _, (unknown,) = load_operation_classes().encode([profile])
     placed, diagnosis = placements(models, profile), diagnose(profile)
     operations = sorted(profile.operations.items(), key=lambda item: (-item[1], item[0]))
     meta = {key: value for key, value in asdict(profile.meta).items() if value is not None}
@@ -38,6 +39,7 @@ def run(options: argparse.Namespace) -> None:
                     "mapped": dict(unknown.mapped),
                     "left_out": list(unknown.left_out),
                 },
+                "kinds": {row.operation: row.kind for row in placed},
                 "classes": {row.operation: row.operation_class for row in placed},
                 "clusters": {row.operation: row.cluster for row in placed},
                 "diagnosis": {**asdict(diagnosis), "sentence": diagnosis.sentence},
@@ -54,17 +56,29 @@ def run(options: argparse.Namespace) -> None:
     for key, value in meta.items():
         print(f"{key}: {value}")
     print(diagnosis.sentence)
-    state = {name: f"counted as {cluster}" for name, cluster in unknown.mapped.items()}
-    state.update(dict.fromkeys(unknown.left_out, "unknown, left out"))
     print_table(
-        ("operation", "ms", "class", "known as"),
+        ("operation", "ms", "kind", "class", "known by"),
         [
             (
                 row.operation,
                 f"{row.time_us / US_PER_MS:,.3f}",
+                row.kind or "-",
                 row.operation_class or "-",
-                state.get(row.operation, "known"),
+                _known_by(row),
             )
             for row in placed
         ],
     )
+
+
+def _known_by(row: Placement) -> str:
+    """How the default method came to an operation's class."""
+    if row.class_known:
+        return "name"
+    if not row.on_device:
+        return "-"
+    if row.set_aside:
+        return "set aside"
+    if row.operation_class is None:
+        return "unknown, left out"
+    return "a kind like it" if row.stands_in else "kind"

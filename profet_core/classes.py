@@ -10,7 +10,6 @@ from importlib import resources
 from types import MappingProxyType
 
 import numpy as np
-from rapidfuzz.distance import Levenshtein
 
 from profet_core.features import (
     NO_UNKNOWN_OPERATIONS,
@@ -19,12 +18,13 @@ from profet_core.features import (
     report_unknown,
     rows_by_operations,
 )
+from profet_core.operation_kinds import Kind, is_set_aside, kind_of
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.units import US_PER_MS
 
-#: An operation that is not in the table goes to the class of the most similar name, if at most this share of its
-#: letters differ ("Conv3D" and "Conv2D": 1 of 6).
-NEAR_SHARE = 0.35
+#: An operation of a kind that the training data lack is told where it takes at least this share of the busy time:
+#: the class that serves it is bound by the same, but was fitted on other operations.
+NOTABLE_SHARE = 0.01
 
 #: Classes that are treated apart: time without a kernel, and copies between host and GPU.
 IDLE, COPY = "idle", "copy"
@@ -42,7 +42,8 @@ class ClassTimes:
     Attributes
     ----------
     times_ms : (profiles, classes); device classes first.
-    unknown_ms : (profiles,), device time of operations that resemble nothing known; not part of `times_ms`.
+    unknown_ms : (profiles,), device time of operations of no known kind; not part of `times_ms`, and neither is
+        communication between GPUs, which is part of nothing.
     host_total_ms : (profiles,), all host rows, idle included.
     truncated : (profiles,), True if operations that every classifier's training step has are absent, and every cheap
         one too.
@@ -82,8 +83,18 @@ class OperationClasses:
         return MappingProxyType({name: column for column, names in enumerate(classes) for name in names})
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
-        """Column of each operation: its class, or for a device operation outside the table that of a near name."""
-        return {name: self.columns[name] if name in self.columns else self._nearest(name) for name in operations}
+        """Column of each operation: its class, or for a device operation outside the table the one of its kind."""
+        return {name: self.columns[name] if name in self.columns else self._by_kind(name) for name in operations}
+
+    def stands_in(self, operation: str) -> bool:
+        """Whether the class that serves a device operation held none of its kind in training."""
+        return operation not in self.columns and kind_of(operation) not in self._served
+
+    @cached_property
+    def _served(self) -> frozenset[Kind]:
+        """Kinds that training operations of the class which serves them are of."""
+        found = {(kind_of(name), group) for group, names in self.device.items() for name in names}
+        return frozenset(kind for kind, group in found if kind and kind.operation_class == group)
 
     def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
         """Which operation adds to which class: 0 or 1, shape (operations, classes)."""
@@ -106,7 +117,7 @@ class OperationClasses:
         """
         placed = self.place(operations)
         device = np.array([name.startswith(DEVICE_PREFIX) for name in operations])
-        unknown = device & np.array([column is None for column in placed.values()])
+        unknown = device & np.array([column is None and not is_set_aside(name) for name, column in placed.items()])
         times_ms = times_us / US_PER_MS
         present = {name: times_ms[:, index] > 0 for index, name in enumerate(operations)}
         nowhere = np.zeros(len(times_us), bool)
@@ -134,11 +145,11 @@ class OperationClasses:
             may_be_cut = np.array([profiles[row].may_be_cut for row in rows])
             parts.append((rows, self.encode_table(names, times_us, steps, may_be_cut)))
             placed = self.place(names)
-            unseen = [
-                n for n in names if n not in self.columns and n.startswith(DEVICE_PREFIX) and n not in IDLE_OPERATIONS
-            ]
+            unseen = [name for name in names if name.startswith(DEVICE_PREFIX) and self.stands_in(name)]
             for row in rows if unseen else ():
-                unknown[row] = report_unknown(profiles[row], unseen, placed, self.names)
+                unknown[row] = report_unknown(
+                    profiles[row], _worth_telling(profiles[row], unseen, placed), placed, self.names
+                )
         order = np.argsort(np.concatenate([rows for rows, _ in parts]))
         joined = {
             name: np.concatenate([getattr(part, name) for _, part in parts])[order]
@@ -146,14 +157,15 @@ class OperationClasses:
         }
         return ClassTimes(**joined), unknown
 
-    def _nearest(self, operation: str) -> int | None:
-        if not operation.startswith(DEVICE_PREFIX):
-            return None
-        name = operation.removeprefix(DEVICE_PREFIX)
-        known = [other for other in self.columns if other.startswith(DEVICE_PREFIX)]
-        distances = [Levenshtein.distance(name, other.removeprefix(DEVICE_PREFIX)) for other in known]
-        nearest = int(np.argmin(distances))
-        return self.columns[known[nearest]] if distances[nearest] <= NEAR_SHARE * len(name) else None
+    def _by_kind(self, operation: str) -> int | None:
+        kind = kind_of(operation) if operation.startswith(DEVICE_PREFIX) else None
+        return None if kind is None or kind.operation_class is None else self.names.index(kind.operation_class)
+
+
+def _worth_telling(profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:
+    """Operations of no known kind, and of those that another kind's class serves the notable ones."""
+    least_us = NOTABLE_SHARE * profile.busy_total_us
+    return [name for name in unseen if placed[name] is None or profile.operations[name] >= least_us]
 
 
 @cache

@@ -27,12 +27,15 @@ class OperationCluster:
 
 @dataclass(frozen=True, slots=True)
 class UnknownOperations:
-    """Operations of one profile that the models have never seen.
+    """Operations of one profile that a method has never seen the like of.
+
+    For the documented method those whose name was not in training. For the default method those of no known kind, and
+    those of a kind that the training data lack if they take a notable time.
 
     Attributes
     ----------
-    mapped : operation -> name of the cluster that took its time.
-    left_out : operations that resemble nothing known; their time is not used.
+    mapped : operation -> name of the cluster or class that took its time.
+    left_out : operations that have no place; their time is not used.
     share : part of the profile's busy (not idle) time that all of them took, 0 to 1.
     """
 

@@ -10,7 +10,8 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpus, gpu_model
 from profet_core.classes import load_operation_classes
 from profet_core.errors import InputError
-from profet_core.memory_model import MemoryModel
+from profet_core.memory_model import GIB_PER_VALUE, MemoryModel
+from profet_core.optimisers import state_copies, traffic_factor
 from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.units import US_PER_MS, positive_number, whole_number
 
@@ -55,11 +56,13 @@ class Activity:
     ----------
     class_us : device operation class -> microseconds of the step.
     gpu_model, bandwidth_gb_per_s : of the GPU it was recorded on.
+    state_copies : of the parameters, kept by the optimiser; plain SGD, which the measurements are of, keeps none.
     """
 
     class_us: Mapping[str, float]
     gpu_model: str
     bandwidth_gb_per_s: float
+    state_copies: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +199,7 @@ def profile_activity(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str
     if encoded.truncated[0]:
         return None
     class_us = {name: US_PER_MS * float(ms) for name, ms in zip(classes.names, encoded.times_ms[0], strict=True)}
-    return Activity(class_us, gpu_model(gpu.name), gpu.bandwidth_gb_per_s)
+    return Activity(class_us, gpu_model(gpu.name), gpu.bandwidth_gb_per_s, state_copies(profile))
 
 
 def _growth(meta: ProfileMeta, batch_size: int | None, pixels: int | None) -> float | None:
@@ -214,14 +217,17 @@ def _growth(meta: ProfileMeta, batch_size: int | None, pixels: int | None) -> fl
 def _need(model: MemoryModel, meta: ProfileMeta, activity: Activity | None) -> _Need | None:
     """What the recorded step needs, from the best that is known; None if nothing is."""
     law, parameters = model.law, meta.parameters
+    copies = 0.0 if activity is None else activity.state_copies
     if parameters is None and activity is not None:
-        parameters = model.traffic.parameters(activity.class_us.get("weight update", 0.0), activity.bandwidth_gb_per_s)
+        plain_us = activity.class_us.get("weight update", 0.0) / traffic_factor(copies)
+        parameters = model.traffic.parameters(plain_us, activity.bandwidth_gb_per_s)
+    stays_gib = None if parameters is None else law.held_gib(parameters) + copies * parameters * GIB_PER_VALUE
     if meta.peak_memory_mib is not None:
         peak_gib = meta.peak_memory_mib / 1024 + law.fixed_gib
-        held = law.fixed_gib if parameters is None else min(law.held_gib(parameters), peak_gib)
-        unsplit = PEAK_LOG_SCALE_UNSPLIT if parameters is None else PEAK_LOG_SCALE_A_DOUBLING
+        held = law.fixed_gib if stays_gib is None else min(stays_gib, peak_gib)
+        unsplit = PEAK_LOG_SCALE_UNSPLIT if stays_gib is None else PEAK_LOG_SCALE_A_DOUBLING
         return _Need(held, peak_gib - held, PEAK_LOG_SCALE, 0.0, USABLE_SHARE, unsplit, "its recorded peak")
-    if parameters is None or _unlike_the_data(meta):
+    if stays_gib is None or _unlike_the_data(meta):
         return None
     if activity is not None:
         grows = model.traffic.activation_gib(activity.class_us, activity.gpu_model, activity.bandwidth_gb_per_s)
@@ -231,7 +237,7 @@ def _need(model: MemoryModel, meta: ProfileMeta, activity: Activity | None) -> _
         scale, source = model.images.log_scale, "networks of its batch and image size"
     else:
         return None
-    return _Need(law.held_gib(parameters), grows, law.log_scale, scale, 1.0, 0.0, source)
+    return _Need(stays_gib, grows, law.log_scale, scale, 1.0, 0.0, source)
 
 
 def _unlike_the_data(meta: ProfileMeta) -> bool:

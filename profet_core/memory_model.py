@@ -53,7 +53,7 @@ class TrafficRelation:
     weights : operation class -> GiB of activations for a GiB moved at the data sheet's bandwidth.
     log_offset : GPU model -> how its profiles differ; 0 for others.
     log_scale : logistic scale of the error for an architecture that was not fitted.
-    parameters_per_update : GiB of parameters for a GiB moved at full bandwidth by the weight update.
+    parameters_per_update : GiB of parameters for a GiB moved at full bandwidth by the weight update of plain SGD.
     """
 
     weights: Mapping[str, float]
@@ -68,7 +68,7 @@ class TrafficRelation:
         return offset * moved * bandwidth_gb_per_s * _GIB_PER_US_GB_S
 
     def parameters(self, update_us: float, bandwidth_gb_per_s: float) -> float:
-        """Number of parameters, from the time of the weight update; too many where launches are most of it."""
+        """Number of parameters, from the time plain SGD's update takes; too many where launches are most of it."""
         return self.parameters_per_update * update_us * bandwidth_gb_per_s * _GIB_PER_US_GB_S / GIB_PER_VALUE
 
 

@@ -1,4 +1,4 @@
-"""Says of every operation of a profile where the models put its time: operation class and cluster."""
+"""Says of every operation of a profile what it does and where the models put its time: class and cluster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from profet_core.artifacts import Models
 from profet_core.classes import load_operation_classes
+from profet_core.operation_kinds import is_set_aside, kind_of
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 
 
@@ -16,19 +17,25 @@ class Placement:
     Attributes
     ----------
     share : part of the profile's busy (not idle) time, 0 to 1; None for idle time.
+    kind : what it does; None if nothing is known of it.
     operation_class : class of the default method; None if it has none there.
     cluster : feature of the documented method: a cluster of device operations or a host operation; None if it has none.
-    class_known, cluster_known : it is in the table of classes, was seen when the clusters were made; else it went to
-        the most similar name, or nowhere.
+    class_known, cluster_known : the models were trained on it; else it went to the class of its kind and the cluster of
+        the most similar names, or nowhere.
+    stands_in : the class that serves it held none of its kind in training, or it has no class.
+    set_aside : communication between GPUs, part of nothing.
     """
 
     operation: str
     time_us: float
     share: float | None
+    kind: str | None
     operation_class: str | None
     class_known: bool
     cluster: str | None
     cluster_known: bool
+    stands_in: bool
+    set_aside: bool
 
     @property
     def on_device(self) -> bool:
@@ -52,10 +59,13 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
             operation=name,
             time_us=time_us,
             share=None if name in IDLE_OPERATIONS or busy_us == 0 else time_us / busy_us,
+            kind=(kind := kind_of(name)) and kind.name,
             operation_class=_named(classes.names, class_columns[name]),
             class_known=name in classes.columns,
             cluster=_named(features.names, cluster_columns[name]),
             cluster_known=name in features.columns,
+            stands_in=name.startswith(DEVICE_PREFIX) and classes.stands_in(name),
+            set_aside=is_set_aside(name),
         )
         for name, time_us in profile.operations.items()
     ]

@@ -161,8 +161,9 @@ def table_row(row: Placement) -> dict[str, object]:
         "Operation": row.operation,
         "ms": round(row.time_us / US_PER_MS, 4),
         "% of busy time": None if row.share is None else round(100 * row.share, 2),
-        "Class": where(row.operation_class, row.class_known),
-        "Cluster": where(row.cluster, row.cluster_known),
+        "Kind": row.kind or MISSING,
+        "Class": where(row.operation_class, row.class_known, "by kind"),
+        "Cluster": where(row.cluster, row.cluster_known, "by likeness"),
     }
 
 
@@ -171,11 +172,11 @@ def data_row(row: Placement) -> dict[str, object]:
     return asdict(row)
 
 
-def where(name: str | None, known: bool) -> str:
-    """Where an operation's time went."""
+def where(name: str | None, known: bool, otherwise: str) -> str:
+    """Where an operation's time went, and how if the models never saw it."""
     if name is None:
         return MISSING
-    return name.removeprefix(DEVICE_PREFIX) if known else f"{name.removeprefix(DEVICE_PREFIX)} (by likeness)"
+    return name.removeprefix(DEVICE_PREFIX) if known else f"{name.removeprefix(DEVICE_PREFIX)} ({otherwise})"
 
 
 def _words(field: str, value: object) -> str:

@@ -84,15 +84,20 @@ def test_an_upload_here_is_shown_here_and_joins_the_list(open_app, samples):
 def test_unknown_operations_and_where_they_went(open_app, samples):
     operations = {
         "Device_Conv2D": 60_000.0,
-        "Device_Conv3D": 30_000.0,
+        "Device_TopKV2": 29_000.0,
+        "Device_Conv3D": 1_000.0,
         "Device_" + "Q" * 40: 10_000.0,
         "Host_IDLE": 9e5,
     }
     app = upload_on_predict(open_app(), "odd.json", as_version_2(operations, gpu="Tesla T4", precision="fp32"))
     go(app, "inspect")
     (default,) = [text for text in lines(app.markdown) if text.startswith("**Default method**")]
-    assert "2 unknown, 40.0% of the busy time" in default
-    assert "Device_Conv3D (30.00%): counted as convolution" in default
+    assert "2 unknown, 39.0% of the busy time" in default
+    assert "Device_TopKV2 (29.00%): counted as elementwise" in default
+    assert "Conv3D" not in default, "a convolution as any other"
+    shown = app.dataframe[0].value.set_index("Operation")
+    assert shown.loc["Device_Conv3D", ["Kind", "Class"]].tolist() == ["convolution", "convolution (by kind)"]
+    assert shown.loc["Host_IDLE", ["Kind", "Class"]].tolist() == ["idle", "–"]
     assert f"Device_{'Q' * 40} (10.00%): counted nowhere" in default
     known = open_app("inspect", inspect=VGG)
     assert any("None: the models know every operation" in text for text in lines(known.markdown))

@@ -323,6 +323,11 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
             "mapped": {},
             "left_out": ["Device_Nothing_like_it_at_all"],
         },
+        "kinds": {
+            "Device_Conv2D": "convolution",
+            "Device_Nothing_like_it_at_all": None,
+            "Host_IDLE": "idle",
+        },
         "classes": {
             "Device_Conv2D": "convolution",
             "Device_Nothing_like_it_at_all": None,

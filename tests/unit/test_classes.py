@@ -51,20 +51,78 @@ def test_times_of_a_class_are_added_up_and_in_milliseconds():
 
 
 @pytest.mark.parametrize(
-    ("near", "known"),
-    [("Device_Conv3D", "convolution"), ("Device_MaxPoolV2", "pooling"), ("Device_FusedBatchNormV2", "batch norm")],
+    ("operation", "served_by"),
+    [
+        ("Conv3D", "convolution"),
+        ("MaxPoolV2", "pooling"),
+        ("FusedBatchNormV2", "batch norm"),
+        ("_MklNativeConv2DBackpropFilterWithBias", "convolution filter gradient"),
+        ("ResourceApplyAdam", "weight update"),
+        ("ResourceSparseApplyRMSProp", "weight update"),
+        ("Exp", "elementwise"),
+        ("SelectV2", "elementwise"),
+        ("StridedSlice", "data movement"),
+        ("MemcpyHToD", "receive"),
+        ("aten::native_layer_norm_backward", "batch norm gradient"),
+        ("aten::_fused_adamw_", "weight update"),
+    ],
 )
-def test_a_near_name_counts_as_its_likeness_and_is_reported(near, known):
-    assert times_of({near: 3000.0}) == {known: 3.0}
-    _, (unknown,) = CLASSES.encode([Profile({near: 3000.0, "Device_MatMul": 1000.0})])
-    assert (dict(unknown.mapped), unknown.left_out, unknown.share) == ({near: known}, (), 0.75)
+def test_an_operation_of_a_kind_the_models_saw_counts_as_that_and_is_not_unknown(operation, served_by):
+    assert times_of({f"Device_{operation}": 3000.0}) == {served_by: 3.0}
+    times, (unknown,) = CLASSES.encode([Profile({f"Device_{operation}": 3000.0, "Device_MatMul": 1000.0})])
+    assert (times.unknown_ms.tolist(), unknown.names, unknown.share) == ([0.0], (), 0.0)
 
 
-def test_a_far_name_is_unknown_and_its_time_kept_apart():
+@pytest.mark.parametrize(
+    ("operation", "served_by"),
+    [
+        ("TopKV2", "elementwise"),
+        ("Max", "elementwise"),
+        ("aten::_fft_r2c", "elementwise"),
+        ("CudnnRNNV3", "matrix product"),
+        ("GatherV2", "data movement"),
+    ],
+)
+def test_a_kind_the_models_never_saw_is_served_by_the_nearest_and_told_where_it_is_notable(operation, served_by):
+    name = f"Device_{operation}"
+    assert times_of({name: 3000.0}) == {served_by: 3.0}
+    _, (unknown,) = CLASSES.encode([Profile({name: 3000.0, "Device_MatMul": 1000.0})])
+    assert (dict(unknown.mapped), unknown.left_out, unknown.share) == ({name: served_by}, (), 0.75)
+    _, (little,) = CLASSES.encode([Profile({name: 9.9, "Device_MatMul": 990.1})])
+    assert (little.names, little.share) == ((), 0.0)
+
+
+def test_an_operation_of_no_known_kind_is_unknown_and_its_time_kept_apart():
     times, (unknown,) = CLASSES.encode([Profile({"Device_FlashAttention": 3000.0, "Device_MatMul": 1000.0})])
     assert times.unknown_ms.tolist() == [3.0]
     assert times.times_ms.sum() == 1.0
     assert (dict(unknown.mapped), unknown.left_out, unknown.share) == ({}, ("Device_FlashAttention",), 0.75)
+
+
+def test_letters_place_nothing():
+    """Names like those of operations that the models know, but of no known kind; "Unknown" went to "DivNoNan"."""
+    near = (
+        "Unknown",
+        "Conv2E",
+        "MyConv2D",
+        "MatMull",
+        "Relu7",
+        "FusedBatchNormV3x",
+        "DivNoNans",
+        "RealDivs",
+        "Select_",
+    )
+    assert CLASSES.place([f"Device_{name}" for name in near]) == dict.fromkeys([f"Device_{name}" for name in near])
+    far = {"Device_Select": "elementwise", "Device_ResourceApplyAdam": "weight update", "Device_Pow": "elementwise"}
+    assert {name: CLASSES.names[column] for name, column in CLASSES.place(list(far)).items()} == far
+
+
+def test_communication_between_gpus_is_part_of_nothing_and_told():
+    profile = Profile({"Device_MatMul": 1000.0, "Device_NcclAllReduce": 3000.0, "Device_CollectiveReduceV2": 2000.0})
+    times, (unknown,) = CLASSES.encode([profile])
+    assert (times.times_ms.sum(), times.unknown_ms.tolist()) == (1.0, [0.0])
+    assert set(unknown.left_out) == {"Device_NcclAllReduce", "Device_CollectiveReduceV2"}
+    assert unknown.share == pytest.approx(5 / 6)
 
 
 def test_host_rows_outside_the_table_count_in_the_host_total_alone():
@@ -89,8 +147,8 @@ def test_profiles_of_different_operations_are_encoded_in_their_order():
 
 def test_a_table_is_encoded_as_its_profiles_are():
     operations = ("Device_Conv2D", "Device_Softmax", "Device_Conv3D", "Device_Nothing_like_it", "Host_IDLE")
-    times_us = np.random.default_rng(0).uniform(0, 5000, (6, 5)) * (np.arange(30).reshape(6, 5) % 4 > 0)
-    table = CLASSES.encode_table(operations, times_us)
+    times_us = np.random.default_rng(0).integers(0, 5_000_000, (6, 5)) / 1000 * (np.arange(30).reshape(6, 5) % 4 > 0)
+    table = CLASSES.encode_table(operations, times_us, steps=1)
     profiles, _ = CLASSES.encode([Profile(dict(zip(operations, row, strict=True))) for row in times_us])
     for name in ("times_ms", "unknown_ms", "host_total_ms", "truncated", "severely"):
         np.testing.assert_allclose(getattr(table, name), getattr(profiles, name), rtol=1e-12, err_msg=name)

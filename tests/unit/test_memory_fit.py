@@ -30,6 +30,7 @@ from profet_core.memory_model import (
     memory_model,
 )
 from profet_core.model_files import manifest_checksum
+from profet_core.optimisers import state_copies, traffic_factor
 
 GIB = 2**30
 
@@ -102,6 +103,51 @@ def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
     asked = {"batch_size": 48}
     without = fit_answer(SURE, ProfileMeta(batch_size=16), 16, 12, activity=told, **asked)
     assert without.probability == pytest.approx(fit_answer(SURE, META, 16, 12, activity=activity, **asked).probability)
+
+
+OPTIMISERS = {
+    "ResourceApplyGradientDescent": 0,
+    "ResourceApplyMomentum": 1,
+    "ResourceApplyKerasMomentum": 1,
+    "ResourceApplyAdagradV2": 1,
+    "ResourceApplyAdam": 2,
+    "ResourceApplyRMSProp": 2,
+    "ResourceSparseApplyAdadelta": 2,
+    "ResourceApplyAdamWithAmsgrad": 3,
+    "ApplyCenteredRMSProp": 3,
+    "aten::_fused_adamw_": 2,
+    "aten::_fused_sgd_": 0,
+    "Relu": 0,
+}
+
+
+@pytest.mark.parametrize(("operation", "copies"), OPTIMISERS.items())
+def test_an_optimiser_is_known_by_its_operation(operation, copies):
+    assert state_copies(Profile({f"Device_{operation}": 500.0, "Device_MatMul": 9e4})) == copies
+    assert state_copies(Profile({f"Host_{operation}": 500.0})) == 0
+
+
+def test_two_optimisers_count_by_the_parameters_they_update():
+    # Adam moves seven values of a parameter, SGD three: 700 us of one and 300 us of the other are as many parameters.
+    mixed = Profile({"Device_ResourceApplyAdam": 700.0, "Device_ResourceApplyGradientDescent": 300.0})
+    assert state_copies(mixed) == pytest.approx(1.0)
+    assert [traffic_factor(copies) for copies in (0, 1, 2, 3)] == pytest.approx([1, 5 / 3, 7 / 3, 3])
+
+
+def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_copies():
+    update_us = (GIB / 8) * 4 / (0.25 * 320e3)
+    activations = seconds_moving(4.0).class_us
+    asked, recorded = {"batch_size": 32}, ProfileMeta(batch_size=16)
+    sgd = Activity({**activations, "weight update": update_us}, "T4", 320.0)
+    adam = Activity({**activations, "weight update": update_us * 7 / 3}, "T4", 320.0, state_copies=2.0)
+    # Half a GiB of parameters: 0.5 + 1.5 GiB stay with SGD, one more with Adam; 4 GiB at batch 16 become 8 at 32.
+    assert fit_answer(SURE, recorded, 16, 12, activity=sgd, **asked).why.startswith("needs about 10 of 12 GiB")
+    assert fit_answer(SURE, recorded, 16, 12, activity=adam, **asked).why.startswith("needs about 11 of 12 GiB")
+    known = fit_answer(SURE, META, 16, 12, activity=adam, **asked)
+    assert known.probability == pytest.approx(fit_answer(SURE, recorded, 16, 12, activity=adam, **asked).probability)
+    # Of a recorded peak of 4 GiB with the context, three stay and one grows.
+    peak = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
+    assert fit_answer(SURE, peak, 16, 8, activity=adam, **asked).why.startswith("needs about 5 of 8 GiB")
 
 
 # --- what is known --------------------------------------------------------------------------------------------------
@@ -232,6 +278,13 @@ def test_other_frameworks_and_cut_profiles_tell_nothing_by_their_times(catalog, 
     activity = profile_activity(sample.profile, catalog, gpus, sample.anchor)
     assert (activity.gpu_model, activity.bandwidth_gb_per_s) == ("T4", 320)
     assert activity.class_us["convolution"] > 0
+    assert activity.state_copies == 0
+    operations = dict(sample.profile.operations)
+    update = "Device_ResourceApplyGradientDescent"
+    adam = Profile({**operations, "Device_ResourceApplyAdam": operations[update] * 7 / 3, update: 0.0})
+    told = profile_activity(adam, catalog, gpus, sample.anchor)
+    assert told.state_copies == 2
+    assert told.class_us["weight update"] == pytest.approx(activity.class_us["weight update"] * 7 / 3)
     torch = Profile(sample.profile.operations, ProfileMeta(framework="PyTorch 2.9"))
     assert profile_activity(torch, catalog, gpus, sample.anchor) is None
     cut = Profile({"Device_Conv2D": 5e5, "Device_FusedBatchNormV3": 2e5, "Host_IDLE": 1e6})
