@@ -62,7 +62,7 @@ def test_times_of_a_class_are_added_up_and_in_milliseconds():
         ("Exp", "elementwise"),
         ("SelectV2", "elementwise"),
         ("StridedSlice", "data movement"),
-        ("MemcpyHToD", "receive"),
+        ("MemcpyHToD", "copy"),
         ("aten::native_layer_norm_backward", "batch norm gradient"),
         ("aten::_fused_adamw_", "weight update"),
     ],
