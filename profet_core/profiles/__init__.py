@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from profet_core.errors import ProfileError
@@ -13,11 +14,23 @@ from profet_core.profiles import (
     tensorflow_trace,
     xplane,
 )
-from profet_core.profiles.containers import Content, Progress
+from profet_core.profiles.archives import files_in_archive, files_in_folder, is_archive
+from profet_core.profiles.best_file import read_best
+from profet_core.profiles.containers import Content, Progress, Watch
+from profet_core.profiles.other_files import what_it_is
 from profet_core.profiles.profet_json_writer import write_profile
 from profet_core.profiles.record import Profile, ProfileMeta
 
-__all__ = ["READERS", "Content", "Profile", "ProfileMeta", "Reader", "read_profile", "write_profile"]
+__all__ = [
+    "READERS",
+    "Content",
+    "Profile",
+    "ProfileMeta",
+    "Reader",
+    "read_profile",
+    "read_profile_folder",
+    "write_profile",
+]
 
 
 class Reader(Protocol):
@@ -50,7 +63,8 @@ def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: P
 
     Parameters
     ----------
-    source : the bytes, or a binary file, plain or gzip; a seekable file is streamed where its format allows.
+    source : the bytes, or a binary file, plain or gzip; a seekable file is streamed where its format allows. Of a zip
+        or tar archive the file that tells most is read, and `ignored` names it.
     name : the file's name, for messages only.
     progress : called with the share that is read, above 0 up to 1, never falling; at most about a hundred times.
 
@@ -59,14 +73,40 @@ def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: P
     ProfileError : one line that says what is wrong with this file and what to do.
     """
     try:
-        content = Content(source, progress)
-        for reader in READERS:
-            if reader.looks_like(content.head):
-                return reader.read(content)
+        return _read(Content(source, watch=Watch(progress)), name)
     except ProfileError as error:
         raise ProfileError(f"{_short(name)}: {error}") from None
-    known = ", ".join(reader.NAME for reader in reversed(READERS))
-    raise ProfileError(f"{_short(name)}: this is no profile that can be read: upload {known}.")
+
+
+def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Profile:
+    """Read the file that tells most in a folder, such as the `plugins/profile/<run>` that TensorFlow writes.
+
+    Parameters
+    ----------
+    progress : as for `read_profile`, of the file that is read.
+
+    Raises
+    ------
+    ProfileError : one line: nothing in it is a profile, or what is can't be read.
+    """
+    try:
+        return read_best(files_in_folder(path, Watch(progress)), READERS, "folder")
+    except ProfileError as error:
+        raise ProfileError(f"{_short(path.name)}: {error}") from None
+
+
+def _read(content: Content, name: str) -> Profile:
+    if is_archive(content):
+        return read_best(files_in_archive(content), READERS, "archive")
+    content.follow()
+    for reader in READERS:
+        if reader.looks_like(content.head):
+            return reader.read(content)
+    known = what_it_is(content.head, name)
+    if known:
+        raise ProfileError("this is {}, no profile that can be read: {}.".format(*known))
+    formats = ", ".join(reader.NAME for reader in reversed(READERS))
+    raise ProfileError(f"this is no profile that can be read: upload {formats}.")
 
 
 def _short(name: str) -> str:

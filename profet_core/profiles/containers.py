@@ -1,4 +1,4 @@
-"""Opens an upload as a stream of unpacked bytes: plain or gzip, under caps on size, ratio and time."""
+"""Opens an upload as a stream of unpacked bytes: plain or gzip, under caps on size, ratio and processor time."""
 
 from __future__ import annotations
 
@@ -16,52 +16,101 @@ HEAD_BYTES = 2**20
 MAX_WHOLE_BYTES = 64 * 2**20
 #: Cap of formats that are streamed: a PyTorch trace of several steps has hundreds of megabytes.
 MAX_STREAMED_BYTES = 2**30
-#: Real traces shrink 10 to 30 times; only a bomb shrinks by more than this. Small files may.
-MAX_RATIO = 200
-MAX_UNCHECKED_RATIO_BYTES = 64 * 2**20
-#: Reading one file may take this long.
-MAX_SECONDS = 120.0
+#: Recorded traces shrink 3 to 35 times; only a bomb shrinks by more than this. Small files may.
+MAX_RATIO = 100
+MAX_UNCHECKED_RATIO_BYTES = 16 * 2**20
+#: Processor time that reading one upload may take. A PyTorch trace of 300 MB takes 8 s.
+MAX_SECONDS = 15.0
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_ZIP_MAGIC = b"PK\x03\x04"
 _BLOCK_BYTES = 256 * 2**10
 
 Progress = Callable[[float], None]
 
 
+class Watch:
+    """Processor time and progress of reading one upload, over all streams that are opened for it."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self._progress = progress
+        self._told = 0.0
+        # Of this thread: what other sessions of a server do does not count, nor does waiting for a disk.
+        self._until = time.thread_time() + MAX_SECONDS
+
+    def check_time(self) -> None:
+        """Raise ProfileError if reading has taken too long."""
+        if time.thread_time() > self._until:
+            raise ProfileError(
+                f"Reading took more than {MAX_SECONDS:.0f} s of processor time and was stopped: record fewer steps."
+            )
+
+    def tell(self, share: float) -> None:
+        """Tell the share that is read; forwards only, and a hundred times: a reader may open the content twice."""
+        if self._progress and (share >= self._told + 0.01 or share >= 1 > self._told):
+            self._told = share
+            self._progress(min(share, 1.0))
+
+
 class Content:
-    """The unpacked content of one upload, for readers.
+    """The unpacked content of one upload, or of one file in an archive, for readers.
+
+    Parameters
+    ----------
+    source : the bytes, or a binary file.
+    progress : called with the share of `source` that is read.
+    watch : that of the upload, if this is a file in an archive; it says nothing of the progress before `follow`.
+    head_bytes : length of `head`, at most.
+    deflated : the source is packed as zip packs, without gzip's header.
+    checksum : CRC-32 of the unpacked bytes, if known; it is checked at their end.
 
     Attributes
     ----------
-    head : the first bytes, at most `HEAD_BYTES` of them; all of a small file.
+    head : the first bytes, at most `head_bytes` of them; all of a small file.
+    size : bytes of the source, packed as they are.
 
     Raises
     ------
-    ProfileError : here or while reading: empty, a zip archive, a damaged, truncated or twice-compressed gzip file,
-        over a cap, or over the time.
+    ProfileError : here or while reading: empty, a damaged, truncated or twice-compressed gzip file, over a cap, or over
+        the time.
     """
 
-    def __init__(self, source: bytes | BinaryIO, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        source: bytes | BinaryIO,
+        progress: Progress | None = None,
+        *,
+        watch: Watch | None = None,
+        head_bytes: int = HEAD_BYTES,
+        deflated: bool = False,
+        checksum: int | None = None,
+    ) -> None:
         self._source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
-        self._size = self._source.seek(0, io.SEEK_END)
-        self._progress = progress
-        self._told = 0.0
-        self._until = time.monotonic() + MAX_SECONDS
-        magic = self._block(0, 4)
-        if not magic:
-            raise ProfileError("The file is empty: upload the profile of one training step.")
-        if magic == _ZIP_MAGIC:
-            raise ProfileError("This is a zip archive: unpack it and upload the profile inside.")
-        self._packed = magic.startswith(_GZIP_MAGIC)
-        if not self._packed and self._size > MAX_STREAMED_BYTES:
+        self.size = self._source.seek(0, io.SEEK_END)
+        self.watch = watch or Watch(progress)
+        self._tells = watch is None
+        self._checksum = checksum
+        start = self._block(0, 4)
+        if not start:
+            raise _empty()
+        # What zlib calls window bits: with gzip's header, without any, or nothing to unpack.
+        self._wbits = -zlib.MAX_WBITS if deflated else 16 + zlib.MAX_WBITS if start.startswith(_GZIP_MAGIC) else None
+        if self._wbits is None and self.size > MAX_STREAMED_BYTES:
             raise ProfileError(_too_large(MAX_STREAMED_BYTES))
         with self.open() as stream:
-            self.head = stream.read(HEAD_BYTES)
+            self.head = stream.read(head_bytes)
         if not self.head.strip():
-            raise ProfileError("The file is empty: upload the profile of one training step.")
-        if self._packed and self.head.startswith(_GZIP_MAGIC):
+            raise _empty()
+        if self._wbits and not deflated and self.head.startswith(_GZIP_MAGIC):
             raise ProfileError("The file is compressed twice: unpack it once (gunzip) and upload that.")
+
+    @property
+    def is_packed(self) -> bool:
+        """True if the bytes that are read are not those of the source."""
+        return self._wbits is not None
+
+    def follow(self) -> None:
+        """Tell the progress from now on."""
+        self._tells = True
 
     def read(self, max_bytes: int = MAX_WHOLE_BYTES, too_large: str | None = None) -> bytes:
         """Everything, for a format that is parsed whole.
@@ -76,50 +125,65 @@ class Content:
             raise ProfileError(too_large or _too_large(max_bytes))
         return data
 
-    def open(self) -> BinaryIO:
-        """A new stream over the unpacked bytes, from the start; its reads raise ProfileError."""
-        return io.BufferedReader(_Unpacked(self), _BLOCK_BYTES)
+    def open(self, start: int = 0) -> BinaryIO:
+        """A new stream over the unpacked bytes, from `start`; its reads raise ProfileError."""
+        return io.BufferedReader(_Unpacked(self, start), _BLOCK_BYTES)
+
+    def close(self) -> None:
+        """Close the source, for who opened it."""
+        self._source.close()
 
     def check_time(self) -> None:
-        """Raise ProfileError if reading has taken too long; streams do it with every block."""
-        if time.monotonic() > self._until:
-            raise ProfileError(f"Reading took more than {MAX_SECONDS:.0f} s and was stopped: record fewer steps.")
+        """Raise ProfileError if reading has taken too long; streams do it with every block, long loops have to."""
+        self.watch.check_time()
 
     def _block(self, position: int, size: int) -> bytes:
-        """Bytes of the file as it is, packed or not."""
-        self.check_time()
+        """Bytes of the source as it is, packed or not."""
         self._source.seek(position)
         data = self._source.read(size)
-        # Forwards only, and a hundred times: a reader may open the content more than once.
-        share = (position + len(data)) / max(self._size, 1)
-        if self._progress and (share >= self._told + 0.01 or share >= 1 > self._told):
-            self._told = share
-            self._progress(min(share, 1.0))
+        if self._tells:
+            self.watch.tell((position + len(data)) / max(self.size, 1))
         return data
 
 
 class _Unpacked(io.RawIOBase):
     """Unpacked bytes of a content; holds one block at a time."""
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: Content, start: int) -> None:
         super().__init__()
         self._content = content
         self._position = 0
         self._produced = 0
+        self._checksum = 0
         # zlib stops at max_length, so a bomb never unfolds beyond what was asked for.
-        self._inflater = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS) if content._packed else None
+        self._inflater = zlib.decompressobj(wbits=content._wbits) if content.is_packed else None
+        # A checksum is that of everything.
+        if self._inflater is None and content._checksum is None:
+            self._position = start
+        else:
+            while start > 0 and (passed := len(self._next(min(start, _BLOCK_BYTES)))):
+                start -= passed
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:
-        size = min(len(buffer), _BLOCK_BYTES)
+        data = self._next(min(len(buffer), _BLOCK_BYTES))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _next(self, size: int) -> bytes:
+        """At most `size` unpacked bytes, none at the end."""
+        self._content.check_time()
         data = self._inflated(size) if self._inflater else self._taken(size)
         self._produced += len(data)
         if self._produced > MAX_STREAMED_BYTES:
             raise ProfileError(_too_large(MAX_STREAMED_BYTES))
-        buffer[: len(data)] = data
-        return len(data)
+        if (expected := self._content._checksum) is not None:
+            self._checksum = zlib.crc32(data, self._checksum)
+            if not data and self._checksum != expected:
+                raise ProfileError("The archive is damaged: pack or download it again.")
+        return data
 
     def _taken(self, size: int) -> bytes:
         data = self._content._block(self._position, size)
@@ -133,12 +197,12 @@ class _Unpacked(io.RawIOBase):
             try:
                 data = inflater.decompress(packed, size)
             except zlib.error:
-                raise ProfileError("The gzip file is damaged: compress or download it again.") from None
+                raise ProfileError("The compressed file is damaged: compress or download it again.") from None
             if data:
                 self._check_ratio(len(data))
                 return data
             if not packed and not inflater.eof:
-                raise ProfileError("The gzip file is cut short: compress or download it again.")
+                raise ProfileError("The compressed file is cut short: compress or download it again.")
         self._check_tail()
         return b""
 
@@ -146,7 +210,7 @@ class _Unpacked(io.RawIOBase):
         unpacked = self._produced + more
         if unpacked > max(MAX_UNCHECKED_RATIO_BYTES, MAX_RATIO * self._position):
             raise ProfileError(
-                f"The gzip file unpacks to more than {MAX_RATIO} times its size, which no profile does: "
+                f"The compressed file unpacks to more than {MAX_RATIO} times its size, which no profile does: "
                 "record the profile again."
             )
 
@@ -154,7 +218,7 @@ class _Unpacked(io.RawIOBase):
         rest = self._inflater.unused_data
         while rest:
             if rest.strip(b"\x00"):
-                raise ProfileError("The gzip file holds more than one file: unpack it and upload one profile.")
+                raise ProfileError("The compressed file holds more than one file: unpack it and upload one profile.")
             rest = self._taken(_BLOCK_BYTES)
 
 
@@ -165,6 +229,10 @@ def _seekable(source: BinaryIO) -> BinaryIO:
     if len(data) > MAX_WHOLE_BYTES:
         raise ProfileError(f"More than {MAX_WHOLE_BYTES // 2**20} MB came through a pipe: name a file instead.")
     return io.BytesIO(data)
+
+
+def _empty() -> ProfileError:
+    return ProfileError("The file is empty: upload the profile of one training step.")
 
 
 def _too_large(max_bytes: int) -> str:

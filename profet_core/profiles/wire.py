@@ -9,17 +9,33 @@ from profet_core.errors import ProfileError
 
 #: At most this much of a stream is held; a field inside a repeated one may not be larger.
 PIECE_BYTES = 2**20
+#: Fields that are walked one by one: lines and names, of which the readers take half a million.
+MAX_FIELDS = 1_000_000
 
 _VARINT, _FIXED_64, _LENGTH, _FIXED_32 = 0, 1, 2, 5
 _MAX_VARINT_BYTES = 10
+_WINDOW_BYTES = 64 * 2**10
 
 
 class WireStream:
-    """Fields of nested messages, in order; forwards only."""
+    """Fields of nested messages, in order; forwards only.
+
+    Raises
+    ------
+    ProfileError : bytes that are no such message, or more than `MAX_FIELDS` fields in all.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._position = 0
+        # The bytes that were read from the stream and not passed yet start at `_at`.
+        self._window = b""
+        self._at = 0
+        self._window_end = 0
+        self._fields_left = MAX_FIELDS
+
+    @property
+    def _position(self) -> int:
+        return self._window_end - len(self._window) + self._at
 
     def fields(self, size: int | None = None) -> Iterator[tuple[int, int]]:
         """Number and size of each length-delimited field in the next `size` bytes (None: up to the end).
@@ -31,6 +47,9 @@ class WireStream:
             tag = self._varint(may_end=end is None)
             if tag is None:
                 return
+            self._fields_left -= 1
+            if self._fields_left < 0:
+                raise ProfileError(f"The trace has more than {MAX_FIELDS:,} parts beside its events: record it again.")
             kind = tag & 7
             if kind == _LENGTH:
                 length = self._varint()
@@ -61,10 +80,15 @@ class WireStream:
 
     def read(self, size: int) -> bytes:
         """Exactly `size` bytes."""
-        data = self._stream.read(size)
-        self._position += len(data)
+        data = self._window[self._at : self._at + size]
+        self._at += len(data)
         if len(data) < size:
-            raise damaged()
+            more = self._stream.read(size - len(data))
+            self._window_end += len(more)
+            self._window, self._at = b"", 0
+            data += more
+            if len(data) < size:
+                raise damaged()
         return data
 
     def skip(self, size: int) -> None:
@@ -73,18 +97,17 @@ class WireStream:
             size -= len(self.read(min(size, PIECE_BYTES)))
 
     def _varint(self, may_end: bool = False) -> int | None:
-        value = 0
-        for index in range(_MAX_VARINT_BYTES):
-            byte = self._stream.read(1)
-            if not byte:
-                if may_end and index == 0:
-                    return None
-                raise damaged()
-            self._position += 1
-            value |= (byte[0] & 0x7F) << (7 * index)
-            if byte[0] < 0x80:
-                return value
-        raise damaged()
+        if self._at + _MAX_VARINT_BYTES > len(self._window):
+            more = self._stream.read(_WINDOW_BYTES)
+            self._window_end += len(more)
+            self._window, self._at = self._window[self._at :] + more, 0
+        if may_end and self._at == len(self._window):
+            return None
+        try:
+            value, self._at = _varint_at(self._window, self._at)
+        except IndexError:
+            raise damaged() from None
+        return value
 
     @staticmethod
     def _check_inside(position: int, end: int | None) -> None:
@@ -133,8 +156,12 @@ def _after_other(data: bytes, position: int) -> int:
 
 
 def _varint_at(data: bytes, position: int) -> tuple[int, int]:
-    value = 0
-    for index in range(_MAX_VARINT_BYTES):
+    """The number at `position` and where it ends; IndexError if it is cut."""
+    byte = data[position]
+    if byte < 0x80:
+        return byte, position + 1
+    value = byte & 0x7F
+    for index in range(1, _MAX_VARINT_BYTES):
         byte = data[position + index]
         value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:

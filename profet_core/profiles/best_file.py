@@ -1,0 +1,136 @@
+"""Of many files, an archive's or a run's folder, reads the one that tells most and says which it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from profet_core.errors import ProfileError
+from profet_core.profiles import (
+    framework_op_stats,
+    profet_json,
+    pytorch_trace,
+    statistics_csv,
+    tensorflow_trace,
+    xplane,
+)
+from profet_core.profiles.archives import HEAD_BYTES, ArchivedFile
+from profet_core.profiles.containers import HEAD_BYTES as WHOLE_HEAD_BYTES
+from profet_core.profiles.record import Profile
+
+if TYPE_CHECKING:
+    from profet_core.profiles import Reader
+
+#: What tells most first: traces know the steps, statistics may be cut.
+PREFERENCE = (xplane, tensorflow_trace, statistics_csv, framework_op_stats, pytorch_trace, profet_json)
+#: If the best file is damaged, the next ones are tried.
+MAX_TRIES = 3
+
+# TensorFlow names the folder of a run by its time.
+_RUN = re.compile(r"\d{4}(?:_\d{2}){5}(?=/)", re.ASCII)
+_NUMBERS = re.compile(r"(\d+)", re.ASCII)
+_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,2000}?"rank"\s*:\s*(\d{1,6})', re.ASCII)
+# Any JSON may be PROFET's; among other files only what names an operation is.
+_OPERATION = re.compile(rb'"(?:Device|Host)_')
+_NAME_CHARACTERS = 80
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A file that a reader takes for its own, and the rank of the process that wrote it, if it tells."""
+
+    file: ArchivedFile
+    reader: Reader
+    rank: int
+
+    @property
+    def run(self) -> str:
+        """Time of the run as TensorFlow names its folder, or ""."""
+        found = _RUN.findall(self.file.name)
+        return found[-1] if found else ""
+
+    @property
+    def order(self) -> tuple:
+        """Lowest rank first, then by name, numbers in it as numbers."""
+        parts = enumerate(_NUMBERS.split(self.file.name))
+        return self.rank, [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else part for at, part in parts]
+
+
+def read_best(files: Sequence[ArchivedFile], readers: Sequence[Reader], where: str) -> Profile:
+    """Read the file that tells most, and note which one it was.
+
+    Of several runs the last one is taken, of several hosts or ranks the first.
+
+    Parameters
+    ----------
+    readers : in the order they are asked whether a file is theirs.
+    where : "archive" or "folder", for messages.
+
+    Raises
+    ------
+    ProfileError : no file is a profile, or none that is can be read.
+    """
+    candidates = sorted((found for file in files if (found := _candidate(file, readers))), key=lambda each: each.order)
+    candidates.sort(key=lambda each: each.run, reverse=True)
+    candidates.sort(key=lambda each: _preference(each.reader))
+    if not candidates:
+        raise ProfileError(_nothing_found(files, where))
+    failed: list[ProfileError] = []
+    for candidate in candidates[:MAX_TRIES]:
+        try:
+            with closing(candidate.file.open(WHOLE_HEAD_BYTES)) as content:
+                content.follow()
+                profile = candidate.reader.read(content)
+        except ProfileError as error:
+            failed.append(ProfileError(f"{_short(candidate.file.name)}: {error}"))
+        else:
+            if len(files) == 1:
+                return profile
+            note = _note(candidate, candidates, len(files), where)
+            unread = tuple(f"{_short(each.file.name)}, which can't be read" for each in candidates[: len(failed)])
+            return replace(profile, ignored=(note, *unread, *profile.ignored))
+    raise failed[0]
+
+
+def _candidate(file: ArchivedFile, readers: Sequence[Reader]) -> _Candidate | None:
+    try:
+        with closing(file.open(HEAD_BYTES)) as content:
+            head = content.head
+            content.check_time()
+    except ProfileError:
+        # Whatever is wrong with it: it is passed over unless nothing else is left.
+        return None
+    reader = next((reader for reader in readers if reader.looks_like(head)), None)
+    if reader is None or (reader is profet_json and not _OPERATION.search(head)):
+        return None
+    rank = _RANK.search(head)
+    return _Candidate(file, reader, int(rank[1]) if rank else 0)
+
+
+def _preference(reader: Reader) -> int:
+    return PREFERENCE.index(reader) if reader in PREFERENCE else len(PREFERENCE)
+
+
+def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, where: str) -> str:
+    alike = [each for each in candidates if each.reader is chosen.reader]
+    runs = len({each.run for each in alike})
+    others = sum(each.run == chosen.run for each in alike)
+    which = f", of the last of {runs} runs" if runs > 1 else ""
+    which += f", the first of {others} such files" if others > 1 else ""
+    return f"{count - 1} of the {count} files in the {where}: {_short(chosen.file.name)} was read{which}"
+
+
+def _nothing_found(files: Sequence[ArchivedFile], where: str) -> str:
+    if any(file.name.endswith("/data.pkl") or file.name == "data.pkl" for file in files):
+        return "this is a PyTorch checkpoint, no profile: upload the trace that torch.profiler writes."
+    return (
+        f"the {where} holds no profile among its {len(files)} files: upload an xplane.pb or trace.json.gz of "
+        "TensorFlow, or a trace of torch.profiler."
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME_CHARACTERS else "..." + name[3 - _NAME_CHARACTERS :]
