@@ -6,7 +6,6 @@ Each is written in the shape of one reader's format, so that it gets past the lo
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 
 from profet_core.profiles.xplane_schema import messages
@@ -32,16 +31,16 @@ def slow_files() -> dict[str, Callable[[], bytes]]:
     for number, field in _TINY_FIELDS.items():
         made[f"xplane, tiny fields: {number}"] = lambda field=field: _xplane(field)
     made |= {
-        "xplane, a million events": lambda: _varied(_events_xplane("/host:CPU", 1_000_000, 1)),
-        "xplane, a million kernels": lambda: _varied(_events_xplane("/device:GPU:0", 1_000_000, 1)),
-        "xplane, 100,000 kernels of long names": lambda: _varied(_events_xplane("/device:GPU:0", 100_000, 100_000)),
+        "xplane, a million events": lambda: _events_xplane("/host:CPU", 1_000_000, 1),
+        "xplane, a million kernels": lambda: _events_xplane("/device:GPU:0", 1_000_000, 1),
+        "xplane, 100,000 kernels of long names": lambda: _events_xplane("/device:GPU:0", 100_000, 100_000),
     }
     for name, head in (("TensorFlow trace", _TENSORFLOW_HEAD), ("PyTorch trace", _PYTORCH_HEAD)):
         for shape, repeated in _JSON_RUNS.items():
-            made[f"{name}, {shape}"] = lambda head=head, repeated=repeated: _packed(head, repeated, _STREAMED_MIB)
+            made[f"{name}, {shape}"] = lambda head=head, repeated=repeated: _repeated(head, repeated, _STREAMED_MIB)
         for letter in _LETTERS:
-            made[f"{name}, names of {letter!r}"] = lambda head=head, letter=letter: _packed(
-                head, b"," + _event(letter), _WHOLE_MIB * 4
+            made[f"{name}, names of {letter!r}"] = lambda head=head, letter=letter: _repeated(
+                head, b"," + _event(letter), _WHOLE_MIB * 4, end=b"]}"
             )
     made |= {
         "TensorFlow trace, 10,000 threads": lambda: _events(_TENSORFLOW_HEAD, _threads("x")),
@@ -51,9 +50,9 @@ def slow_files() -> dict[str, Callable[[], bytes]]:
         "PyTorch trace, long numbers": lambda: _events(_PYTORCH_HEAD, _long_numbers()),
     }
     for shape, repeated in _CSV_RUNS.items():
-        made[f"statistics CSV, {shape}"] = lambda repeated=repeated: _packed(_TABLE_HEAD, repeated, _WHOLE_MIB, cut=1)
+        made[f"statistics CSV, {shape}"] = lambda repeated=repeated: _repeated(_TABLE_HEAD, repeated, _WHOLE_MIB, cut=1)
     for shape, (head, repeated) in _DOCUMENTS.items():
-        made[f"JSON, {shape}"] = lambda head=head, repeated=repeated: _packed(head, repeated, _WHOLE_MIB, cut=1)
+        made[f"JSON, {shape}"] = lambda head=head, repeated=repeated: _repeated(head, repeated, _WHOLE_MIB, cut=1)
     return made
 
 
@@ -109,8 +108,8 @@ _DOCUMENTS = {
 }
 
 
-def _packed(head: bytes, repeated: bytes, mib: int, cut: int = 0) -> bytes:
-    return _gzip([head, *_many(repeated, mib * _MIB - cut - len(head))])
+def _repeated(head: bytes, repeated: bytes, mib: int, cut: int = 0, end: bytes = b"") -> bytes:
+    return b"".join([head, *_many(repeated, mib * _MIB - cut - len(head)), end])
 
 
 def _many(repeated: bytes, size: int) -> Iterator[bytes]:
@@ -118,15 +117,6 @@ def _many(repeated: bytes, size: int) -> Iterator[bytes]:
     for _ in range(size // len(piece)):
         yield piece
     yield repeated * (size % len(piece) // len(repeated))
-
-
-def _gzip(parts: Iterable[bytes]) -> bytes:
-    packer = zlib.compressobj(9, wbits=31)
-    return b"".join([*(packer.compress(part) for part in parts), packer.flush()])
-
-
-def _varied(data: bytes) -> bytes:
-    return data
 
 
 def _event(letter: str) -> bytes:
@@ -139,7 +129,7 @@ def _event(letter: str) -> bytes:
 
 
 def _events(head: bytes, events: Iterable[dict]) -> bytes:
-    return _gzip([head, *(b"," + json.dumps(event).encode() for event in events), b"]}"])
+    return b"".join([head, *(b"," + json.dumps(event).encode() for event in events), b"]}"])
 
 
 def _threads(category: str) -> Iterator[dict]:
@@ -151,7 +141,7 @@ def _threads(category: str) -> Iterator[dict]:
             "tid": number % 9_990,
             "ts": number,
             "dur": 1,
-            "name": f"{number % 19_990}/x:A{number}",
+            "name": f"{number % 15_000}/x:Mul",
         }
 
 
@@ -203,13 +193,15 @@ def _xplane(field_and_depth: tuple[bytes, int]) -> bytes:
     size = _STREAMED_MIB * _MIB
     run = b"".join(_many(repeated, size))
     if depth == 3:
-        run = b"".join(b"\x22" + _varint(len(event)) + event for event in (repeated * 1000 for _ in range(size // 2000)))
+        run = b"".join(
+            b"\x22" + _varint(len(event)) + event for event in (repeated * 1000 for _ in range(size // 2000))
+        )
     if depth >= 2:
         line_data += run
-        return _gzip([_field(1, plane_data + _field(3, line_data))])
+        return b"".join([_field(1, plane_data + _field(3, line_data))])
     if depth == 1:
-        return _gzip([_field(1, plane_data + run)])
-    return _gzip([_field(1, plane_data), run])
+        return b"".join([_field(1, plane_data + run)])
+    return b"".join([_field(1, plane_data), run])
 
 
 def _field(number: int, data: bytes) -> bytes:

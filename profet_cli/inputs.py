@@ -12,19 +12,19 @@ from profet_core.anchor import Prediction, check_instance, predict
 from profet_core.artifacts import Models, load_models
 from profet_core.catalog import Catalog
 from profet_core.errors import LatencyDoubtError, ProfileError
-from profet_core.profiles import Profile, read_profile
+from profet_core.profiles import Profile, read_profile, read_profile_folder
 
 #: Nobody needs to be told how far a file is that is read sooner than this.
 QUIET_S = 1.0
 
 
 def read_profile_file(path: str) -> Profile:
-    """The profile in a file, streamed; a long one shows on a terminal's stderr how far it is."""
+    """The profile in a file or in a run's folder, streamed; a long one shows on a terminal's stderr how far it is."""
     try:
         with Path(path).open("rb") as file:
             return read_profile(file, Path(path).name, progress=_shown_progress())
     except IsADirectoryError:
-        raise ProfileError(f"{path} is a folder: name a profile's file.") from None
+        return read_profile_folder(Path(path), progress=_shown_progress())
     except OSError as error:
         raise ProfileError(f"{path} can't be read: {error.strerror}.") from None
 
