@@ -90,23 +90,22 @@ def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Prof
     ProfileError : one line: nothing in it is a profile, or what is can't be read.
     """
     try:
-        return read_best(files_in_folder(path, Watch(progress)), READERS, "folder")
+        watch = Watch(progress)
+        return read_best(files_in_folder(path, watch), READERS, "folder", watch)
     except ProfileError as error:
-        raise ProfileError(f"{_short(path.name)}: {error}") from None
+        raise ProfileError(f"{_short(path.resolve().name)}: {error}") from None
 
 
 def _read(content: Content, name: str) -> Profile:
     if is_archive(content):
-        return read_best(files_in_archive(content), READERS, "archive")
+        return read_best(files_in_archive(content), READERS, "archive", content.watch)
     content.follow()
     for reader in READERS:
         if reader.looks_like(content.head):
             return reader.read(content)
-    known = what_it_is(content.head, name)
-    if known:
-        raise ProfileError("this is {}, no profile that can be read: {}.".format(*known))
-    formats = ", ".join(reader.NAME for reader in reversed(READERS))
-    raise ProfileError(f"this is no profile that can be read: upload {formats}.")
+    what, instead = what_it_is(content.head, name) or ("", "")
+    formats = "upload " + ", ".join(reader.NAME for reader in reversed(READERS))
+    raise ProfileError(f"this is {what and what + ', '}no profile that can be read: {instead or formats}.")
 
 
 def _short(name: str) -> str:

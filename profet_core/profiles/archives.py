@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers import Content, Watch
+from profet_core.profiles.containers import GZIP_MAGIC, Content, Watch
 
 #: A run's folder holds seven files a host.
 MAX_FILES = 2_000
@@ -199,9 +199,9 @@ def _opens_zipped(
             raise _damaged()
         part = _Part(content, start + _ZIP_LOCAL.size + name_length + extra_length, packed_size)
         more = {"watch": content.watch, "head_bytes": head_bytes}
-        opened = Content(part, deflated=deflated, checksum=checksum, **more)
-        # Of what zip packed once more a second content unpacks gzip's.
-        return Content(_Part(opened, 0, size), **more) if deflated and opened.head.startswith(b"\x1f\x8b") else opened
+        opened = Content(part, packing="deflate" if deflated else "none", checksum=checksum, **more)
+        # The checksum is that of the file as it was packed; a second content unpacks gzip's.
+        return Content(_Part(opened, 0, size), **more) if opened.head.startswith(GZIP_MAGIC) else opened
 
     return open_
 

@@ -19,6 +19,7 @@ from profet_core.profiles import (
 )
 from profet_core.profiles.archives import HEAD_BYTES, ArchivedFile
 from profet_core.profiles.containers import HEAD_BYTES as WHOLE_HEAD_BYTES
+from profet_core.profiles.containers import Watch
 from profet_core.profiles.record import Profile
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class _Candidate:
         return self.rank, [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else part for at, part in parts]
 
 
-def read_best(files: Sequence[ArchivedFile], readers: Sequence[Reader], where: str) -> Profile:
+def read_best(files: Sequence[ArchivedFile], readers: Sequence[Reader], where: str, watch: Watch) -> Profile:
     """Read the file that tells most, and note which one it was.
 
     Of several runs the last one is taken, of several hosts or ranks the first.
@@ -68,24 +69,26 @@ def read_best(files: Sequence[ArchivedFile], readers: Sequence[Reader], where: s
     ----------
     readers : in the order they are asked whether a file is theirs.
     where : "archive" or "folder", for messages.
+    watch : that of the upload.
 
     Raises
     ------
     ProfileError : no file is a profile, or none that is can be read.
     """
-    candidates = sorted((found for file in files if (found := _candidate(file, readers))), key=lambda each: each.order)
+    candidates, failed = _candidates(files, readers, watch)
+    if not candidates:
+        raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))
+    candidates.sort(key=lambda each: each.order)
     candidates.sort(key=lambda each: each.run, reverse=True)
     candidates.sort(key=lambda each: _preference(each.reader))
-    if not candidates:
-        raise ProfileError(_nothing_found(files, where))
-    failed: list[ProfileError] = []
+    failed = []
     for candidate in candidates[:MAX_TRIES]:
         try:
             with closing(candidate.file.open(WHOLE_HEAD_BYTES)) as content:
                 content.follow()
                 profile = candidate.reader.read(content)
         except ProfileError as error:
-            failed.append(ProfileError(f"{_short(candidate.file.name)}: {error}"))
+            failed.append(_named(error, candidate.file))
         else:
             if len(files) == 1:
                 return profile
@@ -95,19 +98,30 @@ def read_best(files: Sequence[ArchivedFile], readers: Sequence[Reader], where: s
     raise failed[0]
 
 
-def _candidate(file: ArchivedFile, readers: Sequence[Reader]) -> _Candidate | None:
-    try:
-        with closing(file.open(HEAD_BYTES)) as content:
-            head = content.head
-            content.check_time()
-    except ProfileError:
-        # Whatever is wrong with it: it is passed over unless nothing else is left.
-        return None
-    reader = next((reader for reader in readers if reader.looks_like(head)), None)
-    if reader is None or (reader is profet_json and not _OPERATION.search(head)):
-        return None
-    rank = _RANK.search(head)
-    return _Candidate(file, reader, int(rank[1]) if rank else 0)
+def _candidates(
+    files: Sequence[ArchivedFile], readers: Sequence[Reader], watch: Watch
+) -> tuple[list[_Candidate], list[ProfileError]]:
+    """The files that a reader takes for its own, and what is wrong with those that can't be looked at."""
+    found: list[_Candidate] = []
+    failed: list[ProfileError] = []
+    for file in files:
+        watch.check_time()
+        try:
+            with closing(file.open(HEAD_BYTES)) as content:
+                head = content.head
+        except ProfileError as error:
+            failed.append(_named(error, file))
+            continue
+        reader = next((reader for reader in readers if reader.looks_like(head)), None)
+        if reader is None or (reader is profet_json and not _OPERATION.search(head)):
+            continue
+        rank = _RANK.search(head)
+        found.append(_Candidate(file, reader, int(rank[1]) if rank else 0))
+    return found, failed
+
+
+def _named(error: ProfileError, file: ArchivedFile) -> ProfileError:
+    return ProfileError(f"{_short(file.name)}: {error}")
 
 
 def _preference(reader: Reader) -> int:

@@ -6,7 +6,7 @@ import io
 import time
 import zlib
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from profet_core.errors import ProfileError
 
@@ -22,7 +22,7 @@ MAX_UNCHECKED_RATIO_BYTES = 16 * 2**20
 #: Processor time that reading one upload may take. A PyTorch trace of 300 MB takes 8 s.
 MAX_SECONDS = 15.0
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 256 * 2**10
 
 Progress = Callable[[float], None]
@@ -60,7 +60,7 @@ class Content:
     progress : called with the share of `source` that is read.
     watch : that of the upload, if this is a file in an archive; it says nothing of the progress before `follow`.
     head_bytes : length of `head`, at most.
-    deflated : the source is packed as zip packs, without gzip's header.
+    packing : "deflate" if it is packed as zip packs; "gzip" is unpacked if its header is there.
     checksum : CRC-32 of the unpacked bytes, if known; it is checked at their end.
 
     Attributes
@@ -81,7 +81,7 @@ class Content:
         *,
         watch: Watch | None = None,
         head_bytes: int = HEAD_BYTES,
-        deflated: bool = False,
+        packing: Literal["gzip", "deflate", "none"] = "gzip",
         checksum: int | None = None,
     ) -> None:
         self._source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
@@ -93,14 +93,16 @@ class Content:
         if not start:
             raise _empty()
         # What zlib calls window bits: with gzip's header, without any, or nothing to unpack.
-        self._wbits = -zlib.MAX_WBITS if deflated else 16 + zlib.MAX_WBITS if start.startswith(_GZIP_MAGIC) else None
+        self._wbits = -zlib.MAX_WBITS if packing == "deflate" else None
+        if packing == "gzip" and start.startswith(GZIP_MAGIC):
+            self._wbits = 16 + zlib.MAX_WBITS
         if self._wbits is None and self.size > MAX_STREAMED_BYTES:
             raise ProfileError(_too_large(MAX_STREAMED_BYTES))
         with self.open() as stream:
             self.head = stream.read(head_bytes)
         if not self.head.strip():
             raise _empty()
-        if self._wbits and not deflated and self.head.startswith(_GZIP_MAGIC):
+        if packing == "gzip" and self.is_packed and self.head.startswith(GZIP_MAGIC):
             raise ProfileError("The file is compressed twice: unpack it once (gunzip) and upload that.")
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 _TENSORFLOW = "upload the xplane.pb or trace.json.gz in plugins/profile/<run> beside it"
 _PROFILER = "record the step with TensorFlow's or PyTorch's profiler and upload its trace"
 _TRACE = "upload the trace itself"
+_ANY = ""
 
 #: Where the mark stands, the mark, what has it, and what to do.
 _MARKS = (
@@ -39,7 +40,7 @@ _ENDINGS = (".nsys-rep", ".qdrep", ".qdstrm", ".ncu-rep")
 
 
 def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
-    """What the file is, for "this is ...", and what to do instead; None if nothing is known of it.
+    """What the file is, for "this is ...", and what to do ("" for nothing special); None if nothing is known of it.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
         return "a web page or XML", "download the file itself, not the page that shows it"
     if name.lower().endswith(_ENDINGS):
         return "a report of NVIDIA Nsight", _PROFILER
-    return ("plain text", _TRACE) if _is_text(head[:1000]) else None
+    return ("plain text", _ANY) if _is_text(head[:1000]) else None
 
 
 def _is_text(start: bytes) -> bool:
