@@ -1,4 +1,8 @@
-"""Damages sound files of every format that is read: bytes anywhere, tokens of JSON and CSV, parts of an xplane."""
+"""Damages sound files of every format that is read: bytes anywhere, tokens of JSON and CSV, parts of an xplane.
+
+Also what has held readers up: runs of one character in names and numbers, tiny records without end, wrong types in what
+stands beside the events.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import re
 from pathlib import Path
 
 from benchmarks.made_trace import write_pytorch_trace
+from benchmarks.slow_files import long_named_events
 from profet_core import read_profile
 from profet_core.profiles import READERS, Content, xplane
 from profet_core.profiles.xplane_schema import messages
@@ -39,6 +44,36 @@ _VALUES = [
 # fmt: on
 TELLING = [text.encode() for text in _TEXTS] + _BYTES
 _TOKEN = re.compile(rb'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"[^"\n]{0,200}"|\{[^{}]{0,300}\}')
+_VALUE = rb'(-?[\d.eE+-]+|"[^"\n]{0,200}"|\{[^{}]{0,300}\}|\[[^\[\]]{0,300}\]|true|false|null)'
+# fmt: off
+#: What stands beside the times, each of which may have any type.
+_METADATA = (
+    b"args", b"batch_size", b"cat", b"compiled", b"computeMajor", b"Concrete Inputs", b"correlation", b"device",
+    b"deviceProperties", b"displayTimeUnit", b"distributedInfo", b"External id", b"framework", b"gpu", b"group_id",
+    b"id",
+    b"Input Dims", b"Input type", b"long_name", b"meta", b"metadata", b"name", b"otherData", b"ph", b"pid", b"pixels",
+    b"precision", b"pytorch_version", b"rank", b"refusal", b"schemaVersion", b"step_latency_ms", b"step_num", b"steps",
+    b"stream", b"tf_op", b"tid", b"traceName", b"warnings", b"with_stack", b"annotation", b"kernel_details", b"cols",
+    b"p", b"c", b"v", b"label", b"type",
+)
+_ODD = (
+    b"null", b"true", b"0", b"-1", b"1e308", b"1e999", b"NaN", b'""', b'"x"', b"[]", b"[[]]", b"{}", b'{"a":[1]}',
+    b"[1,2]", b'["x"]', b"[null]", b"[{}]", b'[{"id":[],"name":["T4"],"computeMajor":{}}]', b'"\\ud800"', b"9" * 400,
+    b'{"rank":[0]}', b'{"rank":"0"}', b'"' + b"x" * 5000 + b'"',
+)
+#: Characters and short texts that patterns repeat over.
+_RUNS = (
+    b"#", b"0", b"9", b" ", b"a", b"A", b"/", b"_", b":", b"::", b".", b"-", b"<", b"(", b"[", b"{", b'"', b",",
+    b"\\\\", b"\t", b"\n", b"#1", b"a/", b"1 ", b"fusion.1", b"half", b"\xc3\xa9",
+)
+#: Records that say next to nothing, in JSON, CSV and protobuf.
+_TINY = (
+    b"{},", b"[],", b"1,", b'"",', b'{"ph":"X"},', b'{"ph":"X","cat":"cpu_op","name":"a:B","ts":5,"dur":1},',
+    b'{"c":[]},', b'"a":1,', b"\n", b",,\n", b"1,Device,a,b,1,1\n",
+    b"\x08\x00", b"\x22\x00", b"\x1a\x00", b"\x32\x00", b"\x7a\x00", b"\x22\x02\x08\x01",
+)
+# fmt: on
+_LONGEST_RUN, _LONGEST_REPEAT = 200_000, 1_000_000
 _INTEGERS = (0, 1, -1, 2**63 - 1, -(2**63), 10**18, 10**6, 12345)
 
 
@@ -67,6 +102,10 @@ def damaged_input(files: list[tuple[str, bytes]], seed: int, number: int) -> tup
     if dice.random() < 0.5:
         # Well-formed files with wrong contents get past the parsers.
         data = wrong_xplane(data, dice) if name == xplane.NAME else wrong_tokens(data, dice)
+    if dice.random() < 0.2:
+        data = wrong_metadata(data, dice)
+    if dice.random() < 0.15:
+        data = drawn_out(data, dice)
     if dice.random() < 0.6:
         data = damaged(data, dice, [content for _, content in files])
     draw = dice.random()
@@ -94,6 +133,45 @@ def wrong_tokens(content: bytes, dice: random.Random) -> bytes:
     return bytes(data)
 
 
+def wrong_metadata(content: bytes, dice: random.Random) -> bytes:
+    """JSON with values of other types beside the times, or entries before the others that should not be there."""
+    data = bytearray(content)
+    for _ in range(_few(dice)):
+        key, odd = b'"%s"' % dice.choice(_METADATA), dice.choice(_ODD)
+        places = [found.span(1) for found in re.finditer(re.escape(key) + rb"\s*:\s*" + _VALUE, data)]
+        if places:
+            start, end = dice.choice(places)
+            data[start:end] = odd
+        elif (start := data.find(b"{") + 1) > 0:
+            data[start:start] = b"%s:%s," % (key, odd)
+    return bytes(data)
+
+
+def drawn_out(content: bytes, dice: random.Random) -> bytes:
+    """`content` with a run of one character, a tiny record many times, or a run in objects that come many times."""
+    data = bytearray(content)
+    found = _TOKEN.search(data, dice.randrange(len(data)))
+    start, end = found.span() if found else (dice.randrange(len(data)),) * 2
+    # Inside a text, a number or an object, more often than between.
+    at = dice.randrange(start + 1, end) if end - start > 1 else start
+    run = dice.choice(_RUNS)
+    match dice.randrange(4):
+        case 0:
+            data[at:at] = run * (dice.randrange(1, _LONGEST_RUN) // len(run))
+        case 1:
+            tiny = dice.choice(_TINY)
+            place = dice.choice((at, start, end))
+            data[place:place] = tiny * (dice.randrange(1, _LONGEST_REPEAT) // len(tiny))
+        case 2:
+            whole = bytes(data[start:at]) + run * (dice.choice((300, 4096)) // len(run)) + bytes(data[at:end])
+            data[start:end] = b",".join([whole] * dice.randint(1, max(1, _LONGEST_REPEAT // 4 // len(whole))))
+        case 3:
+            events = long_named_events(run.decode(), dice.choice((300, 4096)))
+            place = data.find(b"[", data.find(b'"traceEvents"')) + 1
+            data[place:place] = (events + b",") * dice.randint(1, _LONGEST_REPEAT // 2 // len(events))
+    return bytes(data)
+
+
 def wrong_xplane(content: bytes, dice: random.Random) -> bytes:
     """An xplane with some events, names and numbers replaced by others, dropped or repeated."""
     space = messages().Space.FromString(content)
@@ -112,6 +190,7 @@ def wrong_xplane(content: bytes, dice: random.Random) -> bytes:
                 event.metadata_id = dice.choice((*_INTEGERS, dice.randrange(100)))
             case 3:
                 entry.value.name = dice.choice((*TELLING, b"a/b:Conv2D", b"Iterator::X", b"x:", b"tf_op", b"step_num"))
+                entry.value.name += dice.choice(_RUNS) * dice.choice((0, 0, 0, 100, 5000))
             case 4:
                 entry.key = dice.choice((*_INTEGERS, dice.randrange(100)))
             case 5:

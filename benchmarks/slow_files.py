@@ -40,7 +40,7 @@ def slow_files() -> dict[str, Callable[[], bytes]]:
             made[f"{name}, {shape}"] = lambda head=head, repeated=repeated: _repeated(head, repeated, _STREAMED_MIB)
         for letter in _LETTERS:
             made[f"{name}, names of {letter!r}"] = lambda head=head, letter=letter: _repeated(
-                head, b"," + _event(letter), _WHOLE_MIB * 4, end=b"]}"
+                head, b"," + long_named_events(letter), _WHOLE_MIB * 4, end=b"]}"
             )
     made |= {
         "TensorFlow trace, 10,000 threads": lambda: _events(_TENSORFLOW_HEAD, _threads("x")),
@@ -82,7 +82,7 @@ _JSON_RUNS = {
     "open texts": b',"',
     "escapes": b"\\\\",
 }
-_LETTERS = ("#", "0", " ", "a", "/", "_", ":", "<", ".", "fusion", "half", "\\u0660", "a/", "::", "#1")
+_LETTERS = ("#", "0", " ", "a", "/", "_", ":", "<", ".", "fusion", "half", "\u0660", "a/", "::", "#1")
 _CSV_RUNS = {
     "empty lines": b"\n",
     "lines of separators": b",,\n",
@@ -119,13 +119,16 @@ def _many(repeated: bytes, size: int) -> Iterator[bytes]:
     yield repeated * (size % len(piece) // len(repeated))
 
 
-def _event(letter: str) -> bytes:
-    text = (letter * 4096)[: 4096 - 4096 % len(letter)]
-    return (
-        f'{{"ph":"X","cat":"cpu_op","pid":1,"tid":1,"ts":5,"dur":1,"name":"{text}x",'
-        f'"args":{{"long_name":"{text}x","step_num":"1"}}}},'
-        f'{{"ph":"X","cat":"kernel","pid":2,"tid":1,"ts":5,"dur":1,"name":"{text[:300]}x","args":{{"tf_op":"{text}x"}}}}'
-    ).encode()
+def long_named_events(run: str, length: int = 4096) -> bytes:
+    """An event of a host and two of a GPU, in TensorFlow's and PyTorch's way, whose names are a run and one letter."""
+    text = run * (length // len(run))
+    events = (
+        {"name": text + "x", "cat": "cpu_op", "pid": 1, "args": {"long_name": text + "x", "step_num": "1"}},
+        {"name": text + "x", "cat": "user_annotation", "pid": 1, "args": {"step_num": "1"}},
+        {"name": text[:300] + "x", "cat": "kernel", "pid": 2, "args": {"tf_op": text + "x", "annotation": text + "x"}},
+    )
+    where = {"ph": "X", "tid": 1, "ts": 5, "dur": 1}
+    return ",".join(json.dumps(where | event) for event in events).encode()
 
 
 def _events(head: bytes, events: Iterable[dict]) -> bytes:
