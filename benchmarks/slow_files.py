@@ -125,9 +125,16 @@ def long_named_events(run: str, length: int = 4096) -> bytes:
     events = (
         {"name": text + "x", "cat": "cpu_op", "pid": 1, "args": {"long_name": text + "x", "step_num": "1"}},
         {"name": text + "x", "cat": "user_annotation", "pid": 1, "args": {"step_num": "1"}},
-        {"name": text[:300] + "x", "cat": "kernel", "pid": 2, "args": {"tf_op": text + "x", "annotation": text + "x"}},
+        {
+            "name": text[:300] + "x",
+            "cat": "kernel",
+            "pid": 2,
+            "dur": 1,
+            "args": {"tf_op": text + "x", "annotation": text + "x"},
+        },
     )
-    where = {"ph": "X", "tid": 1, "ts": 5, "dur": 1}
+    # Without a length none lies in another.
+    where = {"ph": "X", "tid": 1, "ts": 5, "dur": 0}
     return ",".join(json.dumps(where | event) for event in events).encode()
 
 
@@ -174,7 +181,7 @@ def _pairs() -> Iterator[dict]:
         name = f"my::operation_{number // 20}"
         yield {"ph": "X", "cat": "cpu_op", "dur": 9, "name": name, **where}
         yield {"ph": "X", "cat": "cuda_runtime", "dur": 1, "name": "a", "args": {"correlation": number}, **where}
-        kernel = f"void kernel_{number % 19_000}" + "x" * 200
+        kernel = f"void kernel_{number % 4_900}" + "x" * 200
         yield {"ph": "X", "cat": "kernel", "dur": 1, "name": kernel, "args": {"correlation": number}, **where}
 
 

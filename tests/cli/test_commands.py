@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -391,12 +392,23 @@ def test_predict_refuses_in_one_line(refused, sample, arguments, says):
     assert says in refused("predict", sample.path, *arguments)
 
 
+def test_a_runs_folder_is_read_and_the_file_named(document, repository, tmp_path):
+    run_folder = tmp_path / "plugins" / "profile" / "run"
+    run_folder.mkdir(parents=True)
+    name = "tensorflow-step.xplane.pb"
+    shutil.copy(repository / "sample_traces" / "formats" / name, run_folder)
+    (run_folder / "readme.txt").write_text("hello")
+    found = document("inspect", tmp_path)
+    assert found["format"] == "TensorFlow xplane.pb"
+    assert f"1 of the 2 files in the folder: plugins/profile/run/{name} was read" in found["ignored"]
+
+
 @pytest.mark.parametrize("command", ["predict", "cost", "inspect"])
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         (None, "can't be read: No such file or directory."),
-        ("folder", "is a folder: name a profile's file."),
+        ("folder", "the folder holds no profile among its 0 files"),
         (b"", "The file is empty"),
         (b"{", "not valid JSON"),
         (b"[" * 200_000, "nested too deeply"),
