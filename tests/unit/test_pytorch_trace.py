@@ -14,7 +14,7 @@ from profet_core import ProfileError, predict, read_profile
 from profet_core.classes import load_operation_classes
 from profet_core.profiles import pytorch_trace
 from profet_core.profiles.pytorch_operations import Translation, load_translations, shares
-from profet_core.profiles.pytorch_trace import UNMARKED_WARNING, UNMEASURED_WARNING
+from profet_core.profiles.pytorch_trace import FORWARD_ONLY, TRANSLATED_WARNING
 from tests.unit.made_chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, op, step, trace
 
 RECORDED = Path(__file__).parent / "traces" / "pytorch-2.13-cpu.pt.trace.json.gz"
@@ -41,7 +41,7 @@ def test_the_mean_of_two_steps_on_a_gpu():
     assert profile.source_format == "PyTorch trace"
     assert (profile.meta.gpu, profile.meta.framework, profile.meta.precision) == ("Tesla T4", "PyTorch", "fp32")
     assert profile.meta.step_latency_ms is None
-    assert profile.warnings == (UNMEASURED_WARNING,)
+    assert profile.warnings == (TRANSLATED_WARNING,)
     assert profile.ignored == (
         "0.05 ms a step on the host in views, allocations, wrappers of autograd and the user's own labels",
         "the length of a profiled step, 1 ms: without the profiler it is shorter",
@@ -91,7 +91,7 @@ def test_without_marked_steps_all_of_the_trace_is_one_and_it_says_so():
     profile = read_profile(trace(events))
     assert profile.steps == 1
     assert profile.operations["Device_Conv2D"] == 400
-    assert profile.warnings == (UNMEASURED_WARNING, UNMARKED_WARNING)
+    assert profile.warnings == (TRANSLATED_WARNING, UNMARKED_WARNING)
 
 
 def test_a_call_at_the_edge_belongs_to_the_innermost_operation_that_is_open():
@@ -138,7 +138,7 @@ def test_the_gpu_is_the_one_that_worked_and_several_are_warned_about():
         return [made | {"args": made["args"] | {"device": device}} for made in cuda_step(device, at)]
 
     second = read_profile(trace(on(1, 0), deviceProperties=gpus))
-    assert (second.meta.gpu, second.warnings) == ("Tesla V100", (UNMEASURED_WARNING,))
+    assert (second.meta.gpu, second.warnings) == ("Tesla V100", (TRANSLATED_WARNING,))
     both = read_profile(trace([*on(0, 0), *on(1, 1000)], deviceProperties=gpus))
     assert both.meta.gpu == "Tesla T4"
     assert both.warnings[1].startswith("2 GPUs worked in this trace")
@@ -151,7 +151,7 @@ def test_a_gpus_latency_beside_this_profile_is_not_questioned(models, catalog):
     profile = read_profile(trace(scaled))
     for latency_ms in (50.0, 40.0):
         prediction = predict(models, catalog, profile, "g4dn.xlarge", latency_ms=latency_ms)
-        assert prediction.warnings[0] == UNMEASURED_WARNING
+        assert prediction.warnings[0] == TRANSLATED_WARNING
 
 
 # --- a CPU ----------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_a_cpus_profile_has_host_rows_only_and_its_warning_comes_first(models, c
     assert dict(profile.operations) == {"Host_Conv2D": 50.0, "Host_IDLE": 10.0}
     warnings = predict(models, catalog, profile, "g4dn.xlarge").warnings
     assert "no GPU time" in warnings[0]
-    assert warnings[1] == UNMEASURED_WARNING
+    assert warnings[1] == TRANSLATED_WARNING
 
 
 def test_a_recorded_trace_of_two_steps_on_a_cpu():
