@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,17 +181,17 @@ def _repeated_ends(
 ) -> np.ndarray | None:
     begins, durations = _as_arrays(spans)
     rows = rows[np.lexsort((-durations[rows], begins[rows]))]
-    period = repetition(keys[rows].tolist(), min_period, cold_start=cold_start)
+    period = repetition(keys[rows], min_period, cold_start=cold_start)
     if period is None or (must_hold is not None and not must_hold[keys[rows[-period:]]].any()):
         return None
     last = np.arange(len(rows) - 1, -1, -period)[::-1]
-    if len(rows) % period and last[0] + 1 < period / 2:
-        last = last[1:]  # a few kernels more in the first step
+    if len(rows) % period:
+        last = last[1:]  # the first step has some more
     ends = np.maximum.accumulate(begins[rows] + durations[rows])[last]
     return ends if (np.diff(ends) > 0).all() else None
 
 
-def repetition(sequence: list[int], min_period: int, *, cold_start: bool = False) -> int | None:
+def repetition(sequence: Sequence[int], min_period: int, *, cold_start: bool = False) -> int | None:
     """Length of the shortest piece that `sequence` is nothing but repetitions of, None if there is no such piece.
 
     Parameters
@@ -200,9 +202,10 @@ def repetition(sequence: list[int], min_period: int, *, cold_start: bool = False
     count = len(sequence)
     if count < 2 * min_period:
         return None
-    backwards = sequence[::-1]
+    # Arrays, as lists of millions of numbers take a hundred megabytes.
+    backwards = array("i", sequence[::-1])
     # How much of its own start each beginning ends with (Knuth, Morris and Pratt, 1977), in time linear in its length.
-    borders = [0] * count
+    borders = array("i", bytes(4 * count))
     matched, best = 0, None
     for index in range(1, count):
         while matched and backwards[index] != backwards[matched]:

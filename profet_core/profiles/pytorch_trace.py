@@ -110,8 +110,8 @@ _NOTHING = (
     "torch.profiler, activities CPU and CUDA."
 )
 _OLD_EXPORT = (
-    "This is the export of PyTorch's first profiler (torch.autograd.profiler, up to 1.8), which tells no kernels: "
-    "record the step with torch.profiler.profile and its export_chrome_trace()."
+    "This is a list of PyTorch's function events (the export of torch.autograd.profiler up to 1.8, or of "
+    "prof.events()), which tells no kernels: upload what torch.profiler.profile's own export_chrome_trace() writes."
 )
 
 
