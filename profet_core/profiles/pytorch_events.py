@@ -14,8 +14,8 @@ from profet_core.profiles.pytorch_optimizers import OPTIMIZER_STEP
 #: Events of a kind that are kept: 24 bytes each, 120 while they are sorted, so that memory stays below 300 MB. A trace
 #: of 300 MB has about a million of a kind.
 MAX_KEPT_EVENTS = 2_000_000
-#: Different names of operations and kernels. A large network has some hundreds.
-MAX_NAMES = 20_000
+#: Different names of operations; of kernels, of which each is searched for what it tells. A large network has hundreds.
+MAX_NAMES, MAX_KERNEL_NAMES = 20_000, 5_000
 MAX_NAME_CHARACTERS = 500
 MAX_STEPS = 10_000
 MAX_THREADS = 10_000
@@ -103,7 +103,7 @@ class PyTorchEvents:
 
     def __init__(self) -> None:
         self.host, self.calls, self.device = Spans(), Spans(), Spans()
-        self.operations, self.kernels = Names(MAX_NAMES), Names(MAX_NAMES)
+        self.operations, self.kernels = Names(MAX_NAMES), Names(MAX_KERNEL_NAMES)
         self.labels = Names(MAX_NAMES)
         self.steps: dict[int, tuple[float, float]] = {}
         self.input_types: set[str] = set()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.profiles.kernel_names import operation_of_kernel
 from profet_core.profiles.pytorch_events import PyTorchEvents, Spans
 from profet_core.profiles.pytorch_optimizers import OPTIMIZER_STEP
 from profet_core.profiles.record import StepsBasis
@@ -24,6 +25,8 @@ _PARTIAL_SHARE = 0.3
 _ADJACENT_SHARE = 0.5
 #: A sequence that repeats within fewer operations, or kernels, may be layers that follow each other.
 _MIN_OPERATIONS, _MIN_KERNELS = 3, 8
+
+_HEAVY = ("Conv", "DepthwiseConv", "MatMul")
 
 _NODE = re.compile(r"autograd::engine::evaluate_function: (?!torch::autograd::)|\w{1,200}Backward\d{0,3}$", re.ASCII)
 
@@ -71,7 +74,7 @@ def find_steps(events: PyTorchEvents, kernels: Spans) -> StepBounds:
     for ends_us in (_optimizer_ends(events), _operation_ends(events), _gradient_ends(events)):
         if ends_us is not None:
             return _counted(ends_us, *_as_arrays(host))
-    ends_us = _kernel_ends(kernels)
+    ends_us = _kernel_ends(events, kernels)
     if ends_us is not None:
         return _counted(ends_us, *_as_arrays(kernels), on_device=True)
     return StepBounds(
@@ -164,10 +167,12 @@ def _gradient_ends(events: PyTorchEvents) -> np.ndarray | None:
     return _repeated_ends(events.host, rows, keys, 2)
 
 
-def _kernel_ends(kernels: Spans) -> np.ndarray | None:
+def _kernel_ends(events: PyTorchEvents, kernels: Spans) -> np.ndarray | None:
     """Ends of the repetitions of a GPU's kernels; the first step may differ, as libraries try their kernels in it."""
     keys = np.frombuffer(kernels.keys, np.int32)
-    return _repeated_ends(kernels, np.arange(len(keys)), keys, _MIN_KERNELS, cold_start=True)
+    # Not an optimizer alone, which does the same for each weight.
+    heavy = np.array([(operation_of_kernel(name) or "").startswith(_HEAVY) for name in events.kernels], bool)
+    return _repeated_ends(kernels, np.arange(len(keys)), keys, _MIN_KERNELS, must_hold=heavy, cold_start=True)
 
 
 def _repeated_ends(

@@ -125,7 +125,10 @@ def _first_input(events: PyTorchEvents) -> tuple[int | None, int | None, int | N
 
 def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     """Why nothing may be predicted from the trace."""
-    names = (*(name for name, _ in events.operations), *events.kernels)
+    names = [name for name, _ in events.operations]
+    if totals.unlinked_us > _UNLINKED_SHARE * _busy_us(totals):
+        # A gradient's kernel may run forward, in transposed convolutions: only where the operations don't tell.
+        names += events.kernels
     if totals.kernels_us and not any(_TRAINS.search(name) for name in names):
         return FORWARD_ONLY
     window_us, idle_us = totals.window_us, totals.totals_us.get(_IDLE, 0.0)
@@ -148,12 +151,16 @@ def _warnings(totals: StepTotals, processes: int):
             f"This step was shared between GPUs, and waiting for their communication took {share:.0%} of it{several}: "
             "the models know steps on one GPU."
         )
-    busy_us = sum(us for name, us in totals.totals_us.items() if name.startswith(DEVICE_PREFIX) and name != _IDLE)
+    busy_us = _busy_us(totals)
     if totals.unlinked_us > _UNLINKED_SHARE * busy_us:
         yield (
             f"{totals.unlinked_us / busy_us:.0%} of the GPU's time was started by no operation the trace holds (CUDA "
             "graphs, or only CUDA activity recorded) and goes by its kernels' names: record CPU and CUDA activities."
         )
+
+
+def _busy_us(totals: StepTotals) -> float:
+    return sum(us for name, us in totals.totals_us.items() if name.startswith(DEVICE_PREFIX) and name != _IDLE)
 
 
 def _ignored(events: PyTorchEvents, totals: StepTotals):

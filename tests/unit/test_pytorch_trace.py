@@ -311,6 +311,12 @@ def test_without_any_sign_all_of_the_trace_is_one_step_and_nobody_counted():
     assert profile.operations["Device_MatMul"] == 100
 
 
+def test_an_optimizer_that_does_the_same_for_each_weight_is_one_step():
+    names = ["sgemm", "relu", "sgemm", "threshold_", "sgemm", *(f"functor_{index}" for index in range(9))]
+    made = [kernel(name, -1, 90 * i, 50) for i, name in enumerate([*names[:5], *(5 * names[5:])])]
+    assert (read_profile(trace(made)).steps, read_profile(trace(made)).steps_basis) == (1, "assumed")
+
+
 @pytest.mark.parametrize(
     ("text", "min_period", "cold_start", "period"),
     [
@@ -392,6 +398,8 @@ def test_a_single_first_step_is_refused():
 def test_a_forward_pass_is_refused_by_its_name():
     forward = [made for made in cuda_step(1, 0) if "ackward" not in made["name"] and "grad" not in made["name"]]
     assert read_profile(trace(forward)).refusal == FORWARD_ONLY
+    transposed = [op("aten::cudnn_convolution_transpose", 5, 50), call(8, 10), kernel("dgrad_engine", 8, 12, 40)]
+    assert read_profile(trace([*forward, *transposed])).refusal == FORWARD_ONLY
     assert read_profile(trace(cuda_step(1, 0))).refusal == ""
     assert read_profile(trace(kernels_alone(3))).refusal == ""
 
@@ -662,6 +670,7 @@ REFUSED = {
         "5101 operation types are too many",
     ),
     "too many names": (trace([op(f"x{i}", i, 1) for i in range(20_100)]), "20,000 different names"),
+    "too many kernels": (trace([kernel(f"x{i}", i, i, 1) for i in range(5_100)]), "5,000 different names"),
     "too many steps": (trace([step(i, i, 1) for i in range(10_100)]), "more than 10,000 steps"),
 }
 
