@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.chrome_events import event_thread, event_time_us
+from profet_core.profiles.pytorch_optimizers import OPTIMIZER_STEP
 
 #: Events of a kind that are kept: 24 bytes each, 120 while they are sorted, so that memory stays below 300 MB. A trace
 #: of 300 MB has about a million of a kind.
 MAX_KEPT_EVENTS = 2_000_000
-#: Different names of operations and kernels. A large network has some hundreds.
-MAX_NAMES = 20_000
+#: Different names of operations; of kernels, of which each is searched for what it tells. A large network has hundreds.
+MAX_NAMES, MAX_KERNEL_NAMES = 20_000, 5_000
 MAX_NAME_CHARACTERS = 500
 MAX_STEPS = 10_000
 MAX_THREADS = 10_000
-_MAX_DEVICES = 100
+_MAX_DEVICE = 1_000
 
-#: What stands for every label of `record_function`.
+#: What stands for every label of `record_function` but an optimizer's.
 LABEL = "user_annotation"
 _DATA_LOADER = "enumerate(DataLoader)"
 
@@ -29,6 +31,8 @@ _HOST = frozenset({"cpu_op", "operator"})
 _NOTES = frozenset({"user_annotation"})
 _CALLS = frozenset({"cuda_runtime", "cuda_driver", "runtime", "driver"})
 _DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"})
+#: Processes of the export of PyTorch's first profiler, up to 1.8.
+_OLD_PROCESSES = frozenset({"CPU functions", "CUDA functions"})
 _OF_INTEREST = _HOST | _NOTES | _CALLS | _DEVICE
 
 
@@ -39,7 +43,7 @@ class Spans:
     Attributes
     ----------
     keys : index of the name.
-    threads : index of the process and thread (host and calls).
+    threads : index of the process and thread (host and calls); number of the GPU, -1 if it is not told (device).
     links : correlation of a call and what it started, -1 if there is none (calls and device).
     """
 
@@ -48,6 +52,11 @@ class Spans:
     keys: array = field(default_factory=lambda: array("i"))
     threads: array = field(default_factory=lambda: array("i"))
     links: array = field(default_factory=lambda: array("q"))
+
+    def rows(self, rows: Iterable[int]) -> Spans:
+        """Some of the events."""
+        kept = {name: getattr(self, name) for name in self.__slots__}
+        return Spans(**{name: array(values.typecode, (values[row] for row in rows)) for name, values in kept.items()})
 
 
 class Names:
@@ -88,25 +97,27 @@ class PyTorchEvents:
     steps : number of a ProfilerStep -> its start and end, microseconds.
     input_types : types of the tensors that convolutions and matrix products took, where they were recorded.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
-    devices : numbers of the GPUs that worked.
+    old_exports : events as PyTorch's first profiler exported them.
     untimed : events without a valid time.
     """
 
     def __init__(self) -> None:
         self.host, self.calls, self.device = Spans(), Spans(), Spans()
-        self.operations, self.kernels = Names(MAX_NAMES), Names(MAX_NAMES)
+        self.operations, self.kernels = Names(MAX_NAMES), Names(MAX_KERNEL_NAMES)
         self.labels = Names(MAX_NAMES)
         self.steps: dict[int, tuple[float, float]] = {}
         self.input_types: set[str] = set()
         self.first_input: tuple[int, ...] | None = None
         self.first_input_us = float("inf")
-        self.devices: set[int] = set()
+        self.old_exports = 0
         self.untimed = 0
         self._threads = Names(MAX_THREADS)
 
     def add(self, event: dict) -> None:
         """Keep what matters of one event."""
         category = event.get("cat")
+        if category is None and isinstance(process := event.get("pid"), str) and process in _OLD_PROCESSES:
+            self.old_exports += 1
         if not isinstance(category, str) or event.get("ph") != "X" or (kind := category.lower()) not in _OF_INTEREST:
             return
         begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur"))
@@ -124,8 +135,8 @@ class PyTorchEvents:
         if kind in _DEVICE:
             spans, key = self.device, self.kernels.number(name[:MAX_NAME_CHARACTERS])
             spans.links.append(_correlation(args))
-            if type(device := args.get("device")) is int and len(self.devices) < _MAX_DEVICES:
-                self.devices.add(device)
+            device = args.get("device")
+            spans.threads.append(device if type(device) is int and 0 <= device < _MAX_DEVICE else -1)
         elif kind in _CALLS:
             link = _correlation(args)
             if link < 0:
@@ -137,7 +148,7 @@ class PyTorchEvents:
             if step := _STEP.fullmatch(name):
                 self._add_step(int(step[1]), begin_us, duration_us)
                 return
-            if kind in _NOTES and not name.startswith(_DATA_LOADER):
+            if kind in _NOTES and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP)):
                 # A person's own label: it may tell what the network is, and only a compiler's is looked for.
                 self.labels.number(name[:MAX_NAME_CHARACTERS])
                 name = LABEL

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from profet_core import load_catalog, predict
-from profet_core.profiles.pytorch_trace import UNMEASURED_WARNING
+from profet_core.profiles.pytorch_trace import TRANSLATED_WARNING
 from profet_core.samples import Sample
 
 CPU_ONLY = {"Host_Dataset": 1000.0, "Host_IDLE": 50_000.0}
@@ -355,9 +355,9 @@ def test_inspect_tells_steps_framework_and_warnings_of_a_pytorch_trace(document,
     path = repository / "tests" / "unit" / "traces" / "pytorch-2.13-cpu.pt.trace.json.gz"
     found = document("inspect", path)
     assert (found["format"], found["framework"], found["steps"]) == ("PyTorch trace", "PyTorch", 2)
-    assert found["warnings"] == [UNMEASURED_WARNING]
+    assert found["warnings"] == [TRANSLATED_WARNING]
     _, out, err = run("inspect", path)
-    assert f"warning: {UNMEASURED_WARNING}" in err.splitlines()[0]
+    assert f"warning: {TRANSLATED_WARNING}" in err.splitlines()[0]
     assert "operation types, the mean of 2 steps" in out
 
 

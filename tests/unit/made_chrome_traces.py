@@ -59,6 +59,27 @@ def cuda_step(number: int, at: float) -> list[dict]:
     ]
 
 
+def update(at: float, duration_us: float = 20, optimizer: str = "SGD") -> dict:
+    """The label of an optimizer's step."""
+    return event("user_annotation", f"Optimizer.step#{optimizer}.step", at, duration_us)
+
+
+def loop_step(number: int, at: float, optimizer: str = "SGD") -> list[dict]:
+    """`cuda_step` as a loop without `prof.step()` shows it: no mark but the optimizer's, from one end to the other."""
+    return [
+        *cuda_step(number, at)[1:],
+        op("aten::empty", at, 5),
+        update(at + 900, 60, optimizer),
+        op("aten::mul_", at + 910, 10),
+        call(100 * number + 7, at + 915),
+        kernel("vectorized_elementwise_kernel<MulFunctor>", 100 * number + 7, at + 920, 8),
+        op("aten::add_", at + 930, 10),
+        call(100 * number + 8, at + 935),
+        kernel("vectorized_elementwise_kernel<CUDAFunctor_add>", 100 * number + 8, at + 940, 12),
+        op("aten::item", at + 970, 30),
+    ]
+
+
 #: Of every `cuda_step`, microseconds; idle times depend on the steps around it.
 CUDA_STEP_US = {
     "Device_Conv2D": 200.0,
