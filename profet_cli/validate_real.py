@@ -67,8 +67,8 @@ def print_checks(report: RealReport) -> None:
     if report.mean:
         n, given, without, covered, covered_without = _cells(report.mean)
         print(
-            f"mean of {n} prediction{'' if n == '1' else 's'} on profiled GPUs: {given} % with latency, {without} % without; "
-            f"inside the 90 % interval: {covered} % and {covered_without} %\n"
+            f"mean of {n} prediction{'' if n == '1' else 's'} on profiled GPUs: {given} % with latency, "
+            f"{without} % without; inside the 90 % interval: {covered} % and {covered_without} %\n"
         )
 
 

@@ -175,11 +175,14 @@ class RealReport:
         """Checks of `of_profiled` whose profile is PyTorch's, translated to TensorFlow's operations."""
         return tuple(check for check in self.of_profiled if check.library == "PyTorch")
 
-    def step_here_ms(self, checks: Iterable[RealCheck]) -> tuple[tuple[float, float], ...]:
-        """For profiles of `checks` measured by others on the same GPU too: the profile's step, and theirs."""
+    def steps_here_ms(self, checks: Iterable[RealCheck]) -> dict[float, tuple[float, ...]]:
+        """What others measured on the very GPU of profiles of `checks` -> the steps of those profiles."""
         here = {row.profile: row.here_ms for row in self.readings}
-        steps = {check.profile: check.step_ms for check in checks}
-        return tuple((step_ms, here[name]) for name, step_ms in steps.items() if here.get(name) is not None)
+        found: dict[float, tuple[float, ...]] = {}
+        for name, step_ms in {check.profile: check.step_ms for check in checks}.items():
+            if here.get(name) is not None:
+                found[here[name]] = (*found.get(here[name], ()), step_ms)
+        return found
 
     def document(self) -> dict:
         """The report as `profet validate --real --format json` prints it; all figures percent or milliseconds."""

@@ -76,8 +76,9 @@ def _pytorch(report: RealReport) -> Iterable[str]:
     if any(check.trained_on for check in checks):
         seen = " The models learned from measurements of this very network, so it is an easy one."
     here = "".join(
-        f" On the profile's own GPU they took {here_ms:.1f} ms, the profiled step {step_ms:.1f} ms."
-        for step_ms, here_ms in report.step_here_ms(checks)
+        f" On the profile's own GPU it took {here_ms:.1f} ms there, "
+        f"{' and '.join(f'{step_ms:.1f}' for step_ms in steps_ms)} ms in PyTorch."
+        for here_ms, steps_ms in report.steps_here_ms(checks).items()
     )
     yield _text(
         f"**PyTorch** steps are translated to TensorFlow's operations. {found.n} predictions from them ("

@@ -52,8 +52,9 @@ def _pytorch(report: RealReport, known: bool) -> str | None:
     if any(check.trained_on for check in report.translated):
         easy = " The models know this network, which makes it an easy one."
     here = "".join(
-        f" On its own GPU the same step took {plain(format_ms(here_ms))} there, {plain(format_ms(step_ms))} in PyTorch."
-        for step_ms, here_ms in report.step_here_ms(report.translated)[:1]
+        f" On its own GPU the same step took {plain(format_ms(here_ms))} there, "
+        f"{' and '.join(plain(format_ms(step_ms)) for step_ms in steps_ms)} in PyTorch."
+        for here_ms, steps_ms in report.steps_here_ms(report.translated).items()
     )
     return (
         f"**PyTorch** ({kinds}): off by {percent_in_text(found.error.of(known))}, judged by what TensorFlow took: "

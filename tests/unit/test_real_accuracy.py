@@ -47,7 +47,7 @@ def test_pairs_have_derived_gpus_too_frameworks_and_kinds_have_not(report):
     }
     assert list(report.kinds) == ["LeNet, Adam", "ResNet-50"]
     assert report.compared == ("a.json, 0", "a.json, 1", "b.json.gz")
-    assert report.step_here_ms(report.translated) == ((121.5, 104.5),)
+    assert report.steps_here_ms(report.translated) == {104.5: (121.5,)}
     assert [len(group) for group in report.alike] == [2, 1, 1]
 
 
