@@ -24,6 +24,9 @@ def show_real(report: RealReport, known: bool) -> None:
     show_table(
         [_row(checks, known) for checks in report.alike], "Profiles that others recorded: predicted and measured"
     )
+    derived = dict.fromkeys(plain(check.target_gpu) for check in report.checks if check not in report.of_profiled)
+    if derived:
+        st.caption(f"Nobody profiled {', '.join(derived)} for the models: not part of the figures above.")
     download_buttons([_data(check) for check in report.checks], "profet-accuracy-real")
 
 
@@ -31,13 +34,13 @@ def _lead(report: RealReport, known: bool) -> str:
     read = f"**{len(report.readings)}** profiles that others recorded and published were read"
     mean = report.mean
     if mean is None:
-        return f"{read}; for none of them is it known what the same step takes on another profiled GPU."
+        return f"{read}; none of them could be compared with what the same step takes on another profiled GPU."
     kinds = {check.kind for check in report.checks}
     inside = round(mean.n * mean.covered.of(known) / 100)
     return (
-        f"{read}; of {len(report.compared)} of them it is known what the same step takes on another GPU. Predictions "
-        f"for profiled GPUs were off by **{percent_in_text(mean.error.of(known))}**, and {inside} of {mean.n} "
-        f"measurements lay inside the interval. That is **very few**: {len(kinds)} kinds of step. "
+        f"{read}; {len(report.compared)} of them could be compared with what the same step takes on another GPU. "
+        f"Predictions for profiled GPUs were off by **{percent_in_text(mean.error.of(known))}**, and {inside} of "
+        f"{mean.n} measurements lay inside the interval. That is **very few**: {len(kinds)} kinds of step. "
         "It can show that something is wrong, not how far off your own will be."
     )
 
@@ -52,8 +55,8 @@ def _pytorch(report: RealReport, known: bool) -> str | None:
     if any(check.trained_on for check in report.translated):
         easy = " The models know this network, which makes it an easy one."
     here = "".join(
-        f" On its own GPU the same step took {plain(format_ms(here_ms))} there, "
-        f"{' and '.join(plain(format_ms(step_ms)) for step_ms in steps_ms)} in PyTorch."
+        f" On its own GPU the same step took {plain(format_ms(here_ms))} with TensorFlow, "
+        f"{' and '.join(plain(format_ms(step_ms)) for step_ms in steps_ms)} with PyTorch."
         for here_ms, steps_ms in report.steps_here_ms(report.translated).items()
     )
     return (
