@@ -12,9 +12,11 @@ from ui.accuracy import (
     coverage_dots,
     error_bars,
     predicted_against_measured,
+    real_report_of,
     transfer_accuracy_of,
 )
 from ui.accuracy_memory import show_memory
+from ui.accuracy_real import show_real
 from ui.accuracy_unprofiled import show_unprofiled
 from ui.errors import plain, show_error
 from ui.frame import run_page
@@ -74,6 +76,7 @@ def body(resources: Resources) -> None:
     _fastest(accuracy)
     _scalers(accuracy)
     _beyond_the_profiled(resources, known)
+    _real(resources, known)
     st.caption(
         f"Measured on {plain(accuracy.made)} for the loaded models (checksum {accuracy.models_checksum[:12]}). "
         "The original: PROFET's own method on the same networks, left out in the same way."
@@ -304,6 +307,17 @@ def _beyond_the_profiled(resources: Resources, known: bool) -> None:
         f"{accuracy.transfer_checksum[:12]}) and memory.json ({accuracy.memory_checksum[:12]}). Their card: "
         "models/TRANSFER_CARD.md."
     )
+
+
+def _real(resources: Resources, known: bool) -> None:
+    try:
+        report = real_report_of(resources)
+    except ArtifactError as error:
+        st.subheader("Profiles of strangers", anchor="strangers")
+        show_error(str(error))
+        return
+    if report is not None:
+        show_real(report, known)
 
 
 def _both(errors: Errors) -> dict[str, str]:

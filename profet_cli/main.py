@@ -215,6 +215,12 @@ def _add_validate(commands) -> None:
         action="store_true",
         help="GPUs nobody profiled: each GPU left out, derived targets; --card writes its report and card",
     )
+    command.add_argument(
+        "--real",
+        metavar="DIR",
+        help="profiles that others recorded, by DIR's index.json, against what was measured; --card writes the report "
+        "and its section of the card",
+    )
     command.add_argument("--seed", type=int, default=0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from profet_cli import validate_transfer
+from profet_cli import validate_real, validate_transfer
 from profet_cli.inputs import open_models
 from profet_cli.lab import import_lab
 from profet_cli.output import print_json, print_table
@@ -13,8 +13,12 @@ from profet_core.errors import InputError
 
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
+    if options.real is not None:
+        _check_alone(options, "--real compares whole profiles with what was measured")
+        validate_real.run(options)
+        return
     if options.transfer:
-        _check_alone(options)
+        _check_alone(options, "--transfer validates on all instances at once")
         validate_transfer.run(options)
         return
     data, validate = import_lab("data"), import_lab("validate")
@@ -48,17 +52,18 @@ def run(options: argparse.Namespace) -> None:
     _print(options, report)
 
 
-def _check_alone(options: argparse.Namespace) -> None:
+def _check_alone(options: argparse.Namespace, what: str) -> None:
     others = {
         "--anchor": options.anchor,
         "--target": options.target,
         "--method": options.method != "default",
         "--no-clustering": options.no_clustering,
         "--scaler": options.scaler,
+        "--transfer": options.transfer and options.real is not None,
     }
     named = [name for name, given in others.items() if given]
     if named:
-        raise InputError(f"--transfer validates on all instances at once: leave {', '.join(named)} out.")
+        raise InputError(f"{what}: leave {', '.join(named)} out.")
 
 
 def _print(options: argparse.Namespace, report: dict) -> None:

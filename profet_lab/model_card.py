@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from profet_core.real_accuracy import RealReport
 from profet_lab.card_format import fixed, markdown_table
 from profet_lab.original import WITHOUT_TWIN_MAPE
+from profet_lab.real_card import real_section
+
+CARD_NAME = "MODEL_CARD.md"
 
 _CASES = ("with_latency", "without_latency")
 
 
-def model_card(report: Mapping, manifest: Mapping) -> str:
-    """The card as Markdown."""
+def model_card(report: Mapping, manifest: Mapping, real: RealReport | None = None) -> str:
+    """The card as Markdown; `real`: what profiles of strangers showed with the same models, if somebody looked."""
     sections = [
         _head(report, manifest),
         _unlike(report),
@@ -19,6 +23,7 @@ def model_card(report: Mapping, manifest: Mapping) -> str:
         _pairs(report),
         _architectures(report),
         _intervals(report),
+        *([real_section(real)] if real else []),
         _scaler(report),
         _tried(),
         _data(report, manifest),

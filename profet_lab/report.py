@@ -1,4 +1,4 @@
-"""Runs the whole validation and writes what ships with the models: validation.json and MODEL_CARD.md."""
+"""Writes what ships with the models: validation.json, real_profiles.json and MODEL_CARD.md."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from profet_core.artifacts import Models
+from profet_core.errors import ArtifactError
+from profet_core.model_files import strict_json
+from profet_core.real_accuracy import REAL_REPORT_NAME, RealReport, load_real_report
+from profet_core.validation import VALIDATION_NAME, load_validation
 from profet_lab.class_bank import class_bank
 from profet_lab.data import Measurements, pairs
-from profet_lab.model_card import model_card
+from profet_lab.model_card import CARD_NAME, model_card
 from profet_lab.original import SCALER_MAPE, original_architectures, original_pairs
 from profet_lab.validate import anchor_report, predict_left_out, scaler_report
 from profet_lab.validate_default import default_report, default_table, scatter
-
-VALIDATION_NAME, CARD_NAME = "validation.json", "MODEL_CARD.md"
 
 
 def write_report(
     measurements: Measurements, models: Models, *, seed: int, progress: Callable[[int], object] | None = None
 ) -> dict:
-    """Validate both methods and the scaler, and write both files into the folder of `models`.
+    """Validate both methods and the scaler, and write report and card into the folder of `models`.
 
     The report names the manifest it belongs to by its checksum; the app shows it only beside those models.
     """
@@ -44,8 +46,29 @@ def write_report(
         "scatter": scatter(table),
     }
     (models.folder / VALIDATION_NAME).write_text(json.dumps(report, separators=(",", ":")) + "\n")
-    (models.folder / CARD_NAME).write_text(model_card(report, models.manifest))
+    try:
+        real = load_real_report(models)
+    except ArtifactError:
+        # Of other models: its section is left out until `profet validate --real DIR --card` has looked again.
+        real = None
+    (models.folder / CARD_NAME).write_text(model_card(report, models.manifest, real))
     return report
+
+
+def write_real_report(real: RealReport, models: Models) -> None:
+    """Write what profiles of strangers showed into the folder of `models`, and the card anew with its section.
+
+    Raises
+    ------
+    ArtifactError : the card's other figures are missing or of other models; the report is written all the same.
+    """
+    (models.folder / REAL_REPORT_NAME).write_text(json.dumps(real.document(), separators=(",", ":")) + "\n")
+    try:
+        load_validation(models)
+    except ArtifactError as error:
+        raise ArtifactError(f"{REAL_REPORT_NAME} was written, {CARD_NAME} was not: {error}") from None
+    validation = strict_json(models.folder / VALIDATION_NAME)
+    (models.folder / CARD_NAME).write_text(model_card(validation, models.manifest, real))
 
 
 def measured_noise(measurements: Measurements) -> dict[str, float]:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from profet_core import ArtifactError
 from profet_core.memory_model import MEMORY_NAME
+from profet_core.real_accuracy import RealReport, load_real_report
 from profet_core.transfer_accuracy import TransferAccuracy
 from profet_core.transfer_model import TRANSFER_NAME
 from profet_core.transfer_validation import load_transfer_accuracy
@@ -57,6 +58,22 @@ def transfer_accuracy_of(resources: Resources) -> TransferAccuracy:
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _loaded_transfer(_models, folder: str, transfer: str, memory: str) -> TransferAccuracy:
     return load_transfer_accuracy(_models.transfer, _models.memory, folder)
+
+
+def real_report_of(resources: Resources) -> RealReport | None:
+    """What profiles of strangers showed with the loaded models; None if nobody looked.
+
+    Raises
+    ------
+    ArtifactError : the report is damaged or of other models.
+    """
+    models = resources.models
+    return _loaded_real(models, str(models.folder), models.manifest["checksum"])
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _loaded_real(_models, folder: str, checksum: str) -> RealReport | None:
+    return load_real_report(_models)
 
 
 def chosen_points(points: Sequence[MeasuredPoint], anchor: str, target: str) -> list[MeasuredPoint]:

@@ -1,0 +1,91 @@
+"""`profet validate --real`: one JSON document or tables, and one line for what does not go."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from profet_core import load_models
+from profet_core.real_accuracy import REAL_REPORT_NAME, load_real_report
+
+
+@pytest.fixture
+def folder(tmp_path, samples):
+    """A T4's step with a truth on V100, and one that is of no use."""
+    sample = next(sample for sample in samples.values() if sample.anchor == "g4dn.xlarge")
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    operations = dict(sample.profile.operations)
+    (folder / "t4.json").write_text(json.dumps({"operations": operations, "meta": {"steps": 1}}))
+    (folder / "bad.json").write_text("hello")
+    entry = {"file": "t4.json", "gpu": "T4", "framework": "Keras 3.15", "kind": "a net", "steps": 2}
+    truth = {"latency_ms": sample.measured_ms["p3.2xlarge"], "source": "the measurements"}
+    profiles = [{**entry, "step_ms": sample.latency_ms, "elsewhere": {"V100": truth}}, {**entry, "file": "bad.json"}]
+    (folder / "index.json").write_text(json.dumps({"profiles": profiles}))
+    return folder
+
+
+def test_one_document(document, folder):
+    found = document("validate", "--real", folder)
+    assert set(found) >= {"pairs", "frameworks", "kinds", "profiles", "read", "mean"}
+    (check,) = found["profiles"]
+    error = 100 * abs(check["with_latency"]["latency_ms"] / check["truth_ms"] - 1)
+    assert found["mean"]["mape_with_latency"] == pytest.approx(error)
+    assert found["pairs"][0] == {
+        **found["mean"],
+        "anchor": "g4dn.xlarge",
+        "anchor_gpu": "T4",
+        "target": "p3.2xlarge",
+        "target_gpu": "V100",
+        "basis": "measured",
+    }
+    assert [row["framework"] for row in found["frameworks"]] == ["Keras"]
+    assert [(row["profile"], row["steps_right"]) for row in found["read"]] == [("t4.json", False), ("bad.json", None)]
+
+
+def test_tables(run, document, folder):
+    status, out, _ = run("validate", "--real", folder)
+    (check,) = document("validate", "--real", folder)["profiles"]
+    assert status == 0
+    lines = [line.split() for line in out.splitlines()]
+    (row,) = (line for line in lines if line[:4] == ["t4.json", "T4", "V100", "measured"])
+    assert row[4:6] == [f"{check['truth_ms']:.1f}", f"{check['with_latency']['latency_ms']:.1f}"]
+    error = 100 * abs(check["with_latency"]["latency_ms"] / check["truth_ms"] - 1)
+    assert any(line[:5] == ["T4", "->", "V100", "1", f"{error:.2f}"] for line in lines)
+    assert "mean of 1 prediction on profiled GPUs" in out
+    assert "1 (stated, wrong)" in out
+    assert any(line.startswith("bad.json: bad.json:") for line in out.splitlines())
+
+
+def test_the_card_s_report_is_of_the_models(run, folder, repository, tmp_path):
+    models = shutil.copytree(repository / "models", tmp_path / "models")
+    status, _, err = run("validate", "--real", folder, "--card", "--models", models)
+    assert (status, err) == (0, "")
+    report = load_real_report(load_models(models))
+    assert (models / REAL_REPORT_NAME).is_file() and report.mean.n == 1
+    assert "## Profiles of strangers" in (models / "MODEL_CARD.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (["--scaler"], "--scaler"),
+        (["--transfer"], "--transfer"),
+        (["--anchor", "g3s.xlarge", "--no-clustering"], "--anchor, --no-clustering"),
+    ],
+)
+def test_what_does_not_go_with_real_is_one_line(refused, folder, given, named):
+    expected = f"--real compares whole profiles with what was measured: leave {named} out."
+    assert refused("validate", "--real", folder, *given) == expected
+
+
+def test_a_folder_without_profiles_is_one_line(refused, tmp_path):
+    assert "has no index.json" in refused("validate", "--real", tmp_path)
+    assert "There is no folder" in refused("validate", "--real", tmp_path / "none")
+
+
+def test_a_bad_index_is_one_line(refused, folder):
+    (folder / "t4.json").unlink()
+    assert "names t4.json, which is not there" in refused("validate", "--real", folder)

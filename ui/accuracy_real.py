@@ -1,0 +1,100 @@
+"""The part of Accuracy on profiles that strangers recorded: what was predicted from them beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from profet_core.real_accuracy import RealCheck, RealReport, figures
+from profet_core.units import format_ms
+from ui.errors import plain
+from ui.tables import download_buttons, format_percent, format_range_ms, percent_in_text, show_table
+
+
+def show_real(report: RealReport, known: bool) -> None:
+    """Words first, then a row for each network and pair of GPUs."""
+    st.subheader("Profiles of strangers", anchor="strangers")
+    st.markdown(_lead(report, known))
+    pytorch = _pytorch(report, known)
+    if pytorch:
+        st.markdown(pytorch)
+    if not report.checks:
+        return
+    show_table(
+        [_row(checks, known) for checks in report.alike], "Profiles that others recorded: predicted and measured"
+    )
+    derived = dict.fromkeys(plain(check.target_gpu) for check in report.checks if check not in report.of_profiled)
+    if derived:
+        st.caption(f"Nobody profiled {', '.join(derived)} for the models: not part of the figures above.")
+    download_buttons([_data(check) for check in report.checks], "profet-accuracy-real")
+
+
+def _lead(report: RealReport, known: bool) -> str:
+    read = f"**{len(report.readings)}** profiles that others recorded and published were read"
+    mean = report.mean
+    if mean is None:
+        return f"{read}; none of them could be compared with what the same step takes on another profiled GPU."
+    kinds = {check.kind for check in report.checks}
+    inside = round(mean.n * mean.covered.of(known) / 100)
+    return (
+        f"{read}; {len(report.compared)} of them could be compared with what the same step takes on another GPU. "
+        f"Predictions for profiled GPUs were off by **{percent_in_text(mean.error.of(known))}**, and {inside} of "
+        f"{mean.n} measurements lay inside the interval. That is **very few**: {len(kinds)} kinds of step. "
+        "It can show that something is wrong, not how far off your own will be."
+    )
+
+
+def _pytorch(report: RealReport, known: bool) -> str | None:
+    """What is known of PyTorch, in one paragraph."""
+    found = figures(report.translated)
+    if found is None:
+        return None
+    kinds = "; ".join(dict.fromkeys(plain(check.kind) for check in report.translated))
+    easy = ""
+    if any(check.trained_on for check in report.translated):
+        easy = " The models know this network, which makes it an easy one."
+    here = "".join(
+        f" On its own GPU the same step took {plain(format_ms(here_ms))} with TensorFlow, "
+        f"{' and '.join(plain(format_ms(step_ms)) for step_ms in steps_ms)} with PyTorch."
+        for here_ms, steps_ms in report.steps_here_ms(report.translated).items()
+    )
+    return (
+        f"**PyTorch** ({kinds}): off by {percent_in_text(found.error.of(known))}, judged by what TensorFlow took: "
+        f"the frameworks differ, and that counts as an error here.{easy}{here}"
+    )
+
+
+def _row(checks: Sequence[RealCheck], known: bool) -> dict[str, str]:
+    first, found = checks[0], figures(checks)
+    inside = sum(check.covered(known) for check in checks)
+    return {
+        "From": plain(first.anchor_gpu),
+        "To": plain(first.target_gpu),
+        "Recorded with": plain(first.framework),
+        "Step": plain(first.kind),
+        "Measured": _span([check.truth_ms for check in checks]),
+        "Predicted": _span([check.said(known).latency_ms for check in checks]),
+        "Off by": format_percent(found.error.of(known)),
+        "Inside interval": f"{inside} of {len(checks)}",
+    }
+
+
+def _span(values_ms: Sequence[float]) -> str:
+    low, high = min(values_ms), max(values_ms)
+    return format_ms(low) if format_ms(low) == format_ms(high) else format_range_ms(low, high)
+
+
+def _data(check: RealCheck) -> dict[str, object]:
+    found: dict[str, object] = {
+        name: getattr(check, name)
+        for name in ("profile", "anchor", "target", "target_gpu", "framework", "kind", "basis", "step_ms", "truth_ms")
+    }
+    for case, known in (("with_latency", True), ("without_latency", False)):
+        said = check.said(known)
+        found |= {
+            f"predicted_ms_{case}": said.latency_ms,
+            f"low_ms_{case}": said.low_ms,
+            f"high_ms_{case}": said.high_ms,
+        }
+    return found
