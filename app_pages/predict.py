@@ -35,6 +35,7 @@ from ui.profile_input import (
 from ui.resources import Resources
 from ui.session import Outcome
 from ui.settings import DEFAULT_METHOD, PREDICT_SLOT, predict_keys
+from ui.steps_input import besides_steps
 from ui.tables import MISSING, download_buttons, format_price, format_range_ms, price_source, show_table
 
 
@@ -73,7 +74,7 @@ def _further_links() -> None:
 def _warnings(outcome: Outcome) -> None:
     if outcome.unused_measurement:
         show_error(outcome.unused_measurement)
-    for line in outcome.prediction.warnings:
+    for line in besides_steps(outcome.prediction.warnings, outcome.held.profile, outcome.held.own):
         show_warning(line)
     diagnosis = diagnose(outcome.held.profile, outcome.prediction.anchor_latency_ms)
     if not diagnosis.another_gpu_helps:
