@@ -154,7 +154,7 @@ _HELD_UP = f"""
 included, add up to about the step. A GPU that worked for
 less than {IDLE_BELOW:.0%} of the step waits between short operations; input that took more than {INPUT_ABOVE:.0%} of a
 step whose GPU worked for less than {INPUT_BUSY_BELOW:.0%} of it holds the step up. Then another GPU won't fix it: of
-the measured steps of that kind 5% ran more than 1.5 times as fast on the best other instance, of all others 71%.
+the measured steps of that kind 6% ran more than 1.5 times as fast on the best other instance, of all others 74%.
 """
 
 _MADE = """

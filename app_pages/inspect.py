@@ -8,7 +8,7 @@ import streamlit as st
 
 from profet_core import Models
 from profet_core.classes import NOTABLE_SHARE
-from profet_core.diagnosis import Diagnosis, diagnose
+from profet_core.diagnosis import MOSTLY_BUSY, Diagnosis, diagnose
 from profet_core.placement import Placement, placements
 from profet_core.refusals import refusal
 from profet_core.step_count import counted
@@ -118,6 +118,8 @@ def _diagnosis(found: Diagnosis) -> None:
         return
     if not found.another_gpu_helps:
         st.warning(plain(found.sentence), icon=":material/hourglass_empty:")
+    elif found.gpu_busy_share < MOSTLY_BUSY:
+        st.info(plain(found.sentence), icon=":material/hourglass_bottom:")
     else:
         st.success(plain(found.sentence), icon=":material/check_circle:")
     if not found.latency_known:

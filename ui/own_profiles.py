@@ -72,7 +72,11 @@ class OwnProfile:
     @property
     def asks_steps(self) -> bool:
         """Nothing in the file tells how many steps it covers, or the visitor knows better."""
-        return self.steps is not None or self.read.steps_basis not in ("marked", "counted", "stated")
+        return self.steps is not None or not self._tells_steps
+
+    @property
+    def _tells_steps(self) -> bool:
+        return self.read.steps_basis in ("marked", "counted", "stated")
 
     @property
     def _asked(self) -> bool:
@@ -106,13 +110,18 @@ def add_own(profile: Profile, name: str, origin: str, anchor: str | None) -> tup
 
 
 def change_own(key: str, **changes: object) -> None:
-    """Change what the visitor said about one; a new name is shortened and made unlike the others."""
+    """Change what the visitor said about one.
+
+    A new name is shortened and made unlike the others; the number of steps that the file itself tells is no answer.
+    """
     held = own_profiles()
     if key not in held:
         return
     if "name" in changes:
         changes["name"] = _free_name(str(changes["name"]), besides=key)
     changed = replace(held[key], **changes)
+    if changed._tells_steps and changed.steps == changed.read.steps:
+        changed = replace(changed, steps=None)
     if changed != held[key]:
         st.session_state[_LIST] = {**held, key: changed}
 

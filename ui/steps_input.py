@@ -52,7 +52,8 @@ def steps_input(own: OwnProfile | None, prefix: str, latency_ms: float | None) -
     if other:
         with row:
             steps_number(own, prefix, "Steps", shown.steps)
-    st.caption(steps_note(shown) or f"Read as {steps_words(shown)}.")
+    words = steps_words(shown)
+    st.caption(steps_note(shown) or f"{words[0].upper()}{words[1:]}.")
 
 
 def steps_number(own: OwnProfile, prefix: str, label: str, shown: int) -> None:
@@ -64,9 +65,7 @@ def steps_number(own: OwnProfile, prefix: str, label: str, shown: int) -> None:
     """
     key = f"{prefix}:steps-number:{own.key}"
     st.session_state[key] = shown
-    st.number_input(
-        label, 1, MAX_STEPS, step=1, key=key, help=_HELP, width=150, on_change=_type_number, args=(own.key, key)
-    )
+    st.number_input(label, 1, MAX_STEPS, step=1, key=key, width=150, on_change=_type_number, args=(own.key, key))
 
 
 def read_as_steps(own_key: str, steps: int) -> None:
