@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
+from profet_core.step_count import counted
 from profet_core.units import format_ms
 from ui.basis import MARK, is_rough
 from ui.compare import Candidate, Compared, compare, own_candidate, sample_candidate
 from ui.compare_view import COST, METRICS, data_rows, dots, instances_of, table_row
-from ui.errors import plain
+from ui.errors import inspect_link, plain
 from ui.frame import run_page
 from ui.own_list import remove_all_button, rename_input
 from ui.own_profiles import MAX_PROFILES, OwnProfile, own_profiles, remove_own
@@ -19,6 +20,7 @@ from ui.questions import step_questions
 from ui.resources import Resources
 from ui.session import say_recorded
 from ui.settings import COMPARE_KEYS
+from ui.steps_input import steps_input, steps_words
 from ui.tables import download_buttons
 from ui.uploads import upload_input
 
@@ -94,6 +96,7 @@ def _own_row(resources: Resources, own: OwnProfile) -> None:
         args=(own.key, anchor_key, latency_key),
     )
     st.caption(_facts(own))
+    steps_input(own, "compare", own.latency_ms)
     with st.container(horizontal=True, gap="small"):
         if own.asks_precision or own.asks_compiled:
             with st.popover("Precision, compiled?", icon=":material/help:"):
@@ -109,9 +112,10 @@ def _own_row(resources: Resources, own: OwnProfile) -> None:
 
 
 def _facts(own: OwnProfile) -> str:
-    profile, meta = own.profile, own.profile.meta
+    profile, meta = counted(own.profile, own.latency_ms), own.profile.meta
     parts = (
         profile.source_format,
+        None if own.asks_steps else steps_words(profile),
         meta.framework,
         meta.gpu,
         f"batch size {meta.batch_size}" if meta.batch_size else None,
@@ -149,7 +153,8 @@ def _load_examples(names: Sequence[str]) -> None:
 
 
 def _result(compared: Sequence[Compared]) -> None:
-    waiting = [row.candidate.name for row in compared if row.prediction is None]
+    _refused([row for row in compared if row.refusal])
+    waiting = [row.candidate.name for row in compared if row.prediction is None and not row.refusal]
     if waiting:
         st.warning(
             f"Say above where {plain(', '.join(waiting))} "
@@ -190,8 +195,16 @@ def _result(compared: Sequence[Compared]) -> None:
     download_buttons([line for row in done for line in data_rows(row)], "profet-compare")
 
 
+def _refused(refused: Sequence[Compared]) -> None:
+    if not refused:
+        return
+    lines = "\n".join(f"- **{plain(row.candidate.name)}**: {plain(row.refusal)}" for row in refused)
+    st.error(f"Nothing is predicted from these:\n{lines}", icon=":material/error:")
+    inspect_link()
+
+
 def _warnings(compared: Sequence[Compared]) -> None:
-    warned = [row for row in compared if row.warnings]
+    warned = [row for row in compared if row.warnings and not row.refusal]
     if not warned:
         return
     count = f"{len(warned)} profile{'s' if len(warned) > 1 else ''}"

@@ -7,6 +7,7 @@ import streamlit as st
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
 from profet_core.picks import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
+from profet_core.refusals import MOST_UNKNOWN_SHARE
 from profet_core.scaling import AXIS_RANGE
 from profet_core.unprofiled import reachable
 from ui.basis import SHORT_BASIS
@@ -68,18 +69,30 @@ compressed with gzip. Several files at once make a list: **Compare** predicts al
 one. A trace seldom tells GPU, batch size or latency: Predict asks.
 """
 
+_STEPS = """
+**How many steps?** One in the middle of training is enough; of several the mean counts, which is steadier. Never the
+first: it holds start-up and the search for fast kernels. Most traces tell how many steps they cover. Where one does
+not, the number is inferred from the step latency, else assumed: two for PROFET's version 1, whose recorder profiles
+two, one for all others. If that is wrong, say so: **This profile covers**, beside the upload, or `--steps N`.
+
+**What gets no number.** A profile without GPU time, a step that XLA fused, or one where more than {unknown} of the
+GPU's time belongs to no operation: one line says so and how to record it again. **Inspect** shows what is in it.
+"""
+
 #: Format, where it comes from, note.
 _FORMATS_READ = (
     ("PROFET JSON, version 2", "profet profile, profet convert", "totals and what is known of the step; the best"),
-    ("PROFET JSON, version 1", "PROFET's own tools", "totals alone"),
-    ("xplane.pb", "tf.profiler, TensorBoard callback: plugins/profile/...", "what TensorFlow writes today"),
+    ("PROFET JSON, version 1", "PROFET's own tools", "totals alone, over two steps"),
+    ("xplane.pb", "tf.profiler, TensorBoard callback: plugins/profile/RUN", "TensorFlow 2.2 and later"),
     ("trace.json", "TensorFlow's trace viewer", "the same totals as xplane.pb"),
+    ("tensorflow_stats.pb", "beside the trace, TensorFlow 2.2 to 2.6", "the same totals again"),
+    ("zip, tar.gz", "the folder plugins/profile/RUN", "the best file in it is taken and named"),
     ("Statistics CSV", "TensorBoard, XProf: framework op stats", "include idle time; old and new column names"),
     ("framework_op_stats JSON", "XProf", "the table behind that page"),
     (
         "PyTorch trace",
         "torch.profiler: export_chrome_trace, tensorboard_trace_handler",
-        "mapped to TensorFlow's operations; the error on PyTorch is unmeasured",
+        "translated to TensorFlow's operations",
     ),
 )
 
@@ -121,25 +134,27 @@ a few steps **without** the profiler: their median is the step latency to type i
 _VERSION_1 = '{"Device_Conv2D": 51425.799, "Device_MatMul": 1203.4, "Host_IDLE": 613483.756}'
 _VERSION_2 = """\
 {
-  "operations": {"Device_Conv2D": 51425.799, "Device_MatMul": 1203.4, "Host_IDLE": 613483.756},
+  "operations": {"Device_Conv2D": 25712.8995, "Device_MatMul": 601.7, "Host_IDLE": 306741.878},
   "meta": {
     "gpu": "Tesla T4", "framework": "TensorFlow 2.5", "precision": "fp32", "compiled": false,
-    "batch_size": 64, "pixels": 128, "parameters": 23777252,
+    "batch_size": 64, "pixels": 128, "parameters": 23777252, "steps": 1,
     "step_latency_ms": 203.295, "peak_memory_mib": 5210
   }
 }"""
 
 _FORMATS = """
-**Version 1** is what the original demo takes: microseconds per operation type over one step, as one object or a list
-of one. **Version 2** adds what the recorder knows, all of `meta` optional: with it you type nothing twice, and a wrong
-anchor or a wrong batch size is noticed. Any sample on Predict can be downloaded as an example.
+**Version 1** is what the original demo takes: microseconds per operation type over the two steps that its recorder
+profiles, as one object or a list of one. **Version 2** is of one step, or of as many as `steps` in `meta` says. It adds
+what the recorder knows, all of `meta` optional: with it you type little, and a wrong anchor or a wrong batch size is
+noticed. Any sample on Predict can be downloaded as an example.
 """
 
 _HELD_UP = f"""
-**What holds a step up.** **Inspect** tells from the profile whether the GPU worked or waited. A GPU that worked for
+**What holds a step up.** **Inspect** tells from the profile whether the GPU worked or waited: its rows, idle time
+included, add up to about the step. A GPU that worked for
 less than {IDLE_BELOW:.0%} of the step waits between short operations; input that took more than {INPUT_ABOVE:.0%} of a
 step whose GPU worked for less than {INPUT_BUSY_BELOW:.0%} of it holds the step up. Then another GPU won't fix it: of
-the measured steps of that kind 5% ran more than 1.5 times as fast on the best other instance, of all others 71%.
+the measured steps of that kind 6% ran more than 1.5 times as fast on the best other instance, of all others 74%.
 """
 
 _MADE = """
@@ -261,6 +276,7 @@ def body(resources: Resources) -> None:
     st.subheader("What can be uploaded", anchor="formats")
     st.markdown(_TRACES)
     show_table([{"Format": name, "From": source, "Note": note} for name, source, note in _FORMATS_READ], "Formats")
+    st.markdown(_STEPS.format(unknown=f"{MOST_UNKNOWN_SHARE:.0%}"))
     st.subheader("Keep the network private", anchor="private")
     st.markdown(_PRIVATE)
     st.code(CONVERT_COMMAND, language="sh")

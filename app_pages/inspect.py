@@ -8,9 +8,10 @@ import streamlit as st
 
 from profet_core import Models
 from profet_core.classes import NOTABLE_SHARE
-from profet_core.diagnosis import Diagnosis, diagnose
+from profet_core.diagnosis import MOSTLY_BUSY, Diagnosis, diagnose
 from profet_core.placement import Placement, placements
-from profet_core.profiles.record import NO_DEVICE
+from profet_core.refusals import refusal
+from profet_core.step_count import counted
 from ui.errors import plain, show_warning
 from ui.frame import run_page
 from ui.inspect_view import (
@@ -27,6 +28,7 @@ from ui.questions import step_questions
 from ui.resources import Resources
 from ui.session import Held, held_in, held_own, held_sample
 from ui.settings import PREDICT_SLOT
+from ui.steps_input import steps_input
 from ui.tables import download_buttons, show_table
 from ui.uploads import upload_input
 
@@ -38,11 +40,12 @@ def body(resources: Resources) -> None:
     """Draw the page."""
     st.title("What is in my profile?")
     held = _choice(resources)
-    profile = held.profile
     latency_ms = held.sample.latency_ms if held.sample else held.own.latency_ms
+    profile = counted(held.profile, latency_ms)
     found = diagnose(profile, latency_ms)
-    for line in ((NO_DEVICE,) if found.kind == "no GPU" else ()) + profile.warnings:
-        show_warning(line)
+    for line in dict.fromkeys((refusal(profile), *profile.warnings)):
+        if line:
+            show_warning(line)
     _diagnosis(found)
     rows = placements(resources.models, profile)
     left, right = st.columns([3, 2], gap="medium")
@@ -89,6 +92,7 @@ def _choice(resources: Resources) -> Held:
         )
         if mine:
             manage_own(mine, "inspect", row)
+            steps_input(mine, "inspect", mine.latency_ms)
             step_questions(mine, "inspect")
         with st.expander("Upload another one", icon=":material/upload:"):
             upload_input(resources, "inspect", lambda added: _choose(_OWN + added.key))
@@ -114,6 +118,8 @@ def _diagnosis(found: Diagnosis) -> None:
         return
     if not found.another_gpu_helps:
         st.warning(plain(found.sentence), icon=":material/hourglass_empty:")
+    elif found.gpu_busy_share < MOSTLY_BUSY:
+        st.info(plain(found.sentence), icon=":material/hourglass_bottom:")
     else:
         st.success(plain(found.sentence), icon=":material/check_circle:")
     if not found.latency_known:

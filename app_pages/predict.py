@@ -9,7 +9,8 @@ import streamlit as st
 from profet_core import InputError, InstancePrediction, Prediction
 from profet_core.advice import Advice, advise
 from profet_core.advice_words import pick_line
-from profet_core.diagnosis import diagnose
+from profet_core.diagnosis import MOSTLY_BUSY, diagnose
+from profet_core.input_wait import input_wait_warning
 from profet_core.memory_fit import FitAnswer
 from profet_core.picks import Pick
 from profet_core.plans import Workload
@@ -35,6 +36,7 @@ from ui.profile_input import (
 from ui.resources import Resources
 from ui.session import Outcome
 from ui.settings import DEFAULT_METHOD, PREDICT_SLOT, predict_keys
+from ui.steps_input import besides_steps
 from ui.tables import MISSING, download_buttons, format_price, format_range_ms, price_source, show_table
 
 
@@ -73,13 +75,24 @@ def _further_links() -> None:
 def _warnings(outcome: Outcome) -> None:
     if outcome.unused_measurement:
         show_error(outcome.unused_measurement)
-    for line in outcome.prediction.warnings:
+    for line in besides_steps(outcome.prediction.warnings, outcome.held.profile, outcome.held.own):
         show_warning(line)
-    diagnosis = diagnose(outcome.held.profile, outcome.prediction.anchor_latency_ms)
-    if not diagnosis.another_gpu_helps:
-        st.info(plain(diagnosis.sentence), icon=":material/hourglass_empty:")
+    _what_waits(outcome)
     for note in outcome.held.profile.ignored:
         st.caption(f"Left out: {plain(note)}.")
+
+
+def _what_waits(outcome: Outcome) -> None:
+    """What of the step another GPU doesn't change."""
+    profile = outcome.held.profile
+    found = diagnose(profile, outcome.prediction.anchor_latency_ms)
+    if found.kind == "input" and input_wait_warning(profile):
+        # Said among the warnings, with what the numbers leave out.
+        return
+    if not found.another_gpu_helps:
+        st.info(plain(found.sentence), icon=":material/hourglass_empty:")
+    elif found.gpu_busy_share < MOSTLY_BUSY:
+        st.caption(plain(found.sentence))
 
 
 def _answer(resources: Resources, outcome: Outcome) -> None:

@@ -14,14 +14,14 @@ from ui.errors import show_error, show_warning
 from ui.frame import run_page
 from ui.profile_input import anchor_input, latency_input, latency_question, profile_input
 from ui.resources import Resources
-from ui.scale_ends import Ends, contradictions, current_ends, latencies_at, scale_ends
+from ui.scale_ends import SIZE_WORDS, Ends, contradictions, current_ends, latencies_at, scale_ends
 from ui.session import use_sample
 from ui.settings import ALL_INSTANCES, AXES, END_SLOTS, ENDS, scale_keys, typed_end_key
+from ui.steps_input import besides_steps
 from ui.tables import download_buttons, show_table
 
 _AXIS_LABELS = {"batch": "Batch size", "pixels": "Pixel size"}
 _ENDS_LABELS = {"profiles": "Predict from two profiles", "typed": "Type the latencies"}
-_SIZE_WORDS = {"batch": "batch {}", "pixels": "{} pixels"}
 _END_NAMES = ("min", "max")
 
 
@@ -59,7 +59,7 @@ def keys(resources: Resources) -> Iterable[str]:
 
 
 def _typed_ends(resources: Resources, axis: str) -> None:
-    smallest, largest = (_SIZE_WORDS[axis].format(size) for size in axis_range(axis))
+    smallest, largest = (SIZE_WORDS[axis].format(size) for size in axis_range(axis))
     st.caption(f"Step latency in milliseconds, at {smallest} and at {largest}. Leave out what you don't know.")
     for name in resources.models.instances:
         low, high = st.columns(2, gap="small")
@@ -90,7 +90,7 @@ def _profile_ends(resources: Resources, axis: str) -> None:
     columns = st.columns(2, gap="medium")
     for column, slot, size in zip(columns, END_SLOTS[axis], axis_range(axis), strict=True):
         with column:
-            words = _SIZE_WORDS[axis].format(size)
+            words = SIZE_WORDS[axis].format(size)
             profile_input(resources, slot, f"Profile at {words}")
             latency_input(slot, f"Its step latency at {words} (optional)")
     anchor_input(resources, END_SLOTS[axis][0].anchor_key, "Both recorded on (anchor)")
@@ -108,8 +108,8 @@ def _questions(resources: Resources, ends: Ends) -> None:
     for line in contradictions(ends):
         show_warning(line)
     for outcome, size in zip(ends.outcomes, axis_range(ends.axis), strict=False):
-        for line in outcome.prediction.warnings:
-            show_warning(f"At {_SIZE_WORDS[ends.axis].format(size)}: {line}")
+        for line in besides_steps(outcome.prediction.warnings, outcome.held.profile, outcome.held.own):
+            show_warning(f"At {SIZE_WORDS[ends.axis].format(size)}: {line}")
 
 
 def _result(resources: Resources, ends: Ends) -> None:
@@ -179,7 +179,7 @@ def _say_what_is_missing(resources: Resources, ends: Ends, show: str) -> None:
 
 
 def _text_row(resources: Resources, ends: Ends, name: str, at: int, latency_ms: float) -> dict[str, str]:
-    words = _SIZE_WORDS[ends.axis]
+    words = SIZE_WORDS[ends.axis]
     smallest, largest = axis_range(ends.axis)
     entry = resources.catalog[name]
     row = {

@@ -7,10 +7,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from profet_cli.inputs import read_profile_file
+from profet_cli.inputs import read_trace
 from profet_cli.output import print_json, print_warnings
 from profet_core.errors import InputError
 from profet_core.profiles import Profile, write_profile
+from profet_core.refusals import refusal
+from profet_core.step_count import counted, steps_note
 from profet_core.units import positive_number
 
 STDOUT = "-"
@@ -21,7 +23,7 @@ def run(options: argparse.Namespace) -> None:
     target = None if options.output == STDOUT else Path(options.output)
     if target is not None:
         _check_free(target, Path(options.trace), force=options.force)
-    source = read_profile_file(options.trace)
+    trace = read_trace(options)
     given = {
         "batch_size": options.batch_size,
         "pixels": options.pixels,
@@ -29,9 +31,11 @@ def run(options: argparse.Namespace) -> None:
         "precision": options.precision,
         "gpu": options.gpu,
     }
-    meta = replace(source.meta, **{name: value for name, value in given.items() if value is not None})
-    data = write_profile(replace(source, meta=meta))
-    print_warnings((*source.warnings, *(f"ignored: {note}" for note in source.ignored)))
+    meta = replace(trace.meta, **{name: value for name, value in given.items() if value is not None})
+    source = counted(replace(trace, meta=meta), meta.step_latency_ms)
+    data = write_profile(source)
+    print_warnings(dict.fromkeys(line for line in (refusal(source), *source.warnings) if line))
+    print_warnings(f"ignored: {note}" for note in source.ignored)
     if target is None:
         # One JSON document, with and without --format json.
         sys.stdout.write(data.decode())
@@ -48,6 +52,7 @@ def _tell(target: Path, source: Profile, *, as_json: bool) -> None:
                 "format": source.source_format,
                 "operations": len(source.operations),
                 "steps": source.steps,
+                "steps_basis": source.steps_basis,
                 "ignored": list(source.ignored),
                 "warnings": list(source.warnings),
             }
@@ -55,6 +60,8 @@ def _tell(target: Path, source: Profile, *, as_json: bool) -> None:
         return
     steps = "1 step" if source.steps == 1 else f"the mean of {source.steps} steps"
     print(f"{target}: {len(source.operations)} operation types, {steps}, from {source.source_format}")
+    if note := steps_note(source):
+        print(note)
     print("It holds times per operation type and what you gave: no name of a layer, file or machine.")
 
 

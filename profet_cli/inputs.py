@@ -13,9 +13,15 @@ from profet_core.artifacts import Models, load_models
 from profet_core.catalog import Catalog
 from profet_core.errors import LatencyDoubtError, ProfileError
 from profet_core.profiles import Profile, read_profile, read_profile_folder
+from profet_core.step_count import counted, read_as
 
 #: Nobody needs to be told how far a file is that is read sooner than this.
 QUIET_S = 1.0
+
+
+def read_trace(options: argparse.Namespace) -> Profile:
+    """TRACE, covering as many steps as `--steps` says."""
+    return read_as(read_profile_file(options.trace), options.steps)
 
 
 def read_profile_file(path: str) -> Profile:
@@ -48,13 +54,20 @@ def open_models(options: argparse.Namespace) -> Models:
 
 def predict_profile(
     options: argparse.Namespace, models: Models, catalog: Catalog, profile: Profile, latency_ms: float | None
-) -> Prediction:
-    """Predict with the arguments' anchor and method; without `latency_ms` the profile's own is used if it has one."""
+) -> tuple[Profile, Prediction]:
+    """Predict with the arguments' anchor and method; without `latency_ms` the profile's own is used if it has one.
+
+    Returns the profile with the number of steps that was predicted from.
+
+    Raises
+    ------
+    NoPredictionError : nothing can be predicted from the profile.
+    """
     check_instance(models, options.anchor, "anchor")
     if latency_ms is None and not options.without_latency:
         latency_ms = profile.meta.step_latency_ms
     try:
-        return predict(
+        prediction = predict(
             models,
             catalog,
             profile,
@@ -66,4 +79,6 @@ def predict_profile(
             tf32=not options.fp32,
         )
     except LatencyDoubtError as doubt:
-        raise ProfileError(f"{doubt} Use --trust-latency if it is right.") from None
+        steps = f"--steps {doubt.suggested_steps} if so, " if profile.steps_basis == "given" else ""
+        raise ProfileError(f"{doubt} Use {steps}--trust-latency if it is right.") from None
+    return counted(profile, prediction.anchor_latency_ms), prediction

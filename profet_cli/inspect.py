@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from profet_cli.inputs import open_models, read_profile_file
+from profet_cli.inputs import open_models, read_trace
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.classes import load_operation_classes
 from profet_core.diagnosis import diagnose
 from profet_core.placement import Placement, placements
+from profet_core.refusals import refusal
+from profet_core.step_count import counted, steps_note
 from profet_core.units import US_PER_MS, format_ms
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the profile's format, operations by time, totals, and what was ignored or unknown."""
-    profile = read_profile_file(options.trace)
+    trace = read_trace(options)
+    profile = counted(trace, trace.meta.step_latency_ms)
     models = open_models(options)
     _, (unknown,) = load_operation_classes().encode([profile])
     placed, diagnosis = placements(models, profile), diagnose(profile)
@@ -29,8 +32,10 @@ def run(options: argparse.Namespace) -> None:
                 "device_total_us": profile.device_total_us,
                 "host_total_us": profile.host_total_us,
                 "steps": profile.steps,
+                "steps_basis": profile.steps_basis,
                 "framework": profile.meta.framework,
                 "meta": meta,
+                "refusal": refusal(profile),
                 "warnings": list(profile.warnings),
                 "ignored": list(profile.ignored),
                 "unknown_operations": {
@@ -46,10 +51,12 @@ def run(options: argparse.Namespace) -> None:
             }
         )
         return
-    print_warnings(profile.warnings)
+    print_warnings(dict.fromkeys(line for line in (refusal(profile), *profile.warnings) if line))
     print_warnings(f"ignored: {note}" for note in profile.ignored)
     steps = "" if profile.steps == 1 else f", the mean of {profile.steps} steps"
     print(f"{profile.source_format}: {len(operations)} operation types{steps}")
+    if note := steps_note(profile):
+        print(note)
     print(
         f"device {format_ms(profile.device_total_us / US_PER_MS)}, host {format_ms(profile.host_total_us / US_PER_MS)}"
     )

@@ -163,6 +163,7 @@ def _add_instances(commands) -> None:
 def _add_inspect(commands) -> None:
     command = _command(commands, "inspect", "inspect", "what a profile holds and how the models see it")
     command.add_argument("trace", metavar="TRACE")
+    _add_steps(command)
     _add_models(command)
 
 
@@ -171,6 +172,7 @@ def _add_convert(commands) -> None:
     command.add_argument("trace", metavar="TRACE", help="trace or profile in any format that is read")
     command.add_argument("-o", "--output", required=True, metavar="FILE", help="profile to write; - for stdout")
     command.add_argument("--force", action="store_true", help="replace FILE if it is there")
+    _add_steps(command)
     command.add_argument("--batch-size", type=int, metavar="N", help="batch size of the profiled step")
     command.add_argument("--pixels", type=int, metavar="N", help="side of its images")
     command.add_argument("--latency-ms", type=float, metavar="MS", help="step latency without the profiler")
@@ -236,8 +238,9 @@ def _lazily(module: str) -> Callable[[argparse.Namespace], None]:
 
 
 def _add_profile(command: argparse.ArgumentParser) -> None:
-    command.add_argument("trace", metavar="TRACE", help="profile of one training step")
+    command.add_argument("trace", metavar="TRACE", help="profile of training steps")
     command.add_argument("--anchor", required=True, help="instance the profile was recorded on")
+    _add_steps(command)
     command.add_argument("--latency-ms", type=float, help="measured step latency on the anchor, milliseconds")
     command.add_argument("--without-latency", action="store_true", help="ignore the latency in the profile's meta")
     command.add_argument("--trust-latency", action="store_true", help="use the latency even if it looks wrong")
@@ -248,6 +251,16 @@ def _add_profile(command: argparse.ArgumentParser) -> None:
         help="without TF32 on Ampere and later (frameworks use it for convolutions unasked)",
     )
     _add_models(command)
+
+
+def _add_steps(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--steps",
+        type=int,
+        metavar="N",
+        help="training steps TRACE covers (default: what it tells, else what its latency tells, else one; two for "
+        "PROFET's own files)",
+    )
 
 
 def _add_models(command: argparse.ArgumentParser) -> None:

@@ -5,27 +5,29 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from profet_cli.inputs import open_models, predict_profile, read_profile_file
+from profet_cli.inputs import open_models, predict_profile, read_profile_file, read_trace
 from profet_cli.memory import fit_cell, fits_document, fits_in_memory
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.anchor import InstancePrediction, Prediction
 from profet_core.answers import Likeness
-from profet_core.catalog import load_catalog
+from profet_core.artifacts import Models
+from profet_core.catalog import Catalog, load_catalog
+from profet_core.errors import NoPredictionError
 from profet_core.measurement import correct_by_measurement
+from profet_core.profiles import Profile
 from profet_core.step_times import BASIS_WORDS
 from profet_core.units import format_ms, format_price, format_usd
 
 
 def run(options: argparse.Namespace) -> None:
     """Predict and print."""
-    profile = read_profile_file(options.trace)
+    trace = read_trace(options)
     models, catalog = open_models(options), load_catalog()
-    prediction = predict_profile(options, models, catalog, profile, options.latency_ms)
+    profile, prediction = predict_profile(options, models, catalog, trace, options.latency_ms)
     if options.measured:
         reference, seen = prediction, profile
         if options.measured_trace:
-            seen = read_profile_file(options.measured_trace)
-            reference = predict_profile(options, models, catalog, seen, options.measured_trace_latency_ms)
+            seen, reference = _predict_measured(options, models, catalog)
         prediction = correct_by_measurement(
             prediction, reference, dict(options.measured), catalog, meta=profile.meta, reference_meta=seen.meta
         )
@@ -50,6 +52,15 @@ def run(options: argparse.Namespace) -> None:
         print(_likeness_text(prediction.likeness))
 
 
+def _predict_measured(options: argparse.Namespace, models: Models, catalog: Catalog) -> tuple[Profile, Prediction]:
+    """The anchor's profile of what was measured, and what is predicted from it."""
+    seen = read_profile_file(options.measured_trace)
+    try:
+        return predict_profile(options, models, catalog, seen, options.measured_trace_latency_ms)
+    except NoPredictionError as error:
+        raise NoPredictionError(f"--measured-trace: {error}") from None
+
+
 def prediction_document(prediction: Prediction) -> dict:
     """The prediction as the command's JSON contract has it."""
     unknown = prediction.unknown_operations
@@ -57,6 +68,8 @@ def prediction_document(prediction: Prediction) -> dict:
         "anchor": prediction.anchor,
         "anchor_latency_ms": prediction.anchor_latency_ms,
         "method": prediction.method,
+        "steps": prediction.steps,
+        "steps_basis": prediction.steps_basis,
         "predictions": [_row_document(row) for row in prediction.predictions],
         "interval_level": prediction.interval_level,
         "unknown_operations": {

@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from profet_cli.inputs import predict_profile, read_profile_file
+from profet_cli.inputs import predict_profile, read_profile_file, read_trace
 from profet_core.anchor import Prediction
 from profet_core.artifacts import Models
 from profet_core.catalog import Catalog
 from profet_core.cost import check_profiled_batch
-from profet_core.errors import InputError
+from profet_core.errors import InputError, NoPredictionError
 from profet_core.profiles import Profile
 from profet_core.scaling import axis_range, scale
 from profet_core.scaling_context import ScaleContext
@@ -45,8 +45,7 @@ class TrainingSteps:
 
 def training_steps(options: argparse.Namespace, models: Models, catalog: Catalog) -> TrainingSteps:
     """Predict TRACE, and carry its latencies to `--at-batch` if that is given."""
-    profile = read_profile_file(options.trace)
-    prediction = predict_profile(options, models, catalog, profile, options.latency_ms)
+    profile, prediction = predict_profile(options, models, catalog, read_trace(options), options.latency_ms)
     batch_size = check_profiled_batch(options.profiled_batch, profile.meta.batch_size)
     if options.at_batch is None:
         if options.largest is not None:
@@ -76,7 +75,10 @@ def _predict_largest(options: argparse.Namespace, models: Models, catalog: Catal
     profile = read_profile_file(options.largest)
     if profile.meta.batch_size not in (None, high):
         raise InputError(f"--largest must be recorded at batch {high}, not {profile.meta.batch_size}.")
-    return predict_profile(options, models, catalog, profile, options.largest_latency_ms)
+    try:
+        return predict_profile(options, models, catalog, profile, options.largest_latency_ms)[1]
+    except NoPredictionError as error:
+        raise NoPredictionError(f"--largest: {error}") from None
 
 
 def _at_batch(

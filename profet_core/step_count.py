@@ -14,6 +14,8 @@ TYPICAL_RATIO = 1.054
 USUAL_RATIOS = 0.745, 1.96
 #: The largest of all. A number that the file itself states is questioned beyond it only.
 LARGEST_RATIO = 3.02
+#: More steps than this are hardly ever recorded: a latency typed in another unit is likelier.
+MOST_LIKELY_STEPS = 200
 
 
 def suggested_steps(profile: Profile, latency_ms: float) -> int:
@@ -27,7 +29,8 @@ def suggested_steps(profile: Profile, latency_ms: float) -> int:
     one_step = profile.device_total_us * profile.steps / US_PER_MS / latency_ms
     if not one_step or low <= one_step / profile.steps <= high:
         return profile.steps
-    return min(max(1, round(one_step / TYPICAL_RATIO)), MAX_STEPS)
+    likeliest = max(1, round(one_step / TYPICAL_RATIO))
+    return likeliest if likeliest <= MOST_LIKELY_STEPS else profile.steps
 
 
 def counted(profile: Profile, latency_ms: float | None) -> Profile:

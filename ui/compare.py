@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profet_core import InputError, Prediction, Profile, check_latency, predict_many
+from profet_core.refusals import refusal
+from profet_core.step_count import counted
 from ui.own_profiles import OwnProfile
 from ui.resources import Resources
+from ui.steps_input import besides_steps
 
 
 @dataclass(frozen=True)
@@ -17,33 +20,35 @@ class Candidate:
     Attributes
     ----------
     name : what a person knows it by; no two of a comparison are alike.
-    own_key : of the visitor's own profile; None for a sample.
+    own : the visitor's own profile; None for a sample.
     """
 
     name: str
     profile: Profile
     anchor: str | None
     latency_ms: float | None
-    own_key: str | None = None
+    own: OwnProfile | None = None
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One profile with what was predicted; None while its anchor isn't known.
+    """One profile with what was predicted; None while its anchor isn't known or where nothing can be.
 
     Attributes
     ----------
     warnings : what to keep in mind about it, one sentence each.
+    refusal : why nothing can be predicted from it, one line; empty if something can.
     """
 
     candidate: Candidate
     prediction: Prediction | None
     warnings: tuple[str, ...] = ()
+    refusal: str = ""
 
 
 def own_candidate(own: OwnProfile) -> Candidate:
     """One of the visitor's own profiles."""
-    return Candidate(own.name, own.profile, own.anchor, own.latency_ms, own.key)
+    return Candidate(own.name, own.profile, own.anchor, own.latency_ms, own)
 
 
 def sample_candidate(resources: Resources, name: str) -> Candidate:
@@ -55,14 +60,19 @@ def sample_candidate(resources: Resources, name: str) -> Candidate:
 def compare(resources: Resources, candidates: Sequence[Candidate], method: str) -> list[Compared]:
     """Predict all of them, those of one anchor at once; a latency that makes no sense is left out and said."""
     doubts: dict[int, str] = {}
+    refusals: dict[int, str] = {}
+    profiles = [counted(candidate.profile, candidate.latency_ms) for candidate in candidates]
     groups: dict[tuple[str, bool], list[int]] = {}
-    for index, candidate in enumerate(candidates):
-        if candidate.anchor is None:
+    for index, (candidate, profile) in enumerate(zip(candidates, profiles, strict=True)):
+        refused = refusal(profile)
+        if refused:
+            refusals[index] = refused
+        if refused or candidate.anchor is None:
             continue
         known = candidate.latency_ms is not None
         if known:
             try:
-                check_latency(resources.models, candidate.profile, candidate.anchor, candidate.latency_ms)
+                check_latency(resources.models, profile, candidate.anchor, candidate.latency_ms)
             except InputError as error:
                 doubts[index], known = f"{error} Predicted without it.", False
         groups.setdefault((candidate.anchor, known), []).append(index)
@@ -71,18 +81,25 @@ def compare(resources: Resources, candidates: Sequence[Candidate], method: str) 
         predictions = predict_many(
             resources.models,
             resources.catalog,
-            [candidates[index].profile for index in indices],
+            [profiles[index] for index in indices],
             anchor,
             latencies_ms=[candidates[index].latency_ms for index in indices] if known else None,
             method=method,
         )
         found.update(zip(indices, predictions, strict=True))
     return [
-        Compared(candidate, found.get(index), _warnings(candidate, found.get(index), doubts.get(index)))
-        for index, candidate in enumerate(candidates)
+        Compared(
+            candidate,
+            found.get(index),
+            _warnings(candidate, profile, found.get(index), doubts.get(index)),
+            refusals.get(index, ""),
+        )
+        for index, (candidate, profile) in enumerate(zip(candidates, profiles, strict=True))
     ]
 
 
-def _warnings(candidate: Candidate, prediction: Prediction | None, doubt: str | None) -> tuple[str, ...]:
-    said = candidate.profile.warnings if prediction is None else prediction.warnings
+def _warnings(
+    candidate: Candidate, profile: Profile, prediction: Prediction | None, doubt: str | None
+) -> tuple[str, ...]:
+    said = profile.warnings if prediction is None else besides_steps(prediction.warnings, profile, candidate.own)
     return (*((doubt,) if doubt else ()), *said)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from profet_core import NoPredictionError
 from profet_core.scaling import axis_range
 from profet_core.step_times import StepTime, carried_steps
 from ui.resources import Resources
@@ -62,7 +63,10 @@ def step_times(outcome: Outcome, latencies: StepLatencies) -> Sequence[StepTime]
 
 def why_not_scaled(resources: Resources, outcome: Outcome) -> str | None:
     """Why the costs can't be had at another batch size; None if they can."""
-    ends = current_ends(resources, "batch")
+    try:
+        ends = current_ends(resources, "batch")
+    except NoPredictionError:
+        return "nothing can be predicted from one of the profiles on Scale: see the line there."
     smallest, largest = axis_range("batch")
     if not ends.both:
         return f"another batch size needs the latencies at batch {smallest} and at batch {largest}."

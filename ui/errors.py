@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from profet_core import ProfetError
+from profet_core import NoPredictionError, ProfetError
 
 _LOG = logging.getLogger(__name__)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
@@ -32,11 +32,19 @@ def show_warning(text: str) -> None:
     st.warning(plain(text), icon=":material/warning:")
 
 
+def inspect_link() -> None:
+    """The way to what is in a profile that no number is predicted from."""
+    st.page_link("app_pages/inspect.py", label="See what is in it on Inspect", icon=":material/troubleshoot:")
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Run a page's body; whatever goes wrong ends as one line, never as a traceback."""
     try:
         yield
+    except NoPredictionError as error:
+        show_error(str(error))
+        inspect_link()
     except ProfetError as error:
         show_error(str(error))
     except Exception:

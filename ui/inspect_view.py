@@ -8,11 +8,11 @@ from dataclasses import asdict
 import plotly.graph_objects as go
 
 from profet_core import Profile
-from profet_core.diagnosis import counts_of_a_kernel
 from profet_core.placement import Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
 from ui.charts import GRID, PREDICTED_COLOUR, framed
+from ui.steps_input import steps_words
 from ui.tables import MISSING
 
 HOST_COLOUR = "#e08a00"
@@ -39,7 +39,7 @@ def fact_rows(profile: Profile) -> list[dict[str, str]]:
     """Format, steps and meta."""
     rows = [
         ("Format", profile.source_format),
-        ("Steps", "one" if profile.steps == 1 else f"{profile.steps}, times are their mean"),
+        ("Steps", steps_words(profile) + ("" if profile.steps == 1 else "; times are of one")),
         ("Operation types", f"{len(profile.operations)}"),
     ]
     for field, value in asdict(profile.meta).items():
@@ -134,9 +134,8 @@ def busy_and_idle_words(profile: Profile) -> str:
     said = []
     busy, idle = side_times_us(profile, DEVICE_PREFIX)
     if busy + idle:
-        twice = " (TensorFlow counts a kernel about twice)" if counts_of_a_kernel(profile) > 1 else ""
         total, share = format_ms((busy + idle) / US_PER_MS), idle / (busy + idle)
-        said.append(f"The GPU's rows add up to {total}{twice}, {share:.0%} of it idle.")
+        said.append(f"The GPU's rows add up to {total} a step, {share:.0%} of it idle.")
     else:
         said.append("There are no GPU rows.")
     busy, idle = side_times_us(profile, HOST_PREFIX)

@@ -8,9 +8,10 @@ import streamlit as st
 
 from profet_core import InputError
 from profet_core.measurement import correct_by_measurement
+from profet_core.refusals import refusal
 from ui.profile_input import latency_input, latency_question, profile_input
 from ui.resources import Resources
-from ui.session import Held, Outcome, predict_slot
+from ui.session import Held, Outcome, held_in, predict_slot
 from ui.settings import MEASURED_AT, MEASURED_SLOT, PREDICT_SLOT, measured_key
 
 _AT_LABELS = {"same": "Same batch and pixel size", "other": "Another size"}
@@ -46,20 +47,30 @@ def measured_input(resources: Resources) -> None:
         )
         if st.session_state["measured_at"] == "other":
             st.markdown("Give the anchor's profile of the size that you measured; it stands beside the one above.")
-            profile_input(resources, MEASURED_SLOT, "Profile of the measured size")
+            held = profile_input(resources, MEASURED_SLOT, "Profile of the measured size")
             latency_input(MEASURED_SLOT, "Its step latency on the anchor (optional)")
-            if _measured_ms(resources):
+            if _measured_ms(resources) and not refusal(held.profile):
                 latency_question(resources, MEASURED_SLOT, predict_slot(resources, MEASURED_SLOT))
 
 
 def predict_measured(resources: Resources) -> Outcome:
-    """Predict's profile, corrected by the latencies measured on targets, if there are any."""
+    """Predict's profile, corrected by the latencies measured on targets, if there are any.
+
+    Raises
+    ------
+    NoPredictionError : nothing can be predicted from Predict's profile.
+    """
     outcome = predict_slot(resources, PREDICT_SLOT)
     measured_ms = _measured_ms(resources)
     if not measured_ms:
         return outcome
     reference = outcome
     if st.session_state["measured_at"] == "other":
+        refused = refusal(held_in(resources, MEASURED_SLOT).profile)
+        if refused:
+            return replace(
+                outcome, unused_measurement=f"The measured size: {refused} The numbers below are predicted without it."
+            )
         reference = predict_slot(resources, MEASURED_SLOT)
         problem = _other_anchor(reference.held, outcome.prediction.anchor)
         if problem:

@@ -7,6 +7,7 @@ import streamlit as st
 from ui.errors import plain
 from ui.own_profiles import MAX_NAME_LETTERS, OwnProfile, change_own, own_profiles, remove_all_own, remove_own
 from ui.settings import Slot
+from ui.steps_input import steps_number
 
 
 def own_choice(slot: Slot) -> None:
@@ -31,9 +32,11 @@ def own_choice(slot: Slot) -> None:
 
 
 def manage_own(own: OwnProfile, prefix: str, where) -> None:
-    """Rename or remove one, or remove all."""
+    """Rename or remove one, correct the steps that its file tells, or remove all."""
     with where.popover("Edit", icon=":material/edit:"):
         rename_input(own, prefix)
+        if not own.asks_steps:
+            steps_number(own, prefix, "Steps in the file", own.profile.steps)
         st.button(
             f"Remove {plain(own.name)}",
             key=f"{prefix}:remove",

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import streamlit as st
 
 from profet_core import InputError, Profile
+from profet_core.step_count import read_as
 
 #: One visitor's list; each holds a few kilobytes.
 MAX_PROFILES = 50
@@ -35,6 +36,7 @@ class OwnProfile:
     anchor : instance it was recorded on, None while not known.
     latency_ms : step latency there, milliseconds, None if not known.
     precision, compiled : the visitor's answers where the file doesn't tell.
+    steps : how many training steps the visitor says the file covers; None while they haven't said.
     """
 
     key: str
@@ -45,16 +47,17 @@ class OwnProfile:
     latency_ms: float | None = None
     precision: str | None = None
     compiled: bool | None = None
+    steps: int | None = None
 
     @property
     def profile(self) -> Profile:
-        """The profile with the visitor's answers in its meta."""
+        """The profile as the visitor's answers have it."""
         meta = self.read.meta
         answers = {
             "precision": self.precision if meta.precision is None else meta.precision,
             "compiled": self.compiled if meta.compiled is None else meta.compiled,
         }
-        return replace(self.read, meta=replace(meta, **answers))
+        return replace(read_as(self.read, self.steps), meta=replace(meta, **answers))
 
     @property
     def asks_precision(self) -> bool:
@@ -65,6 +68,15 @@ class OwnProfile:
     def asks_compiled(self) -> bool:
         """The file doesn't tell whether the step was compiled, and that could well be."""
         return self._asked and self.read.meta.compiled is None
+
+    @property
+    def asks_steps(self) -> bool:
+        """Nothing in the file tells how many steps it covers, or the visitor knows better."""
+        return self.steps is not None or not self._tells_steps
+
+    @property
+    def _tells_steps(self) -> bool:
+        return self.read.steps_basis in ("marked", "counted", "stated")
 
     @property
     def _asked(self) -> bool:
@@ -98,13 +110,18 @@ def add_own(profile: Profile, name: str, origin: str, anchor: str | None) -> tup
 
 
 def change_own(key: str, **changes: object) -> None:
-    """Change what the visitor said about one; a new name is shortened and made unlike the others."""
+    """Change what the visitor said about one.
+
+    A new name is shortened and made unlike the others; the number of steps that the file itself tells is no answer.
+    """
     held = own_profiles()
     if key not in held:
         return
     if "name" in changes:
         changes["name"] = _free_name(str(changes["name"]), besides=key)
     changed = replace(held[key], **changes)
+    if changed._tells_steps and changed.steps == changed.read.steps:
+        changed = replace(changed, steps=None)
     if changed != held[key]:
         st.session_state[_LIST] = {**held, key: changed}
 

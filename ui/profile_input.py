@@ -1,4 +1,4 @@
-"""Asks for a profile: a sample, an upload or pasted text, the instance it was recorded on, and its step latency."""
+"""Asks for a profile: a sample, an upload or pasted text, its steps, where it was recorded, and its step latency."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from ui.session import (
     choose_own,
     held_in,
     trust_latency,
+    usable_latency_ms,
     use_latency_ms,
 )
 from ui.settings import SOURCES, Slot, method_options
+from ui.steps_input import read_as_steps, steps_input, steps_words
 from ui.uploads import upload_input
 
 _SOURCE_LABELS = {"sample": "Sample", "upload": "Upload", "paste": "Paste"}
@@ -47,6 +49,7 @@ def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         own_choice(slot)
     held = held_in(resources, slot)
     _say_what_is_shown(held, source)
+    steps_input(held.own, slot.prefix, usable_latency_ms(slot))
     step_questions(held.own, slot.prefix)
     return held
 
@@ -124,7 +127,16 @@ def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None
         f"{plain(str(doubt))} Until you answer, the numbers below are predicted **without** a latency.",
         icon=":material/help:",
     )
+    own = outcome.held.own
     with st.container(horizontal=True):
+        if doubt.suggested_steps is not None and own is not None:
+            st.button(
+                f"Read it as {doubt.suggested_steps} step{'s' if doubt.suggested_steps > 1 else ''}",
+                key=f"{slot.prefix}:use-steps",
+                type="primary",
+                on_click=read_as_steps,
+                args=(own.key, doubt.suggested_steps),
+            )
         if doubt.suggested_ms is not None:
             st.button(
                 f"Use {format_ms(doubt.suggested_ms)}",
@@ -212,7 +224,7 @@ def _say_what_is_shown(held: Held, source: str) -> None:
     known = [
         plain(held.profile.source_format),
         f"{len(held.profile.operations)} operation types",
-        f"mean of {held.profile.steps} steps" if held.profile.steps > 1 else "",
+        "" if held.own.asks_steps else steps_words(held.profile),
         f"batch size {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} pixels" if meta.pixels else "",
         plain(meta.gpu) if meta.gpu else "",

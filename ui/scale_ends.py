@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from profet_core import InputError, InstancePrediction, scale, scale_curve
+from profet_core import InputError, InstancePrediction, NoPredictionError, scale, scale_curve
 from profet_core.scaling import axis_range
 from profet_core.scaling_context import ScaleContext, scale_context
 from ui.resources import Resources
 from ui.session import Held, Outcome, predict_slot
-from ui.settings import END_SLOTS, typed_end_key
+from ui.settings import END_SLOTS, Slot, typed_end_key
 
 #: The meta field that says where on an axis a profile was recorded.
 _META_FIELD = {"batch": "batch_size", "pixels": "pixels"}
+SIZE_WORDS = {"batch": "batch {}", "pixels": "{} pixels"}
 _WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "number of parameters", "gpu": "GPU"}
 
 
@@ -59,10 +60,18 @@ class Scaled:
 
 
 def current_ends(resources: Resources, axis: str) -> Ends:
-    """The ends as the settings have them: predicted from two profiles, or typed."""
+    """The ends as the settings have them: predicted from two profiles, or typed.
+
+    Raises
+    ------
+    NoPredictionError : nothing can be predicted from one of the profiles; it says which.
+    """
     if st.session_state["ends"] == "typed":
         return Ends(axis, _typed(resources, axis, "min"), _typed(resources, axis, "max"))
-    low, high = (predict_slot(resources, slot) for slot in END_SLOTS[axis])
+    low, high = (
+        _predicted_end(resources, axis, slot, size)
+        for slot, size in zip(END_SLOTS[axis], axis_range(axis), strict=True)
+    )
     return Ends(axis, low.prediction.latencies_ms, high.prediction.latencies_ms, (low, high))
 
 
@@ -128,6 +137,13 @@ def different_networks(first: Held, second: Held, apart_from: str = "") -> list[
         if not allowed and None not in (ours, theirs) and ours != theirs:
             lines.append(f"The two profiles differ in {_WORDS[name]} ({ours} and {theirs}): are they the same network?")
     return lines
+
+
+def _predicted_end(resources: Resources, axis: str, slot: Slot, size: int) -> Outcome:
+    try:
+        return predict_slot(resources, slot)
+    except NoPredictionError as error:
+        raise NoPredictionError(f"At {SIZE_WORDS[axis].format(size)}: {error}") from None
 
 
 def _typed(resources: Resources, axis: str, end: str) -> dict[str, float]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from profet_core import InputError, LatencyDoubtError, Prediction, Profile, predict
 from profet_core.samples import Sample
+from profet_core.step_count import counted
 from profet_core.units import latency_to_ms
 from ui.link import forget_given, given_by_link
 from ui.own_profiles import OwnProfile, change_own, own_profiles
@@ -44,6 +45,7 @@ class Outcome:
 
     Attributes
     ----------
+    held : its profile with the number of steps that was predicted from.
     doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
     invalid : one line on a latency that is no latency at all.
     unused_measurement : one line on why a latency measured on a target could not correct the prediction.
@@ -72,6 +74,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     elif wanted is not None:
         # The same one, perhaps with another name or another answer of the visitor's.
         st.session_state[_current_key(slot)] = wanted
+    _follow_steps(slot)
     return st.session_state[_current_key(slot)]
 
 
@@ -133,7 +136,12 @@ def reread_slot(slot: Slot) -> None:
 
 
 def predict_slot(resources: Resources, slot: Slot) -> Outcome:
-    """Predict the profile in `slot` with its latency, or without it while the latency is in doubt."""
+    """Predict the profile in `slot` with its latency, or without it while the latency is in doubt.
+
+    Raises
+    ------
+    NoPredictionError : nothing can be predicted from the profile.
+    """
     held = held_in(resources, slot)
     anchor = st.session_state[slot.anchor_key]
     without = {
@@ -146,12 +154,9 @@ def predict_slot(resources: Resources, slot: Slot) -> Outcome:
     }
     try:
         latency_ms = typed_latency_ms(slot)
-        trusted = latency_ms is not None and st.session_state.get(_trust_key(slot)) == (
-            held.identity,
-            anchor,
-            latency_ms,
-        )
-        return Outcome(held, predict(**without, latency_ms=latency_ms, trust_latency=trusted))
+        trusted = latency_ms is not None and st.session_state.get(_trust_key(slot)) == _trust(held, anchor, latency_ms)
+        prediction = predict(**without, latency_ms=latency_ms, trust_latency=trusted)
+        return Outcome(replace(held, profile=counted(held.profile, latency_ms)), prediction)
     except LatencyDoubtError as doubt:
         return Outcome(held, predict(**without), doubt=doubt)
     except InputError as error:
@@ -164,10 +169,18 @@ def typed_latency_ms(slot: Slot) -> float | None:
     return None if number is None else latency_to_ms(number, st.session_state[slot.key("unit")])
 
 
+def usable_latency_ms(slot: Slot) -> float | None:
+    """As `typed_latency_ms`; None also for what is no latency."""
+    try:
+        return typed_latency_ms(slot)
+    except InputError:
+        return None
+
+
 def trust_latency(resources: Resources, slot: Slot, latency_ms: float) -> None:
     """The visitor says that the latency is right as it was typed."""
     held = held_in(resources, slot)
-    st.session_state[_trust_key(slot)] = (held.identity, st.session_state[slot.anchor_key], latency_ms)
+    st.session_state[_trust_key(slot)] = _trust(held, st.session_state[slot.anchor_key], latency_ms)
 
 
 def use_latency_ms(slot: Slot, latency_ms: float | None) -> None:
@@ -228,6 +241,21 @@ def _follows(resources: Resources, slot: Slot, wanted: Held, memory: Mapping[str
         return memory[own.key]
     # Predict's anchor and latency are the profile's own, on every page.
     return {slot.anchor_key: own.anchor, slot.key("latency"): own.latency_ms, slot.key("unit"): "ms"}
+
+
+def _follow_steps(slot: Slot) -> None:
+    """The number of steps is the profile's own, on every page; a link may say it."""
+    key, held = slot.key("steps"), st.session_state[_current_key(slot)]
+    if held.own and key in given_by_link():
+        change_own(held.own.key, steps=st.session_state[key])
+        held = held_own(own_profiles()[held.own.key])
+        st.session_state[_current_key(slot)] = held
+    st.session_state[key] = held.own.steps if held.own else None
+
+
+def _trust(held: Held, anchor: str, latency_ms: float) -> tuple:
+    """What a visitor trusts: that number beside that profile, read as so many steps."""
+    return held.identity, held.profile.steps, anchor, latency_ms
 
 
 def _current_key(slot: Slot) -> str:

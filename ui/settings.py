@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from profet_core.offers import MARKETS
+from profet_core.profiles.profet_json import MAX_STEPS
 from profet_core.scaling import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.resources import Resources
@@ -75,7 +76,7 @@ class Slot:
     @property
     def keys(self) -> tuple[str, ...]:
         """All settings of this slot."""
-        return (*(self.key(part) for part in ("source", "sample")), *self.following_keys)
+        return (*(self.key(part) for part in ("source", "sample", "steps")), *self.following_keys)
 
     @property
     def following_keys(self) -> tuple[str, ...]:
@@ -248,6 +249,7 @@ def _slot_settings(resources: Resources, slot: Slot, sample: str) -> list[Settin
         ),
         Setting(slot.key("latency"), None, positive_or_empty, follows_profile=True),
         Setting(slot.key("unit"), "ms", one_of(MS_PER_UNIT), follows_profile=True),
+        Setting(slot.key("steps"), None, whole_between(1, MAX_STEPS), follows_profile=True),
     ]
 
 

@@ -6,23 +6,31 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from profet_core import check_profiled_batch
+from profet_core import NoPredictionError, check_profiled_batch
 from profet_core.scaling import axis_range
 from ui.cost_latencies import why_not_scaled
 from ui.errors import plain, show_warning
 from ui.measured import predict_measured
-from ui.profile_input import latency_question, profile_phrase
+from ui.profile_input import latency_question, profile_phrase, shown_name
 from ui.resources import Resources
-from ui.session import Outcome
+from ui.session import Outcome, held_in
 from ui.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, PREDICT_SLOT, price_key
 from ui.tables import format_price
 
 
 def predicted_on_predict(resources: Resources) -> Outcome:
-    """Predict's prediction, with what it is for and what to keep in mind about it."""
-    outcome = predict_measured(resources)
-    st.markdown(f"For {profile_phrase(outcome)}.")
-    st.page_link("app_pages/predict.py", label="Change the profile on Predict", icon=":material/arrow_back:")
+    """Predict's prediction, with what it is for and what to keep in mind about it.
+
+    Raises
+    ------
+    NoPredictionError : nothing can be predicted from Predict's profile.
+    """
+    try:
+        outcome = predict_measured(resources)
+    except NoPredictionError:
+        _say_profile(shown_name(held_in(resources, PREDICT_SLOT)))
+        raise
+    _say_profile(profile_phrase(outcome))
     latency_question(resources, PREDICT_SLOT, outcome)
     for line in outcome.prediction.warnings:
         show_warning(line)
@@ -88,6 +96,11 @@ def profiled_batch(outcome: Outcome) -> int | None:
         return None
     recorded = outcome.held.profile.meta.batch_size
     return check_profiled_batch(None if recorded else st.session_state.get("profiled_batch"), recorded)
+
+
+def _say_profile(phrase: str) -> None:
+    st.markdown(f"For {phrase}.")
+    st.page_link("app_pages/predict.py", label="Change the profile on Predict", icon=":material/arrow_back:")
 
 
 def own_prices(resources: Resources, names: Sequence[str]) -> dict[str, float]:

@@ -42,12 +42,12 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
     """Ask for files; the good ones join the visitor's list and `take` gets the last of them."""
     batch = st.session_state.get(_batch_key(prefix), 0)
     files = st.file_uploader(
-        "Profiles of a training step (one file each)",
+        "Profiles of training steps (one file each)",
         accept_multiple_files=True,
         key=f"{prefix}:file:{batch}",
-        help="PROFET JSON, TensorFlow's xplane.pb, trace.json or statistics CSV, a PyTorch trace; plain or gzip. "
-        f"The Guide says how to record one. At most {max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger "
-        "ones.",
+        help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
+        "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. The Guide says how to record one. At most "
+        f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
     )
     _say_private(prefix)
     if files:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -54,6 +54,11 @@ def clean(cell: object) -> str:
     """A cell as a visitor reads it."""
     text = str(cell).replace("\\", "").replace("\N{WORD JOINER}", "")
     return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def as_version_1(operations: Mapping[str, float]) -> bytes:
+    """A file as PROFET's recorder writes it: totals over two steps of these, and nothing else."""
+    return json.dumps({name: 2 * us for name, us in operations.items()}).encode()
 
 
 def as_version_2(operations: dict[str, float], **meta: object) -> bytes:

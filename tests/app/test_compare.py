@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 import pytest
 
-from profet_core import Profile, predict
-from tests.app.conftest import as_version_2, column, go, lines
+from profet_core import predict, read_profile
+from tests.app.conftest import as_version_1, as_version_2, column, go, lines
 from ui.basis import is_rough
 from ui.compare import Candidate, compare
 from ui.compare_view import data_rows, dots, instances_of, table_row
@@ -79,7 +78,7 @@ def test_each_own_profile_with_its_own_anchor_and_latency_beside_a_sample(open_a
 
 def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app, models, catalog, samples):
     app = open_app("compare")
-    files = [(f"{name}.json", json.dumps(dict(samples[name].profile.operations)).encode()) for name in (VGG, LENET)]
+    files = [(f"{name}.json", as_version_1(samples[name].profile.operations)) for name in (VGG, LENET)]
     give(app, *files)
     (line,) = lines(app.warning)
     assert line.startswith(f"Say above where {VGG}.json, {LENET}.json were recorded")
@@ -87,15 +86,15 @@ def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app,
     key = own(app)[f"{VGG}.json"]
     app.selectbox(key=f"compare:anchor:{key}").set_value("g3s.xlarge").run()
     assert f"{LENET}.json was recorded" in lines(app.warning)[0]
-    bare = Profile(samples[VGG].profile.operations)
+    bare = read_profile(files[0][1])
     assert_shows(table(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge"))
-    app.number_input(key=f"compare:latency:{key}").set_value(122.4).run()
-    assert_shows(table(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge", 122.4))
+    app.number_input(key=f"compare:latency:{key}").set_value(330.0).run()
+    assert_shows(table(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge", 330.0))
 
 
 def test_what_is_said_here_holds_on_predict_and_back(open_app, samples):
     app = open_app(source="upload")
-    give(app, ("net.json", json.dumps(dict(samples[VGG].profile.operations)).encode()))
+    give(app, ("net.json", as_version_1(samples[VGG].profile.operations)))
     go(app, "compare")
     key = own(app)["net.json"]
     assert app.selectbox(key=f"compare:anchor:{key}").value is None
@@ -129,10 +128,11 @@ def test_a_latency_that_makes_no_sense_is_left_out_and_said(open_app, models, ca
 
 def test_warnings_are_grouped_by_profile(open_app, models, catalog, samples):
     app = open_app("compare")
-    tf32 = as_version_2(dict(samples[VGG].profile.operations), gpu="Tesla M60", precision="TF32", compiled=True)
+    tf32 = as_version_2(dict(samples[VGG].profile.operations), gpu="Tesla P100", precision="TF32")
     give(app, ("one.json", tf32), (f"{LENET}.json", samples[LENET].data))
+    app.selectbox(key=f"compare:anchor:{own(app)['one.json']}").set_value("g3s.xlarge").run()
     (block,) = [text for text in lines(app.markdown) if text.startswith("**one.json**")]
-    assert "- The profile says TF32" in block and "- This step was compiled" in block
+    assert "- The profile says TF32" in block and "- The profile says it was recorded on" in block
     assert "LeNet" not in block
 
 

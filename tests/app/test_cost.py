@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from profet_core import CostRow, Profile, cost_table, predict, scale
+from profet_core import CostRow, cost_table, predict, read_profile, scale
 from profet_core.frontier import frontier
 from profet_core.scaling_context import scale_context
 from profet_core.units import format_duration, format_significant, format_usd
-from tests.app.conftest import as_version_2, column, go, lines
+from tests.app.conftest import as_version_1, as_version_2, column, go, lines
 from ui.tables import format_range
 
 FIRST = "resnet50-128px-b64-g4dn"
@@ -114,15 +114,15 @@ def test_typed_ends_allow_another_batch_size_for_their_instances(open_app, model
 
 
 def test_a_profile_that_doesn_t_say_its_batch_size_is_asked_for_it(open_app, models, catalog, samples):
-    operations = dict(samples[FIRST].profile.operations)
+    data = as_version_1(samples[FIRST].profile.operations)
     app = open_app()
     app.segmented_control(key="source").set_value("upload").run()
-    app.file_uploader[0].set_value(("old.json", json.dumps(operations).encode(), "application/json")).run()
+    app.file_uploader[0].set_value(("old.json", data, "application/json")).run()
     go(app, "cost")
     assert lines(app.error) == ["The profile doesn't say its batch size: give the batch size it was recorded at."]
     assert not app.table
     app.number_input(key="profiled_batch").set_value(64).run()
-    latencies = predict(models, catalog, Profile(operations), "g4dn.xlarge").latencies_ms
+    latencies = predict(models, catalog, read_profile(data), "g4dn.xlarge").latencies_ms
     assert_shows(app, cost_table(latencies, catalog, images=50_000, batch_size=64, epochs=10))
     assert "it has no row" in lines(app.info)[0]
 

@@ -11,8 +11,9 @@ from profet_core import Profile, predict, read_profile
 from profet_core.advice import advise
 from profet_core.advice_words import pick_line
 from profet_core.plans import Workload
+from profet_core.step_count import steps_note
 from profet_core.units import format_ms, format_usd
-from tests.app.conftest import as_version_2, column, go, lines
+from tests.app.conftest import as_version_1, as_version_2, column, go, lines
 from ui.method import rule_phrase
 from ui.tables import format_range_ms
 
@@ -97,11 +98,11 @@ def test_an_upload_is_predicted_and_its_meta_fills_the_form(open_app, models, ca
 
 
 def test_gzip_and_version_1_are_read_too(open_app, models, catalog, samples):
-    operations = dict(samples["vgg16-224px-b16-g3s"].profile.operations)
-    app = upload(open_app(anchor="g3s.xlarge"), gzip.compress(json.dumps([operations]).encode()), "old.json.gz")
+    data = b"[" + as_version_1(samples["vgg16-224px-b16-g3s"].profile.operations) + b"]"
+    app = upload(open_app(anchor="g3s.xlarge"), gzip.compress(data), "old.json.gz")
     assert app.number_input(key="latency").value is None
     anchor = app.selectbox(key="anchor").value
-    assert column(app, LATENCY) == shown_ms(predict(models, catalog, Profile(operations), anchor))
+    assert column(app, LATENCY) == shown_ms(predict(models, catalog, read_profile(data), anchor))
 
 
 def test_pasted_text_is_predicted(open_app, models, catalog, samples):
@@ -311,11 +312,11 @@ def test_likeness_is_said_in_words_with_its_error(open_app, models, catalog, sam
 
 def test_a_network_unlike_the_data_is_said_to_be(open_app, models, catalog):
     operations = {"Device_DepthwiseConv2dNative": 90_000.0, "Device_Softmax": 90_000.0, "Host_IDLE": 9e5}
-    app = upload(open_app(anchor="g4dn.xlarge"), json.dumps(operations).encode())
+    app = upload(open_app(anchor="g4dn.xlarge"), as_version_2(operations, steps=1))
     found = predict(models, catalog, Profile(operations), app.selectbox(key="anchor").value)
     assert "unlike" in found.likeness.words
     assert f"badge[{found.likeness.words} the training data]" in " ".join(lines(app.markdown))
-    assert lines(app.warning) == list(found.warnings)
+    assert lines(app.warning) == [line for line in found.warnings if line != steps_note(Profile(operations))]
 
 
 def test_the_documented_method_has_no_interval_column(open_app, models, catalog, samples):

@@ -14,6 +14,7 @@ import pytest
 
 from profet_core import load_catalog, predict
 from profet_core.profiles.pytorch_trace import TRANSLATED_WARNING
+from profet_core.profiles.record import NO_DEVICE
 from profet_core.samples import Sample
 
 CPU_ONLY = {"Host_Dataset": 1000.0, "Host_IDLE": 50_000.0}
@@ -69,8 +70,8 @@ def unexpected(warnings: list[str]) -> list[str]:
 
 def test_predicts_json_is_as_the_contract_has_it(document, sample):
     answer = document("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
-    contract = ["anchor", "anchor_latency_ms", "predictions", "interval_level", "unknown_operations", "likeness"]
-    contract += ["warnings", "memory"]
+    contract = ["anchor", "anchor_latency_ms", "steps", "steps_basis", "predictions", "interval_level"]
+    contract += ["unknown_operations", "likeness", "warnings", "memory"]
     assert set(answer["memory"]) == {row["instance"] for row in answer["predictions"]}
     assert all(set(fit) == {"verdict", "probability", "largest_batch", "why"} for fit in answer["memory"].values())
     assert [key for key in answer if key != "method"] == contract
@@ -140,9 +141,9 @@ def test_gzip_is_read_whatever_its_name(document, sample, tmp_path):
 
 
 def test_warnings_are_in_the_json_and_on_stderr_in_text(run, document, tmp_path):
-    path = written(tmp_path, CPU_ONLY)
+    path = written(tmp_path, {"operations": {"Device_Conv2D": 9e4}, "meta": {"precision": "tf32", "steps": 1}})
     (first, *_) = document("predict", path, "--anchor", "g3s.xlarge")["warnings"]
-    assert first.startswith("This profile holds no GPU time")
+    assert first.startswith("The profile says tf32")
     status, out, err = run("predict", path, "--anchor", "g3s.xlarge")
     assert status == 0
     assert f"warning: {first}\n" in err
@@ -168,6 +169,123 @@ def test_predicts_text_is_a_table_with_a_line_an_instance(run, sample, catalog):
 def test_without_a_latency_the_text_says_so(run, sample):
     _, out, _ = run("predict", sample.path, "--anchor", sample.anchor, "--without-latency")
     assert "not given" in out.splitlines()[1]
+
+
+# --- how many steps, and no number on sand --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def whole(samples) -> Sample:
+    """A sample that TensorFlow did not cut."""
+    return samples["vgg16-224px-b16-g3s"]
+
+
+def covering(tmp_path: Path, sample: Sample, steps: int, **meta: object) -> Path:
+    """A file with the totals of so many steps of the sample, which doesn't say so."""
+    operations = {name: us * steps for name, us in sample.profile.operations.items()}
+    return written(tmp_path, {"operations": operations, "meta": meta}, f"{steps}.json")
+
+
+def test_one_step_recorded_as_one_two_and_five_is_predicted_the_same(document, whole, tmp_path):
+    answers = [
+        document("predict", covering(tmp_path, whole, steps), "--anchor", whole.anchor, "--steps", steps)
+        for steps in (1, 2, 5)
+    ]
+    assert [(one["steps"], one["steps_basis"]) for one in answers] == [(1, "given"), (2, "given"), (5, "given")]
+    assert answers[0]["predictions"] == answers[1]["predictions"] == answers[2]["predictions"]
+
+
+def test_the_latency_tells_the_steps_where_nobody_says_them(document, sample, tmp_path):
+    path = covering(tmp_path, sample, 3)
+    answer = document("predict", path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    assert (answer["steps"], answer["steps_basis"]) == (3, "inferred")
+    assert any("the latency fit 3 steps" in line for line in answer["warnings"])
+
+
+def test_without_any_of_it_the_preset_is_taken_and_said(document, run, sample, tmp_path):
+    operations = dict(sample.profile.operations)
+    for content, steps in ((operations, 2), ({"operations": operations}, 1)):
+        path = written(tmp_path, content)
+        answer = document("predict", path, "--anchor", sample.anchor)
+        assert (answer["steps"], answer["steps_basis"]) == (steps, "assumed")
+        told = [line for line in answer["warnings"] if line.startswith("The file does not say how many steps")]
+        assert len(told) == 1
+        assert told[0] in run("inspect", path)[1].splitlines()
+        found = document("inspect", path)
+        assert (found["steps"], found["steps_basis"]) == (steps, "assumed")
+
+
+def test_costs_advice_and_inspect_take_the_steps_too(document, whole, tmp_path):
+    for command in (
+        ["cost", "--anchor", whole.anchor, "--images", 9],
+        ["advise", "--anchor", whole.anchor, "--images", 9],
+    ):
+        name, *more = command
+        found = [
+            document(name, covering(tmp_path, whole, steps, batch_size=16), *more, "--steps", steps) for steps in (1, 4)
+        ]
+        assert found[0] == found[1]
+    found = document("inspect", covering(tmp_path, whole, 4), "--steps", 4)
+    assert (found["steps"], found["steps_basis"]) == (4, "given")
+    assert found["operations_us"] == pytest.approx(dict(whole.profile.operations))
+
+
+def test_a_number_of_steps_that_does_not_fit_the_latency_is_questioned(refused, document, sample, tmp_path):
+    command = ("predict", covering(tmp_path, sample, 3), "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    line = refused(*command, "--steps", 12)
+    assert "does the file cover 3 steps? Use --steps 3 if so, --trust-latency if it is right." in line
+    assert document(*command, "--steps", 12, "--trust-latency")["steps"] == 12
+
+
+@pytest.mark.parametrize("command", ["predict", "cost", "advise", "inspect", "convert"])
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        ("0", "The number of steps must be a whole number of at least 1, not 0."),
+        ("-3", "The number of steps must be a whole number of at least 1, not -3."),
+        ("10001", "The number of steps must be at most 10,000."),
+        ("1.5", "argument --steps: invalid int value: '1.5'"),
+    ],
+)
+def test_steps_are_a_whole_number(refused, sample, command, number, says):
+    more = {"inspect": (), "convert": ("-o", "-"), "predict": ("--anchor", "p2.xlarge")}
+    arguments = more.get(command, ("--anchor", "p2.xlarge", "--images", 9))
+    assert says in refused(command, sample.path, *arguments, f"--steps={number}")
+
+
+BUSY = {"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (CPU_ONLY, NO_DEVICE),
+        ({"operations": BUSY, "meta": {"compiled": True}}, "XLA joined this step's operations"),
+        ({"operations": {**BUSY, "Device_Unknown": 50_000.0}}, "34% of the GPU's time belongs to no operation"),
+        ({"operations": BUSY, "refusal": "Only forward passes: record training."}, "Only forward passes"),
+    ],
+    ids=["no GPU time", "XLA", "no operations", "the reader's word"],
+)
+def test_no_number_is_made_of_sand_but_it_can_be_looked_at(refused, document, run, sample, tmp_path, content, says):
+    path = written(tmp_path, content)
+    assert refused("predict", path, "--anchor", sample.anchor).startswith(says)
+    for command in ("cost", "advise"):
+        assert refused(command, path, "--anchor", sample.anchor, "--images", 9).startswith(says)
+    assert document("inspect", path)["refusal"].startswith(says)
+    status, out, err = run("inspect", path)
+    assert status == 0 and out and err.splitlines()[0].startswith(f"warning: {says}")
+    assert run("convert", path, "-o", tmp_path / "out.json", "--force")[0] == 0
+    assert refused("predict", tmp_path / "out.json", "--anchor", sample.anchor).startswith(says)
+
+
+def test_which_other_trace_has_no_number_is_said(refused, samples, sample, tmp_path):
+    path = written(tmp_path, CPU_ONLY)
+    measured = ("--measured", f"{next(iter(sample.measured_ms))}=50", "--measured-trace", path)
+    line = refused("predict", sample.path, "--anchor", sample.anchor, *measured)
+    assert line == f"--measured-trace: {NO_DEVICE}"
+    small = sample_at(samples, "batch_size", 16)
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 9, "--at-batch", 64, "--largest", path)
+    assert refused(*command) == f"--largest: {NO_DEVICE}"
 
 
 # --- scale ----------------------------------------------------------------------------------------------------------
@@ -314,8 +432,10 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
         "device_total_us": 1000.0,
         "host_total_us": 5.0,
         "steps": 1,
+        "steps_basis": "assumed",
         "framework": None,
         "meta": {"batch_size": 8},
+        "refusal": "",
         "warnings": [],
         "ignored": ["1 entries that are no operations: 'note'"],
         "unknown_operations": {
@@ -357,7 +477,7 @@ def test_inspect_tells_steps_framework_and_warnings_of_a_pytorch_trace(document,
     assert (found["format"], found["framework"], found["steps"]) == ("PyTorch trace", "PyTorch", 2)
     assert found["warnings"] == [TRANSLATED_WARNING]
     _, out, err = run("inspect", path)
-    assert f"warning: {TRANSLATED_WARNING}" in err.splitlines()[0]
+    assert err.splitlines()[:2] == [f"warning: {NO_DEVICE}", f"warning: {TRANSLATED_WARNING}"]
     assert "operation types, the mean of 2 steps" in out
 
 

@@ -46,8 +46,8 @@ def test_every_sample_of_a_format_reads_back_the_same(run, repository, tmp_path)
         assert status == 0, source.name
         profile, converted = read_profile(source.read_bytes()), read_profile((tmp_path / "out.json").read_bytes())
         assert converted.operations == profile.operations, source.name
-        assert (converted.meta, converted.steps) == (profile.meta, profile.steps)
-        assert converted.warnings == profile.warnings
+        assert (converted.meta, converted.steps) == (profile.meta, 1)
+        assert (converted.warnings, converted.refusal) == (profile.warnings, profile.refusal)
 
 
 def test_no_name_of_the_network_the_file_or_the_machine_is_left(run, trace, tmp_path):
@@ -91,9 +91,28 @@ def test_steps_and_warnings_survive(run, tmp_path):
     (tmp_path / "t.pb").write_bytes(gzip.compress(xplane({"/host:CPU": {"t": markers}, "/device:GPU:0": streams})))
     status, out, err = run("t.pb", "-o", "out.json")
     profile = read_profile((tmp_path / "out.json").read_bytes())
-    assert (status, profile.steps, len(profile.warnings)) == (0, 3, 1)
-    assert err == f"warning: {profile.warnings[0]}\n"
+    assert (status, profile.steps, len(profile.warnings)) == (0, 1, 1)
+    assert profile.operations["Device_Conv2D"] == 10.0
+    assert f"warning: {profile.warnings[0]}" in err.splitlines()
     assert "the mean of 3 steps" in out
+
+
+def test_the_totals_written_are_of_one_step(run, tmp_path):
+    (tmp_path / "old.json").write_text(json.dumps({"Device_Conv2D": 6000.0, "Host_IDLE": 900.0}))
+    for steps, conv_us, known in ((None, 3000.0, None), (1, 6000.0, 1), (2, 3000.0, 1), (5, 1200.0, 1)):
+        more = () if steps is None else ("--steps", steps)
+        status, out, _ = run("old.json", "-o", "out.json", "--force", *more)
+        document = json.loads((tmp_path / "out.json").read_text())
+        assert (status, document["operations"]["Device_Conv2D"], document["meta"].get("steps")) == (0, conv_us, known)
+        assert ("The file does not say how many steps it covers" in out) is (steps is None)
+
+
+def test_a_latency_tells_the_number_of_steps(run, tmp_path):
+    (tmp_path / "old.json").write_text(json.dumps({"operations": {"Device_Conv2D": 400_000.0}}))
+    status, out, _ = run("old.json", "-o", "out.json", "--latency-ms", 97)
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert (status, document["operations"], document["meta"]["steps"]) == (0, {"Device_Conv2D": 100_000.0}, 1)
+    assert "the mean of 4 steps" in out and "the latency fit 4 steps" in out
 
 
 @pytest.mark.parametrize("form", [[], ["--format", "text"], ["--format", "json"]])
@@ -112,6 +131,7 @@ def test_json_is_one_document_about_what_was_written(run, trace):
         "format": "TensorFlow xplane.pb",
         "operations": 9,
         "steps": 1,
+        "steps_basis": read_profile(trace.read_bytes()).steps_basis,
         "ignored": [],
         "warnings": [],
     }
