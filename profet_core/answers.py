@@ -59,13 +59,16 @@ class Answers:
     warnings: Sequence[tuple[str, ...]]
 
 
-def combine(said: np.ndarray, how: str) -> np.ndarray:
-    """Join the members' answers, shape (profiles, members) -> (profiles,)."""
+def combine(said: np.ndarray, how: str, weights: Sequence[float] | None = None) -> np.ndarray:
+    """Join the members' answers, shape (profiles, members) -> (profiles,).
+
+    `weights` : of the geometric mean, one a member; equal ones if None.
+    """
     if how == "median":
         return np.median(said, axis=1)
     if how == "mean":
         return np.mean(said, axis=1)
     if how == "geometric mean":
         # A member that extrapolates below zero has no logarithm; next to nothing brings the answer to the floor.
-        return np.exp(np.mean(np.log(np.maximum(said, SMALLEST_NUMBER)), axis=1))
+        return np.exp(np.average(np.log(np.maximum(said, SMALLEST_NUMBER)), axis=1, weights=weights))
     raise InputError(f"Unknown ensemble rule {how!r}.")

@@ -30,10 +30,16 @@ _DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet tra
 
 @dataclass(frozen=True, slots=True)
 class EnsembleRule:
-    """Which members a method asks, and how it joins their answers: "median", "mean" or "geometric mean"."""
+    """Which members a method asks, and how it joins their answers: "median", "mean" or "geometric mean".
+
+    Attributes
+    ----------
+    weights : of the geometric mean, one a member; None: equal ones.
+    """
 
     members: tuple[str, ...]
     combine: str
+    weights: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class NetworkStack:
+class MemberStack:
     """One member of the default method for every target of an anchor, in one session.
 
     Attributes
@@ -155,12 +161,12 @@ class Models:
         (name,) = (node.name for node in session.get_inputs())
         return np.asarray(session.run(None, {name: inputs[row["input"]]})[0], float).reshape(-1)
 
-    def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> NetworkStack:
+    def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
         """One member of the default method, for every target of `anchor`."""
         row = self._stacks.get((anchor, member, case_name(latency_known, sizes_known)))
         if row is None:
             raise ArtifactError(f"The models have no member {member!r} from {anchor}: {_DOWNLOAD_AGAIN}.")
-        return NetworkStack(
+        return MemberStack(
             targets=tuple(row["targets"]),
             session=self._session(row["file"]),
             constants=np.asarray(row["constants"], float)[:, None, :],
@@ -259,7 +265,8 @@ def _open_session(data: bytes) -> onnxruntime.InferenceSession:
 
 
 def _rule(values: Mapping) -> EnsembleRule:
-    return EnsembleRule(tuple(values["members"]), values["combine"])
+    weights = values.get("weights")
+    return EnsembleRule(tuple(values["members"]), values["combine"], None if weights is None else tuple(weights))
 
 
 def _training_range(values: Mapping) -> TrainingRange:

@@ -1,4 +1,4 @@
-"""The default method: two small networks a pair on operation classes, a calibrated interval, and a likeness score."""
+"""The default method: three members a pair on operation classes, a calibrated interval, and a likeness score."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def answer(
     targets: Sequence[str],
     latencies_ms: Sequence[float] | None,
 ) -> Answers:
-    """Ask the networks for all profiles; those that tell their batch and pixel size go to networks that use them."""
+    """Ask the members for all profiles; those that tell their batch and pixel size go to members that use them."""
     classes = load_operation_classes()
     times, unknown = classes.encode(profiles)
     device, idle = len(classes.device), classes.names.index(IDLE)
@@ -45,7 +45,7 @@ def answer(
             for name in rule.members:
                 members[name][:, rows] = _ask(models, anchor, targets, name, part, device, with_sizes)
     said = np.stack([members[name] for name in rule.members], axis=-1)
-    joined = np.stack([combine(target, rule.combine) for target in said])
+    joined = np.stack([combine(target, rule.combine, rule.weights) for target in said])
     distance = nearest_distance(class_shares(prepared.classes_ms, device), models.reference(anchor))
     scale = models.interval_scale(latency is not None)
     half = (

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the two networks of the default method, written once for serving and for training.
+"""Inputs and outputs of the three members of the default method, written once for serving and for training.
 
 Every function takes the array module to compute with as `xp`: numpy when serving, `keras.ops` when training, so that
 both sides share one definition. Shapes: leading axes are free; the last holds classes, inputs or a single value.
@@ -11,8 +11,9 @@ LAUNCH_BOUND_MS = 3.0
 #: Smallest device total that is divided by, milliseconds.
 LEAST_TOTAL_MS = 1e-3
 
-HOMOGENEOUS, CLASS_RATIO = "homogeneous", "class ratio"
-MEMBERS = (HOMOGENEOUS, CLASS_RATIO)
+HOMOGENEOUS, CLASS_RATIO, TREES = "homogeneous", "class ratio", "boosted trees"
+NETWORKS = (HOMOGENEOUS, CLASS_RATIO)
+MEMBERS = (*NETWORKS, TREES)
 
 
 def device_total(xp, classes_ms, device_classes: int):
@@ -26,7 +27,7 @@ def step_scale(xp, classes_ms, device_classes: int, latency_ms):
 
 
 def network_inputs(xp, member: str, classes_ms, device_classes: int, latency_ms, sizes):
-    """What a member's network sees.
+    """What a member sees.
 
     Parameters
     ----------
@@ -37,6 +38,10 @@ def network_inputs(xp, member: str, classes_ms, device_classes: int, latency_ms,
         scale = step_scale(xp, classes_ms, device_classes, latency_ms)
         launch = LAUNCH_BOUND_MS**2 / xp.maximum(scale, LAUNCH_BOUND_MS)
         parts = [classes_ms / scale, total / scale, xp.ones_like(scale), launch]
+    elif member == TREES:
+        parts = [classes_ms / total, xp.log(total)]
+        if latency_ms is not None:
+            parts += [xp.log(latency_ms), xp.log(total / latency_ms)]
     else:
         parts = [xp.log1p(classes_ms), xp.sqrt(classes_ms / total), xp.log(total)]
         if latency_ms is not None:
@@ -52,20 +57,25 @@ def size_inputs(xp, batch_size, pixels):
 
 
 def outputs_of(member: str, device_classes: int) -> int:
-    """Number of values a member's network gives."""
+    """Number of values a member gives."""
     return device_classes + 2 if member == CLASS_RATIO else 1
 
 
 def network_latency(xp, member: str, raw, classes_ms, device_classes: int, latency_ms, constants):
-    """Latency on the target, milliseconds (..., 1), from what the network gave, (..., outputs).
+    """Latency on the target, milliseconds (..., 1), from what the member gave, (..., outputs).
 
     Parameters
     ----------
-    constants : of the pair, for the class-ratio network alone: the median log ratio of target to anchor time of each
+    constants : of the pair, of no use to the homogeneous network: the median log ratio of target to anchor time of each
         device class, (..., device classes).
     """
     if member == HOMOGENEOUS:
         return raw * step_scale(xp, classes_ms, device_classes, latency_ms)
+    if member == TREES:
+        # The trees correct the step whose classes keep their median ratios.
+        typical = xp.sum(classes_ms[..., :device_classes] * xp.exp(constants), axis=-1, keepdims=True)
+        scale = step_scale(xp, classes_ms, device_classes, latency_ms)
+        return xp.exp(raw) * typical * scale / device_total(xp, classes_ms, device_classes)
     classes = class_latencies(xp, raw, classes_ms, device_classes, constants)
     # Device rows, idle included, add up to the step, up to a bounded factor and an overhead of at least 0.
     step = xp.sum(classes, axis=-1, keepdims=True) * xp.exp(xp.tanh(raw[..., device_classes : device_classes + 1]))

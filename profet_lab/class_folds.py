@@ -1,4 +1,4 @@
-"""Left-out predictions of the default method: every row as networks see it that never saw its architecture."""
+"""Left-out predictions of the default method: every row as models see it that never saw its architecture."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.answers import combine
 from profet_core.classes import ClassTimes
 from profet_core.networks import MEMBERS
 from profet_core.stacks import StepInputs, step_inputs
+from profet_lab.boosted import BoostedTrees
 from profet_lab.class_bank import ClassBank
-from profet_lab.stacked import STEPS, NetworkJob, StackedNetworks, fit_networks
-
-CLASSES_METHOD = {
-    "kind": "classes",
-    "with_latency": {"members": list(MEMBERS), "combine": "geometric mean"},
-    "without_latency": {"members": list(MEMBERS), "combine": "geometric mean"},
-}
+from profet_lab.fit_member import fit_member
+from profet_lab.jobs import MemberJob
+from profet_lab.member_weights import join
+from profet_lab.stacked import STEPS, StackedNetworks
 
 
 @dataclass(frozen=True)
@@ -32,14 +29,14 @@ class LeftOut:
 
     said: Mapping[tuple[tuple[str, str], str], np.ndarray]
 
-    def joined(self, pair: tuple[str, str], fold: str) -> np.ndarray:
+    def joined(self, pair: tuple[str, str], fold: str, tree_share: float) -> np.ndarray:
         """The ensemble's latencies, (rows,)."""
-        return combine(self.said[pair, fold], "geometric mean")
+        return join(self.said[pair, fold], tree_share)
 
 
 @dataclass(frozen=True)
 class ClassFold:
-    """A pair, the rows (boolean mask) its networks learn from, and the rows they are then asked about, by name."""
+    """A pair, the rows (boolean mask) its models learn from, and the rows they are then asked about, by name."""
 
     anchor: str
     target: str
@@ -67,10 +64,10 @@ def predict_folds(
     progress: Callable[[int], object] | None = None,
 ) -> LeftOut:
     """Fit every member of every fold and ask each about its rows."""
-    jobs = [NetworkJob(fold.anchor, fold.target, fold.learned) for fold in folds]
+    jobs = [MemberJob(fold.anchor, fold.target, fold.learned) for fold in folds]
     said: dict[tuple[tuple[str, str], str], list[np.ndarray]] = {}
     for member in MEMBERS:
-        networks = fit_networks(
+        networks = fit_member(
             bank,
             member,
             jobs,
@@ -91,14 +88,14 @@ def predict_folds(
 
 def fold_inputs(
     bank: ClassBank,
-    networks: StackedNetworks,
+    networks: StackedNetworks | BoostedTrees,
     number: int,
     anchor: str,
     rows: np.ndarray,
     latency_known: bool,
     sizes_known: bool,
 ) -> StepInputs:
-    """Rows of the bank as one network sees them: device classes it never saw count as unknown."""
+    """Rows of the bank as one model sees them: device classes it never saw count as unknown."""
     times = bank.times[anchor]
     return step_inputs(
         ClassTimes(**{name: getattr(times, name)[rows] for name in ClassTimes.__dataclass_fields__}),

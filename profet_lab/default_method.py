@@ -1,4 +1,4 @@
-"""Trains and exports the default method: networks for every pair and for what may be known, and their intervals."""
+"""Trains and exports the default method: members for every pair and for what may be known, and their intervals."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.artifacts import case_name
-from profet_core.intervals import class_shares
+from profet_core.intervals import IntervalScale, class_shares
 from profet_core.networks import MEMBERS
+from profet_lab.boosted import BoostedTrees
 from profet_lab.calibrate import distances, fit_scale, nearest_other
 from profet_lab.class_bank import ClassBank
-from profet_lab.class_folds import left_out_folds, predict_folds
+from profet_lab.class_folds import LeftOut, left_out_folds, predict_folds
 from profet_lab.data import pairs
-from profet_lab.export import stack_to_onnx
-from profet_lab.stacked import RECIPES, STEPS, NetworkJob, StackedNetworks, fit_networks
+from profet_lab.export import stack_to_onnx, trees_to_onnx
+from profet_lab.fit_member import fit_member
+from profet_lab.jobs import MemberJob
+from profet_lab.member_weights import best_tree_share, weights_of
+from profet_lab.stacked import RECIPES, STEPS, StackedNetworks
 
 #: Stacks that `train_default` fits, for progress bars: finals of 4 cases and calibration folds of 2, per member.
 STACKS = len(MEMBERS) * (4 + 2)
@@ -36,10 +40,10 @@ def train_default(
     """Write the default method's files below `folder`; returns what the manifest says of them."""
     rows = np.ones(len(bank.architectures), bool)
     wanted = [pair for pair in pairs(bank.instances) if pair[0] in anchors]
-    jobs = [NetworkJob(anchor, target, rows) for anchor, target in wanted]
+    jobs = [MemberJob(anchor, target, rows) for anchor, target in wanted]
     stacks = []
     for latency_known, sizes_known, member in product((True, False), (True, False), MEMBERS):
-        networks = fit_networks(
+        networks = fit_member(
             bank,
             member,
             jobs,
@@ -52,24 +56,26 @@ def train_default(
         case = case_name(latency_known, sizes_known)
         stacks += [_write_stack(networks, wanted, anchor, case, folder) for anchor in anchors]
     references = [_write_reference(bank, anchor, folder) for anchor in anchors]
-    intervals = {case_name(known, False): _calibrated(bank, known, seed, steps, progress) for known in (True, False)}
-    return {"stacks": stacks, "intervals": intervals, "files": [row["file"] for row in stacks] + references}
+    rules, intervals = {}, {}
+    for known in (True, False):
+        case = case_name(known, False)
+        rules[case], intervals[case] = _calibrated(bank, known, seed, steps, progress)
+    return {
+        "method": {"kind": "classes", **rules},
+        "stacks": stacks,
+        "intervals": intervals,
+        "files": [row["file"] for row in stacks] + references,
+    }
 
 
 def _write_stack(
-    networks: StackedNetworks, wanted: Sequence[tuple[str, str]], anchor: str, case: str, folder: Path
+    networks: StackedNetworks | BoostedTrees, wanted: Sequence[tuple[str, str]], anchor: str, case: str, folder: Path
 ) -> dict:
     chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
     name = f"{anchor}/{networks.member.replace(' ', '_')}_{case}.onnx"
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(
-        stack_to_onnx(
-            [kernel[chosen] for kernel in networks.kernels],
-            [bias[chosen] for bias in networks.biases],
-            RECIPES[networks.member].activation,
-        )
-    )
+    path.write_bytes(_onnx(networks, chosen))
     return {
         "anchor": anchor,
         "member": networks.member,
@@ -79,6 +85,16 @@ def _write_stack(
         "constants": networks.constants[chosen, 0].round(6).tolist(),
         "typical_log_ratio": networks.typical_log_ratio[chosen].round(6).tolist(),
     }
+
+
+def _onnx(networks: StackedNetworks | BoostedTrees, chosen: Sequence[int]) -> bytes:
+    if isinstance(networks, BoostedTrees):
+        return trees_to_onnx([networks.trees[number] for number in chosen])
+    return stack_to_onnx(
+        [kernel[chosen] for kernel in networks.kernels],
+        [bias[chosen] for bias in networks.biases],
+        RECIPES[networks.member].activation,
+    )
 
 
 def _write_reference(bank: ClassBank, anchor: str, folder: Path) -> str:
@@ -92,13 +108,19 @@ def _write_reference(bank: ClassBank, anchor: str, folder: Path) -> str:
     return name
 
 
-def _calibrated(bank: ClassBank, latency_known: bool, seed: int, steps: int, progress) -> dict:
+def _calibrated(bank: ClassBank, latency_known: bool, seed: int, steps: int, progress) -> tuple[dict, dict]:
+    """How the members are joined, and the interval scale."""
     folds = left_out_folds(bank.architectures, pairs(bank.instances))
     left_out = predict_folds(bank, folds, latency_known=latency_known, seed=seed, steps=steps, progress=progress)
-    return asdict(scale_of_left_out(bank, left_out, latency_known))
+    share = best_tree_share(
+        (said, bank.latency_ms[target][bank.architectures == name])
+        for ((_, target), name), said in left_out.said.items()
+    )
+    rule = {"members": list(MEMBERS), "combine": "geometric mean", "weights": list(weights_of(share))}
+    return rule, asdict(scale_of_left_out(bank, left_out, latency_known, share))
 
 
-def scale_of_left_out(bank: ClassBank, left_out, latency_known: bool):
+def scale_of_left_out(bank: ClassBank, left_out: LeftOut, latency_known: bool, tree_share: float) -> IntervalScale:
     """The interval scale from the ordinary left-out predictions of all architectures."""
     names = np.unique(bank.architectures)
     order = [np.flatnonzero(bank.architectures == name) for name in names]
@@ -107,7 +129,7 @@ def scale_of_left_out(bank: ClassBank, left_out, latency_known: bool):
     said, joined, true_ms, distance = {}, {}, {}, {}
     for pair in pairs(bank.instances):
         said[pair] = np.vstack([left_out.said[pair, name] for name in names])
-        joined[pair] = np.concatenate([left_out.joined(pair, name) for name in names])
+        joined[pair] = np.concatenate([left_out.joined(pair, name, tree_share) for name in names])
         true_ms[pair] = bank.latency_ms[pair[1]][everyone]
         distance[pair] = nearest_other(tables[pair[0]], bank.architectures)[everyone]
     return fit_scale(said, joined, true_ms, distance)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import lightgbm
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from onnxmltools import convert_lightgbm
+from onnxmltools.convert.common.data_types import FloatTensorType
 from skl2onnx import to_onnx
 from sklearn.base import BaseEstimator
 
@@ -16,6 +19,23 @@ from profet_lab.dense import DenseWeights
 #: What onnxruntime of the serving set reads; fixed so that a newer exporter changes no file.
 OPSET = 17
 IR_VERSION = 9
+#: Attributes of a tree ensemble that hold one value a node or a leaf.
+_PER_NODE = frozenset(
+    {
+        "nodes_treeids",
+        "nodes_nodeids",
+        "nodes_featureids",
+        "nodes_modes",
+        "nodes_values",
+        "nodes_truenodeids",
+        "nodes_falsenodeids",
+        "nodes_missing_value_tracks_true",
+        "target_treeids",
+        "target_nodeids",
+        "target_ids",
+        "target_weights",
+    }
+)
 
 
 def estimator_to_onnx(estimator: BaseEstimator, inputs: int) -> bytes:
@@ -86,6 +106,48 @@ def stack_to_onnx(kernels: Sequence[np.ndarray], biases: Sequence[np.ndarray], a
         constants,
     )
     return _serialise(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]))
+
+
+def trees_to_onnx(models: Sequence[lightgbm.Booster]) -> bytes:
+    """Boosted trees side by side as ONNX: (profiles, inputs) -> (models, profiles, 1)."""
+    inputs = models[0].num_feature()
+    joined: dict[str, list] = {}
+    trees = 0
+    for number, model in enumerate(models):
+        converted = convert_lightgbm(
+            model, initial_types=[("inputs", FloatTensorType([None, inputs]))], target_opset=15, zipmap=False
+        )
+        (node,) = (node for node in converted.graph.node if node.op_type == "TreeEnsembleRegressor")
+        found = {item.name: list(helper.get_attribute_value(item)) for item in node.attribute if item.name in _PER_NODE}
+        for name in ("nodes_treeids", "target_treeids"):
+            found[name] = [tree + trees for tree in found[name]]
+        found["target_ids"] = [number] * len(found["target_ids"])
+        trees = max(found["nodes_treeids"]) + 1
+        for name, values in found.items():
+            joined.setdefault(name, []).extend(values)
+    ensemble = helper.make_node(
+        "TreeEnsembleRegressor",
+        ["inputs"],
+        ["by_profile"],
+        domain="ai.onnx.ml",
+        n_targets=len(models),
+        aggregate_function="SUM",
+        post_transform="NONE",
+        **joined,
+    )
+    graph = helper.make_graph(
+        [
+            ensemble,
+            helper.make_node("Transpose", ["by_profile"], ["by_model"], perm=[1, 0]),
+            helper.make_node("Unsqueeze", ["by_model", "last"], ["outputs"]),
+        ],
+        "trees",
+        [helper.make_tensor_value_info("inputs", TensorProto.FLOAT, ["profiles", inputs])],
+        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, [len(models), "profiles", 1])],
+        [numpy_helper.from_array(np.array([2], np.int64), "last")],
+    )
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 3)]
+    return _serialise(helper.make_model(graph, opset_imports=opsets))
 
 
 def _serialise(model: onnx.ModelProto) -> bytes:

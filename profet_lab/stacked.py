@@ -24,6 +24,7 @@ from profet_core.networks import (
 )
 from profet_core.stacks import StepInputs, member_latency
 from profet_lab.class_bank import ClassBank
+from profet_lab.jobs import MemberJob
 
 STEPS = 1_000
 ROWS_PER_STEP = 32
@@ -55,15 +56,6 @@ RECIPES = {
     HOMOGENEOUS: Recipe("relu", 0.0, 0.0, False, 1.0),
     CLASS_RATIO: Recipe("silu", 0.2, 0.3, True, 0.1),
 }
-
-
-@dataclass(frozen=True)
-class NetworkJob:
-    """One network: a pair, what its inputs are, and the rows (boolean mask) it may learn from."""
-
-    anchor: str
-    target: str
-    rows: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -111,7 +103,7 @@ class StackedNetworks:
 def fit_networks(
     bank: ClassBank,
     member: str,
-    jobs: Sequence[NetworkJob],
+    jobs: Sequence[MemberJob],
     *,
     latency_known: bool,
     sizes_known: bool,
@@ -161,7 +153,7 @@ def fit_networks(
     return StackedNetworks(member, tuple(kernels), tuple(biases), constants, typical, unseen)
 
 
-def _prepare(bank: ClassBank, member: str, job: NetworkJob, latency_known: bool, sizes_known: bool, recipe: Recipe):
+def _prepare(bank: ClassBank, member: str, job: MemberJob, latency_known: bool, sizes_known: bool, recipe: Recipe):
     """Standardisation (1, inputs) twice, the pair's constants (1, ...), typical ratio and unseen classes."""
     unseen = bank.unseen(job.anchor, job.rows)
     inputs = bank.inputs[job.anchor, latency_known]
@@ -180,7 +172,7 @@ def _prepare(bank: ClassBank, member: str, job: NetworkJob, latency_known: bool,
 
 
 def _sampler(
-    bank: ClassBank, jobs: Sequence[NetworkJob], latency_known: bool, sizes_known: bool, recipe: Recipe, seed: int
+    bank: ClassBank, jobs: Sequence[MemberJob], latency_known: bool, sizes_known: bool, recipe: Recipe, seed: int
 ):
     """A function of the step's number that draws each network's rows, some of them two workloads in one."""
     names = list(bank.latency_ms)

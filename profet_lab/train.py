@@ -19,7 +19,6 @@ from profet_core.model_files import manifest_checksum, sha256_hex
 from profet_core.scaling import AXIS_RANGE
 from profet_core.units import US_PER_MS
 from profet_lab.class_bank import class_bank
-from profet_lab.class_folds import CLASSES_METHOD
 from profet_lab.clustering import encode_table, fit_features
 from profet_lab.data import Measurements, check_instances, pairs
 from profet_lab.default_method import STACKS, train_default
@@ -37,7 +36,18 @@ PROFET_METHOD = {
     "with_latency": {"members": ["line", "forest", "dense"], "combine": "median"},
     "without_latency": {"members": ["forest", "dense"], "combine": "mean"},
 }
-_VERSIONED = ("tensorflow", "keras", "scikit-learn", "skl2onnx", "onnx", "numpy", "rapidfuzz", "scipy")
+_VERSIONED = (
+    "tensorflow",
+    "keras",
+    "scikit-learn",
+    "lightgbm",
+    "skl2onnx",
+    "onnxmltools",
+    "onnx",
+    "numpy",
+    "rapidfuzz",
+    "scipy",
+)
 
 
 def train(
@@ -130,7 +140,7 @@ def _manifest(
             "order": list(features.names),
         },
         "instances": {name: _training_range(measurements, name) for name in measurements.instances},
-        "methods": {"profet": PROFET_METHOD, "classes": CLASSES_METHOD},
+        "methods": {"profet": PROFET_METHOD, "classes": default["method"]},
         "default_method": "classes",
         "members": members,
         "stacks": default["stacks"],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from dataclasses import dataclass
+from itertools import combinations, permutations
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from profet_lab.calibrate import distances, fit_scale, nearest_other
 from profet_lab.class_bank import ClassBank
 from profet_lab.class_folds import ClassFold, LeftOut, left_out_folds, predict_folds
 from profet_lab.measured_gain import measured_report
+from profet_lab.member_weights import TREE_SHARES, share_errors
 from profet_lab.stacked import STEPS
 
 #: Architectures of one family leave together; every other one is a family of its own.
@@ -38,13 +40,14 @@ def default_table(
     steps: int = STEPS,
     progress: Progress = None,
 ) -> pd.DataFrame:
-    """Every row of every pair as predicted by networks that never saw its architecture, or its family.
+    """Every row of every pair as predicted by models that never saw its architecture, or its family.
 
     Returns
     -------
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms, distance; for each case ("with_latency",
         "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family left out
-        (`_family`), and the log half widths of the intervals (`_half`, nested; `_family_half`).
+        (`_family`), the log half widths of the intervals (`_half`, nested; `_family_half`), and how much the trees
+        weighed (`_tree_share`).
     """
     families = np.array([FAMILIES.get(name, name) for name in bank.architectures])
     parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
@@ -76,13 +79,16 @@ def default_table(
         twice = predict_folds(
             bank, _left_out_twice(bank, wanted), latency_known=known, seed=seed, steps=steps, progress=progress
         )
+        shares = _inner_tree_shares(bank, wanted, twice)
+        of_family = {str(name): shares.of_group(bank.architectures[families == name]) for name in np.unique(families)}
         for pair, part in parts.items():
-            part[case] = _joined(plain, pair, bank.architectures)
-            part[f"{case}_and_sizes"] = _joined(sized, pair, bank.architectures)
-            part[f"{case}_family"] = _joined(by_family, pair, families)
+            part[case] = _joined(plain, pair, bank.architectures, shares.by_architecture)
+            part[f"{case}_and_sizes"] = _joined(sized, pair, bank.architectures, shares.by_architecture)
+            part[f"{case}_family"] = _joined(by_family, pair, families, of_family)
             part[f"{case}_distance"] = nearest[pair[0]]
-        nested = _nested_half_widths(bank, wanted, plain, twice, tables, known)
-        family = _family_half_widths(bank, wanted, families, plain, by_family, tables, known)
+            part[f"{case}_tree_share"] = [shares.by_architecture[name] for name in bank.architectures]
+        nested = _nested_half_widths(bank, wanted, plain, twice, tables, known, shares.by_architecture)
+        family = _family_half_widths(bank, wanted, families, plain, by_family, tables, known, of_family)
         for pair, part in parts.items():
             part[f"{case}_half"], part[f"{case}_family_half"] = nested[pair], family[pair]
     return pd.concat(parts.values(), ignore_index=True)
@@ -100,10 +106,46 @@ def _left_out_twice(bank: ClassBank, wanted: Sequence[Pair]) -> list[ClassFold]:
     return folds
 
 
-def _joined(left_out: LeftOut, pair: tuple[str, str], groups: np.ndarray) -> np.ndarray:
+@dataclass(frozen=True)
+class InnerShares:
+    """How much the trees weigh, chosen without the architecture (or family) that is then predicted.
+
+    Attributes
+    ----------
+    errors : (left-out architecture, another one) -> mean absolute relative error of the latter with each share that is
+        tried, as seen by models that saw neither.
+    """
+
+    errors: Mapping[tuple[str, str], np.ndarray]
+
+    @property
+    def by_architecture(self) -> dict[str, float]:
+        """Share for each left-out architecture."""
+        return {str(name): self.of_group([name]) for name in dict.fromkeys(outer for outer, _ in self.errors)}
+
+    def of_group(self, names: Sequence[str]) -> float:
+        """Share for architectures that leave together: none of their errors counts."""
+        kept = [error for (outer, inner), error in self.errors.items() if outer in names and inner not in names]
+        return TREE_SHARES[int(np.argmin(np.mean(kept, axis=0)))]
+
+
+def _inner_tree_shares(bank: ClassBank, wanted: Sequence[Pair], twice: LeftOut) -> InnerShares:
+    errors = {}
+    for inner, outer in permutations(np.unique(bank.architectures), 2):
+        rows = bank.architectures == inner
+        of_pairs = [
+            share_errors(twice.said[pair, f"{inner}|{outer}"], bank.latency_ms[pair[1]][rows]) for pair in wanted
+        ]
+        errors[str(outer), str(inner)] = np.mean(of_pairs, axis=0)
+    return InnerShares(errors)
+
+
+def _joined(
+    left_out: LeftOut, pair: tuple[str, str], groups: np.ndarray, tree_shares: Mapping[str, float]
+) -> np.ndarray:
     values = np.empty(len(groups))
     for name in np.unique(groups):
-        values[groups == name] = left_out.joined(pair, str(name))
+        values[groups == name] = left_out.joined(pair, str(name), tree_shares[str(name)])
     return values
 
 
@@ -114,6 +156,7 @@ def _nested_half_widths(
     twice: LeftOut,
     tables: Mapping[str, np.ndarray],
     known: bool,
+    tree_shares: Mapping[str, float],
 ) -> dict[Pair, np.ndarray]:
     """Log half widths for each architecture; the scale comes from networks that saw neither it nor the error's own."""
     names = np.unique(bank.architectures)
@@ -123,7 +166,10 @@ def _nested_half_widths(
         rows = np.concatenate([np.flatnonzero(bank.architectures == name) for name in others])
         scale = fit_scale(
             said={pair: np.vstack([twice.said[pair, f"{name}|{outer}"] for name in others]) for pair in half},
-            joined={pair: np.concatenate([twice.joined(pair, f"{name}|{outer}") for name in others]) for pair in half},
+            joined={
+                pair: np.concatenate([twice.joined(pair, f"{name}|{outer}", tree_shares[outer]) for name in others])
+                for pair in half
+            },
             true_ms={pair: bank.latency_ms[pair[1]][rows] for pair in half},
             distance={pair: nearest_other(tables[pair[0]], bank.architectures, [outer])[rows] for pair in half},
         )
@@ -143,6 +189,7 @@ def _family_half_widths(
     by_family: LeftOut,
     tables: Mapping[str, np.ndarray],
     known: bool,
+    tree_shares: Mapping[str, float],
 ) -> dict[Pair, np.ndarray]:
     """Log half widths for each family, from errors of the architectures outside it.
 
@@ -156,7 +203,10 @@ def _family_half_widths(
         rows = np.concatenate([np.flatnonzero(bank.architectures == name) for name in others])
         scale = fit_scale(
             said={pair: np.vstack([plain.said[pair, str(name)] for name in others]) for pair in half},
-            joined={pair: np.concatenate([plain.joined(pair, str(name)) for name in others]) for pair in half},
+            joined={
+                pair: np.concatenate([plain.joined(pair, str(name), tree_shares[family]) for name in others])
+                for pair in half
+            },
             true_ms={pair: bank.latency_ms[pair[1]][rows] for pair in half},
             distance={pair: nearest_other(tables[pair[0]], bank.architectures)[rows] for pair in half},
         )

@@ -10,7 +10,8 @@ import pytest
 from profet_core.networks import MEMBERS
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import fold_inputs, left_out_folds, predict_folds
-from profet_lab.stacked import NetworkJob, fit_networks
+from profet_lab.fit_member import fit_member
+from profet_lab.jobs import MemberJob
 from profet_lab.validate_default import _left_out_twice
 
 pytestmark = pytest.mark.training
@@ -56,8 +57,8 @@ def test_answers_are_one_a_row_and_member_joined_by_the_geometric_mean(classed):
 def test_time_of_a_class_that_only_the_left_out_architecture_has_counts_as_unknown(classed):
     bank = class_bank(classed)
     rows = bank.architectures == "D"
-    job = NetworkJob(*PAIR, ~rows)
-    networks = fit_networks(bank, MEMBERS[0], [job], latency_known=False, sizes_known=False, seed=0, steps=1)
+    job = MemberJob(*PAIR, ~rows)
+    networks = fit_member(bank, MEMBERS[0], [job], latency_known=False, sizes_known=False, seed=0, steps=1)
     inputs = fold_inputs(bank, networks, 0, "slow", rows, False, False)
     depthwise = bank.classes.names.index("depthwise")
     np.testing.assert_allclose(inputs.unknown_ms[:, 0], bank.times["slow"].times_ms[rows, depthwise])
@@ -98,9 +99,9 @@ def test_spoilt_rows_of_a_real_architecture_reach_no_network(measurements, membe
         times_us={name: np.where(left_out[:, None], np.nan, each) for name, each in measurements.times_us.items()},
         latency_ms={name: np.where(left_out, np.nan, each) for name, each in measurements.latency_ms.items()},
     )
-    job = NetworkJob("g3s.xlarge", "p2.xlarge", ~left_out)
+    job = MemberJob("g3s.xlarge", "p2.xlarge", ~left_out)
     one, other = (
-        fit_networks(class_bank(each), member, [job], latency_known=True, sizes_known=False, seed=0, steps=3)
+        fit_member(class_bank(each), member, [job], latency_known=True, sizes_known=False, seed=0, steps=3)
         for each in (measurements, spoilt)
     )
     for name in ("constants", "typical_log_ratio", "unseen"):

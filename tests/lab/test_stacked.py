@@ -8,11 +8,12 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from profet_core.networks import CLASS_RATIO, HOMOGENEOUS, MEMBERS
+from profet_core.networks import CLASS_RATIO, HOMOGENEOUS, NETWORKS
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import fold_inputs
 from profet_lab.export import stack_to_onnx
-from profet_lab.stacked import PEAK_RATE, RECIPES, NetworkJob, OneCycle, StackedNetworks, fit_networks
+from profet_lab.jobs import MemberJob
+from profet_lab.stacked import PEAK_RATE, RECIPES, OneCycle, StackedNetworks, fit_networks
 
 pytestmark = pytest.mark.training
 
@@ -20,12 +21,12 @@ STEPS = 5
 
 
 def fit(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
-    job = NetworkJob("slow", "fast", rows)
+    job = MemberJob("slow", "fast", rows)
     return fit_networks(bank, member, [job], latency_known=known, sizes_known=sizes, seed=0, steps=steps)
 
 
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", NETWORKS)
 def test_spoilt_rows_of_the_left_out_architecture_reach_no_network(classed, poisoned, member, known, sizes):
     clean, spoilt = class_bank(classed), class_bank(poisoned)
     learned = classed.architectures != "D"
@@ -63,7 +64,7 @@ def test_constants_are_the_ratios_of_the_training_rows(classed):
     assert not unseen[names == "convolution"].any() and not unseen[bank.device_classes :].any()
 
 
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", NETWORKS)
 def test_a_network_learns_that_the_target_is_twice_as_fast(classed, member):
     bank = class_bank(classed)
     rows = np.ones(len(classed.workloads), bool)
@@ -72,7 +73,7 @@ def test_a_network_learns_that_the_target_is_twice_as_fast(classed, member):
     assert np.mean(np.abs(said / bank.latency_ms["fast"] - 1)) < 0.06
 
 
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", NETWORKS)
 def test_onnx_answers_what_the_networks_answer(member):
     random = np.random.default_rng(0)
     widths = [(7, 6), (6, 5), (5, 3)]
