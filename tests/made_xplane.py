@@ -58,6 +58,48 @@ def kernel(tf_op: str, start_us: float, duration_us: float, name: str = "void cu
     return (name, start_us, duration_us, {"correlation_id": 7, "tf_op": Ref(tf_op), "kernel_details": "regs:32"})
 
 
+def kernel_2_4(annotation: str, start_us: float, duration_us: float, name: str = "void cudnn::kernel") -> Event:
+    """A kernel as TensorFlow 2.2 to 2.5 notes it: no `tf_op`, but its annotation, and that again without its tail."""
+    levels = [level.partition("#")[0] for level in annotation.split("::")]
+    stats = {"correlation_id": 7, "annotation": Ref(annotation), "kernel_details": Ref("regs:32 shm:0"), "is_eager": 0}
+    return (
+        name,
+        start_us,
+        duration_us,
+        stats | {f"level {depth}": Ref(each) for depth, each in enumerate(levels) if each},
+    )
+
+
+def copy_2_4(start_us: float, duration_us: float, annotation: str = "", name: str = "MemcpyH2D") -> Event:
+    """A copy as TensorFlow 2.2 to 2.5 notes it, for an operation or for none."""
+    details = {"memcpy_details": "size:64 dest:0 async:1"}
+    if not annotation:
+        return (name, start_us, duration_us, {"correlation_id": 8, **details})
+    event = kernel_2_4(annotation, start_us, duration_us, name)
+    return (*event[:3], {**event[3], **details})
+
+
+def gpu_step_2_4(network: str = "net") -> dict[str, dict[str, list[Event]]]:
+    """`gpu_step` as TensorFlow 2.4 would have recorded it: the same times, and the step marked on the device."""
+    planes = gpu_step(network)
+    planes["/device:GPU:0"] = {
+        "Stream #14(Compute)": [
+            kernel_2_4(f"{network}/conv/Conv2D:Conv2D#shape=(float[8,32,32,3];float[3,3,3,8])#", 100, 10),
+            kernel_2_4(f"{network}/conv/Conv2D:Conv2D", 110, 30, "void cutlass::kernel"),
+            kernel_2_4(f"{network}/relu/Relu:Relu", 150, 5),
+            ("Memset", 200, 10, {"correlation_id": 8}),
+            kernel_2_4(f"gradient_tape/{network}/conv/Conv2DBackpropFilter:Conv2DBackpropFilter", 300, 60),
+        ],
+        "Stream #15(MemcpyH2D)": [
+            copy_2_4(20, 4, "IteratorGetNext:MemcpyHToD#from=a,to=b#::#edge_name=edge_1#"),
+            copy_2_4(400, 6),
+        ],
+        "TensorFlow Ops": [(f"{network}/conv/Conv2D:Conv2D", 100, 40, {"group_id": 1})],
+        "Steps": [("1", 0, 500, {"group_id": 1, "step_name": "1"})],
+    }
+    return planes
+
+
 def gpu_step(network: str = "net") -> dict[str, dict[str, list[Event]]]:
     """One step on one GPU; what it adds up to is `GPU_STEP_US`."""
     return {

@@ -11,6 +11,8 @@ from profet_core.profiles import (
     profet_json,
     pytorch_trace,
     statistics_csv,
+    tensorflow_stats,
+    tensorflow_timeline,
     tensorflow_trace,
     xplane,
 )
@@ -20,6 +22,7 @@ from profet_core.profiles.containers import Content, Progress, Watch
 from profet_core.profiles.other_files import what_it_is
 from profet_core.profiles.profet_json_writer import write_profile
 from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.tensorflow_siblings import refused_sibling
 
 __all__ = [
     "READERS",
@@ -51,7 +54,9 @@ class Reader(Protocol):
 READERS: tuple[Reader, ...] = (
     statistics_csv,
     framework_op_stats,
+    tensorflow_stats,
     xplane,
+    tensorflow_timeline,
     tensorflow_trace,
     pytorch_trace,
     profet_json,
@@ -100,6 +105,8 @@ def _read(content: Content, name: str) -> Profile:
     if is_archive(content):
         return read_best(files_in_archive(content), READERS, "archive", content.watch)
     content.follow()
+    if refusal := refused_sibling(content.head):
+        raise ProfileError(refusal)
     for reader in READERS:
         if reader.looks_like(content.head):
             return reader.read(content)

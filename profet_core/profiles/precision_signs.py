@@ -16,8 +16,8 @@ FP32 = "fp32"
 # Names of cuDNN's, cuBLAS's and PyTorch's kernels: h884, h1688, h16816 and s884, s16816 are tensor-core instructions
 # that take 16 bits; s1688 takes 16 bits or TF32, and then the name says which, or it is TF32.
 _HALF_KERNEL = re.compile(
-    r"c10::(?:Half|BFloat16)|__half|__nv_bfloat16|(?:^|[_<, ])half(?:[_>, \d]|$)|fp16|float16|bf16|[_.]f16|h884|h1688"
-    r"|h16816|s884|s16816|hgemm|hmma"
+    r"c10::(?:Half|BFloat16)|Eigen::(?:half|bfloat16)|__half|__nv_bfloat16|(?:^|[_<, ])half(?:[_>, \d]|$)|fp16|float16"
+    r"|bf16|[_.]f16|h884|h1688|h16816|s884|s16816|hgemm|hmma"
 )
 _TF32_KERNEL = re.compile(r"tf32|s1688")
 _HALF_INPUT = re.compile(r"c10::(?:Half|BFloat16)")

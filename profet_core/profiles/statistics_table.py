@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from profet_core.errors import ProfileError
 from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.profiles.strict_json import quote_name
-from profet_core.profiles.tensorflow_names import DATASET, public_type
+from profet_core.profiles.tensorflow_names import DATASET, label_type, public_type
+from profet_core.profiles.tensorflow_steps import usual_runs
+from profet_core.profiles.tensorflow_training import has_gradient, training_refusal
 from profet_core.profiles.totals import profile_from_totals
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
@@ -26,9 +28,12 @@ IDLE = "IDLE"
 _HEADINGS = {
     "side": {"hostdevice", "hostordevice"},
     "type": {"type", "operationtype", "optype"},
+    "name": {"operation", "operationname", "opname"},
     "count": {"occurrences"},
     "total": {"totaltimeus", "totaltimeμs", "totaltimeµs", "totaltime", "totaltimeinus"},
 }
+#: TensorFlow's name for the part of a step that one GPU does, of several.
+_REPLICA = re.compile(r"(?:gradient_tape/|gradients/)?replica_(\d{1,4})/", re.ASCII)
 _SIDES = {"device": "Device", "host": "Host"}
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
@@ -36,12 +41,13 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where each needed column stands; `count` may be missing."""
+    """Where each needed column stands; `count` and `name` may be missing."""
 
     side: int
     type: int
     total: int
     count: int | None
+    name: int | None = None
 
     @classmethod
     def of(cls, headings: Sequence[object]) -> Columns | None:
@@ -60,7 +66,7 @@ def profile_from_table(columns: Columns, rows: Iterable[Sequence[object]], sourc
     """Sum the total time of all rows by side and type.
 
     The table does not say how many steps it holds. An operation outside the input pipeline that runs once a step is
-    in every training step, so what divides all counts is taken as the number of steps.
+    in every training step, so how often the operations ran tells the number of steps.
 
     Raises
     ------
@@ -68,11 +74,13 @@ def profile_from_table(columns: Columns, rows: Iterable[Sequence[object]], sourc
     """
     totals_us: Counter[str] = Counter()
     listed: Counter[str] = Counter()
-    steps = 0
+    runs: list[int] = []
+    gradient_seen = False
+    replicas: set[str] = set()
     for number, row in enumerate(rows, 2):
         if number > MAX_ROWS:
             raise ProfileError(f"The table has more than {MAX_ROWS:,} rows: upload the statistics of one step.")
-        if len(row) <= max(columns.side, columns.type, columns.total, columns.count or 0):
+        if len(row) <= max(columns.side, columns.type, columns.total, columns.count or 0, columns.name or 0):
             raise ProfileError(f"Row {number} of the table is cut short: download the statistics again.")
         side = _SIDES.get(str(row[columns.side]).strip().casefold())
         if side is None:
@@ -81,19 +89,30 @@ def profile_from_table(columns: Columns, rows: Iterable[Sequence[object]], sourc
                 "download the statistics again."
             )
         kind = public_type(str(row[columns.type]).strip())
+        if columns.name is not None:
+            name = str(row[columns.name])
+            gradient_seen |= has_gradient(name)
+            kind = label_type(name.strip(), kind) if side == "Device" else kind
+            if replica := _REPLICA.match(name):
+                replicas.add(replica[1])
         totals_us[f"{side}_{kind}"] += _number(row[columns.total], number)
         listed[side] += 1
         if columns.count is not None and kind not in (IDLE, DATASET):
-            steps = math.gcd(steps, int(_number(row[columns.count], number)))
-    steps = max(steps, 1)
+            runs.append(int(_number(row[columns.count], number)))
+    counted = usual_runs(runs)
+    steps = counted or 1
     if steps > MAX_STEPS:
         raise ProfileError(f"Every operation of the table ran more than {MAX_STEPS:,} times: record fewer steps.")
+    cut = _cut_warnings(listed, totals_us)
     return profile_from_totals(
         totals_us,
         source_format=source_format,
         steps=steps,
+        steps_basis="assumed" if counted is None else "counted",
         meta=ProfileMeta(framework="TensorFlow"),
-        warnings=(*_cut_warnings(listed, totals_us), *_idle_warnings(totals_us), *_steps_warnings(steps)),
+        warnings=(*cut, *_idle_warnings(totals_us), *_steps_warnings(steps), *_replica_warnings(len(replicas))),
+        refusal=training_refusal(totals_us, gradient_seen),
+        may_be_cut=bool(cut),
     )
 
 
@@ -110,6 +129,14 @@ def _idle_warnings(totals_us: Mapping[str, float]) -> list[str]:
     if any(name.endswith(f"_{IDLE}") for name in totals_us):
         return []
     return ["The statistics leave idle time out: download them again with idle time included."]
+
+
+def _replica_warnings(replicas: int) -> list[str]:
+    if replicas <= 1:
+        return []
+    return [
+        f"The statistics add up the times of {replicas} GPUs: upload the xplane.pb of the step, which tells one GPU."
+    ]
 
 
 def _steps_warnings(steps: int) -> list[str]:

@@ -14,6 +14,12 @@ _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*", re.ASCII)
 _TYPE = re.compile(r"[A-Z_][A-Za-z0-9_]*", re.ASCII)
 _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(?:\[.*\])?", re.ASCII)
 _COPY = re.compile(r"memcpy(HToD|DToH|DToD|HToH)", re.ASCII | re.IGNORECASE)
+#: Labels without a type, of work that has no operation of its own; the statistics show them as names of unknown type.
+_LABELS = {"MakeTensorFromProto": "MemcpyHToD"}
+#: What oneDNN's kernels of an operation are called: "_MklNativeConv2DBackpropFilterWithBias", "_MklMatMul".
+_ONEDNN = re.compile(r"_Mkl(?:Native)?(?:PadWith)?([A-Z]\w*?)(?:WithBias)?", re.ASCII)
+#: Fused operations have a leading "_", but for this one, which is an operation of its own.
+_PLAIN_FUSED = re.compile(r"FusedBatchNorm(?:Grad)?(?:V[23])?")
 #: A type that may be shown. Function names ("__inference_my_layer_12") and a person's own labels pass for types too.
 _PUBLIC_TYPE = re.compile(r"_?[A-Z][A-Za-z0-9_]{0,99}", re.ASCII)
 
@@ -37,9 +43,37 @@ def operation_type(full_name: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
+def kernel_operation(label: str) -> str:
+    """The type that a kernel's label names, "Unknown" if it names none.
+
+    A label is `name:Type`, or as TensorFlow 2.2 to 2.5 write it: levels joined by "::", each perhaps with a tail of
+    "#key=value,...#"; the first level with a type is the operation.
+    """
+    for level in label.split("::"):
+        kind = operation_type(level.partition("#")[0])
+        if kind not in (None, UNKNOWN):
+            return kind
+    return label_type(label.partition("#")[0], UNKNOWN)
+
+
+def label_type(name: str, kind: str) -> str:
+    """`kind`, or what an operation without a type does if its name is one of TensorFlow's own labels."""
+    return _LABELS.get(name, UNKNOWN) if kind == UNKNOWN else kind
+
+
 def public_type(kind: str) -> str:
-    """`kind` if it is written as TensorFlow writes operation types, else "Unknown"."""
-    return kind if _PUBLIC_TYPE.fullmatch(kind) else UNKNOWN
+    """`kind` if it is written as TensorFlow writes operation types, without oneDNN's additions, else "Unknown"."""
+    return plain_type(kind) if _PUBLIC_TYPE.fullmatch(kind) else UNKNOWN
+
+
+def plain_type(kind: str) -> str:
+    """The operation that a kernel of oneDNN runs: "_FusedConv2D" for "_MklNativeFusedConv2D"; others as they are."""
+    onednn = _ONEDNN.fullmatch(kind)
+    if onednn is None:
+        return kind
+    plain = onednn[1]
+    return f"_{plain}" if plain.startswith("Fused") and not _PLAIN_FUSED.fullmatch(plain) else plain
 
 
 _COPY_NAMES = {"htod": "HToD", "dtoh": "DToH", "dtod": "DToD", "htoh": "HToH"}

@@ -1,8 +1,9 @@
 """Reads `trace.json`, the chrome trace that XProf makes of TensorFlow's profile, by the rules of the xplane reader.
 
 Every event of the host named "name:Type" (in `long_name`, if it has one) counts with its total time, a thread is idle
-for what these leave of its span; a kernel counts for its `tf_op`, and the device is idle for what these leave of its
-span. On recorded traces the result is that of the xplane.pb they were made from, idle times included.
+for what these leave of its span; a kernel counts for its `tf_op`, or in TensorFlow 2.2 to 2.5 its `annotation`, and the
+device is idle for what these leave of its span. On recorded traces the result is that of the xplane.pb they were made
+from, idle times included. Of several GPUs the busiest is read.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from profet_core.profiles.chrome_events import ChromeTrace, event_thread, event_
 from profet_core.profiles.containers import Content
 from profet_core.profiles.precision_signs import read_signs
 from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
+from profet_core.profiles.tensorflow_gpu import GpuWork, cold_refusal, gpu_rows, gpu_warnings, read_gpu
+from profet_core.profiles.tensorflow_names import UNKNOWN, kernel_operation, operation_type
 from profet_core.profiles.tensorflow_steps import count_steps, tells_steps
+from profet_core.profiles.tensorflow_training import JAX, has_gradient, is_jax_name, training_refusal
 from profet_core.profiles.totals import profile_from_totals
 
 NAME = "TensorFlow trace.json"
@@ -31,13 +34,14 @@ MAX_NAMES = 50_000
 #: Operations of the host: their intervals are held, 16 bytes each.
 MAX_KEPT_EVENTS = 2_000_000
 MAX_NAME_CHARACTERS = 4096
-_MAX_KERNEL_CHARACTERS = 300
+_MAX_KERNEL_CHARACTERS = 600
 HOST_PROCESS = "/host:CPU"
 DEVICE_PROCESS_PREFIX = "/device:GPU:"
-_UNATTRIBUTED_SHARE = 0.1
+#: What may name a kernel's operation, in the order it is believed.
+_LABELS = ("tf_op", "annotation", *(f"level {depth}" for depth in range(16)))
+_STEPS_LINE = "Steps"
 
 _PROCESS = re.compile(rb'"/(?:host|device):\w')
-_STEP_NUMBER = re.compile(r"[\s#]*\d+$")
 
 
 @dataclass(slots=True)
@@ -49,7 +53,8 @@ class _Thread:
     host_us: Counter[str] = field(default_factory=Counter)
     device_us: Counter[str] = field(default_factory=Counter)
     kernels_us: Counter[str] = field(default_factory=Counter)
-    unattributed_us: float = 0.0
+    unnamed_us: Counter[str] = field(default_factory=Counter)
+    events: int = 0
     begins_us: array = field(default_factory=lambda: array("d"))
     durations_us: array = field(default_factory=lambda: array("d"))
     steps: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -86,6 +91,8 @@ class _Events:
         self._names = 0
         self._kept = 0
         self._untimed = 0
+        self._has_gradient = False
+        self._has_jax = False
 
     def add(self, event: dict) -> None:
         args = event.get("args")
@@ -113,28 +120,35 @@ class _Events:
         thread = self._thread(where)
         thread.first_us = min(thread.first_us, begin_us)
         thread.last_us = max(thread.last_us, begin_us + duration_us)
+        thread.events += 1
         name = event.get("name")
         name = name if isinstance(name, str) and len(name) <= MAX_NAME_CHARACTERS else ""
         # Processes are named at the start of the file.
         if self._processes.get(where[0], "").startswith(DEVICE_PROCESS_PREFIX):
-            self._add_kernel(thread, name, args.get("tf_op"), duration_us)
+            self._add_kernel(thread, name, args, duration_us)
         else:
             self._add_host(thread, begin_us, duration_us, name, args)
 
-    def _add_kernel(self, thread: _Thread, name: str, operation: object, duration_us: float) -> None:
-        self._sum(thread.kernels_us, name[:_MAX_KERNEL_CHARACTERS], duration_us)
-        if isinstance(operation, str):
-            kind = operation_type(operation) if len(operation) <= MAX_NAME_CHARACTERS else None
-            self._sum(thread.device_us, kind or UNKNOWN, duration_us)
-        elif not name.lower().startswith(("memcpy", "memset")):
-            # Copies may belong to no operation; kernels do unless a compiler made them.
-            thread.unattributed_us += duration_us
+    def _add_kernel(self, thread: _Thread, name: str, args: dict, duration_us: float) -> None:
+        name = name[:_MAX_KERNEL_CHARACTERS]
+        self._sum(thread.kernels_us, name, duration_us)
+        kind = None
+        for label in (args[key] for key in _LABELS if key in args):
+            if isinstance(label, str) and label and kind in (None, UNKNOWN):
+                self._has_gradient = self._has_gradient or has_gradient(label)
+                kind = kernel_operation(label) if len(label) <= MAX_NAME_CHARACTERS else UNKNOWN
+        if kind is None:
+            self._sum(thread.unnamed_us, name, duration_us)
+        else:
+            self._sum(thread.device_us, kind, duration_us)
 
     def _add_host(self, thread: _Thread, begin_us: float, duration_us: float, name: str, args: dict) -> None:
         # An event whose name is short already has no long one ("Iterator::Root").
         long_name = args.get("long_name", name)
         if not isinstance(long_name, str) or len(long_name) > MAX_NAME_CHARACTERS:
             return
+        self._has_gradient = self._has_gradient or has_gradient(long_name)
+        self._has_jax = self._has_jax or is_jax_name(long_name)
         if kind := operation_type(long_name):
             self._sum(thread.host_us, kind, duration_us)
             if tells_steps(long_name, kind):
@@ -145,7 +159,7 @@ class _Events:
             if self._kept > MAX_KEPT_EVENTS:
                 raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
         elif isinstance(number := args.get("step_num"), str | int):
-            numbers = thread.steps.setdefault(_STEP_NUMBER.sub("", name), {})
+            numbers = thread.steps.setdefault(_without_number(name), {})
             self._sum(numbers, str(number)[:100], duration_us)
 
     def _thread(self, where: tuple) -> _Thread:
@@ -165,10 +179,9 @@ class _Events:
 
     def profile(self) -> Profile:
         totals: Counter[str] = Counter()
-        kernels_us: Counter[str] = Counter()
         runs: Counter[str] = Counter()
-        marked = unattributed_us = others = 0
-        devices: dict[object, list[_Thread]] = {}
+        marked = others = 0
+        gpus: dict[object, GpuWork] = {}
         for where, thread in self._threads.items():
             process = self._processes.get(where[0], "")
             if process == HOST_PROCESS:
@@ -179,47 +192,64 @@ class _Events:
                 runs.update(thread.runs)
             elif not process.startswith(DEVICE_PROCESS_PREFIX):
                 others += 1
-            elif not _is_derived(self._thread_names.get(where, "")):
-                devices.setdefault(where[0], []).append(thread)
-        for streams in devices.values():
-            attributed = Counter()
-            for stream in streams:
-                attributed.update(stream.device_us)
-                kernels_us.update(stream.kernels_us)
-                unattributed_us += stream.unattributed_us
-            totals.update({f"Device_{kind}": us for kind, us in attributed.items()})
-            span_us = max(stream.last_us for stream in streams) - min(stream.first_us for stream in streams)
-            totals["Device_IDLE"] += max(0.0, span_us - sum(attributed.values()))
-        if not totals:
+            else:
+                gpu = gpus.setdefault(where[0], GpuWork(process.removeprefix(DEVICE_PROCESS_PREFIX)[:10]))
+                _add_stream(gpu, thread, self._thread_names.get(where, ""))
+        gpu, worked = read_gpu({process: gpu for process, gpu in gpus.items() if gpu.kernels_us})
+        if self._has_jax and {name.partition("_")[2] for name in totals} <= {UNKNOWN, "IDLE"}:
+            raise ProfileError(JAX)
+        if gpu is None and not totals:
             raise ProfileError(
                 f"The trace holds no operation of a {HOST_PROCESS} or {DEVICE_PROCESS_PREFIX}N process: "
                 "record a training step with TensorFlow's profiler."
             )
-        steps, warnings = count_steps(marked, runs.values())
-        signs = read_signs(kernels_us, [name.partition("_")[2] for name in totals])
+        counted = count_steps(marked or (gpu.steps if gpu else 0), runs.values())
+        warnings, refusal = [*counted.warnings, *self._warnings()], ""
+        if gpu is not None:
+            rows = gpu_rows(gpu)
+            totals.update({f"Device_{kind}": us for kind, us in rows.totals_us.items()})
+            warnings += gpu_warnings(gpu, rows, worked)
+            refusal = cold_refusal(rows)
+        signs = read_signs(gpu.kernels_us if gpu else {}, [name.partition("_")[2] for name in totals])
         ignored = [f"{others} threads that are neither the host's nor a GPU's"] if others else []
         if self._untimed:
             ignored.append(f"{self._untimed} events without a valid time")
         return profile_from_totals(
             totals,
             source_format=NAME,
-            steps=steps,
+            steps=counted.steps,
+            steps_basis=counted.basis,
             meta=ProfileMeta(framework="TensorFlow", precision=signs.precision, compiled=signs.compiled or None),
             ignored=tuple(ignored),
-            warnings=(*warnings, *self._warnings(unattributed_us, sum(kernels_us.values()))),
+            warnings=tuple(warnings),
+            refusal=refusal or training_refusal(totals, self._has_gradient),
+            may_be_cut=False,
         )
 
-    def _warnings(self, unattributed_us: float, kernels_us: float):
+    def _warnings(self):
         if self._count >= XPROF_MAX_EVENTS:
             yield (
                 f"XProf writes {XPROF_MAX_EVENTS:,} events of a trace and leaves out others, and this one has as many: "
                 "upload the xplane.pb beside it."
             )
-        if unattributed_us > _UNATTRIBUTED_SHARE * kernels_us:
-            yield (
-                f"{unattributed_us / kernels_us:.0%} of the GPU's time belongs to kernels without a TensorFlow "
-                "operation and is left out: was the step compiled with XLA?"
-            )
+
+
+def _add_stream(gpu: GpuWork, thread: _Thread, name: str) -> None:
+    """Add a stream to its GPU; lines that repeat the streams tell at most the number of steps."""
+    if _is_derived(name):
+        if name == _STEPS_LINE:
+            gpu.steps = thread.events
+        return
+    gpu.first_us, gpu.last_us = min(gpu.first_us, thread.first_us), max(gpu.last_us, thread.last_us)
+    gpu.operations_us.update(thread.device_us)
+    gpu.kernels_us.update(thread.kernels_us)
+    gpu.unnamed_us.update(thread.unnamed_us)
+
+
+def _without_number(name: str) -> str:
+    """The name of a step's mark without its number: "train" of "train #12"."""
+    bare = name.rstrip("0123456789")
+    return bare.rstrip(" #") if len(bare) < len(name) else name
 
 
 def _idle_us(thread: _Thread) -> float:

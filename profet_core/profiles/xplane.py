@@ -2,21 +2,23 @@
 
 The rules are XProf's, so that the result is that of its statistics (checked against XProf 2.24 on recorded and made-up
 traces): all events named `name:Type` on a thread of the host count with their total time, also inside each other; the
-thread is idle for what they leave of its span. A kernel counts for the operation its `tf_op` names; the device is idle
-for what these leave of its span, at least 0, over all streams together. Unlike the statistics it is not cut after 500
-operations.
+thread is idle for what they leave of its span. A kernel counts for the operation its `tf_op` names, or its `annotation`
+and `level 0` in TensorFlow 2.2 to 2.5; the device is idle for what these leave of its span, at least 0, over all
+streams together. Unlike the statistics it is not cut after 500 operations. Of several GPUs the busiest is read.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers import Content
 from profet_core.profiles.precision_signs import read_signs
 from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.tensorflow_gpu import GpuWork, cold_refusal, gpu_rows, gpu_warnings, read_gpu
+from profet_core.profiles.tensorflow_names import UNKNOWN
 from profet_core.profiles.tensorflow_steps import count_steps
+from profet_core.profiles.tensorflow_training import JAX, training_refusal
 from profet_core.profiles.totals import profile_from_totals
 from profet_core.profiles.wire import WireStream, damaged
 from profet_core.profiles.xplane_lines import DeviceLine, HostLine
@@ -28,8 +30,6 @@ NAME = "TensorFlow xplane.pb"
 #: A line is a thread or a stream.
 MAX_LINES = 20_000
 _PS_PER_US = 1e6
-#: Above this share of kernel time without an operation the profile says so.
-_UNATTRIBUTED_SHARE = 0.1
 
 
 def looks_like(head: bytes) -> bool:
@@ -70,50 +70,54 @@ class _Sums:
 
     def __init__(self, planes: list[Plane]) -> None:
         self._planes = planes
-        self._total_ps: Counter[str] = Counter()
-        self._unattributed_ps = 0
+        self._host_ps: Counter[str] = Counter()
+        self._gpus: dict[int, GpuWork] = {}
         self._steps = 0
         self._runs: Counter[int] = Counter()
-        self._device_steps = 0
         self._batch_sizes: set[int] = set()
-        self._kernels_ps: Counter[str] = Counter()
         self._lines_read = 0
 
     def read(self, content: Content) -> Profile:
         with content.open() as stream:
             wire = WireStream(stream)
-            planes = iter(self._planes)
+            planes = enumerate(self._planes)
             for number, size in wire.fields():
                 if number == SPACE_PLANES:
-                    self._read_plane(wire, size, next(planes))
+                    index, plane = next(planes)
+                    if plane.is_host:
+                        self._read_host(wire, size, plane)
+                    elif plane.is_device:
+                        self._gpus[index] = self._gpu(wire, size, plane)
         return self._profile()
 
-    def _read_plane(self, wire: WireStream, size: int, plane: Plane) -> None:
-        if plane.is_host:
-            for line in self._lines(wire, size, HostLine, plane):
-                self._total_ps.update({f"Host_{kind}": ps for kind, ps in line.total_ps.items()})
-                if line.total_ps:
-                    self._total_ps["Host_IDLE"] += line.idle_ps()
-                self._steps = max(self._steps, line.steps)
-                self._runs.update(line.runs)
-                self._batch_sizes |= line.batch_sizes
-        elif plane.is_device:
-            self._read_device(wire, size, plane)
+    def _read_host(self, wire: WireStream, size: int, plane: Plane) -> None:
+        for line in self._lines(wire, size, HostLine, plane):
+            self._host_ps.update(line.total_ps)
+            if line.total_ps:
+                self._host_ps["IDLE"] += line.idle_ps()
+            self._steps = max(self._steps, line.steps)
+            self._runs.update(line.runs)
+            self._batch_sizes |= line.batch_sizes
 
-    def _read_device(self, wire: WireStream, size: int, plane: Plane) -> None:
-        attributed_ps, first_ps, last_ps = 0, math.inf, -math.inf
+    def _gpu(self, wire: WireStream, size: int, plane: Plane) -> GpuWork:
+        gpu = GpuWork(number=plane.name.removeprefix(DEVICE_PLANE_PREFIX)[:10])
+        operations_ps: Counter[str] = Counter()
+        kernels_ps: Counter[int] = Counter()
+        unnamed_ps: Counter[int] = Counter()
         for line in self._lines(wire, size, DeviceLine, plane):
-            self._device_steps = max(self._device_steps, line.steps)
+            gpu.steps = max(gpu.steps, line.steps)
             if line.is_derived or not line.events:
                 continue
-            first_ps, last_ps = min(first_ps, line.first_ps), max(last_ps, line.last_ps)
-            attributed_ps += sum(line.total_ps.values())
-            self._total_ps.update({f"Device_{kind}": ps for kind, ps in line.total_ps.items()})
-            self._unattributed_ps += line.unattributed_ps
-            for kernel, ps in line.kernels_ps.items():
-                self._kernels_ps[plane.kernels.get(kernel, "")] += ps
-        if first_ps <= last_ps:
-            self._total_ps["Device_IDLE"] += max(0, last_ps - first_ps - attributed_ps)
+            gpu.first_us = min(gpu.first_us, line.first_ps / _PS_PER_US)
+            gpu.last_us = max(gpu.last_us, line.last_ps / _PS_PER_US)
+            operations_ps.update(line.total_ps)
+            kernels_ps.update(line.kernels_ps)
+            unnamed_ps.update(line.unnamed_ps)
+        for sums_ps, sums_us in ((kernels_ps, gpu.kernels_us), (unnamed_ps, gpu.unnamed_us)):
+            for kernel, ps in sums_ps.items():
+                sums_us[plane.kernels.get(kernel, "")] += ps / _PS_PER_US
+        gpu.operations_us.update({kind: ps / _PS_PER_US for kind, ps in operations_ps.items()})
+        return gpu
 
     def _lines(self, wire: WireStream, size: int, kind: type[HostLine] | type[DeviceLine], plane: Plane):
         for part, length in wire.fields(size):
@@ -127,18 +131,20 @@ class _Sums:
                 yield line
 
     def _profile(self) -> Profile:
-        steps, warnings = count_steps(self._steps or self._device_steps, self._runs.values())
-        device_ps = sum(ps for name, ps in self._total_ps.items() if name.startswith("Device_"))
-        device_ps -= self._total_ps["Device_IDLE"]
-        if self._unattributed_ps > _UNATTRIBUTED_SHARE * (self._unattributed_ps + device_ps):
-            share = self._unattributed_ps / (self._unattributed_ps + device_ps)
-            warnings.append(
-                f"{share:.0%} of the GPU's time belongs to kernels without a TensorFlow operation and is left out: "
-                "was the step compiled with XLA?"
-            )
+        totals_us = {f"Host_{kind}": ps / _PS_PER_US for kind, ps in self._host_ps.items()}
+        gpu, worked = read_gpu(self._gpus)
+        self._check_jax(gpu)
+        counted = count_steps(self._steps or (gpu.steps if gpu else 0), self._runs.values())
+        warnings, refusal = list(counted.warnings), ""
+        if gpu is not None:
+            rows = gpu_rows(gpu)
+            totals_us |= {f"Device_{kind}": us for kind, us in rows.totals_us.items()}
+            warnings += gpu_warnings(gpu, rows, worked)
+            refusal = cold_refusal(rows)
+        refusal = refusal or training_refusal(totals_us, any(plane.has_gradient for plane in self._planes))
         capabilities = [plane.capability for plane in self._planes if plane.capability]
         signs = read_signs(
-            self._kernels_ps,
+            gpu.kernels_us if gpu else {},
             operations={kind for plane in self._planes for kind in plane.types.values()},
             compute_capability=min(capabilities, default=None),
         )
@@ -146,22 +152,34 @@ class _Sums:
             framework="TensorFlow",
             precision=signs.precision,
             compiled=signs.compiled or None,
-            batch_size=self._batch_size(),
+            batch_size=self._batch_size(worked),
         )
         # Planes that describe the task or the host's libraries are in every trace and hold no operation.
         others = sum(plane.name.startswith("/device:") and not plane.is_device for plane in self._planes)
         return profile_from_totals(
-            {name: ps / _PS_PER_US for name, ps in self._total_ps.items()},
+            totals_us,
             source_format=NAME,
-            steps=steps,
+            steps=counted.steps,
+            steps_basis=counted.basis,
             meta=meta,
             ignored=(f"devices that are no GPUs: {others}",) if others else (),
             warnings=tuple(warnings),
+            refusal=refusal,
+            may_be_cut=False,
         )
 
-    def _batch_size(self) -> int | None:
-        """The batch size that Keras noted with every step, if it did and it is one."""
-        return min(self._batch_sizes) if len(self._batch_sizes) == 1 else None
+    def _check_jax(self, gpu: GpuWork | None) -> None:
+        """Refuse a trace with JAX' names and no operation of TensorFlow's."""
+        kinds = {*self._host_ps, *(gpu.operations_us if gpu else ())}
+        if any(plane.has_jax for plane in self._planes) and kinds <= {UNKNOWN, "IDLE"}:
+            raise ProfileError(JAX)
+
+    def _batch_size(self, gpus: int) -> int | None:
+        """The batch of one GPU, if Keras noted the size with every step and it was always the same."""
+        if len(self._batch_sizes) != 1:
+            return None
+        share, rest = divmod(min(self._batch_sizes), max(gpus, 1))
+        return None if rest else share
 
 
 def _after_varint(data: bytes, position: int) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.profet_json import MAX_OPERATION_US, MAX_OPERATIONS
-from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
+from profet_core.profiles.tensorflow_names import UNKNOWN, kernel_operation
 
 if TYPE_CHECKING:
     from profet_core.profiles.xplane_planes import Plane
@@ -120,18 +120,20 @@ class HostLine:
 
 
 class DeviceLine:
-    """A stream: total time by operation type and by kernel, picoseconds, and the span of all its events."""
+    """A stream: total time by operation type and by kernel, picoseconds, and the span of all its events.
+
+    `unnamed_ps` is the time of kernels that name no operation, by id as `kernels_ps`.
+    """
 
     def __init__(self, plane: Plane) -> None:
         self._references = plane.references
-        self._copies = plane.copies
-        self._tf_op = plane.stats.get("tf_op")
+        self._labels = plane.labels
         self._is_steps = False
         self.events = 0
         self.is_derived = False
         self.total_ps: Counter[str] = Counter()
         self.kernels_ps: Counter[int] = Counter()
-        self.unattributed_ps = 0
+        self.unnamed_ps: Counter[int] = Counter()
         self.first_ps, self.last_ps = math.inf, -math.inf
 
     @property
@@ -153,24 +155,33 @@ class DeviceLine:
         _check_times(offsets_ps)
         self.first_ps = min(self.first_ps, min(offsets_ps))
         self.last_ps = max(self.last_ps, max(map(int.__add__, offsets_ps, durations_ps)))
-        for event in part.events:
+        for event, duration_ps in zip(part.events, durations_ps, strict=True):
+            kernel = event.metadata_id
+            self.kernels_ps[kernel] += duration_ps
             kind = self._operation(event)
-            self.kernels_ps[event.metadata_id] += event.duration_ps
             if kind is None:
-                # Copies may belong to no operation; kernels do unless a compiler made them.
-                self.unattributed_ps += 0 if event.metadata_id in self._copies else event.duration_ps
+                self.unnamed_ps[kernel] += duration_ps
             else:
-                self.total_ps[kind] += event.duration_ps
+                self.total_ps[kind] += duration_ps
         if len(self.total_ps) > MAX_OPERATIONS or len(self.kernels_ps) > MAX_KERNELS:
             raise ProfileError("The trace has more kinds of operations or kernels than any network: record it again.")
 
     def _operation(self, event) -> str | None:
+        """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one."""
+        found, found_rank = None, math.inf
         for stat in event.stats:
-            if stat.metadata_id == self._tf_op:
-                if stat.ref_value:
-                    return self._references.get(stat.ref_value, UNKNOWN)
-                if stat.str_value:
-                    return operation_type(stat.str_value[:MAX_NAME_BYTES].decode("utf-8", "replace")) or UNKNOWN
+            rank = self._labels.get(stat.metadata_id, math.inf)
+            if rank < found_rank or (found == UNKNOWN and rank < math.inf):
+                kind = self._kind(stat)
+                if kind is not None and (found is None or kind != UNKNOWN):
+                    found, found_rank = kind, rank
+        return found
+
+    def _kind(self, stat) -> str | None:
+        if stat.ref_value:
+            return self._references.get(stat.ref_value, UNKNOWN)
+        if stat.str_value:
+            return kernel_operation(stat.str_value[:MAX_NAME_BYTES].decode("utf-8", "replace"))
         return None
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers import Content
-from profet_core.profiles.tensorflow_names import UNKNOWN, operation_type
+from profet_core.profiles.tensorflow_names import kernel_operation, operation_type
 from profet_core.profiles.tensorflow_steps import tells_steps
+from profet_core.profiles.tensorflow_training import has_gradient, is_jax_name
 from profet_core.profiles.wire import PIECE_BYTES, WireStream, damaged
 from profet_core.profiles.xplane_lines import MAX_NAME_BYTES
 from profet_core.profiles.xplane_schema import (
@@ -26,8 +27,12 @@ MAX_PLANES = 1000
 #: Names of events and stats in one file; a large network has some ten thousand.
 MAX_METADATA = 500_000
 MAX_FACTS = 10_000
-_MAX_KERNEL_NAME = 300
-_STATS = ("tf_op", "step_num", "batch_size", "compute_cap_major")
+#: Of Eigen's templates the operation stands behind the first 300 letters.
+_MAX_KERNEL_NAME = 600
+_STATS = ("step_num", "batch_size", "compute_cap_major")
+#: The stats of a kernel that may name its operation, in the order they are believed: today's, then those of TensorFlow
+#: 2.2 to 2.5, where "level 0" repeats the outermost level of "annotation".
+_LABELS = {"tf_op": 0, "annotation": 1} | {f"level {depth}": 2 + depth for depth in range(16)}
 
 
 @dataclass(slots=True)
@@ -38,21 +43,25 @@ class Plane:
     ----------
     types : id of an event's metadata -> operation type, of the events that are operations (host only).
     step_tellers : ids of the operations whose number of runs tells the number of steps (host only).
-    copies : ids of the events that copy or set memory (device only).
     kernels : id of an event's metadata -> name (device only).
     capability : major compute capability (device only).
     references : id of a stat's metadata -> the operation type its name spells (device only).
+    labels : id of a stat that may name a kernel's operation -> its rank, the lowest is believed first (device only).
     stats : name -> id of the stats that are looked at.
+    has_gradient : some name is that of an operation of a gradient.
+    has_jax : some name is one of JAX'.
     """
 
     name: str = ""
     types: dict[int, str] = field(default_factory=dict)
     step_tellers: set[int] = field(default_factory=set)
-    copies: set[int] = field(default_factory=set)
     kernels: dict[int, str] = field(default_factory=dict)
     capability: int | None = None
     references: dict[int, str] = field(default_factory=dict)
+    labels: dict[int, int] = field(default_factory=dict)
     stats: dict[str, int] = field(default_factory=dict)
+    has_gradient: bool = False
+    has_jax: bool = False
 
     @property
     def is_host(self) -> bool:
@@ -103,6 +112,8 @@ def read_planes(content: Content) -> list[Plane]:
 def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
     entry = messages().MetadataEntry.FromString(data)
     name = _text(entry.value.name[:MAX_NAME_BYTES])
+    plane.has_gradient |= has_gradient(name)
+    plane.has_jax |= is_jax_name(name)
     if part == PLANE_EVENT_METADATA:
         if plane.is_host and (kind := operation_type(name)):
             plane.types[entry.key] = kind
@@ -110,12 +121,12 @@ def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
                 plane.step_tellers.add(entry.key)
         elif plane.is_device:
             plane.kernels[entry.key] = name[:_MAX_KERNEL_NAME]
-            if name.lower().startswith(("memcpy", "memset")):
-                plane.copies.add(entry.key)
     elif name in _STATS:
         plane.stats[name] = entry.key
+    elif plane.is_device and name in _LABELS:
+        plane.labels[entry.key] = _LABELS[name]
     elif plane.is_device:
-        plane.references[entry.key] = operation_type(name) or UNKNOWN
+        plane.references[entry.key] = kernel_operation(name)
 
 
 def _text(data: bytes) -> str:

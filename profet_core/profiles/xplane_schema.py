@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from types import SimpleNamespace
 
-_PACKAGE = "profet.xplane"
+from profet_core.profiles.protobuf_messages import message_classes
 
 #: Numbers of the fields that are found without parsing what is around them.
 SPACE_PLANES = 1
@@ -56,21 +56,4 @@ _MESSAGES = {
 @cache
 def messages() -> SimpleNamespace:
     """The message classes by name: `messages().Line.FromString(data)`; texts are bytes, since files may hold any."""
-    # Here, because every command loads this module and few read such a trace: protobuf takes 50 ms.
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    kinds = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="profet/xplane.proto", package=_PACKAGE, syntax="proto3")
-    for message, fields in _MESSAGES.items():
-        described = file.message_type.add(name=message)
-        for name, (number, kind, repeated) in fields.items():
-            label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
-            field = described.field.add(name=name, number=number, label=label)
-            if kind in _MESSAGES:
-                field.type, field.type_name = kinds.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
-            else:
-                field.type = getattr(kinds, f"TYPE_{kind.upper()}")
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(file.SerializeToString())
-    described = {name: pool.FindMessageTypeByName(f"{_PACKAGE}.{name}") for name in _MESSAGES}
-    return SimpleNamespace(**{name: message_factory.GetMessageClass(each) for name, each in described.items()})
+    return message_classes("xplane", _MESSAGES)

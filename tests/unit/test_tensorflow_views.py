@@ -1,17 +1,21 @@
-"""The same step read through TensorFlow's four views agrees: xplane.pb, statistics CSV, op-stats JSON, trace.json.
+"""The same step read through TensorFlow's views agrees: xplane.pb, statistics CSV, op-stats JSON, trace.json, stats.pb.
 
 The views were made by XProf 2.24: of steps recorded on a CPU (`sample_traces/formats`) and of the made-up GPU step of
-`tests/made_xplane.py`, which they check against XProf's own arithmetic.
+`tests/made_xplane.py`, which they check against XProf's own arithmetic. What TensorFlow 2.4 would have written of that
+step is made here: its layout of the xplane.pb and the trace.json, and tensorflow_stats.pb with the statistics' rows.
 """
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
 
 from profet_core import Profile, read_profile
-from tests.made_xplane import GPU_STEP_US, gpu_step, xplane
+from tests.made_tensorflow_stats import tensorflow_stats
+from tests.made_xplane import GPU_STEP_US, gpu_step, gpu_step_2_4, xplane
+from tests.unit.made_chrome_traces import tensorflow_trace, tf_event
 
 XPROF_VIEWS = Path(__file__).parent / "xprof_views"
 RECORDED = {"tensorflow-step": (4, 1, 37), "tensorflow-3-steps": (3, 3, 37)}
@@ -46,3 +50,40 @@ def test_the_views_of_a_made_up_gpu_step_are_what_it_adds_up_to():
         profile = read_profile(file.read_bytes())
         assert_same_operations(profile, GPU_STEP_US)
         assert (profile.steps, profile.warnings) == (1, ())
+
+
+def statistics_rows():
+    """The rows of XProf's CSV of the made-up step."""
+    with (XPROF_VIEWS / "gpu-step.statistics.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            count, total_us = float(row["#Occurrences"]), float(row["Total time (us)"])
+            yield row["Host/device"], row["Operation Type"], row["Operation Name"], int(count), total_us
+
+
+def trace_2_4() -> bytes:
+    """The made-up step as TensorFlow 2.4 writes it to trace.json: annotations in `args`, no marks of steps."""
+    events, names = [], {}
+    for pid, (plane, lines) in enumerate(gpu_step_2_4().items(), 1):
+        names[pid] = plane
+        for tid, (line, made) in enumerate(lines.items(), 1):
+            names[pid, tid] = line
+            events += [
+                tf_event(name, start_us, duration_us, pid, tid, **{key: str(value) for key, value in stats.items()})
+                for name, start_us, duration_us, stats in made
+                if "step_num" not in stats
+            ]
+    return tensorflow_trace(events, names)
+
+
+def test_the_views_that_tensorflow_2_4_wrote_agree_too():
+    views = {
+        "TensorFlow xplane.pb": xplane(gpu_step_2_4(), capability=7),
+        "TensorFlow trace.json": trace_2_4(),
+        "TensorFlow tensorflow_stats.pb": tensorflow_stats(statistics_rows()),
+    }
+    for source_format, data in views.items():
+        profile = read_profile(data)
+        assert profile.source_format == source_format
+        assert_same_operations(profile, GPU_STEP_US)
+        assert (profile.steps, profile.warnings, profile.refusal) == (1, (), "")
+        assert profile.steps_basis != "assumed"
