@@ -36,8 +36,8 @@ def tells_steps(full_name: str, kind: str) -> bool:
 def usual_runs(runs: Iterable[int]) -> int | None:
     """How often a step's operations ran, each of which runs once a step or a multiple of it; None if that is open.
 
-    What divides all counts; where nothing does, one operation that a profiler's start or end cut must not decide:
-    then the count of nearly all.
+    What divides all counts; where nothing does, one operation that the profiler's start or end cut must not decide:
+    then the count of nearly all, or one if that is the most frequent count.
     """
     counts = Counter(run for run in runs if run > 0)
     if not counts:
@@ -45,7 +45,7 @@ def usual_runs(runs: Iterable[int]) -> int | None:
     if (divisor := math.gcd(*counts)) > 1:
         return divisor
     usual, times = counts.most_common(1)[0]
-    return usual if times >= _NEARLY_ALL * counts.total() else None
+    return usual if usual == 1 or times >= _NEARLY_ALL * counts.total() else None
 
 
 def count_steps(marked: int, runs: Iterable[int]) -> StepCount:

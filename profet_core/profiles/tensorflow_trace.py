@@ -159,7 +159,7 @@ class _Events:
             if self._kept > MAX_KEPT_EVENTS:
                 raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
         elif isinstance(number := args.get("step_num"), str | int):
-            numbers = thread.steps.setdefault(_without_number(name), {})
+            numbers = thread.steps.setdefault(without_number(name), {})
             self._sum(numbers, str(number)[:100], duration_us)
 
     def _thread(self, where: tuple) -> _Thread:
@@ -246,7 +246,7 @@ def _add_stream(gpu: GpuWork, thread: _Thread, name: str) -> None:
     gpu.unnamed_us.update(thread.unnamed_us)
 
 
-def _without_number(name: str) -> str:
+def without_number(name: str) -> str:
     """The name of a step's mark without its number: "train" of "train #12"."""
     bare = name.rstrip("0123456789")
     return bare.rstrip(" #") if len(bare) < len(name) else name

@@ -114,6 +114,44 @@ def test_steps_are_counted_from_how_often_operations_ran(make):
     assert profile.warnings == ("Every operation ran 3 times or a multiple of it: the times were divided by 3 steps.",)
 
 
+def test_how_the_steps_are_known_is_told():
+    counted = read_profile(csv_of(*ROWS))
+    assert (counted.steps, counted.steps_basis, counted.may_be_cut) == (1, "counted", False)
+    uncounted = read_profile(b"Host/device,Type,Total time (us)\nHost,IDLE,5\nHost,Mul,6")
+    assert (uncounted.steps, uncounted.steps_basis) == (1, "assumed")
+    undecided = read_profile(csv_of("1,Host,IDLE,IDLE,0,5,5", "2,Device,Relu,a,2,5,5", "3,Device,Mul,b,3,5,5"))
+    assert (undecided.steps, undecided.steps_basis) == (1, "assumed")
+
+
+def test_one_operation_that_ran_once_less_does_not_decide():
+    rows = [f"{n},Device,Mul,net/{n},2,2,2" for n in range(8)]
+    assert read_profile(csv_of("1,Device,IDLE,IDLE,0,4,4", *rows, "9,Device,Relu,net/cut,1,2,2")).steps == 2
+
+
+def test_a_forward_pass_is_refused_unless_a_name_is_of_a_gradient():
+    forward = ["1,Device,IDLE,IDLE,0,300,300", "2,Device,MatMul,net/d/MatMul,1,90,90"]
+    assert read_profile(csv_of(*forward)).refusal.startswith("This is a forward pass")
+    assert read_profile(csv_of(*forward, "3,Device,MatMul,gradient_tape/net/d/MatMul,1,90,90")).refusal == ""
+
+
+def test_the_times_of_several_gpus_are_said_to_be_added_up():
+    rows = [f"{n},Device,Conv2DBackpropInput,replica_{n}/net/c,1,90,90" for n in range(4)]
+    assert (
+        "The statistics add up the times of 4 GPUs"
+        in read_profile(csv_of("1,Device,IDLE,IDLE,0,3,3", *rows)).warnings[0]
+    )
+
+
+def test_names_of_onednn_are_read_as_what_they_are():
+    rows = [
+        "1,Host,IDLE,IDLE,0,1,1",
+        "2,Host,_MklNativeConv2DBackpropFilterWithBias,x,1,2,2",
+        "3,Host,_MklMatMul,y,1,3,3",
+    ]
+    operations = read_profile(csv_of(*rows)).operations
+    assert operations == {"Host_Conv2DBackpropFilter": 2, "Host_IDLE": 1, "Host_MatMul": 3}
+
+
 def test_more_steps_than_anyone_records_are_refused():
     assert "more than 10,000 times" in refusal(csv_of("1,Host,MatMul,a,1e300,5,5", "2,Host,IDLE,IDLE,0,5,5"))
 

@@ -57,7 +57,7 @@ def test_without_marks_the_runs_of_every_operation_tell_the_steps_as_in_the_stat
     assert two.warnings == ("The trace marks none of its steps, but every operation ran 2 times: divided by 2.",)
     one = unmarked(tf_step(0, 0))
     assert (one.steps, one.operations["Device_Conv2D"]) == (1, 40)
-    assert one.warnings == ("The trace marks no step: it is read as one.",)
+    assert (one.steps_basis, one.warnings) == ("counted", ())
 
 
 def test_a_step_that_began_before_the_profiler_counts_without_its_mark():
@@ -78,12 +78,80 @@ def test_threads_of_other_processes_are_named_as_ignored():
     assert profile.ignored == ("1 threads that are neither the host's nor a GPU's",)
 
 
-def test_kernels_without_an_operation_are_left_out_and_warned_about():
+def test_kernels_that_a_compiler_made_are_unknown():
     fused = [tf_event("fusion_12", 600, 150, pid=1, tid=14)]
     profile = read_profile(tensorflow_trace([*tf_step(0, 0), *fused]))
     assert profile.meta.compiled is True
-    # 150 of 220 us of kernels and copies.
-    assert profile.warnings[0].startswith("68% of the GPU's time belongs to kernels without a TensorFlow operation")
+    assert profile.operations["Device_Unknown"] == 150
+
+
+def test_kernels_without_an_operation_count_by_their_names():
+    named = [tf_event("volta_sgemm_64x64_nn", 600, 150, pid=1, tid=14)]
+    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *named]))
+    assert profile.operations["Device_MatMul"] == 150
+    assert profile.warnings == (
+        "75% of the GPU's time is of kernels that name no operation: they count by their own names.",
+    )
+
+
+def test_annotations_of_tensorflow_2_4_name_the_operations():
+    def of(**labels):
+        kernels = [tf_event("k", 500, 30, pid=1, tid=14, **labels)]
+        return read_profile(tensorflow_trace([*tf_step(0, 0), *kernels])).operations
+
+    assert of(annotation="secret/d/MatMul:MatMul#k=v#::#edge_name=e#")["Device_MatMul"] == 30
+    assert of(annotation="loop", **{"level 0": "loop", "level 1": "secret/d/MatMul:MatMul"})["Device_MatMul"] == 30
+    assert of(annotation="a label")["Device_Unknown"] == 30
+
+
+def test_of_several_gpus_the_busiest_is_read():
+    names = {701: "/host:CPU", 1: "/device:GPU:0", (1, 14): "Stream #14", 2: "/device:GPU:1", (2, 14): "Stream #14"}
+    second = [
+        tf_event("k", 120, 90, pid=2, tid=14, tf_op="a/c:Conv2D"),
+        tf_event("k", 900, 5, pid=2, tid=14, tf_op="b:Relu"),
+    ]
+    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *second], names))
+    assert (profile.operations["Device_Conv2D"], profile.operations["Device_Relu"]) == (90, 5)
+    assert profile.warnings[0].startswith("2 GPUs worked on this step: read is GPU 1, with its share of the batch")
+
+
+def test_steps_marked_on_the_device_count_where_the_host_marks_none():
+    names = {1: "/device:GPU:0", (1, 14): "Stream #14", (1, 98): "Steps"}
+    marks = [tf_event(str(number), 100 * number, 90, pid=1, tid=98) for number in range(4)]
+    profile = read_profile(
+        tensorflow_trace([*marks, tf_event("k", 0, 40, pid=1, tid=14, tf_op="a/c:Conv2DBackpropInput")], names)
+    )
+    assert (profile.steps, profile.steps_basis, profile.operations["Device_Conv2DBackpropInput"]) == (4, "marked", 10)
+
+
+def test_a_forward_pass_and_a_jax_trace_are_refused_by_name():
+    assert read_profile(tensorflow_trace(tf_step(0, 0))).refusal.startswith("This is a forward pass")
+    gradient = tf_event("k", 500, 5, pid=1, tid=14, tf_op="gradient_tape/secret/d/MatMul:MatMul")
+    assert read_profile(tensorflow_trace([*tf_step(0, 0), gradient])).refusal == ""
+    with pytest.raises(ProfileError, match="This is a JAX profile"):
+        read_profile(tensorflow_trace([tf_event("PjitFunction(f)", 0, 10), tf_event("a", 0, 1, pid=1, tid=14)]))
+
+
+@pytest.mark.parametrize("name", ["#" * 4096, "7" * 4096, "train " + "# " * 2045 + "x", " " * 4096])
+def test_names_of_steps_take_time_by_their_length(name):
+    events = [tf_event(name, 0, 10, step_num=number) for number in range(2_000)]
+    profile = read_profile(tensorflow_trace([*events, tf_event("a", 0, 10, long_name="a:Mul")]))
+    assert profile.steps == 2_000
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [
+        ("train #12", "train"),
+        ("train 12", "train"),
+        ("train", "train"),
+        ("a#b", "a#b"),
+        ("#12", ""),
+        ("step 1 of", "step 1 of"),
+    ],
+)
+def test_the_number_of_a_step_is_no_part_of_its_name(name, bare):
+    assert reader.without_number(name) == bare
 
 
 def test_precision_is_told_by_the_kernels():

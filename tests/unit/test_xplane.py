@@ -13,7 +13,8 @@ from profet_core import ProfileError, read_profile
 from profet_core.profiles import xplane as reader
 from profet_core.profiles.wire import PIECE_BYTES
 from profet_core.profiles.xplane_schema import messages
-from tests.made_xplane import GPU_STEP_US, Ref, gpu_step, kernel, step_marker, xplane
+from profet_lab.data import DataError, data_folder
+from tests.made_xplane import GPU_STEP_US, Ref, gpu_step, gpu_step_2_4, kernel, step_marker, xplane
 
 
 def read(planes) -> dict[str, float]:
@@ -45,11 +46,19 @@ def test_a_gpu_step_adds_up_as_by_hand(pack):
     assert profile.ignored == () and profile.warnings == ()
 
 
-def test_two_gpus_add_up_each_with_its_own_idle_time():
+def test_of_several_gpus_the_busiest_is_read_with_its_own_idle_time():
     one = {"Stream #1": [kernel("a:Conv2D", 100, 10), kernel("a:Conv2D", 150, 10)]}
-    two = {"Stream #1": [kernel("a:Conv2D", 100, 20), kernel("a:Conv2D", 250, 10)]}
-    both = read({"/device:GPU:0": one, "/device:GPU:1": two})
-    assert both == {"Device_Conv2D": 50, "Device_IDLE": (60 - 20) + (160 - 30)}
+    two = {"Stream #1": [kernel("a:Conv2D", 100, 20), kernel("a:NcclAllReduce", 250, 10)]}
+    copies = {"Stream #1": [("MemcpyH2D", 0, 900, {"tf_op": "a:_Recv"})]}
+    marks = {"python": [step_marker(1, 0, 100, batch_size=64)]}
+    planes = {"/host:CPU": marks, "/device:GPU:0": one, "/device:GPU:3": two, "/device:GPU:4": copies}
+    profile = read_profile(xplane(planes))
+    assert dict(profile.operations) == {"Device_Conv2D": 20, "Device_NcclAllReduce": 10, "Device_IDLE": 160 - 30}
+    assert profile.warnings == (
+        "2 GPUs worked on this step: read is GPU 3, with its share of the batch; time between GPUs (NCCL) counts as an "
+        "operation of the step.",
+    )
+    assert profile.meta.batch_size == 32
 
 
 def test_streams_that_overlap_leave_no_negative_idle_time():
@@ -173,9 +182,25 @@ def test_the_first_and_the_last_step_may_lack_a_mark(name, marked, ran, steps):
     assert [str(ran) in text for text in profile.warnings] == ([True] if steps > marked else [])
 
 
-def test_a_trace_that_marks_no_step_says_so():
+def test_where_nothing_tells_the_steps_one_is_assumed():
     profile = steps_of()
-    assert profile.steps == 1 and profile.warnings == ("The trace marks no step: it is read as one.",)
+    assert (profile.steps, profile.steps_basis, profile.warnings) == (1, "assumed", ())
+
+
+def test_how_the_steps_are_known_is_told():
+    assert steps_of(step_marker(1, 0, 100)).steps_basis == "marked"
+    runs = [("net/a:Mul", 100 * run, 10, {}) for run in range(3)]
+    profile = read_profile(xplane({"/host:CPU": {"t": runs}}))
+    assert (profile.steps, profile.steps_basis) == (3, "counted")
+
+
+def test_one_operation_that_ran_once_less_does_not_decide():
+    runs = [(f"net/{name}:Mul", 100 * run, 10, {}) for name in "abcdefgh" for run in range(2)]
+    assert read_profile(xplane({"/host:CPU": {"t": [*runs, ("net/cut:Mul", 900, 10, {})]}})).steps == 2
+
+
+def test_a_trace_is_whole():
+    assert not read_profile(xplane(gpu_step())).may_be_cut
 
 
 @pytest.mark.parametrize(("sizes", "known"), [((16, 16), 16), ((16, 8), None), ((0, 0), None)])
@@ -187,13 +212,160 @@ def test_the_batch_size_that_keras_notes_is_kept_if_it_is_one(sizes, known):
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def test_much_time_without_an_operation_is_said():
-    mark = {"t": [step_marker(0, 0, 100)]}
-    streams = {"Stream #1": [kernel("a:Conv2D", 0, 30), ("fusion_3", 30, 70, {})]}
-    profile = read_profile(xplane({"/host:CPU": mark, "/device:GPU:0": streams}))
-    assert dict(profile.operations) == {"Device_Conv2D": 30, "Device_IDLE": 70}
-    (warning,) = profile.warnings
-    assert warning.startswith("70% of the GPU's time belongs to kernels without a TensorFlow operation")
+def gpu(*events, **planes):
+    marks = {"t": [step_marker(0, 0, 100)]}
+    return read_profile(xplane({"/host:CPU": marks, "/device:GPU:0": {"Stream #1": list(events)}, **planes}))
+
+
+def test_a_kernel_without_an_operation_counts_by_its_name_or_as_unknown():
+    profile = gpu(
+        kernel("a:Conv2D", 0, 30),
+        ("volta_sgemm_64x64_nn", 30, 20, {"correlation_id": 7}),
+        ("some_kernel", 50, 10, {}),
+        ("MemcpyH2D", 60, 10, {}),
+    )
+    # A copy for no operation is idle time, as in the statistics.
+    assert dict(profile.operations) == {
+        "Device_Conv2D": 30,
+        "Device_MatMul": 20,
+        "Device_Unknown": 10,
+        "Device_IDLE": 10,
+    }
+    assert profile.warnings == (
+        "33% of the GPU's time is of kernels that name no operation: they count by their own names.",
+    )
+
+
+def test_a_trace_that_names_no_operation_at_all_counts_its_copies_by_name_too():
+    profile = gpu(("volta_sgemm_64x64_nn", 0, 20, {}), ("Memcpy HtoD (Pageable -> Device)", 30, 10, {}))
+    assert dict(profile.operations) == {"Device_MatMul": 20, "Device_MemcpyHToD": 10, "Device_IDLE": 10}
+
+
+def test_a_little_time_without_an_operation_is_not_worth_a_line():
+    profile = gpu(kernel("a:Conv2D", 0, 970), ("volta_sgemm_64x64_nn", 970, 30, {}), kernel("g:ReluGrad", 1000, 1))
+    assert profile.warnings == () and profile.operations["Device_MatMul"] == 30
+
+
+SEARCH = [(f"volta_scudnn_128x64_relu_kind{number}_nn_v1", 100 * number, 100, {}) for number in range(4)]
+
+
+def test_cudnns_search_is_told_and_left_out():
+    profile = gpu(
+        *SEARCH, ("volta_sgemm_64x64_nn", 400, 100, {}), kernel("a:Conv2D", 500, 300), kernel("g:ReluGrad", 900, 50)
+    )
+    assert dict(profile.operations) == {"Device_Conv2D": 300, "Device_ReluGrad": 50, "Device_IDLE": 100}
+    assert profile.warnings == (
+        "0.5 ms are cuDNN's search for its fastest kernels, which only a first step has: left out. "
+        "Profile a later step.",
+    )
+    assert profile.refusal == ""
+
+
+def test_a_first_step_is_refused():
+    profile = gpu(*SEARCH, kernel("a:Conv2D", 2000, 100), kernel("g:ReluGrad", 2100, 50))
+    assert profile.refusal == (
+        "This is a first step: all but 0.15 ms of it are start-up and cuDNN's search for its fastest kernels. "
+        "Profile a later step, after ten or more."
+    )
+
+
+def test_convolutions_of_a_trace_without_operations_are_no_search():
+    profile = gpu(*SEARCH)
+    assert dict(profile.operations) == {"Device_Conv2D": 400, "Device_IDLE": 0}
+
+
+@pytest.mark.parametrize(
+    ("operations", "training"),
+    [
+        (["n/c:Conv2D", "n/r:Relu"], False),
+        (["n/c:_FusedConv2D", "m:AssignAddVariableOp"], False),
+        (["n/d:MatMul", "n/s:Softmax"], False),
+        (["n/c:Conv2D", "g/c:Conv2DBackpropFilter"], True),
+        (["n/d:MatMul", "n/u:ResourceApplyAdam"], True),
+        (["n/d:MatMul", "n/u:AssignSubVariableOp"], True),
+        (["n/d:MatMul", "gradient_tape/n/d/MatMul:MatMul"], True),
+        (["n/r:Relu"], True),
+    ],
+)
+def test_a_forward_pass_is_refused(operations, training):
+    profile = gpu(*(kernel(name, 10 * at, 10) for at, name in enumerate(operations)))
+    assert (profile.refusal == "") is training
+    assert training or profile.refusal.startswith("This is a forward pass")
+
+
+@pytest.mark.parametrize(
+    "planes",
+    [
+        {"/host:CPU": {"python": [("PjitFunction(train_step)", 0, 10, {})]}},
+        {
+            "/host:CPU": {"python": [("PjitFunction(train_step)", 0, 10, {})]},
+            "/device:GPU:0": {
+                "XLA Modules": [("jit_train_step(123)", 0, 100, {})],
+                "Stream #1": [("fusion_1", 0, 100, {"tf_op": Ref("jit(train_step)/jit(main)/dot_general:")})],
+            },
+        },
+    ],
+    ids=["on a CPU", "on a GPU"],
+)
+def test_a_jax_trace_is_refused_by_its_name(planes):
+    assert "This is a JAX profile" in refusal(xplane(planes))
+
+
+def test_a_network_that_is_called_like_jax_is_read():
+    profile = gpu(kernel("jit_net/c:Conv2D", 0, 10), kernel("gradients/jit_net/c:Conv2DBackpropFilter", 10, 10))
+    assert profile.operations["Device_Conv2D"] == 10
+
+
+def test_a_step_that_xla_fused_is_compiled_and_its_kernels_are_unknown():
+    profile = gpu(kernel("a:Conv2D", 0, 10), ("loop_add_fusion_3", 10, 90, {}))
+    assert profile.meta.compiled is True and profile.operations["Device_Unknown"] == 90
+
+
+# --- TensorFlow 2.2 to 2.5 -------------------------------------------------------------------------------------------
+
+
+def test_a_step_in_the_layout_of_2_4_adds_up_as_by_hand():
+    profile = read_profile(xplane(gpu_step_2_4("secret_net"), capability=7))
+    assert dict(profile.operations) == GPU_STEP_US
+    assert (profile.steps, profile.steps_basis, profile.warnings, profile.refusal) == (1, "marked", (), "")
+    assert "secret" not in repr(profile)
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [
+        ("alex_net/conv2d/Conv2D:Conv2D", "Conv2D"),
+        ("net/c:Conv2D#shape=(float[8,3]),axis=1#", "Conv2D"),
+        ("IteratorGetNext/_4:_Recv#from=IteratorGetNext,to=a#::#edge_name=edge_43_IteratorGetNext#", "_Recv"),
+        ("train_step::net/d/MatMul:MatMul#k=v#::inner/Mul:Mul", "MatMul"),
+        ("MakeTensorFromProto", "MemcpyHToD"),
+        ("my own label", "Unknown"),
+        ("secret::secret", "Unknown"),
+    ],
+)
+@pytest.mark.parametrize("stored", [str, Ref], ids=["in place", "by number"])
+def test_the_first_level_with_a_type_is_the_operation(label, kind, stored):
+    assert device(("k", 0, 10, {"annotation": stored(label)})) == {f"Device_{kind}": 10, "Device_IDLE": 0}
+
+
+def test_levels_name_the_operation_where_the_annotation_does_not():
+    levels = {"level 1": Ref("net/c:Conv2D"), "level 0": Ref("my_loop"), "is_eager": 0}
+    assert device(("k", 0, 10, levels)) == {"Device_Conv2D": 10, "Device_IDLE": 0}
+    assert device(("k", 0, 10, {**levels, "tf_op": "net/r:Relu"})) == {"Device_Relu": 10, "Device_IDLE": 0}
+
+
+@pytest.mark.data
+def test_a_step_that_a_stranger_recorded_is_read_whole():
+    try:
+        data = (data_folder() / "real_profiles" / "tensorflow-2.3-8xV100-bert.xplane.pb").read_bytes()
+    except (DataError, FileNotFoundError):
+        pytest.skip("no real profile among the measurements")
+    profile = read_profile(data)
+    assert (profile.steps, profile.steps_basis, profile.meta.precision) == (1, "marked", "amp")
+    assert profile.unknown_share < 0.005
+    assert profile.warnings[0].startswith("2 GPUs worked on this step: read is GPU")
+    # What the compute stream holds, by its own line of operations.
+    assert profile.device_busy_us == pytest.approx(15_050, rel=0.01)
 
 
 @pytest.mark.parametrize(
