@@ -21,6 +21,7 @@ class StepFacts:
     parameters: int | None = None
     sizes: BatchSizes = field(default_factory=BatchSizes)
     compiled: bool | None = None
+    onednn: bool | None = None
     warnings: list[str] = field(default_factory=list)
 
 

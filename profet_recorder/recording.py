@@ -178,6 +178,8 @@ class Recording:
             (),
             recorded.steps,
             tuple(warnings),
+            recorded.steps_basis,
+            recorded.refusal,
         )
         self.plan.write(write_profile(profile))
         self.finished = True
@@ -205,11 +207,14 @@ class Recording:
             step_latency_ms=round(median(self._latencies_ms), 4),
             peak_memory_mib=None if self._peak_memory_mib is None else round(self._peak_memory_mib, 1),
             compiled=True if compiled else None,
+            onednn=facts.onednn,
         )
 
     def _tell(self, profile: Profile) -> None:
         for warning in profile.warnings:
             say(f"warning: {warning}")
+        if profile.refusal:
+            say(f"warning: {profile.refusal}")
         meta = profile.meta
         unknown = [name for name in ("batch_size", "pixels") if getattr(meta, name) is None]
         if unknown:

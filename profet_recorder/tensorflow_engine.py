@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -55,8 +54,8 @@ class TensorFlowEngine:
             say(f"the model is one of {self._keras()}")
         if self._gpu() is None:
             say("no GPU is seen by TensorFlow: the profile will be marked as a CPU's")
-            if os.environ.get("TF_ENABLE_ONEDNN_OPTS") != "0":
-                say("oneDNN renames operations on a CPU: set TF_ENABLE_ONEDNN_OPTS=0 before TensorFlow is imported")
+            if (onednn := self._onednn()) is not None:
+                say(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
 
     def look_at(self, batch: object) -> None:
         """Note the sizes of a batch."""
@@ -151,8 +150,20 @@ class TensorFlowEngine:
             precision=self._precision(),
             parameters=int(model.count_params()) if model is not None else None,
             sizes=self._sizes.first,
+            onednn=self._onednn(),
             warnings=warnings,
         )
+
+    @staticmethod
+    def _onednn() -> bool | None:
+        """Whether the CPU's operations run with oneDNN; None where this TensorFlow does not tell."""
+        try:
+            # By TensorFlow's version, the processor and TF_ENABLE_ONEDNN_OPTS; nothing public tells.
+            from tensorflow.python.util import _pywrap_util_port
+
+            return bool(_pywrap_util_port.IsMklEnabled())
+        except (ImportError, AttributeError):
+            return None
 
     def _gpu(self) -> object | None:
         # Of the visible ones: a script may have hidden some, or all.

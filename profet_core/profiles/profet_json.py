@@ -31,7 +31,7 @@ MAX_TEXT_LENGTH = 100
 _OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
 _WHOLE_META = ("batch_size", "pixels", "parameters")
 _POSITIVE_META = ("step_latency_ms", "peak_memory_mib")
-_FLAG_META = ("compiled",)
+_FLAG_META = ("compiled", "onednn")
 
 
 def looks_like(head: bytes) -> bool:

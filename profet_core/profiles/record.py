@@ -34,12 +34,14 @@ class ProfileMeta:
     Attributes
     ----------
     compiled : the step ran through a compiler that joins operations: XLA, torch.compile.
+    onednn : TensorFlow ran the CPU's operations with oneDNN, which is faster and calls them otherwise.
     """
 
     gpu: str | None = None
     framework: str | None = None
     precision: str | None = None
     compiled: bool | None = None
+    onednn: bool | None = None
     batch_size: int | None = None
     pixels: int | None = None
     parameters: int | None = None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.recorder.runs import CPU_WARNING, WITHOUT_THE_REST, needs
+import pytest
+
+from profet_core import read_profile
+from tests.recorder.runs import CPU_WARNING, WITHOUT_THE_REST, Run, needs
 
 #: Convolution 3x3x3x8 + 8, batch normalisation 4 x 8, dense 15 x 15 x 8 x 10 + 10.
 PARAMETERS = 224 + 32 + 18_010
@@ -36,7 +39,8 @@ print("trained", len(history.history["loss"]), "epochs, XLA", model.jit_compile,
 def check(profile, keras_name: str) -> None:
     """What every recording of this network has."""
     operations = profile.operations
-    assert profile.steps == 1
+    assert (profile.steps, profile.steps_basis, profile.refusal) == (1, "stated", "")
+    assert not [name for name in operations if "Mkl" in name], "what oneDNN's names add is no part of the operation"
     convolution = [us for name, us in operations.items() if name in ("Host_Conv2D", "Host__FusedConv2D")]
     assert len(convolution) == 1 and convolution[0] > 0
     for name in ("Host_Conv2DBackpropFilter", "Host_MaxPool", "Host_MaxPoolGrad", "Host_Dataset", "Host_IDLE"):
@@ -45,9 +49,16 @@ def check(profile, keras_name: str) -> None:
     meta = profile.meta
     assert (meta.batch_size, meta.pixels, meta.parameters) == (8, 32, PARAMETERS)
     assert (meta.gpu, meta.peak_memory_mib, meta.precision) == (None, None, "fp32")
+    assert meta.onednn in (True, False)
     assert meta.framework.startswith("TensorFlow 2.") and keras_name in meta.framework
     assert meta.step_latency_ms > 0
     assert profile.warnings[0].startswith(CPU_WARNING)
+
+
+def recorded_steps(done: Run) -> tuple[int, str]:
+    """How many steps the kept trace covers, and how that is known."""
+    profile = read_profile((done.folder / "kept" / "step.xplane.pb").read_bytes())
+    return profile.steps, profile.steps_basis
 
 
 @needs("tensorflow", "keras")
@@ -64,6 +75,22 @@ def test_a_callback_records_and_the_training_goes_on(run):
     assert any("tf_keras" in warning for warning in done.profile().warnings), "Keras 3 hides FusedBatchNormV3"
     text = (done.folder / "profile.json").read_text()
     assert "secret_layer" not in text and str(done.folder) not in text
+
+
+@needs("tensorflow", "keras")
+@pytest.mark.parametrize("onednn", [True, False], ids=["oneDNN", "without oneDNN"])
+def test_with_onednn_or_without_the_operations_are_the_same_and_the_profile_says_which(run, onednn):
+    switch = f"import os\nos.environ['TF_ENABLE_ONEDNN_OPTS'] = '{int(onednn)}'\n"
+    done = run(switch + NETWORK.format(keras="keras") + FIT, "--timed", 2, "--keep-trace", "kept")
+    assert done.status == 0, done.err
+    profile = done.profile()
+    check(profile, "Keras 3.")
+    assert profile.meta.onednn is onednn
+    assert f"oneDNN is {'on' if onednn else 'off'}: the profile says so" in done.told
+    named_otherwise = b"_MklNative" in (done.folder / "kept" / "step.xplane.pb").read_bytes()
+    assert named_otherwise or not onednn, "oneDNN calls its kernels otherwise"
+    for name in ("Host__FusedConv2D", "Host__FusedMatMul", "Host_MatMul", "Host_ReluGrad"):
+        assert profile.operations[name] > 0, name
 
 
 @needs("tensorflow", "keras")
@@ -134,10 +161,10 @@ model.compile(optimizer="sgd", loss=loss)
 for step in range(40):
     model.train_on_batch(images[:8], labels[:8])
 """
-    done = run(NETWORK.format(keras="keras") + code, "--timed", 4, "--profiled", 2)
+    done = run(NETWORK.format(keras="keras") + code, "--timed", 4, "--profiled", 2, "--keep-trace", "kept")
     assert done.status == 0, done.err
     profile = done.profile()
-    assert profile.steps == 2
+    assert (profile.steps, recorded_steps(done)) == (1, (2, "marked")), "what is written is the mean step"
     assert (profile.meta.batch_size, profile.meta.pixels, profile.meta.parameters) == (8, 32, PARAMETERS)
 
 
@@ -187,9 +214,9 @@ def test_tf_keras_shows_its_batch_normalisation(run):
 @needs("tensorflow", "tf_keras")
 def test_the_marks_of_tf_keras_are_no_further_steps(run):
     # In the second epoch tf_keras' numbers of the steps are others than the recording's.
-    done = run(NETWORK.format(keras="tf_keras") + FIT, "--timed", 13, "--profiled", 3)
+    done = run(NETWORK.format(keras="tf_keras") + FIT, "--timed", 13, "--profiled", 3, "--keep-trace", "kept")
     assert done.status == 0, done.err
-    assert done.profile().steps == 3
+    assert recorded_steps(done) == (3, "marked")
 
 
 @needs("keras", "torch")
