@@ -14,8 +14,13 @@ class Ref(str):
     """A text that an event refers to by number."""
 
 
-def xplane(planes: Mapping[str, Mapping[str, Sequence[Event]]], host_name: str = "", capability: int = 0) -> bytes:
-    """A trace of planes of lines of events; every GPU has the compute capability."""
+def xplane(
+    planes: Mapping[str, Mapping[str, Sequence[Event]]],
+    host_name: str = "",
+    capability: int = 0,
+    facts: Mapping[str, int] | None = None,
+) -> bytes:
+    """A trace of planes of lines of events; every GPU has the compute capability and facts ("core_count")."""
     space = messages().Space()
     if host_name:
         space.hostnames.append(host_name.encode())
@@ -40,7 +45,8 @@ def xplane(planes: Mapping[str, Mapping[str, Sequence[Event]]], host_name: str =
                     else:
                         stat.int64_value = value
         if capability and plane_name.startswith("/device:GPU:"):
-            plane.stats.add(metadata_id=number("stat", "compute_cap_major"), uint64_value=capability)
+            for fact, value in {"compute_cap_major": capability, **(facts or {})}.items():
+                plane.stats.add(metadata_id=number("stat", fact), uint64_value=value)
         for kind, entries in (("event", plane.event_metadata), ("stat", plane.stat_metadata)):
             for text, key in names[kind].items():
                 entry = entries.add(key=key)

@@ -36,6 +36,7 @@ class GpuWork:
     Attributes
     ----------
     number : which GPU, as the trace numbers it.
+    name : the GPU's, if the trace tells.
     first_us, last_us : from the first start to the last end on any stream.
     operations_us : time by operation type, of kernels that name theirs.
     kernels_us : time by kernel name, of all.
@@ -44,6 +45,7 @@ class GpuWork:
     """
 
     number: str = "0"
+    name: str | None = None
     first_us: float = math.inf
     last_us: float = -math.inf
     operations_us: Counter[str] = field(default_factory=Counter)

@@ -100,7 +100,7 @@ class _Sums:
             self._batch_sizes |= line.batch_sizes
 
     def _gpu(self, wire: WireStream, size: int, plane: Plane) -> GpuWork:
-        gpu = GpuWork(number=plane.name.removeprefix(DEVICE_PLANE_PREFIX)[:10])
+        gpu = GpuWork(number=plane.name.removeprefix(DEVICE_PLANE_PREFIX)[:10], name=plane.gpu)
         operations_ps: Counter[str] = Counter()
         kernels_ps: Counter[int] = Counter()
         unnamed_ps: Counter[int] = Counter()
@@ -149,6 +149,7 @@ class _Sums:
             compute_capability=min(capabilities, default=None),
         )
         meta = ProfileMeta(
+            gpu=gpu.name if gpu is not None and gpu.worked_us > 0 else None,
             framework="TensorFlow",
             precision=signs.precision,
             compiled=signs.compiled or None,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers import Content
+from profet_core.profiles.nvidia_gpus import server_gpu
 from profet_core.profiles.tensorflow_names import kernel_operation, operation_type
 from profet_core.profiles.tensorflow_steps import tells_steps
 from profet_core.profiles.tensorflow_training import has_gradient, is_jax_name
@@ -29,7 +30,8 @@ MAX_METADATA = 500_000
 MAX_FACTS = 10_000
 #: Of Eigen's templates the operation stands behind the first 300 letters.
 _MAX_KERNEL_NAME = 600
-_STATS = ("step_num", "batch_size", "compute_cap_major")
+_FACTS = ("compute_cap_major", "compute_cap_minor", "core_count", "memory_size")
+_STATS = ("step_num", "batch_size", *_FACTS)
 #: The stats of a kernel that may name its operation, in the order they are believed: today's, then those of TensorFlow
 #: 2.2 to 2.5, where "level 0" repeats the outermost level of "annotation".
 _LABELS = {"tf_op": 0, "annotation": 1} | {f"level {depth}": 2 + depth for depth in range(16)}
@@ -45,6 +47,7 @@ class Plane:
     step_tellers : ids of the operations whose number of runs tells the number of steps (host only).
     kernels : id of an event's metadata -> name (device only).
     capability : major compute capability (device only).
+    gpu : the GPU's name, if what is noted of it tells (device only).
     references : id of a stat's metadata -> the operation type its name spells (device only).
     labels : id of a stat that may name a kernel's operation -> its rank, the lowest is believed first (device only).
     stats : name -> id of the stats that are looked at.
@@ -57,6 +60,7 @@ class Plane:
     step_tellers: set[int] = field(default_factory=set)
     kernels: dict[int, str] = field(default_factory=dict)
     capability: int | None = None
+    gpu: str | None = None
     references: dict[int, str] = field(default_factory=dict)
     labels: dict[int, int] = field(default_factory=dict)
     stats: dict[str, int] = field(default_factory=dict)
@@ -105,7 +109,9 @@ def read_planes(content: Content) -> list[Plane]:
                     if len(facts) > MAX_FACTS:
                         raise damaged()
             # Names come after what they name.
-            plane.capability = facts.get(plane.stats.get("compute_cap_major")) or None
+            major, minor, multiprocessors, memory_bytes = (facts.get(plane.stats.get(name), 0) for name in _FACTS)
+            plane.capability = major or None
+            plane.gpu = server_gpu((major, minor), multiprocessors, memory_bytes)
     return planes
 
 

@@ -362,6 +362,7 @@ def test_a_step_that_a_stranger_recorded_is_read_whole():
         pytest.skip("no real profile among the measurements")
     profile = read_profile(data)
     assert (profile.steps, profile.steps_basis, profile.meta.precision) == (1, "marked", "amp")
+    assert profile.meta.gpu == "Tesla V100"
     assert profile.unknown_share < 0.005
     assert profile.warnings[0].startswith("2 GPUs worked on this step: read is GPU")
     # What the compute stream holds, by its own line of operations.
@@ -382,6 +383,27 @@ def test_precision_and_compilation_are_told_by_the_kernels(name, capability, pre
     planes = {"/device:GPU:0": {"Stream #1": [kernel("a:Conv2D", 0, 30, name)]}}
     meta = read_profile(xplane(planes, capability=capability)).meta
     assert (meta.precision, meta.compiled) == (precision, compiled)
+
+
+T4 = {"compute_cap_minor": 5, "core_count": 40, "memory_size": 15_843_721_216}
+
+
+def test_the_gpu_is_named_by_what_is_noted_of_it():
+    assert read_profile(xplane(gpu_step(), capability=7, facts=T4)).meta.gpu == "Tesla T4"
+    v100 = {"compute_cap_minor": 0, "core_count": 80, "memory_size": 16_945_512_448}
+    assert read_profile(xplane(gpu_step(), capability=7, facts=v100)).meta.gpu == "Tesla V100"
+    rtx = {"compute_cap_minor": 5, "core_count": 40, "memory_size": 8 * 2**30}
+    assert read_profile(xplane(gpu_step(), capability=7, facts=rtx)).meta.gpu is None
+    assert read_profile(xplane(gpu_step())).meta.gpu is None
+
+
+@pytest.mark.parametrize(
+    "lines", [{}, {"Stream #1": [("MemcpyH2D", 0, 5, {"tf_op": "a:_Recv"})]}], ids=["idle", "copies"]
+)
+def test_a_gpu_that_did_not_work_is_not_named(lines):
+    planes = {"/host:CPU": {"t": [("net/a:Mul", 0, 9, {})]}, "/device:GPU:0": lines}
+    profile = read_profile(xplane(planes, capability=7, facts=T4))
+    assert profile.meta.gpu is None and profile.operations["Host_Mul"] == 9
 
 
 def test_a_step_that_xla_compiled_is_told_by_the_host():
