@@ -25,6 +25,7 @@ _MAX_CHARACTERS = 600
 #: What MLIR makes for TensorFlow: "AddV2_GPU_DT_FLOAT_DT_FLOAT_kernel".
 _GENERATED = re.compile(r"(_?[A-Z][A-Za-z0-9]{1,60})_GPU_DT_")
 _COPY = re.compile(r"memcpy ?([hdp])(?:to|2)([hdp])")
+_MOVES = re.compile(r"memcpy|memset|rocclr_fillbuffer|rocclr_copybuffer")
 _COMPILED = re.compile(r"^triton_|fusion")
 _CONVOLUTION = re.compile(
     r"conv(?!er)|scudnn|winograd|implicit_?gemm|igemm_|_fprop|dgrad|wgrad|fft\dd|flip_filter|gcgemm|im2col|col2im"
@@ -51,7 +52,7 @@ _RULES: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = tuple(
     (tuple(re.compile(text) for text in texts), kind)
     for *texts, kind in (
         (r"nccl|rccl|cross_device_reduce", COLLECTIVE),
-        (r"memset|fillbuffer", MEMSET),
+        (r"memset|rocclr_fillbuffer", MEMSET),
         (r"rocclr_copybuffer", "MemcpyDToD"),
         # Normalisation.
         (r"bn_bw|batch_?norm|layer_?norm|group_?norm", _BACKWARD, "FusedBatchNormGradV3"),
@@ -125,6 +126,11 @@ def operation_of_kernel(name: str) -> str | None:
     if _CONVOLUTION.search(name):
         return _convolution(name)
     return next((kind for texts, kind in _RULES if all(text.search(name) for text in texts)), None)
+
+
+def moves_memory(name: str) -> bool:
+    """True for copies and settings of memory, which the GPU lists beside its kernels."""
+    return _MOVES.search(name[:_MAX_CHARACTERS].lower()) is not None
 
 
 def is_convolution_kernel(name: str) -> bool:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from profet_core.profiles.kernel_names import MEMSET, is_convolution_kernel, operation_of_kernel
+from profet_core.profiles.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
 from profet_core.profiles.tensorflow_names import UNKNOWN
 from profet_core.units import US_PER_MS
 
@@ -56,7 +56,7 @@ class GpuWork:
     @property
     def worked_us(self) -> float:
         """Time of kernels; copies may run on a GPU that does nothing else."""
-        return sum(us for name, us in self.kernels_us.items() if not _moves_memory(operation_of_kernel(name)))
+        return sum(us for name, us in self.kernels_us.items() if not moves_memory(name))
 
 
 @dataclass(slots=True)
@@ -98,9 +98,9 @@ def gpu_rows(gpu: GpuWork) -> GpuRows:
         if kernel in searched:
             rows.search_us += us
             continue
-        kind = operation_of_kernel(kernel)
-        if gpu.operations_us and _moves_memory(kind):
+        if gpu.operations_us and moves_memory(kernel):
             continue
+        kind = operation_of_kernel(kernel)
         rows.totals_us[kind or UNKNOWN] += us
         rows.by_name_us += us if kind else 0.0
     if gpu.first_us <= gpu.last_us:
@@ -148,7 +148,3 @@ def _searched(gpu: GpuWork) -> set[str]:
     if len(convolutions) < _SEARCH_KERNELS:
         return set()
     return convolutions | {kernel for kernel in gpu.unnamed_us if operation_of_kernel(kernel) == "MatMul"}
-
-
-def _moves_memory(kind: str | None) -> bool:
-    return kind is not None and (kind.startswith("Memcpy") or kind == MEMSET)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Operations on one thread: their intervals are held together.
 MAX_THREAD_OPERATIONS = 2_000_000
 MAX_STEPS = 10_000
-MAX_KERNELS = 100_000
+MAX_KERNELS = 50_000
 MAX_BATCH_SIZE = 100_000
 #: A path in a network is shorter; a cut name is no operation's.
 MAX_NAME_BYTES = 4096
