@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+#: Kernels that a compiler made below this share of the time are a part of the step: Keras 2.11 to 2.15 compile the
+#: optimiser's update alone.
+MIN_COMPILED_SHARE = 0.05
 #: Kernels of 16 bits below this share of the time are conversions at the edges, not mixed precision.
 MIN_SHARE = 0.02
 
@@ -22,9 +25,8 @@ _HALF_KERNEL = re.compile(
 _TF32_KERNEL = re.compile(r"tf32|s1688")
 _HALF_INPUT = re.compile(r"c10::(?:Half|BFloat16)")
 _AMP_OPERATION = re.compile(r"autocast_to_reduced_precision|_amp_foreach_non_finite_check|_amp_update_scale")
-_COMPILED_OPERATION = re.compile(
-    r"CompiledFunction|CompiledFxGraph|Torch-Compiled Region|TorchDynamo|XlaLaunch|_XlaRun|XlaCompile|_XlaCompile"
-)
+_COMPILED_OPERATION = re.compile(r"CompiledFunction|CompiledFxGraph|Torch-Compiled Region|TorchDynamo")
+_XLA_OPERATION = re.compile(r"XlaLaunch|XlaRun|XlaCompile")
 _COMPILED_KERNEL = re.compile(r"^triton_(?:poi|red|per|for|tem)|(?:^|_)fusion(?:[._]\d+)*$")
 
 
@@ -64,5 +66,14 @@ def read_signs(
         precision = TF32
     elif total_us and compute_capability is not None and compute_capability < 8:
         precision = FP32
-    compiled = any(_COMPILED_OPERATION.search(name) for name in operations)
-    return PrecisionSigns(precision, compiled or any(_COMPILED_KERNEL.search(name) for name in kernels_us))
+    return PrecisionSigns(precision, _is_compiled(kernels_us, operations))
+
+
+def _is_compiled(kernels_us: Mapping[str, float], operations: tuple[str, ...]) -> bool:
+    """Whether a compiler made the step, and not a small part of it; the host's operations tell where kernels don't."""
+    made_us = sum(us for name, us in kernels_us.items() if _COMPILED_KERNEL.search(name))
+    if any(_COMPILED_OPERATION.search(name) for name in operations):
+        return True
+    if made_us > 0:
+        return made_us >= MIN_COMPILED_SHARE * sum(kernels_us.values())
+    return any(_XLA_OPERATION.search(name) for name in operations)

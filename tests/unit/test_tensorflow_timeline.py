@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from profet_core import ProfileError, read_profile
 
+SAVED = Path(__file__).parent / "xprof_views" / "timeline-1.json"
 JOB = "/job:localhost/replica:0/task:0/device:"
 PROCESSES = {
     1: f"{JOB}CPU:0 Compute",
@@ -51,7 +53,9 @@ STEP = (
 
 
 def test_a_step_adds_up_as_by_hand():
-    profile = read_profile(timeline(*STEP))
+    data = timeline(*STEP)
+    assert SAVED.read_bytes() == data, "what the fuzzer damages"
+    profile = read_profile(data)
     assert dict(profile.operations) == {
         "Device_Conv2D": 50,
         "Device_Conv2DBackpropFilter": 60,

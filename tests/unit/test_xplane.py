@@ -385,6 +385,16 @@ def test_precision_and_compilation_are_told_by_the_kernels(name, capability, pre
     assert (meta.precision, meta.compiled) == (precision, compiled)
 
 
+def test_a_step_of_which_xla_compiled_the_optimiser_alone_is_not_compiled():
+    planes = {
+        "/host:CPU": {"t": [("StatefulPartitionedCall:XlaLaunch", 0, 1, {}), step_marker(0, 0, 100)]},
+        "/device:GPU:0": {"Stream #1": [kernel("g/c:Conv2DBackpropInput", 0, 970), ("fusion_3", 970, 30, {})]},
+    }
+    profile = read_profile(xplane(planes))
+    assert (profile.meta.compiled, profile.warnings) == (None, ())
+    assert profile.unknown_share == pytest.approx(0.03)
+
+
 T4 = {"compute_cap_minor": 5, "core_count": 40, "memory_size": 15_843_721_216}
 
 
