@@ -26,6 +26,7 @@ _META_WORDS = {
     "framework": "Framework",
     "precision": "Precision",
     "compiled": "Compiled",
+    "onednn": "oneDNN on the CPU",
     "batch_size": "Batch size",
     "pixels": "Pixels",
     "parameters": "Parameters",

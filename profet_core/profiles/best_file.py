@@ -14,6 +14,8 @@ from profet_core.profiles import (
     profet_json,
     pytorch_trace,
     statistics_csv,
+    tensorflow_stats,
+    tensorflow_timeline,
     tensorflow_trace,
     xplane,
 )
@@ -26,7 +28,16 @@ if TYPE_CHECKING:
     from profet_core.profiles import Reader
 
 #: What tells most first: traces know the steps, statistics may be cut.
-PREFERENCE = (xplane, tensorflow_trace, statistics_csv, framework_op_stats, pytorch_trace, profet_json)
+PREFERENCE = (
+    xplane,
+    tensorflow_trace,
+    tensorflow_timeline,
+    tensorflow_stats,
+    statistics_csv,
+    framework_op_stats,
+    pytorch_trace,
+    profet_json,
+)
 #: If the best file is damaged, the next ones are tried.
 MAX_TRIES = 3
 

@@ -15,9 +15,8 @@ _MESSAGES = (
 )
 _MEMORY = re.compile(rb'\s*\{\s*"(?:memoryProfilePerAllocator|numHosts|memoryIds)"')
 _POD = re.compile(rb'\s*\{\s*"(?:podStatsSequence|podStatsMap|deviceType)"')
-#: A list of messages, each of which opens with a name: kernels with their registers. Planes open with a number or,
-#: as their second field, a name.
-_KERNELS = re.compile(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a[\x80-\xff]{0,2}[\x01-\x7f][\x20-\x7e]{2}")
+#: A list of messages, each of which opens with a kernel's name and goes on with its numbers.
+_KERNEL = re.compile(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x80-\xff]?[\x01-\x7f])")
 
 
 def refused_sibling(head: bytes) -> str:
@@ -31,10 +30,20 @@ def refused_sibling(head: bytes) -> str:
         for text, what in _MESSAGES:
             if text in head:
                 return f"This is TensorFlow's {what}: {_INSTEAD}"
-        if _KERNELS.match(head):
+        if _opens_with_kernel(head):
             return f"This is TensorFlow's kernel_stats.pb, kernels of single operations without the step: {_INSTEAD}"
     if _MEMORY.match(head):
         return f"This is TensorFlow's memory profile, which holds no times: {_INSTEAD}"
     if _POD.match(head):
         return f"This is TensorFlow's pod_viewer.json, times of whole steps: {_INSTEAD}"
     return ""
+
+
+def _opens_with_kernel(head: bytes) -> bool:
+    found = _KERNEL.match(head)
+    if found is None:
+        return False
+    length = found[1]
+    end = found.end() + (length[0] & 0x7F) + (length[1] << 7 if len(length) > 1 else 0)
+    # The registers of a thread, or the memory of a block, follow.
+    return head[found.end() : end].isascii() and head[end : end + 1] in (b"\x10", b"\x18")
