@@ -41,12 +41,12 @@ class ProfileMeta:
     framework: str | None = None
     precision: str | None = None
     compiled: bool | None = None
-    onednn: bool | None = None
     batch_size: int | None = None
     pixels: int | None = None
     parameters: int | None = None
     step_latency_ms: float | None = None
     peak_memory_mib: float | None = None
+    onednn: bool | None = None
 
 
 @dataclass(frozen=True)
