@@ -48,7 +48,6 @@ class ClassTimes:
     truncated : (profiles,), True if operations that every classifier's training step has are absent, and every cheap
         one too.
     severely : (profiles,), True if even the loss, a costly operation, is absent.
-    steps : (profiles,), training steps that the times are the mean of.
     """
 
     times_ms: np.ndarray
@@ -56,7 +55,6 @@ class ClassTimes:
     host_total_ms: np.ndarray
     truncated: np.ndarray
     severely: np.ndarray
-    steps: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,6 @@ class OperationClasses:
         self,
         operations: Sequence[str],
         times_us: np.ndarray,
-        steps: np.ndarray | int,
         may_be_cut: np.ndarray | bool = True,
     ) -> ClassTimes:
         """Class times of profiles that name the same operations.
@@ -112,7 +109,6 @@ class OperationClasses:
         Parameters
         ----------
         times_us : (profiles, operations), microseconds of one step.
-        steps : (profiles,), or one number for all: steps that each profile's times are the mean of.
         may_be_cut : (profiles,), or one for all: False for whole traces, which need no repair.
         """
         placed = self.place(operations)
@@ -132,7 +128,6 @@ class OperationClasses:
             host_total_ms=times_ms[:, ~device].sum(axis=1),
             truncated=truncated,
             severely=truncated & ~loss,
-            steps=np.broadcast_to(np.asarray(steps, float), len(times_us)).copy(),
         )
 
     def encode(self, profiles: Sequence[Profile]) -> tuple[ClassTimes, list[UnknownOperations]]:
@@ -141,9 +136,8 @@ class OperationClasses:
         parts: list[tuple[list[int], ClassTimes]] = []
         for names, rows in rows_by_operations(profiles).items():
             times_us = np.array([list(profiles[row].operations.values()) for row in rows])
-            steps = np.array([profiles[row].steps for row in rows])
             may_be_cut = np.array([profiles[row].may_be_cut for row in rows])
-            parts.append((rows, self.encode_table(names, times_us, steps, may_be_cut)))
+            parts.append((rows, self.encode_table(names, times_us, may_be_cut)))
             placed = self.place(names)
             unseen = [name for name in names if name.startswith(DEVICE_PREFIX) and self.stands_in(name)]
             for row in rows if unseen else ():

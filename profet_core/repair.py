@@ -32,7 +32,6 @@ def repair_factor(
     truncated: np.ndarray,
     severely: np.ndarray,
     latency_ms: np.ndarray | None,
-    steps: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """By how much each profile's busy device time should be multiplied, and how doubtful that is.
 
@@ -42,7 +41,7 @@ def repair_factor(
     doubt : (profiles,), standard deviation of the logarithm of the step over the thread counts, 0 for complete ones.
 
     All arguments have shape (profiles,), times are of one step. `latency_ms` is the anchor's measured latency, None if
-    it is not known; `steps` how many steps the times are the mean of.
+    it is not known.
     """
     step_ms = host_total_ms[:, None] / THREADS / HOST_EXCESS
     kept = np.divide(device_total_ms[:, None], step_ms, out=np.full(step_ms.shape, np.inf), where=step_ms > 0)
@@ -52,7 +51,6 @@ def repair_factor(
         + (1 - near) / np.ptp(KEPT_CUT) * ((kept > KEPT_CUT[0]) & (kept <= KEPT_CUT[1]))
         + 1e-9
     )
-    weight = np.where((THREADS % 1 == 0) | (steps[:, None] > 1), weight, 0.0)
     log_step = np.log(np.maximum(step_ms, 1e-9))
     if latency_ms is not None:
         deviation = (log_step - np.log(latency_ms)[:, None] - PROFILING_LOG) / PROFILING_LOG_SD

@@ -63,7 +63,6 @@ def step_inputs(
         times.truncated,
         times.severely,
         latency_ms,
-        times.steps,
     )
     scaled = np.ones_like(times.times_ms)
     scaled[:, :device_classes] = factor[:, None]

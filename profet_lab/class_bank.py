@@ -8,7 +8,6 @@ import numpy as np
 
 from profet_core.classes import IDLE, ClassTimes, OperationClasses, load_operation_classes
 from profet_core.networks import size_inputs
-from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_core.stacks import StepInputs, step_inputs
 from profet_lab.data import Measurements
 
@@ -84,9 +83,7 @@ def class_bank(measurements: Measurements) -> ClassBank:
     sizes = size_inputs(np, workloads[["batch_size"]].to_numpy(float), workloads[["pixels"]].to_numpy(float))
     recorded, inputs = {}, {}
     for instance in measurements.instances:
-        times = recorded[instance] = classes.encode_table(
-            measurements.operations, measurements.times_us[instance], VERSION_1_STEPS
-        )
+        times = recorded[instance] = classes.encode_table(measurements.operations, measurements.times_us[instance])
         for known in (True, False):
             latency_ms = measurements.latency_ms[instance] if known else None
             inputs[instance, known] = step_inputs(times, device, idle, latency_ms, sizes)

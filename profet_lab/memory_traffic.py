@@ -11,7 +11,6 @@ from scipy.optimize import minimize
 from profet_core.catalog import Catalog, load_gpus
 from profet_core.classes import OperationClasses, load_operation_classes
 from profet_core.memory_model import GIB_PER_VALUE, ImageRelation, MemoryLaw, TrafficRelation
-from profet_core.profiles.profet_json import VERSION_1_STEPS
 from profet_core.units import US_PER_MS
 from profet_lab.data import Measurements
 from profet_lab.memory_cells import layer_values
@@ -46,7 +45,7 @@ def traffic_table(measurements: Measurements, architectures: pd.DataFrame, catal
     classes, gpus = load_operation_classes(), load_gpus()
     parts = []
     for instance in measurements.instances:
-        encoded = classes.encode_table(measurements.operations, measurements.times_us[instance], VERSION_1_STEPS)
+        encoded = classes.encode_table(measurements.operations, measurements.times_us[instance])
         gpu = gpus.find(catalog[instance].gpu, catalog[instance].gpu_memory_gib)
         columns = [f"us {name}" for name in classes.names]
         table = pd.DataFrame(encoded.times_ms * US_PER_MS, columns=columns).assign(cut=encoded.truncated.astype(float))

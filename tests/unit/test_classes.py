@@ -148,7 +148,7 @@ def test_profiles_of_different_operations_are_encoded_in_their_order():
 def test_a_table_is_encoded_as_its_profiles_are():
     operations = ("Device_Conv2D", "Device_Softmax", "Device_Conv3D", "Device_Nothing_like_it", "Host_IDLE")
     times_us = np.random.default_rng(0).integers(0, 5_000_000, (6, 5)) / 1000 * (np.arange(30).reshape(6, 5) % 4 > 0)
-    table = CLASSES.encode_table(operations, times_us, steps=1)
+    table = CLASSES.encode_table(operations, times_us)
     profiles, _ = CLASSES.encode([Profile(dict(zip(operations, row, strict=True))) for row in times_us])
     for name in ("times_ms", "unknown_ms", "host_total_ms", "truncated", "severely"):
         np.testing.assert_allclose(getattr(table, name), getattr(profiles, name), rtol=1e-12, err_msg=name)
