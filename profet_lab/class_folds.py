@@ -14,7 +14,7 @@ from profet_lab.boosted import BoostedTrees
 from profet_lab.class_bank import ClassBank
 from profet_lab.fit_member import fit_member
 from profet_lab.jobs import MemberJob
-from profet_lab.member_weights import join
+from profet_lab.member_weights import Weights, join
 from profet_lab.stacked import STEPS, StackedNetworks
 
 
@@ -29,9 +29,9 @@ class LeftOut:
 
     said: Mapping[tuple[tuple[str, str], str], np.ndarray]
 
-    def joined(self, pair: tuple[str, str], fold: str, tree_share: float) -> np.ndarray:
+    def joined(self, pair: tuple[str, str], fold: str, weights: Weights) -> np.ndarray:
         """The ensemble's latencies, (rows,)."""
-        return join(self.said[pair, fold], tree_share)
+        return join(self.said[pair, fold], weights)
 
 
 @dataclass(frozen=True)

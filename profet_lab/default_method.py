@@ -21,7 +21,7 @@ from profet_lab.data import pairs
 from profet_lab.export import stack_to_onnx, trees_to_onnx
 from profet_lab.fit_member import fit_member
 from profet_lab.jobs import MemberJob
-from profet_lab.member_weights import best_tree_share, weights_of
+from profet_lab.member_weights import Weights, least_error, summed_errors
 from profet_lab.stacked import RECIPES, STEPS, StackedNetworks
 
 #: Stacks that `train_default` fits, for progress bars: finals of 4 cases and calibration folds of 2, per member.
@@ -112,15 +112,15 @@ def _calibrated(bank: ClassBank, latency_known: bool, seed: int, steps: int, pro
     """How the members are joined, and the interval scale."""
     folds = left_out_folds(bank.architectures, pairs(bank.instances))
     left_out = predict_folds(bank, folds, latency_known=latency_known, seed=seed, steps=steps, progress=progress)
-    share = best_tree_share(
-        (said, bank.latency_ms[target][bank.architectures == name])
+    weights = least_error(
+        summed_errors(said, bank.latency_ms[target][bank.architectures == name])
         for ((_, target), name), said in left_out.said.items()
     )
-    rule = {"members": list(MEMBERS), "combine": "geometric mean", "weights": list(weights_of(share))}
-    return rule, asdict(scale_of_left_out(bank, left_out, latency_known, share))
+    rule = {"members": list(MEMBERS), "combine": "geometric mean", "weights": list(weights)}
+    return rule, asdict(scale_of_left_out(bank, left_out, latency_known, weights))
 
 
-def scale_of_left_out(bank: ClassBank, left_out: LeftOut, latency_known: bool, tree_share: float) -> IntervalScale:
+def scale_of_left_out(bank: ClassBank, left_out: LeftOut, latency_known: bool, weights: Weights) -> IntervalScale:
     """The interval scale from the ordinary left-out predictions of all architectures."""
     names = np.unique(bank.architectures)
     order = [np.flatnonzero(bank.architectures == name) for name in names]
@@ -129,7 +129,7 @@ def scale_of_left_out(bank: ClassBank, left_out: LeftOut, latency_known: bool, t
     said, joined, true_ms, distance = {}, {}, {}, {}
     for pair in pairs(bank.instances):
         said[pair] = np.vstack([left_out.said[pair, name] for name in names])
-        joined[pair] = np.concatenate([left_out.joined(pair, name, tree_share) for name in names])
+        joined[pair] = np.concatenate([left_out.joined(pair, name, weights) for name in names])
         true_ms[pair] = bank.latency_ms[pair[1]][everyone]
         distance[pair] = nearest_other(tables[pair[0]], bank.architectures)[everyone]
     return fit_scale(said, joined, true_ms, distance)

@@ -14,7 +14,7 @@ from profet_lab.calibrate import distances, fit_scale, nearest_other
 from profet_lab.class_bank import ClassBank
 from profet_lab.class_folds import ClassFold, LeftOut, left_out_folds, predict_folds
 from profet_lab.measured_gain import measured_report
-from profet_lab.member_weights import TREE_SHARES, share_errors
+from profet_lab.member_weights import Weights, least_error, summed_errors
 from profet_lab.stacked import STEPS
 
 #: Architectures of one family leave together; every other one is a family of its own.
@@ -46,8 +46,8 @@ def default_table(
     -------
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms, distance; for each case ("with_latency",
         "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family left out
-        (`_family`), the log half widths of the intervals (`_half`, nested; `_family_half`), and how much the trees
-        weighed (`_tree_share`).
+        (`_family`), the log half widths of the intervals (`_half`, nested; `_family_half`), and the weight
+        of the trees (`_tree_weight`).
     """
     families = np.array([FAMILIES.get(name, name) for name in bank.architectures])
     parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
@@ -79,15 +79,16 @@ def default_table(
         twice = predict_folds(
             bank, _left_out_twice(bank, wanted), latency_known=known, seed=seed, steps=steps, progress=progress
         )
-        shares = _inner_tree_shares(bank, wanted, twice)
-        of_family = {str(name): shares.of_group(bank.architectures[families == name]) for name in np.unique(families)}
+        inner = _inner_errors(bank, wanted, twice)
+        weights = inner.by_architecture
+        of_family = {str(name): inner.of_group(bank.architectures[families == name]) for name in np.unique(families)}
         for pair, part in parts.items():
-            part[case] = _joined(plain, pair, bank.architectures, shares.by_architecture)
-            part[f"{case}_and_sizes"] = _joined(sized, pair, bank.architectures, shares.by_architecture)
+            part[case] = _joined(plain, pair, bank.architectures, weights)
+            part[f"{case}_and_sizes"] = _joined(sized, pair, bank.architectures, weights)
             part[f"{case}_family"] = _joined(by_family, pair, families, of_family)
             part[f"{case}_distance"] = nearest[pair[0]]
-            part[f"{case}_tree_share"] = [shares.by_architecture[name] for name in bank.architectures]
-        nested = _nested_half_widths(bank, wanted, plain, twice, tables, known, shares.by_architecture)
+            part[f"{case}_tree_weight"] = [weights[name][-1] for name in bank.architectures]
+        nested = _nested_half_widths(bank, wanted, plain, twice, tables, known, weights)
         family = _family_half_widths(bank, wanted, families, plain, by_family, tables, known, of_family)
         for pair, part in parts.items():
             part[f"{case}_half"], part[f"{case}_family_half"] = nested[pair], family[pair]
@@ -107,45 +108,44 @@ def _left_out_twice(bank: ClassBank, wanted: Sequence[Pair]) -> list[ClassFold]:
 
 
 @dataclass(frozen=True)
-class InnerShares:
-    """How much the trees weigh, chosen without the architecture (or family) that is then predicted.
+class InnerErrors:
+    """What members' weights are chosen by: errors on architectures other than the one that is then predicted.
 
     Attributes
     ----------
-    errors : (left-out architecture, another one) -> mean absolute relative error of the latter with each share that is
-        tried, as seen by models that saw neither.
+    errors : (left-out architecture, another one) -> `summed_errors` of the latter over all pairs, as seen by models
+        that saw neither.
     """
 
     errors: Mapping[tuple[str, str], np.ndarray]
 
     @property
-    def by_architecture(self) -> dict[str, float]:
-        """Share for each left-out architecture."""
-        return {str(name): self.of_group([name]) for name in dict.fromkeys(outer for outer, _ in self.errors)}
+    def by_architecture(self) -> dict[str, Weights]:
+        """Weights for each left-out architecture."""
+        return {name: self.of_group([name]) for name in dict.fromkeys(outer for outer, _ in self.errors)}
 
-    def of_group(self, names: Sequence[str]) -> float:
-        """Share for architectures that leave together: none of their errors counts."""
-        kept = [error for (outer, inner), error in self.errors.items() if outer in names and inner not in names]
-        return TREE_SHARES[int(np.argmin(np.mean(kept, axis=0)))]
+    def of_group(self, names: Sequence[str]) -> Weights:
+        """Weights for architectures that leave together: none of their errors counts."""
+        return least_error(
+            error for (outer, inner), error in self.errors.items() if outer in names and inner not in names
+        )
 
 
-def _inner_tree_shares(bank: ClassBank, wanted: Sequence[Pair], twice: LeftOut) -> InnerShares:
+def _inner_errors(bank: ClassBank, wanted: Sequence[Pair], twice: LeftOut) -> InnerErrors:
     errors = {}
     for inner, outer in permutations(np.unique(bank.architectures), 2):
         rows = bank.architectures == inner
-        of_pairs = [
-            share_errors(twice.said[pair, f"{inner}|{outer}"], bank.latency_ms[pair[1]][rows]) for pair in wanted
-        ]
-        errors[str(outer), str(inner)] = np.mean(of_pairs, axis=0)
-    return InnerShares(errors)
+        errors[str(outer), str(inner)] = np.sum(
+            [summed_errors(twice.said[pair, f"{inner}|{outer}"], bank.latency_ms[pair[1]][rows]) for pair in wanted],
+            axis=0,
+        )
+    return InnerErrors(errors)
 
 
-def _joined(
-    left_out: LeftOut, pair: tuple[str, str], groups: np.ndarray, tree_shares: Mapping[str, float]
-) -> np.ndarray:
+def _joined(left_out: LeftOut, pair: tuple[str, str], groups: np.ndarray, weights: Mapping[str, Weights]) -> np.ndarray:
     values = np.empty(len(groups))
     for name in np.unique(groups):
-        values[groups == name] = left_out.joined(pair, str(name), tree_shares[str(name)])
+        values[groups == name] = left_out.joined(pair, str(name), weights[str(name)])
     return values
 
 
@@ -156,7 +156,7 @@ def _nested_half_widths(
     twice: LeftOut,
     tables: Mapping[str, np.ndarray],
     known: bool,
-    tree_shares: Mapping[str, float],
+    weights: Mapping[str, Weights],
 ) -> dict[Pair, np.ndarray]:
     """Log half widths for each architecture; the scale comes from networks that saw neither it nor the error's own."""
     names = np.unique(bank.architectures)
@@ -167,7 +167,7 @@ def _nested_half_widths(
         scale = fit_scale(
             said={pair: np.vstack([twice.said[pair, f"{name}|{outer}"] for name in others]) for pair in half},
             joined={
-                pair: np.concatenate([twice.joined(pair, f"{name}|{outer}", tree_shares[outer]) for name in others])
+                pair: np.concatenate([twice.joined(pair, f"{name}|{outer}", weights[outer]) for name in others])
                 for pair in half
             },
             true_ms={pair: bank.latency_ms[pair[1]][rows] for pair in half},
@@ -189,7 +189,7 @@ def _family_half_widths(
     by_family: LeftOut,
     tables: Mapping[str, np.ndarray],
     known: bool,
-    tree_shares: Mapping[str, float],
+    weights: Mapping[str, Weights],
 ) -> dict[Pair, np.ndarray]:
     """Log half widths for each family, from errors of the architectures outside it.
 
@@ -204,7 +204,7 @@ def _family_half_widths(
         scale = fit_scale(
             said={pair: np.vstack([plain.said[pair, str(name)] for name in others]) for pair in half},
             joined={
-                pair: np.concatenate([plain.joined(pair, str(name), tree_shares[family]) for name in others])
+                pair: np.concatenate([plain.joined(pair, str(name), weights[family]) for name in others])
                 for pair in half
             },
             true_ms={pair: bank.latency_ms[pair[1]][rows] for pair in half},
