@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from profet_core.artifacts import load_models
 from profet_core.catalog import load_catalog
 from profet_core.samples import INDEX_NAME
 from profet_lab.class_bank import ClassBank, class_bank
@@ -91,7 +92,11 @@ def _median_repeat(measurements: Measurements, choice: Choice) -> int:
 
 
 def _left_out(bank: ClassBank, rows: dict[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
-    """What networks that never saw a sample's architecture predict for it, milliseconds on each other instance."""
+    """What members that never saw a sample's architecture predict for it, milliseconds on each other instance.
+
+    Joined with the shipped weights, which were chosen on all architectures.
+    """
+    weights = load_models().method("default").rule(known).weights
     folds = {
         (choice.anchor, target, choice.model): {}
         for choice in CHOICES
@@ -115,7 +120,7 @@ def _left_out(bank: ClassBank, rows: dict[Choice, int], known: bool) -> dict[Cho
     )
     return {
         choice: {
-            target: round(float(said.joined((choice.anchor, target), _name(choice))[0]), 3)
+            target: round(float(said.joined((choice.anchor, target), _name(choice), weights)[0]), 3)
             for target in bank.instances
             if target != choice.anchor
         }
@@ -145,6 +150,7 @@ def _sample(measurements: Measurements, choice: Choice, row: int, parameters: in
             "pixels": choice.pixels,
             "parameters": parameters,
             "step_latency_ms": latency_ms,
+            "steps": 1,
         },
     }
     entry = {

@@ -74,7 +74,7 @@ class Profile:
     ignored: tuple[str, ...] = ()
     steps: int = 1
     warnings: tuple[str, ...] = ()
-    steps_basis: StepsBasis = "assumed"
+    steps_basis: StepsBasis = "stated"
     refusal: str = ""
     may_be_cut: bool = True
 
