@@ -18,7 +18,7 @@ from profet_core.profiles.containers import Content
 #: One event, or one entry beside the events, is held while it is decoded: lists in lists take 25 times their text.
 MAX_ENTRY_CHARACTERS = 2 * 2**20
 #: A trace of 300 MB has a million events; many more are so short that they say nothing.
-MAX_EVENTS = 10_000_000
+MAX_EVENTS = 5_000_000
 #: Times beyond this, microseconds (30,000 years), are damage.
 MAX_TIME_US = 1e18
 #: Numbers of processes and threads may be texts ("Spans").
