@@ -10,6 +10,8 @@ import gzip
 import io
 import random
 import re
+import tarfile
+import zipfile
 from pathlib import Path
 
 from benchmarks.made_trace import write_pytorch_trace
@@ -112,12 +114,36 @@ def damaged_input(files: list[tuple[str, bytes]], seed: int, number: int) -> tup
     if draw < 0.1:
         data = gzip.compress(data, 1, mtime=0)
     elif draw < 0.15:
-        # Damage of the packed file itself; mostly near its start, where the header is.
-        packed = bytearray(gzip.compress(data, 1, mtime=0))
-        for _ in range(dice.randint(1, 3)):
-            packed[int(dice.expovariate(1 / 40)) % len(packed)] = dice.randrange(256)
-        data = bytes(packed)[: dice.randrange(1, len(packed) + 1) if dice.random() < 0.3 else None]
+        data = damaged_packing(gzip.compress(data, 1, mtime=0), dice)
+    elif draw < 0.2:
+        data = archived({"a/profile": data, "a/hello.txt": b"hello"}, dice)
+        data = damaged_packing(data, dice) if dice.random() < 0.5 else data
     return name, data
+
+
+def damaged_packing(content: bytes, dice: random.Random) -> bytes:
+    """A packed file with one to three bytes changed, mostly near its ends, where the headers are, and perhaps cut."""
+    packed = bytearray(content)
+    for _ in range(dice.randint(1, 3)):
+        at = int(dice.expovariate(1 / 40)) % len(packed)
+        packed[at if dice.random() < 0.7 else -1 - at] = dice.randrange(256)
+    return bytes(packed)[: dice.randrange(1, len(packed) + 1) if dice.random() < 0.3 else None]
+
+
+def archived(files: dict[str, bytes], dice: random.Random) -> bytes:
+    """A zip or tar archive of these files."""
+    packed = io.BytesIO()
+    if dice.random() < 0.5:
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in files.items():
+                archive.writestr(zipfile.ZipInfo(name), data, compress_type=dice.choice((0, zipfile.ZIP_DEFLATED)))
+        return packed.getvalue()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return gzip.compress(packed.getvalue(), 1, mtime=0) if dice.random() < 0.5 else packed.getvalue()
 
 
 def wrong_tokens(content: bytes, dice: random.Random) -> bytes:

@@ -89,11 +89,19 @@ def files_in_folder(folder: Path, watch: Watch) -> list[ArchivedFile]:
     for parent, folders, names in os.walk(folder, onerror=fail):
         folders.sort()
         for path in (Path(parent, name) for name in sorted(names)):
-            if path.is_file() and (size := path.stat().st_size):
+            if size := _size_of(path):
                 name = _printable(path.relative_to(folder).as_posix())
                 files.append(ArchivedFile(name, size, _opens_path(path, watch)))
                 _check_number(len(files), "folder")
     return files
+
+
+def _size_of(path: Path) -> int:
+    """Bytes of a file; 0 for what is none, as a pipe, or can't be looked at."""
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return 0
 
 
 def _opens_path(path: Path, watch: Watch) -> Callable[[int], Content]:
