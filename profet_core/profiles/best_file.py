@@ -23,6 +23,7 @@ from profet_core.profiles.archives import HEAD_BYTES, ArchivedFile
 from profet_core.profiles.containers import HEAD_BYTES as WHOLE_HEAD_BYTES
 from profet_core.profiles.containers import Watch
 from profet_core.profiles.record import Profile
+from profet_core.profiles.tensorflow_siblings import refused_sibling
 
 if TYPE_CHECKING:
     from profet_core.profiles import Reader
@@ -124,7 +125,7 @@ def _candidates(
             failed.append(_named(error, file))
             continue
         reader = next((reader for reader in readers if reader.looks_like(head)), None)
-        if reader is None or (reader is profet_json and not _OPERATION.search(head)):
+        if reader is None or refused_sibling(head) or (reader is profet_json and not _OPERATION.search(head)):
             continue
         rank = _RANK.search(head)
         found.append(_Candidate(file, reader, int(rank[1]) if rank else 0))

@@ -15,11 +15,13 @@ import pytest
 
 from profet_core import Profile, ProfileError, read_profile
 from profet_core.profiles import archives, containers, read_profile_folder
+from tests.made_tensorflow_stats import tensorflow_stats
 from tests.made_xplane import gpu_step, xplane
 from tests.unit.made_chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 
 XPLANE = xplane(gpu_step())
 TENSORFLOW = gzip.compress(tensorflow_trace(tf_step(0, 0)))
+STATISTICS = tensorflow_stats([("Device", "Conv2D", "a", 1, 5.0), ("Device", "IDLE", "IDLE", 0, 5.0)])
 TABLE = b"Rank,Host/device,Type,Operation,#Occurrences,Total time (us)\n1,Device,Conv2D,a,1,5\n"
 PYTORCH = trace([*cuda_step(1, 0), *cuda_step(2, 1000)])
 PROFET = json.dumps({"operations": {"Device_Conv2D": 5}}).encode()
@@ -27,7 +29,7 @@ RUN = "plugins/profile/2024_05_06_07_08_09"
 #: What is beside the profile in TensorFlow's folder, and says nothing.
 OTHERS = {
     f"{RUN}/host.overview_page.pb": b"\x1a\x05hello" * 20,
-    f"{RUN}/host.memory_profile.json.gz": gzip.compress(b'{"memoryProfilePerAllocator": {}}'),
+    f"{RUN}/host.memory_profile.json.gz": gzip.compress(b'{"memoryProfilePerAllocator": {}, "Device_A": 5}'),
     "events.out.tfevents.1.host": bytes([24, *bytes(7), 1, 2, 3, 4, 9, *bytes(8)]) + b"\x1a\x0dbrain.Event:2",
 }
 
@@ -104,13 +106,14 @@ def formats_in_turn() -> list[tuple[bytes, str]]:
     return [
         (XPLANE, "TensorFlow xplane.pb"),
         (TENSORFLOW, "TensorFlow trace.json"),
+        (STATISTICS, "TensorFlow tensorflow_stats.pb"),
         (TABLE, "statistics CSV"),
         (PYTORCH, "PyTorch trace"),
         (PROFET, "PROFET JSON, version 2"),
     ]
 
 
-@pytest.mark.parametrize("best", range(5))
+@pytest.mark.parametrize("best", range(6))
 def test_the_file_that_tells_most_is_chosen_by_content(best):
     formats = formats_in_turn()[best:]
     files = {f"{number}.txt": content for number, (content, _) in enumerate(reversed(formats))}
@@ -144,6 +147,10 @@ def test_a_damaged_best_file_leaves_the_next_one():
     profile, said = read_names(["a.xplane.pb", "b.json.gz"], [XPLANE[:-3], TENSORFLOW])
     assert (profile.source_format, said) == ("TensorFlow trace.json", "b.json.gz was read")
     assert profile.ignored[1] == "a.xplane.pb, which can't be read"
+
+
+def test_what_tensorflow_writes_beside_a_trace_is_no_profile():
+    assert "the archive holds no profile among its 3 files" in refusal(zipped(OTHERS))
 
 
 def test_what_is_wrong_with_the_only_profile_is_said():
