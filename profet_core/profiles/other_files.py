@@ -7,29 +7,29 @@ _PROFILER = "record the step with TensorFlow's or PyTorch's profiler and upload 
 _TRACE = "upload the trace itself"
 _ANY = ""
 
-#: Where the mark stands, the mark, what has it, and what to do.
+#: What the file starts with, what it is then, and what to do.
 _MARKS = (
-    (0, b"\x08\x01\x12", "a TensorFlow saved_model.pb", _PROFILER),
-    (0, b"\x89HDF\r\n\x1a\n", "a file of weights (HDF5)", _PROFILER),
-    (0, b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a PyTorch checkpoint", _PROFILER),
-    (0, b"\x80\x02", "a Python pickle", _PROFILER),
-    (0, b"\x80\x03", "a Python pickle", _PROFILER),
-    (0, b"\x80\x04", "a Python pickle", _PROFILER),
-    (0, b"\x80\x05", "a Python pickle", _PROFILER),
-    (0, b"SQLite format 3\x00", "a database (Nsight Systems exports such)", _PROFILER),
-    (0, b"PAR1", "a Parquet table", _TRACE),
-    (0, b"\x93NUMPY", "a NumPy array", _TRACE),
-    (0, b"\x7fELF", "a program", _TRACE),
-    (0, b"\x89PNG\r\n\x1a\n", "a picture", _TRACE),
-    (0, b"\xff\xd8\xff", "a picture", _TRACE),
-    (0, b"GIF8", "a picture", _TRACE),
-    (0, b"%PDF-", "a PDF", _TRACE),
-    (0, b"PK\x03\x04", "an archive in an archive", "unpack it and upload the profile inside"),
-    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive", "upload the profile inside, or a zip archive"),
-    (0, b"Rar!", "a RAR archive", "upload the profile inside, or a zip archive"),
-    (0, b"BZh", "packed with bzip2", "unpack it, or pack it with gzip"),
-    (0, b"\xfd7zXZ\x00", "packed with xz", "unpack it, or pack it with gzip"),
-    (0, b"\x28\xb5\x2f\xfd", "packed with Zstandard", "unpack it, or pack it with gzip"),
+    (b"\x08\x01\x12", "a TensorFlow saved_model.pb", _PROFILER),
+    (b"\x89HDF\r\n\x1a\n", "a file of weights (HDF5)", _PROFILER),
+    (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a PyTorch checkpoint", _PROFILER),
+    (b"\x80\x02", "a Python pickle", _PROFILER),
+    (b"\x80\x03", "a Python pickle", _PROFILER),
+    (b"\x80\x04", "a Python pickle", _PROFILER),
+    (b"\x80\x05", "a Python pickle", _PROFILER),
+    (b"SQLite format 3\x00", "a database (Nsight Systems exports such)", _PROFILER),
+    (b"PAR1", "a Parquet table", _TRACE),
+    (b"\x93NUMPY", "a NumPy array", _TRACE),
+    (b"\x7fELF", "a program", _TRACE),
+    (b"\x89PNG\r\n\x1a\n", "a picture", _TRACE),
+    (b"\xff\xd8\xff", "a picture", _TRACE),
+    (b"GIF8", "a picture", _TRACE),
+    (b"%PDF-", "a PDF", _TRACE),
+    (b"PK\x03\x04", "an archive in an archive", "unpack it and upload the profile inside"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "upload the profile inside, or a zip archive"),
+    (b"Rar!", "a RAR archive", "upload the profile inside, or a zip archive"),
+    (b"BZh", "packed with bzip2", "unpack it, or pack it with gzip"),
+    (b"\xfd7zXZ\x00", "packed with xz", "unpack it, or pack it with gzip"),
+    (b"\x28\xb5\x2f\xfd", "packed with Zstandard", "unpack it, or pack it with gzip"),
 )
 #: An event file's first record has a length, a checksum, a time, and then its version.
 _EVENTS = b"brain.Event:"
@@ -47,8 +47,8 @@ def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
     head : its first unpacked bytes.
     name : its name; asked only where the content tells nothing.
     """
-    for at, mark, what, instead in _MARKS:
-        if head[at : at + len(mark)] == mark:
+    for mark, what, instead in _MARKS:
+        if head.startswith(mark):
             return what, instead
     if _EVENTS in head[:_EVENTS_WITHIN]:
         return "a TensorFlow event file", _TENSORFLOW
