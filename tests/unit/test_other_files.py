@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 import sqlite3
 import struct
 import zlib
@@ -36,7 +35,11 @@ def array() -> bytes:
 CASES = {
     "event file": (event_file(), "a TensorFlow event file", "upload the xplane.pb or trace.json.gz in plugins/profile"),
     "database": (database(), "a database (Nsight Systems exports such)", "record the step with TensorFlow's or"),
-    "pickle": (pickle.dumps({"a": 1}), "a Python pickle", "record the step"),
+    "pickle": (
+        b"\x80\x04\x95\x0a\x00\x00\x00\x00\x00\x00\x00}\x94\x8c\x01a\x94K\x01s.",
+        "a Python pickle",
+        "record the step",
+    ),
     "array": (array(), "a NumPy array", "upload the trace itself"),
     "checkpoint": (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "a PyTorch checkpoint", "record the step"),
     "saved model": (b"\x08\x01\x12\xa0\x05" + bytes(50), "a TensorFlow saved_model.pb", "record the step"),
