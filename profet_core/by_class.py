@@ -12,6 +12,7 @@ from profet_core.classes import IDLE, ClassTimes, load_operation_classes
 from profet_core.intervals import IntervalScale, class_shares, nearest_distance, words_of
 from profet_core.networks import size_inputs
 from profet_core.profiles.record import Profile
+from profet_core.refusals import unknown_log_width
 from profet_core.scaling import AXIS_RANGE
 from profet_core.stacks import StepInputs, member_latency, step_inputs
 
@@ -58,9 +59,9 @@ def answer(
         if scale
         else None
     )
-    # A CPU's profile has no place among those of GPUs.
-    placed = [scale is not None and profile.device_total_us > 0 for profile in profiles]
-    likeness = [_likeness(scale, value) if known else None for value, known in zip(distance, placed, strict=True)]
+    if half is not None:
+        half = half + np.array([unknown_log_width(profile) for profile in profiles])
+    likeness = [_likeness(scale, value) if scale else None for value in distance]
     return Answers(
         members=members,
         latency_ms=joined,

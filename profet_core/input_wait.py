@@ -19,14 +19,18 @@ def waits_for_loader(profile: Profile) -> bool:
     return "torch" in f"{profile.meta.framework or ''} {profile.source_format}".lower()
 
 
+def _wait(profile: Profile) -> str:
+    """The host's row that holds the wait."""
+    return HOST_PREFIX + ("Dataset" if waits_for_loader(profile) else "IteratorGetNext")
+
+
 def input_wait_ms(profile: Profile) -> float:
     """What the GPU waits for input in one step, milliseconds; 0 where that is not worth a word.
 
     The wait is what the host spends in the loader (PyTorch) or in taking the next batch (TensorFlow), as far as the GPU
     was idle at all: work it has queued goes on meanwhile.
     """
-    name = HOST_PREFIX + ("Dataset" if waits_for_loader(profile) else "IteratorGetNext")
-    wait_us = min(profile.operations.get(name, 0.0), profile.operations.get(_IDLE, 0.0))
+    wait_us = min(profile.operations.get(_wait(profile), 0.0), profile.operations.get(_IDLE, 0.0))
     return wait_us / US_PER_MS if wait_us > WORTH_SHARE * profile.device_total_us else 0.0
 
 
@@ -35,9 +39,9 @@ def without_input_wait(profile: Profile, latency_ms: float | None) -> tuple[Prof
     wait_ms = input_wait_ms(profile)
     if not wait_ms:
         return profile, latency_ms
-    operations = {**profile.operations, _IDLE: profile.operations[_IDLE] - wait_ms * US_PER_MS}
+    waited = {name: profile.operations[name] - wait_ms * US_PER_MS for name in (_IDLE, _wait(profile))}
     left_ms = None if latency_ms is None else max(latency_ms - wait_ms, LEAST_LEFT * latency_ms)
-    return replace(profile, operations=operations), left_ms
+    return replace(profile, operations={**profile.operations, **waited}), left_ms
 
 
 def input_wait_warning(profile: Profile) -> str | None:

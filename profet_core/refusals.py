@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from profet_core.errors import NoPredictionError
 from profet_core.profiles.record import NO_DEVICE, Profile
 
@@ -47,3 +49,10 @@ def check_predictable(profile: Profile) -> None:
     """
     if reason := refusal(profile):
         raise NoPredictionError(reason)
+
+
+def unknown_log_width(profile: Profile) -> float:
+    """By how much GPU time without an operation widens an interval on either side, in the logarithm."""
+    share = profile.unknown_share
+    # That part may take anything elsewhere, from nothing to about twice its share.
+    return -math.log1p(-share) if WARNED_UNKNOWN_SHARE < share < 1 else 0.0

@@ -38,8 +38,9 @@ def counted(profile: Profile, latency_ms: float | None) -> Profile:
     if profile.steps_basis != "assumed" or latency_ms is None:
         return profile
     steps = suggested_steps(profile, latency_ms)
-    usual = USUAL_RATIOS[0] <= profile.device_total_us * profile.steps / steps / US_PER_MS / latency_ms
-    return profile.with_steps(steps, "inferred") if usual else profile
+    read = profile.with_steps(steps, "inferred")
+    low, high = USUAL_RATIOS
+    return read if low <= read.device_total_us / US_PER_MS / latency_ms <= high else profile
 
 
 def doubted_steps(profile: Profile, latency_ms: float) -> int | None:

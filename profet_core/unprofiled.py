@@ -14,6 +14,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.prediction import InstancePrediction, Prediction, prediction_row
 from profet_core.profiles.record import Profile
+from profet_core.refusals import unknown_log_width
 from profet_core.transfer import Reached, other_host_log_half_width, reach_many
 from profet_core.transfer_step import parts_of_profiles
 
@@ -68,7 +69,7 @@ def unprofiled_rows(
             tuple(
                 _same_gpu(catalog, name, measured[profiled[gpu.name]], host_half[profiled[gpu.name]][number])
                 if gpu.name in profiled
-                else _reached(catalog, name, reached[gpu.name], number)
+                else _reached(catalog, name, reached[gpu.name], number, unknown_log_width(profiles[number]))
                 for name, gpu in gpus.items()
             )
         )
@@ -121,9 +122,11 @@ def _log_half_width(row: InstancePrediction) -> float:
     return 0.0 if row.low_ms is None else math.log(row.high_ms / row.low_ms) / 2
 
 
-def _reached(catalog: Catalog, instance: str, answer: Reached, number: int) -> InstancePrediction:
+def _reached(catalog: Catalog, instance: str, answer: Reached, number: int, unknown_half: float) -> InstancePrediction:
     low_ms, latency_ms, high_ms = answer.of(number)
-    row = prediction_row(catalog, instance, latency_ms, {}, answer.basis, (low_ms, high_ms), answer.note)
+    # The anchor's own latency, which nothing widens, speaks here too.
+    bounds_ms = (low_ms * math.exp(-unknown_half), high_ms * math.exp(unknown_half))
+    row = prediction_row(catalog, instance, latency_ms, {}, answer.basis, bounds_ms, answer.note)
     return replace(
         row,
         relative_to=answer.relative_to,

@@ -79,13 +79,15 @@ class Profile:
     may_be_cut: bool = True
 
     def __post_init__(self) -> None:
+        # Unrounded: a file that is read as covering other steps than first thought loses no digit.
+        object.__setattr__(self, "_unrounded_us", dict(self.operations))
         ordered = {name: round(float(self.operations[name]), US_DIGITS) for name in sorted(self.operations)}
         object.__setattr__(self, "operations", MappingProxyType(ordered))
 
     def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
         """The same file read as covering `steps` training steps."""
         factor = self.steps / steps
-        operations = {name: us * factor for name, us in self.operations.items()}
+        operations = {name: us * factor for name, us in self._unrounded_us.items()}
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
 
     @cached_property

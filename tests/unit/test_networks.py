@@ -13,6 +13,7 @@ from profet_core.networks import (
     HOMOGENEOUS,
     LAUNCH_BOUND_MS,
     MEMBERS,
+    TREES,
     class_latencies,
     device_total,
     network_inputs,
@@ -37,7 +38,7 @@ LEAST_OVERHEAD_MS = math.log(1 + math.exp(-1))
 
 def test_totals_and_scale_are_of_device_classes():
     assert device_total(np, CLASSES_MS, DEVICE).ravel().tolist() == [44, 1, 1e-3, 400]
-    assert step_scale(np, CLASSES_MS, DEVICE, None).ravel().tolist() == [22, 0.5, 5e-4, 200]
+    assert step_scale(np, CLASSES_MS, DEVICE, None).ravel().tolist() == [44, 1, 1e-3, 400]
     assert step_scale(np, CLASSES_MS, DEVICE, LATENCY_MS) is LATENCY_MS
 
 
@@ -53,7 +54,7 @@ def test_homogeneous_inputs_by_hand():
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("factor", [2.0, 50.0])
 def test_homogeneous_inputs_do_not_change_with_the_scale_of_a_step(known, factor):
-    rows = [0, 3]  # half totals and latencies above the launch bound
+    rows = [0, 3]  # totals and latencies above the launch bound
     latency_ms = LATENCY_MS[rows] if known else None
     scaled_ms = factor * LATENCY_MS[rows] if known else None
     assert (step_scale(np, CLASSES_MS[rows], DEVICE, latency_ms) > LAUNCH_BOUND_MS).all()
@@ -76,12 +77,31 @@ def test_class_ratio_inputs_by_hand():
     np.testing.assert_allclose(seen[0], [*logs, *roots, math.log(44), math.log(20), math.log(2.2), 0, 0])
 
 
+def test_the_trees_see_class_shares_and_totals():
+    seen = network_inputs(np, TREES, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], SIZES[1:2])
+    shares = np.array([30, 10, 4, 7]) / 44
+    logs = [math.log(44), math.log(20), math.log(2.2), math.log(1 / 4), math.log(1 / 4)]
+    np.testing.assert_allclose(seen[0], [*shares, *logs])
+    without = network_inputs(np, TREES, CLASSES_MS[:1], DEVICE, None, None)
+    np.testing.assert_allclose(without[0], [*shares, math.log(44)])
+
+
+def test_the_trees_correct_the_step_of_typical_ratios():
+    constants = np.log([[0.5, 2.0, 1.0]])
+    raw = np.full((1, outputs_of(TREES, DEVICE)), math.log(1.1))
+    # 30 / 2 + 10 x 2 + 4 = 39 of 44 ms; of a latency of 20 ms the same share.
+    without = network_latency(np, TREES, raw, CLASSES_MS[:1], DEVICE, None, constants)
+    known = network_latency(np, TREES, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
+    assert without.item() == pytest.approx(1.1 * 39)
+    assert known.item() == pytest.approx(1.1 * 20 * 39 / 44)
+
+
 def test_the_homogeneous_latency_is_the_networks_answer_times_the_scale():
     raw = np.full((4, 1), 0.5)
     given = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, LATENCY_MS, None)
     np.testing.assert_allclose(given, LATENCY_MS / 2)
     without = network_latency(np, HOMOGENEOUS, raw, CLASSES_MS, DEVICE, None, None)
-    np.testing.assert_allclose(without.ravel(), [11, 0.25, 2.5e-4, 100])
+    np.testing.assert_allclose(without.ravel(), [22, 0.5, 5e-4, 200])
 
 
 def test_a_class_ratio_network_that_answers_zeros_says_the_typical_ratios():
@@ -89,8 +109,8 @@ def test_a_class_ratio_network_that_answers_zeros_says_the_typical_ratios():
     raw = np.zeros((1, outputs_of(CLASS_RATIO, DEVICE)))
     assert outputs_of(CLASS_RATIO, DEVICE) == 5
     said = network_latency(np, CLASS_RATIO, raw, CLASSES_MS[:1], DEVICE, LATENCY_MS[:1], constants)
-    # (30 / 2 + 10 x 2 + 4) / 2 ms, and the least overhead.
-    assert said.item() == pytest.approx(19.5 + LEAST_OVERHEAD_MS)
+    # 30 / 2 + 10 x 2 + 4 ms, and the least overhead.
+    assert said.item() == pytest.approx(39 + LEAST_OVERHEAD_MS)
 
 
 @pytest.mark.parametrize(("raw", "ratio"), [(1e9, math.e), (-1e9, 1 / math.e), (0.0, 1.0)])
@@ -102,7 +122,7 @@ def test_class_ratios_are_bounded_to_a_factor_e(raw, ratio):
 def test_the_class_ratio_latency_is_never_below_zero():
     raw = np.full((4, 5), -1e6)
     said = network_latency(np, CLASS_RATIO, raw, CLASSES_MS, DEVICE, None, np.zeros((1, DEVICE)))
-    np.testing.assert_allclose(said.ravel(), np.array([44, 1, 0, 400]) / 2 / math.e**2, atol=1e-12)
+    np.testing.assert_allclose(said.ravel(), np.array([44, 1, 0, 400]) / math.e**2, atol=1e-12)
 
 
 # --- unknown operations, and what serving asks ----------------------------------------------------------------------
@@ -114,7 +134,7 @@ def step(unknown_ms: float, latency_ms: float | None = None) -> StepInputs:
 
 
 def test_unknown_time_is_carried_at_the_root_of_the_typical_ratio():
-    # Half the device time of 8 ms is 4 ms of step; typical ratios 4 and 1/4 carry it at 2 and 1/2.
+    # Typical ratios 4 and 1/4 carry 8 ms at 2 and 1/2.
     said = member_latency(
         HOMOGENEOUS,
         lambda seen: np.zeros((2, 1, 1)),
@@ -123,7 +143,7 @@ def test_unknown_time_is_carried_at_the_root_of_the_typical_ratio():
         np.zeros((2, 1, 1)),
         np.log([4.0, 0.25]),
     )
-    np.testing.assert_allclose(said, [[8.0], [2.0]])
+    np.testing.assert_allclose(said, [[16.0], [4.0]])
 
 
 def test_a_networks_answer_and_unknown_time_add_up():
@@ -131,7 +151,7 @@ def test_a_networks_answer_and_unknown_time_add_up():
     said = member_latency(
         CLASS_RATIO, lambda seen: np.zeros((1, 1, 5)), step(8.0, 20.0), DEVICE, constants, np.zeros(1)
     )
-    assert said.item() == pytest.approx(19.5 + LEAST_OVERHEAD_MS + 4.0)
+    assert said.item() == pytest.approx(39 + LEAST_OVERHEAD_MS + 8.0)
 
 
 def class_times(unknown_ms: float) -> ClassTimes:
@@ -139,7 +159,9 @@ def class_times(unknown_ms: float) -> ClassTimes:
     return ClassTimes(CLASSES_MS[:1], np.array([unknown_ms]), np.array([0.0]), nothing, nothing)
 
 
-@pytest.mark.parametrize(("unknown_ms", "known_ms"), [(0.0, 100.0), (40.0, 80.0), (160.0, 20.0), (1000.0, 20.0)])
+@pytest.mark.parametrize(
+    ("unknown_ms", "known_ms"), [(0.0, 100.0), (40.0, 60.0), (80.0, 20.0), (90.0, 20.0), (1000.0, 20.0)]
+)
 def test_the_latency_loses_unknown_time_down_to_a_fifth(unknown_ms, known_ms):
     inputs = step_inputs(class_times(unknown_ms), DEVICE, 2, np.array([100.0]), None)
     assert inputs.latency_ms.tolist() == [[known_ms]]
@@ -151,15 +173,15 @@ def test_a_class_that_no_training_profile_had_counts_as_unknown():
     inputs = step_inputs(class_times(6.0), DEVICE, 2, np.array([100.0]), None, unseen)
     assert inputs.unknown_ms.tolist() == [[16.0]]
     assert inputs.classes_ms.tolist() == [[30.0, 0.0, 4.0, 7.0]]
-    assert inputs.latency_ms.tolist() == [[92.0]]
+    assert inputs.latency_ms.tolist() == [[84.0]]
 
 
 def test_a_repaired_profile_keeps_idle_and_host_times():
     cut = np.ones(1, bool)
-    times = ClassTimes(CLASSES_MS[:1], np.array([6.0]), np.array([206.0]), cut, cut)
-    inputs = step_inputs(times, DEVICE, 2, np.array([95.0]), None)
+    times = ClassTimes(CLASSES_MS[:1], np.array([6.0]), np.array([412.0]), cut, cut)
+    inputs = step_inputs(times, DEVICE, 2, np.array([190.0]), None)
     factor = inputs.repaired[0]
-    assert factor == 2.0  # it lacks more than half
+    assert factor == 2.0  # of 190 ms or more it holds 50: it lacks more than half
     assert inputs.classes_ms.tolist() == [[60.0, 20.0, 4.0, 7.0]]
     assert inputs.unknown_ms.tolist() == [[12.0]]
     assert inputs.doubt[0] > 0

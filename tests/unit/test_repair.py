@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from profet_core.repair import MAX_FACTOR, repair_factor
 
-STEP_MS, IDLE_MS = 100.0, 20.0
+STEP_MS, IDLE_MS = 100.0, 10.0
 
 
 def factor_of(device_ms, idle_ms, host_ms, latency_ms=None, truncated=True, severely=False) -> tuple[float, float]:
@@ -26,39 +26,39 @@ def factor_of(device_ms, idle_ms, host_ms, latency_ms=None, truncated=True, seve
 
 @pytest.mark.parametrize("latency_ms", [None, 95.0])
 def test_a_complete_profile_is_left_exactly_alone(latency_ms):
-    assert factor_of(140, 20, 412, latency_ms, truncated=False) == (1.0, 0.0)
+    assert factor_of(70, 10, 412, latency_ms, truncated=False) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize("severely", [False, True])
-@pytest.mark.parametrize("threads", [2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize("threads", [1, 1.5, 2, 2.5, 3, 3.5])
 def test_a_profile_that_lost_30_percent_is_scaled_back(threads, severely):
-    # Complete: device rows 2 x 100 ms, 20 of them idle. 60 ms of 180 busy ones are lost: 180 / 120 = 1.5 restores them.
-    factor, doubt = factor_of(140, IDLE_MS, 1.03 * threads * STEP_MS, latency_ms=95, severely=severely)
+    # Complete: device rows of 100 ms, 10 of them idle. 30 ms of 90 busy ones are lost: 90 / 60 = 1.5 restores them.
+    factor, doubt = factor_of(70, IDLE_MS, 1.03 * threads * STEP_MS, latency_ms=95, severely=severely)
     assert factor == pytest.approx(1.5, rel=0.06)
     assert 0 < doubt < 0.15
 
 
 def test_with_a_single_plausible_thread_count_the_step_is_exact():
-    # 206 ms of host rows are 2 threads x 100 ms: the other counts give less than the latency and hardly weigh.
-    factor, _ = factor_of(140, IDLE_MS, 206, latency_ms=95)
-    assert factor == pytest.approx((2 * STEP_MS - IDLE_MS) / 120, rel=1e-3)
+    # 103 ms of host rows are one thread's 100 ms: the other counts give less than the latency and hardly weigh.
+    factor, _ = factor_of(70, IDLE_MS, 103, latency_ms=95)
+    assert factor == pytest.approx((STEP_MS - IDLE_MS) / 60, rel=1e-3)
 
 
 def test_a_severely_cut_profile_is_taken_to_lack_more():
-    # Without the latency, 309 ms of host rows may be 2 x 150 ms (device rows: 67 % kept) or 3 x 100 ms (all kept).
-    mild, severe = (factor_of(200, IDLE_MS, 309, severely=severely)[0] for severely in (False, True))
+    # Without the latency, 309 ms of host rows may be 2 x 150 ms (device rows: 67 % kept) to 3 x 100 ms (all kept).
+    mild, severe = (factor_of(100, IDLE_MS, 309, severely=severely)[0] for severely in (False, True))
     assert 1.0 <= mild < severe
 
 
 def test_the_latency_lessens_the_doubt():
-    _, without = factor_of(140, IDLE_MS, 412)
-    _, known = factor_of(140, IDLE_MS, 412, latency_ms=95)
+    _, without = factor_of(70, IDLE_MS, 412)
+    _, known = factor_of(70, IDLE_MS, 412, latency_ms=95)
     assert known < without
 
 
 @pytest.mark.parametrize(
     ("device_ms", "idle_ms", "host_ms"),
-    [(140, 20, 0), (0, 0, 412), (0, 0, 0), (20, 20, 412)],
+    [(70, 10, 0), (0, 0, 412), (0, 0, 0), (10, 10, 412)],
     ids=["no host rows", "no device rows", "nothing", "idle only"],
 )
 @pytest.mark.parametrize("latency_ms", [None, 95])
@@ -67,8 +67,8 @@ def test_without_host_or_device_time_nothing_is_repaired(device_ms, idle_ms, hos
 
 
 def test_profiles_are_repaired_each_on_its_own():
-    device, host = np.array([140.0, 140.0, 30.0]), np.array([412.0, 309.0, 100.0])
-    idle, truncated, severely = np.full(3, 10.0), np.array([True, False, True]), np.array([False, False, True])
+    device, host = np.array([70.0, 70.0, 15.0]), np.array([412.0, 309.0, 100.0])
+    idle, truncated, severely = np.full(3, 5.0), np.array([True, False, True]), np.array([False, False, True])
     together, _ = repair_factor(device, idle, host, truncated, severely, None)
     alone = [factor_of(*row)[0] for row in zip(device, idle, host, [None] * 3, truncated, severely, strict=True)]
     np.testing.assert_allclose(together, alone, rtol=1e-12)

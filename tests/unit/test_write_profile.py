@@ -22,12 +22,22 @@ FULL = Profile(
 def test_everything_but_format_and_ignored_reads_back():
     read = read_profile(write_profile(FULL))
     assert dict(read.operations) == dict(FULL.operations)
-    assert (read.meta, read.steps, read.warnings) == (FULL.meta, 3, FULL.warnings)
+    assert (read.meta, read.warnings) == (FULL.meta, FULL.warnings)
+    # What is written is of one step, however many the profile was the mean of.
+    assert (read.steps, read.steps_basis) == (1, "stated")
+    assert json.loads(write_profile(FULL))["meta"]["steps"] == 1
     assert (read.ignored, read.source_format) == ((), "PROFET JSON, version 2")
 
 
 def test_what_is_unknown_is_left_out():
-    assert json.loads(write_profile(Profile({"Host_IDLE": 1.0}))) == {"operations": {"Host_IDLE": 1.0}, "meta": {}}
+    unsure = Profile({"Host_IDLE": 1.0}, steps_basis="assumed")
+    assert json.loads(write_profile(unsure)) == {"operations": {"Host_IDLE": 1.0}, "meta": {}}
+    assert read_profile(write_profile(unsure)).steps_basis == "assumed"
+
+
+def test_a_refusal_goes_along():
+    refused = Profile({"Device_Conv2D": 1.0}, refusal="The step was cold: record a later one.")
+    assert read_profile(write_profile(refused)).refusal == "The step was cold: record a later one."
 
 
 def test_the_shipped_samples_read_back(samples):
@@ -57,9 +67,13 @@ def test_what_could_not_be_read_is_not_written(profile):
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        ({"steps": 0}, '"steps" must be a whole number of at least 1'),
-        ({"steps": "3"}, '"steps" must be a whole number'),
-        ({"steps": 1.5}, '"steps" must be a whole number'),
+        ({"meta": {"steps": 0}}, '"meta": steps must be a whole number of at least 1'),
+        ({"meta": {"steps": "3"}}, '"meta": steps must be a whole number'),
+        ({"meta": {"steps": 1.5}}, '"meta": steps must be a whole number'),
+        ({"meta": {"steps": 10_001}}, '"meta": steps says 10,001: record fewer'),
+        ({"steps": 3}, 'The number of steps belongs into "meta"'),
+        ({"refusal": 5}, '"refusal" must be a text'),
+        ({"refusal": "x" * 501}, '"refusal" must be a text of at most 500 letters'),
         ({"warnings": "cut"}, '"warnings" must be a list of at most 20 texts'),
         ({"warnings": [5]}, '"warnings" must be a list'),
         ({"warnings": ["\n"]}, '"warnings" must be a list'),
@@ -73,5 +87,5 @@ def test_steps_and_warnings_of_a_file_are_checked(entry, says):
 
 
 def test_steps_and_warnings_may_be_null():
-    read = read_profile(b'{"operations": {"Host_IDLE": 1.0}, "steps": null, "warnings": null}')
-    assert (read.steps, read.warnings) == (1, ())
+    read = read_profile(b'{"operations": {"Host_IDLE": 1.0}, "meta": {"steps": null}, "warnings": null}')
+    assert (read.steps, read.steps_basis, read.warnings) == (1, "assumed", ())
