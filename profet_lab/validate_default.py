@@ -46,8 +46,8 @@ def default_table(
     -------
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms, distance; for each case ("with_latency",
         "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family left out
-        (`_family`), the log half widths of the intervals (`_half`, nested; `_family_half`), and the weight
-        of the trees (`_tree_weight`).
+        (`_family`), the log half widths of the intervals (`_half`, nested; `_family_half`), and the weight of the
+        boosted trees (`_tree_weight`).
     """
     families = np.array([FAMILIES.get(name, name) for name in bank.architectures])
     parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
@@ -260,6 +260,7 @@ def default_report(table: pd.DataFrame) -> dict:
             **{f"coverage_90_{case}": _coverage(table, case, "_family") for case in CASES.values()},
             **{f"median_interval_pct_{case}": _median_width(table, f"{case}_family_half") for case in CASES.values()},
         },
+        "weights": {case: _tree_weights(table, case) for case in CASES.values()},
         "measured": measured_report(table),
         "without_twin": {f"mape_{case}": _mape(odd, case) for case in CASES.values()},
         "fastest": fastest_report(table) if table.groupby("anchor")["target"].nunique().min() == 3 else None,
@@ -291,6 +292,12 @@ def _by_group(table: pd.DataFrame, column: str) -> dict:
         }
         for name, part in table.groupby(column)
     }
+
+
+def _tree_weights(table: pd.DataFrame, case: str) -> dict[str, float]:
+    """Of the weights that the boosted trees got as each architecture was left out."""
+    chosen = table.groupby("model")[f"{case}_tree_weight"].first()
+    return {"trees_mean": float(chosen.mean()), "trees_min": float(chosen.min()), "trees_max": float(chosen.max())}
 
 
 def _mape(part: pd.DataFrame, column: str) -> float:

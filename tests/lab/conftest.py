@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,7 +40,7 @@ def small() -> Measurements:
     operations = ("Device_Conv2D", "Device_Conv2DGrad", "Device_MatMul", "Device_OnlyInC", "Host_IDLE")
     times_us = workloads[["batch_size"]].to_numpy(float) * random.uniform(50, 60, (len(workloads), len(operations)))
     times_us[(workloads["model"] != "C").to_numpy(), 3] = 0.0
-    latency_ms = times_us.sum(axis=1) / 2_000
+    latency_ms = times_us.sum(axis=1) / 1_000
     runs = [
         workloads.assign(instance=name, batch_latency_ms=factor * latency_ms, epoch_latency_s=1.0)
         for name, factor in (("slow", 1.0), ("fast", 0.5))
@@ -61,10 +62,20 @@ def classed() -> Measurements:
 
     D alone has depthwise convolutions. Every profile is complete: its step holds the matrix product.
     """
+    return _classed(batch_sizes=(16, 32, 64), repeats=(1, 2))
+
+
+@pytest.fixture(scope="session")
+def many() -> Measurements:
+    """The same in as many rows as boosted trees need: 60 workloads an architecture, four repeats."""
+    return _classed(batch_sizes=range(16, 256, 8), repeats=(1, 2, 3, 4))
+
+
+def _classed(batch_sizes: Sequence[int], repeats: Sequence[int]) -> Measurements:
     random = np.random.default_rng(0)
-    sizes = [(pixels, batch) for pixels in (32, 64) for batch in (16, 32, 64)]
+    sizes = [(pixels, batch) for pixels in (32, 64) for batch in batch_sizes]
     workloads = pd.DataFrame(
-        [(model, pixels, batch, repeat) for model in "ABCD" for pixels, batch in sizes for repeat in (1, 2)],
+        [(model, pixels, batch, repeat) for model in "ABCD" for pixels, batch in sizes for repeat in repeats],
         columns=["model", "pixels", "batch_size", "repeat"],
     )
     mixes = {
@@ -78,9 +89,9 @@ def classed() -> Measurements:
         "Host_Dataset": (0.3, 0.2, 0.1, 0.1),
     }
     mix = pd.DataFrame(mixes, index=list("ABCD")).loc[workloads["model"]].to_numpy()
-    size_us = 2_000 * workloads[["batch_size"]].to_numpy(float) / 16
+    size_us = 1_000 * workloads[["batch_size"]].to_numpy(float) / 16
     times_us = mix * size_us * random.uniform(0.9, 1.1, mix.shape)
-    latency_ms = times_us[:, :6].sum(axis=1) / 2_000
+    latency_ms = times_us[:, :6].sum(axis=1) / 1_000
     return Measurements(
         workloads=workloads,
         operations=tuple(mixes),

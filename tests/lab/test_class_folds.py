@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.networks import MEMBERS
+from profet_core.networks import MEMBERS, TREES
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import fold_inputs, left_out_folds, predict_folds
 from profet_lab.fit_member import fit_member
@@ -43,7 +43,7 @@ def test_two_left_out_are_both_asked_about_and_neither_is_learned_from(classed):
             assert set(bank.architectures[fold.learned]) == set("ABCD") - {first, second}
 
 
-def test_answers_are_one_a_row_and_member_joined_by_the_geometric_mean(classed):
+def test_answers_are_one_a_row_and_member_joined_by_the_weighted_geometric_mean(classed):
     bank = class_bank(classed)
     folds = left_out_folds(bank.architectures, [PAIR])
     left_out = predict_folds(bank, folds, latency_known=True, seed=0, steps=3)
@@ -51,7 +51,8 @@ def test_answers_are_one_a_row_and_member_joined_by_the_geometric_mean(classed):
     for name in "ABCD":
         said = left_out.said[PAIR, name]
         assert said.shape == (12, len(MEMBERS))
-        np.testing.assert_allclose(left_out.joined(PAIR, name), np.sqrt(said.prod(axis=1)))
+        np.testing.assert_allclose(left_out.joined(PAIR, name, (0.5, 0.5, 0.0)), np.sqrt(said[:, 0] * said[:, 1]))
+        np.testing.assert_allclose(left_out.joined(PAIR, name, (0.0, 0.0, 1.0)), said[:, 2])
 
 
 def test_time_of_a_class_that_only_the_left_out_architecture_has_counts_as_unknown(classed):
@@ -82,8 +83,9 @@ def test_shuffled_targets_make_the_error_explode(measurements):
 
     def error(learned_from) -> float:
         left_out = predict_folds(learned_from, folds, latency_known=True, seed=0, steps=200)
-        off = [left_out.joined(pair, name) / bank.latency_ms[pair[1]][bank.architectures == name] - 1 for name in asked]
-        return float(np.abs(np.concatenate(off)).mean())
+        true_ms = [bank.latency_ms[pair[1]][bank.architectures == name] for name in asked]
+        said = [left_out.joined(pair, name, (0.2, 0.5, 0.3)) for name in asked]
+        return float(np.abs(np.concatenate(said) / np.concatenate(true_ms) - 1).mean())
 
     true, exploded = error(bank), error(shuffled)
     assert true < 0.15
@@ -92,7 +94,7 @@ def test_shuffled_targets_make_the_error_explode(measurements):
 
 @pytest.mark.data
 @pytest.mark.parametrize("member", MEMBERS)
-def test_spoilt_rows_of_a_real_architecture_reach_no_network(measurements, member):
+def test_spoilt_rows_of_a_real_architecture_reach_no_member(measurements, member):
     left_out = measurements.architectures == "MobileNetV2"
     spoilt = replace(
         measurements,
@@ -106,5 +108,8 @@ def test_spoilt_rows_of_a_real_architecture_reach_no_network(measurements, membe
     )
     for name in ("constants", "typical_log_ratio", "unseen"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    if member == TREES:
+        assert [tree.model_to_string() for tree in one.trees] == [tree.model_to_string() for tree in other.trees]
+        return
     for mine, its in zip((*one.kernels, *one.biases), (*other.kernels, *other.biases), strict=True):
         np.testing.assert_allclose(mine, its, rtol=1e-6, atol=1e-12)

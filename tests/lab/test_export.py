@@ -1,11 +1,13 @@
 """ONNX exports give what the fitted members give."""
 
+import lightgbm
 import numpy as np
 import onnxruntime
 import pytest
 
+from profet_lab.boosted import PARAMETERS
 from profet_lab.dense import DenseWeights
-from profet_lab.export import dense_to_onnx, estimator_to_onnx
+from profet_lab.export import dense_to_onnx, estimator_to_onnx, trees_to_onnx
 from profet_lab.members import fit_forest, fit_line
 
 pytestmark = pytest.mark.training
@@ -44,3 +46,40 @@ def test_a_dense_network_answers_in_milliseconds():
 def test_equal_members_are_equal_bytes():
     weights = DenseWeights((np.ones((2, 1)),), (np.zeros(1),))
     assert dense_to_onnx(weights) == dense_to_onnx(weights)
+
+
+@pytest.fixture(scope="module")
+def boosted() -> list[lightgbm.Booster]:
+    """Three models of four inputs, with other trees and another number of them each."""
+    random = np.random.default_rng(0)
+    seen = random.uniform(-3, 3, (400, 4)).astype(np.float32)
+    wanted = [np.sin(seen[:, 0]) + seen[:, 1], 5 - seen[:, 2] ** 2, np.abs(seen[:, 3])]
+    return [
+        lightgbm.train({**PARAMETERS, "seed": number}, lightgbm.Dataset(seen, values), 30 + 10 * number)
+        for number, values in enumerate(wanted)
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 500])
+@pytest.mark.parametrize("models", [1, 3])
+def test_boosted_trees_answer_as_before_export_each_on_its_own_target(boosted, models, rows):
+    seen = np.random.default_rng(1).uniform(-3, 3, (rows, 4)).astype(np.float32)
+    session = onnxruntime.InferenceSession(trees_to_onnx(boosted[:models]), providers=["CPUExecutionProvider"])
+    (said,) = session.run(None, {"inputs": seen})
+    assert said.shape == (models, rows, 1)
+    for number in range(models):
+        np.testing.assert_allclose(said[number, :, 0], boosted[number].predict(seen), rtol=1e-5, atol=1e-5)
+
+
+def test_the_order_of_the_models_is_that_of_the_targets(boosted):
+    seen = np.array([[0.5, 1.0, 2.0, -1.0]], np.float32)
+    order = [boosted[2], boosted[0], boosted[1]]
+    session = onnxruntime.InferenceSession(trees_to_onnx(order), providers=["CPUExecutionProvider"])
+    said = session.run(None, {"inputs": seen})[0][:, 0, 0]
+    # |-1|, sin(0.5) + 1 and 5 - 4, as far as these trees have learned them.
+    np.testing.assert_allclose(said, [1.0, np.sin(0.5) + 1.0, 1.0], atol=0.7)
+    np.testing.assert_allclose(said, [model.predict(seen)[0] for model in order], rtol=1e-5)
+
+
+def test_equal_trees_are_equal_bytes(boosted):
+    assert trees_to_onnx(boosted) == trees_to_onnx(boosted)

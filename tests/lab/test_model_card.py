@@ -19,6 +19,7 @@ SECTIONS = (
     "## Per architecture",
     "## 90 % intervals",
     "## Scaler",
+    "## The default method",
     "## What was tried",
     "## Data and licence",
     "## Limits",
@@ -26,6 +27,13 @@ SECTIONS = (
 MANIFEST = {
     "default_method": "classes",
     "seed": 7,
+    "methods": {
+        "classes": {
+            "kind": "classes",
+            "with_latency": {"members": ["one", "two", "three"], "weights": [0.11, 0.57, 0.32]},
+            "without_latency": {"members": ["one", "two", "three"], "weights": [0.23, 0.64, 0.13]},
+        }
+    },
     "versions": {"python": "3.11.99"},
     "training_data": {
         "source": "made up",
@@ -74,6 +82,10 @@ def small_report() -> dict:
             "by_family": {"VGG": figures(5.17), "AlexNet": figures(12.19)},
             "family": {**figures(10.29), **both(14.37, "mape_without_twin")},
             "without_twin": both(9.43),
+            "weights": {
+                case: {"trees_mean": 0.187 + number, "trees_min": 0.01 + number, "trees_max": 0.39 + number}
+                for number, case in enumerate(CASES)
+            },
             "measured": both(6.47),
             "fastest": fastest,
         },
@@ -109,12 +121,35 @@ def test_every_section_is_there_and_the_error_on_unlike_networks_leads():
         "slow 1.23",
         "4321 profiles",
         "`abc123`",
+        "| with latency | 0.11 | 0.57 | 0.32 |",
+        "| without latency | 0.23 | 0.64 | 0.13 |",
+        "with latency 0.187 (0.01 to 0.39); without latency 1.187 (1.01 to 1.39).",
+        "two steps and is divided by two",
+        "`profile_batch='N, N+1'`",
+        "add up to 2.1 step latencies",
+        "7.21 / 7.50",
+        "7.00 / 7.33",
+        "6.5 / 7.0 were not reached",
         "python 3.11.99",
         "seed 7",
     ],
 )
 def test_the_card_has_the_reports_numbers(text):
     assert text in model_card(small_report(), MANIFEST)
+
+
+def test_a_report_from_before_the_weights_were_in_it_still_makes_a_card():
+    report = small_report()
+    del report["default"]["weights"]
+    card = model_card(report, MANIFEST)
+    assert tuple(line for line in card.splitlines() if line.startswith("#")) == SECTIONS
+    assert "| with latency | 0.11 | 0.57 | 0.32 |" in card
+    assert "on inner folds, mean over" not in card
+
+
+def test_nothing_says_that_a_kernel_counts_twice():
+    card = model_card(small_report(), MANIFEST).lower()
+    assert not any(wrong in card for wrong in ("count twice", "counts twice", "counted twice", "counts a kernel twice"))
 
 
 def numbers(value, path=()):

@@ -11,8 +11,10 @@ import pytest
 from profet_lab.calibrate import distances
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import left_out_folds, predict_folds
+from profet_lab.member_weights import WEIGHTS
 from profet_lab.validate_default import (
     FAMILIES,
+    _inner_errors,
     _left_out_twice,
     _nested_half_widths,
     default_report,
@@ -47,6 +49,9 @@ def hand_made() -> pd.DataFrame:
                             f"{case}_half": math.log(1.15),
                             f"{case}_family_half": math.log(1.25 if model == "VGG16" else 1.5),
                         }
+                    # VGG16 left out, the trees weigh a fifth; AlexNet left out, two fifths or nothing.
+                    row |= {"with_latency_tree_weight": 0.2 if model == "VGG16" else 0.4}
+                    row |= {"without_latency_tree_weight": 0.2 if model == "VGG16" else 0.0}
                     rows.append(row)
     return pd.DataFrame(rows)
 
@@ -93,6 +98,19 @@ def test_architectures_and_families_by_hand(report):
     assert report["without_twin"]["mape_with_latency"] == report["by_model"]["AlexNet"]["mape_with_latency"]
 
 
+def test_the_weights_of_the_trees_by_hand(report):
+    assert report["weights"] == {
+        "with_latency": pytest.approx({"trees_mean": 0.3, "trees_min": 0.2, "trees_max": 0.4}),
+        "without_latency": pytest.approx({"trees_mean": 0.1, "trees_min": 0.0, "trees_max": 0.2}),
+    }
+
+
+def test_every_architecture_counts_once_among_the_weights():
+    table = hand_made()
+    fewer = table[(table["model"] == "AlexNet") | (table["batch_size"] == 16)]
+    assert default_report(fewer)["weights"]["with_latency"]["trees_mean"] == pytest.approx(0.3)
+
+
 def test_the_fastest_instance_by_hand():
     """From b, AlexNet is thought fastest on b itself (40 ms), though a takes 20 ms."""
     found = fastest_report(hand_made())
@@ -125,18 +143,20 @@ def test_families_are_of_the_kind_they_are_named_after():
     assert "InceptionResNetV2" in FAMILIES and "AlexNet" not in FAMILIES
 
 
-def test_spoilt_rows_of_the_left_out_architecture_reach_no_interval(classed, poisoned):
-    """Its half widths come from errors of others, by networks that never saw it, at distances that leave it out."""
+def test_spoilt_rows_of_the_left_out_architecture_reach_neither_weights_nor_interval(classed, poisoned):
+    """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
     pair, left_out = ("slow", "fast"), classed.architectures == "D"
     clean, spoilt = class_bank(classed), class_bank(poisoned)
     plain = predict_folds(clean, left_out_folds(clean.architectures, [pair]), latency_known=True, seed=0, steps=3)
-    half = []
+    half, weights = [], []
     for bank in (clean, spoilt):
         twice = predict_folds(bank, _left_out_twice(bank, [pair]), latency_known=True, seed=0, steps=3)
         # How far its own profiles lie from the others is what is asked, not what is learned.
         asked, learned = distances(clean, "slow", True), distances(bank, "slow", True)
         tables = {"slow": np.where(left_out[:, None], asked, learned)}
-        half.append(_nested_half_widths(bank, [pair], plain, twice, tables, True)[pair])
+        weights.append(_inner_errors(bank, [pair], twice).by_architecture)
+        half.append(_nested_half_widths(bank, [pair], plain, twice, tables, True, weights[-1])[pair])
+    assert weights[0]["D"] == weights[1]["D"] != WEIGHTS[0]  # what is not a number gives the first of them
     assert np.isfinite(half[1][left_out]).all()
     np.testing.assert_allclose(half[0][left_out], half[1][left_out], rtol=1e-6)
     assert not np.isfinite(half[1][~left_out]).any()  # the others' widths do learn from it
