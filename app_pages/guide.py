@@ -86,6 +86,7 @@ _FORMATS_READ = (
     ("xplane.pb", "tf.profiler, TensorBoard callback: plugins/profile/RUN", "TensorFlow 2.2 and later"),
     ("trace.json", "TensorFlow's trace viewer", "the same totals as xplane.pb"),
     ("tensorflow_stats.pb", "beside the trace, TensorFlow 2.2 to 2.6", "the same totals again"),
+    ("Timeline", "TensorFlow 1: timeline.Timeline", "of one run of the session"),
     ("zip, tar.gz", "the folder plugins/profile/RUN", "the best file in it is taken and named"),
     ("Statistics CSV", "TensorBoard, XProf: framework op stats", "include idle time; old and new column names"),
     ("framework_op_stats JSON", "XProf", "the table behind that page"),
@@ -169,13 +170,14 @@ page says which, and how much of the time it is.
 is recognised, its GPU time scaled up from what its host rows tell of the step, and its interval widened. Predict says
 so.
 
-**Two networks.** For each pair of anchor and target, two small networks: one sees the class times as shares of the step
-and answers with a multiple of it; the other predicts by how much each class grows or shrinks, and adds up. The answer
-is {default_rule}, with the anchor's latency or without it. If the profile's `meta` tells **batch and pixel size**,
-networks that use them are asked.
+**Three members.** For each pair of anchor and target there are two small networks and boosted trees. One network sees
+the class times as shares of the step and answers with a multiple of it; the other predicts by how much each class grows
+or shrinks, and adds up; the trees correct what the usual growth of each class adds up to. The answer is {default_rule},
+with the anchor's latency or without it. If the profile's `meta` tells **batch and pixel size**, members that use them
+are asked.
 
 **Interval.** {level} of predictions on left-out architectures fell inside: its width is calibrated on networks that the
-models had not seen, and grows with the disagreement of the two networks and with the profile's distance from the
+models had not seen, and grows with the disagreement of the members and with the profile's distance from the
 training data. With {architectures} architectures that is no guarantee for each new network. **Accuracy** says how well
 it held.
 

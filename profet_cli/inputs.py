@@ -79,6 +79,6 @@ def predict_profile(
             tf32=not options.fp32,
         )
     except LatencyDoubtError as doubt:
-        steps = f"--steps {doubt.suggested_steps} if so, " if profile.steps_basis == "given" else ""
+        steps = f"--steps {doubt.suggested_steps} if so, " if doubt.suggested_steps else ""
         raise ProfileError(f"{doubt} Use {steps}--trust-latency if it is right.") from None
     return counted(profile, prediction.anchor_latency_ms), prediction

@@ -12,7 +12,9 @@ from profet_core.anchor import InstancePrediction, Prediction
 from profet_core.answers import Likeness
 from profet_core.artifacts import Models
 from profet_core.catalog import Catalog, load_catalog
+from profet_core.diagnosis import diagnose
 from profet_core.errors import NoPredictionError
+from profet_core.input_wait import input_wait_warning
 from profet_core.measurement import correct_by_measurement
 from profet_core.profiles import Profile
 from profet_core.step_times import BASIS_WORDS
@@ -48,8 +50,11 @@ def run(options: argparse.Namespace) -> None:
             print(f"{row.instance}, {row.basis}: {row.note}")
     kinds = dict.fromkeys(row.basis for row in prediction.predictions)
     print("Basis: " + "; ".join(f"{kind}: {BASIS_WORDS[kind]}" for kind in kinds) + ".")
-    if prediction.likeness:
+    if prediction.likeness and not prediction.likeness.warned_of:
         print(_likeness_text(prediction.likeness))
+    found = diagnose(profile, prediction.anchor_latency_ms)
+    if not found.another_gpu_helps and not (found.kind == "input" and input_wait_warning(profile)):
+        print(found.sentence)
 
 
 def _predict_measured(options: argparse.Namespace, models: Models, catalog: Catalog) -> tuple[Profile, Prediction]:

@@ -29,6 +29,11 @@ class Likeness:
     error_percent: float
 
     @property
+    def warned_of(self) -> bool:
+        """Far enough that a warning says it."""
+        return self.words.startswith(("unlike", "very unlike"))
+
+    @property
     def error_words(self) -> str:
         """The mean error as a phrase; the farthest band has no end, so what was seen in it is the least to expect."""
         least = "at least " if self.words == BAND_WORDS[-1] else ""

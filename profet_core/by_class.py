@@ -111,7 +111,7 @@ def _warnings(inputs: StepInputs, row: int, likeness: Likeness | None) -> tuple[
             "Operations that every training step has are missing (TensorFlow keeps the 500 costliest). "
             f"The device time was scaled up by {inputs.repaired[row]:.2f} to make up for it, and the interval is wider."
         )
-    if likeness and likeness.words.startswith(("unlike", "very unlike")):
+    if likeness and likeness.warned_of:
         found.append(
             f"This network is {likeness.words} those of the training data: left-out networks this far off were "
             f"predicted with a mean error of {likeness.error_words}."

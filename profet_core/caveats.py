@@ -9,7 +9,7 @@ from profet_core.artifacts import Models, TrainingRange
 from profet_core.catalog import Catalog, gpu_model
 from profet_core.features import UnknownOperations
 from profet_core.input_wait import input_wait_warning
-from profet_core.profiles.record import Profile
+from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_core.refusals import WARNED_UNKNOWN_SHARE
 from profet_core.step_count import steps_note
 from profet_core.units import US_PER_MS, format_ms
@@ -38,7 +38,7 @@ def caveats(
     """
     found = [
         *profile.warnings,
-        _wrong_gpu_warning(catalog, profile, anchor),
+        _wrong_gpu_warning(models, catalog, profile, anchor),
         _precision_warning(profile),
         _compiled_warning(profile),
         steps_note(profile),
@@ -53,10 +53,15 @@ def caveats(
     return tuple(dict.fromkeys(text for text in found if text))
 
 
-def _wrong_gpu_warning(catalog: Catalog, profile: Profile, anchor: str) -> str | None:
+def _wrong_gpu_warning(models: Models, catalog: Catalog, profile: Profile, anchor: str) -> str | None:
     recorded = profile.meta.gpu
     if recorded is None or gpu_model(recorded) == catalog[anchor].gpu_model:
         return None
+    if gpu_model(recorded) not in {catalog[name].gpu_model for name in models.instances}:
+        return (
+            f"The profile says it was recorded on {recorded}, which is no anchor's GPU: its times are read as if "
+            f"{catalog[anchor].gpu} had taken them, so the predictions are off by as much as the two differ."
+        )
     return (
         f"The profile says it was recorded on {recorded}, but {anchor} has {catalog[anchor].gpu}: is the anchor right?"
     )
@@ -89,7 +94,8 @@ def _unattributed_warning(profile: Profile) -> str | None:
 
 
 def _unknown_warning(unknown: UnknownOperations) -> str | None:
-    if not unknown.names:
+    # Time of no operation has a warning of its own, where it is worth one.
+    if not set(unknown.names) - ({UNKNOWN_DEVICE_OPERATION} & set(unknown.left_out)):
         return None
     parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
     parts += [f"{name} left out" for name in unknown.left_out]

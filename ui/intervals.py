@@ -7,7 +7,7 @@ import streamlit as st
 from profet_core import Prediction
 from ui.resources import Resources
 
-_BADGE_COLOURS = {"like": "green", "somewhat unlike": "orange", "unlike": "red", "very unlike": "red"}
+_BADGE_COLOURS = {"like": "green", "somewhat unlike": "orange"}
 
 
 def interval_title(prediction: Prediction) -> str:
@@ -16,9 +16,9 @@ def interval_title(prediction: Prediction) -> str:
 
 
 def likeness_lines(prediction: Prediction) -> None:
-    """How like the training data the profile is, and what that did to the error."""
+    """How like the training data the profile is, and what that did to the error; nothing where a warning says it."""
     likeness = prediction.likeness
-    if likeness is None:
+    if likeness is None or likeness.warned_of:
         return
     colour = _BADGE_COLOURS.get(likeness.words, "gray")
     far = "this close" if likeness.words == "like" else "this far off"

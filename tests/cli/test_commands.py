@@ -111,7 +111,7 @@ def test_the_latency_in_the_profiles_meta_is_used_unless_told_otherwise(document
     assert without["anchor_latency_ms"] is None
     anchor = without["predictions"][0]
     assert (anchor["latency_ms"], anchor["cost_per_1000_steps_usd"]) == (None, None)
-    assert {len(row["members"]) for row in without["predictions"] if row["basis"] == "measured"} == {2}
+    assert {len(row["members"]) for row in without["predictions"] if row["basis"] == "measured"} == {3}
 
 
 def test_only_the_targets_asked_for(document, sample):

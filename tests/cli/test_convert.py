@@ -77,6 +77,7 @@ def test_what_is_known_of_the_step_goes_into_meta(run, trace, tmp_path):
         "pixels": 224,
         "precision": "tf32",
         "step_latency_ms": 122.4,
+        "steps": 1,
     }
 
 
@@ -171,5 +172,5 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(run, trace, tm
 def test_what_is_no_profile_is_refused(run, tmp_path):
     (tmp_path / "notes.txt").write_text("Dear diary")
     status, out, err = run("notes.txt", "-o", "out.json")
-    assert (status, out) == (2, "") and "notes.txt: this is no profile that can be read" in err
+    assert (status, out) == (2, "") and "notes.txt: this is plain text, no profile that can be read" in err
     assert not (tmp_path / "out.json").exists()
