@@ -24,6 +24,7 @@ from profet_lab.gpu_left_out import (
     predict_left_out,
     spread,
 )
+from profet_lab.member_weights import least_error, summed_errors
 from profet_lab.transfer_steps import BENCHMARK, Steps, fit_step_law
 from profet_lab.validate_default import CASES, Progress
 
@@ -45,7 +46,10 @@ class LeftOutNetworks:
 
 
 def left_out_networks(bank: ClassBank, *, seed: int, steps: int, progress: Progress = None) -> LeftOutNetworks:
-    """Fit the default method once an architecture and pair, with and without the anchor's latency."""
+    """Fit the default method once an architecture and pair, with and without the anchor's latency.
+
+    The members' weights come from the errors on all other architectures, whose models had seen the one that is judged.
+    """
     wanted, names = pairs(bank.instances), np.unique(bank.architectures)
     latency_ms, halves = {}, {}
     for given in CASES:
@@ -57,10 +61,20 @@ def left_out_networks(bank: ClassBank, *, seed: int, steps: int, progress: Progr
             steps=steps,
             progress=progress,
         )
+        errors_of = {
+            str(name): sum(
+                summed_errors(said.said[pair, str(name)], bank.latency_ms[pair[1]][bank.architectures == name])
+                for pair in wanted
+            )
+            for name in names
+        }
+        weights = {
+            name: least_error(errors for other, errors in errors_of.items() if other != name) for name in errors_of
+        }
         for pair in wanted:
             values = np.empty(len(bank.architectures))
             for name in names:
-                values[bank.architectures == name] = said.joined(pair, str(name))
+                values[bank.architectures == name] = said.joined(pair, str(name), weights[str(name)])
             latency_ms[*pair, given] = values
             errors = np.abs(np.log(values / bank.latency_ms[pair[1]]))
             for name in names:
