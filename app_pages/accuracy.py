@@ -54,9 +54,9 @@ def body(resources: Resources) -> None:
         return
     count = len(accuracy.architectures)
     st.markdown(
-        f"Each of {count} networks was left out in turn and predicted by models that had never seen it. The figures are "
-        "mean errors: how far the predicted step latency lay from the measured one. All were measured on PROFET's own "
-        "recordings (TensorFlow 2.5, FP32); what strangers' profiles showed stands last."
+        f"Each of {count} networks was left out in turn and predicted by models that had never seen it. The figures "
+        "are mean errors: how far the predicted step latency lay from the measured one. All were measured on PROFET's "
+        "own recordings (TensorFlow 2.5, FP32); what strangers' profiles showed stands last."
     )
     st.segmented_control(
         "The anchor's step latency",
