@@ -56,7 +56,8 @@ def test_three_files_and_a_bad_one_become_a_list_that_is_compared_and_inspected(
     follow(page, "Compare all 3")
     expect(page.get_by_role("heading", name="Your profiles (3 of at most 50)")).to_be_visible()
     expect(page.get_by_role("textbox", name="Name").first).to_have_value(f"{VGG}.json")
-    expect(page.get_by_text("Say above where tensorflow-step.xplane.pb was recorded")).to_be_visible()
+    refused = page.get_by_test_id("stAlert").filter(has_text="Nothing is predicted from these")
+    expect(refused).to_contain_text("tensorflow-step.xplane.pb: This profile holds no GPU time")
     expect(page.get_by_test_id("stDataFrame")).to_be_visible(timeout=LOADED_MS)
     name = page.get_by_role("textbox", name="Name").first
     name.fill("my network")
