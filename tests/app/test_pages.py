@@ -54,7 +54,7 @@ def test_the_guide_leads_with_the_recorder_and_names_every_format(open_app):
     assert "profet profile train.py" in code[0]
     assert "profet convert TRACE -o profile.json" in code
     (formats,) = [table.value for table in app.table if "Format" in table.value]
-    assert len(formats) == 9
+    assert len(formats) == 10
     recipe = next(text for text in code if "ProfilerOptions" in text)
     compile(recipe, "recipe", "exec")
 
