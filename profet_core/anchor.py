@@ -119,7 +119,7 @@ def predict_many(
     if not beyond:
         return predictions
     known = predictions
-    if fed_ms is not None:
+    if fed_ms != latencies:
         known = [replace(found, anchor_latency_ms=ms) for found, ms in zip(predictions, fed_ms, strict=True)]
     reached = unprofiled_rows(models, catalog, fed, known, beyond, tf32=tf32)
     return [

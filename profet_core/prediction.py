@@ -76,8 +76,12 @@ def prediction_row(
     basis: str,
     bounds_ms: tuple[float | None, float | None] = (None, None),
     note: str = "",
+    relative: tuple[str, float | None] = ("", None),
 ) -> InstancePrediction:
-    """A row with the price of the instance as a whole: that of a node of several GPUs is never divided."""
+    """A row with the price of the instance as a whole: that of a node of several GPUs is never divided.
+
+    `relative` : the row's `relative_to` and `relative_log_half_width`.
+    """
     entry = catalog[instance]
     return InstancePrediction(
         instance=instance,
@@ -90,6 +94,8 @@ def prediction_row(
         usd_per_hour=entry.usd_per_hour,
         status=entry.status,
         note=note if entry.gpu_count == 1 else _with_node(note, entry),
+        relative_to=relative[0],
+        relative_log_half_width=relative[1],
     )
 
 

@@ -126,12 +126,8 @@ def _reached(catalog: Catalog, instance: str, answer: Reached, number: int, unkn
     low_ms, latency_ms, high_ms = answer.of(number)
     # The anchor's own latency, which nothing widens, speaks here too.
     bounds_ms = (low_ms * math.exp(-unknown_half), high_ms * math.exp(unknown_half))
-    row = prediction_row(catalog, instance, latency_ms, {}, answer.basis, bounds_ms, answer.note)
-    return replace(
-        row,
-        relative_to=answer.relative_to,
-        relative_log_half_width=float(answer.relative_log_half_width[number]),
-    )
+    relative = answer.relative_to, float(answer.relative_log_half_width[number])
+    return prediction_row(catalog, instance, latency_ms, {}, answer.basis, bounds_ms, answer.note, relative)
 
 
 def _same_gpu(catalog: Catalog, instance: str, measured: InstancePrediction, host_half: float) -> InstancePrediction:
