@@ -10,7 +10,7 @@ from dataclasses import fields
 from profet_core.errors import InputError, ProfileError
 from profet_core.profiles.containers import Content
 from profet_core.profiles.orientations import single_record
-from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.record import Profile, ProfileMeta, running
 from profet_core.profiles.strict_json import parse_json, quote_name
 from profet_core.units import positive_number, whole_number
 
@@ -98,7 +98,7 @@ def _read_version_2(record: Mapping[str, object]) -> Profile:
 
 def _profile(operations: Mapping[str, float], *, steps: int, **more) -> Profile:
     """The profile whose totals over `steps` steps the file holds."""
-    return Profile({name: us / steps for name, us in operations.items()}, steps=steps, **more)
+    return running(Profile({name: us / steps for name, us in operations.items()}, steps=steps, **more))
 
 
 def _refusal(record: object) -> str:
@@ -138,8 +138,6 @@ def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[s
     if len(names) > MAX_OPERATIONS:
         raise ProfileError(f"{len(names)} operation types are too many for one step: upload totals per operation type.")
     operations = {name: _microseconds(name, record[name]) for name in names}
-    if sum(operations.values()) == 0:
-        raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
     others = sorted(name for name in record if name not in operations)
     return operations, _ignored_note("entries that are no operations", others)
 

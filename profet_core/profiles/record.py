@@ -8,6 +8,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
+from profet_core.errors import ProfileError
+
 DEVICE_PREFIX = "Device_"
 HOST_PREFIX = "Host_"
 #: GPU time that belongs to no operation, whatever the framework.
@@ -115,3 +117,15 @@ class Profile:
         """Part of the GPU's busy time that belongs to no operation, 0 to 1."""
         busy_us = self.device_busy_us
         return self.operations.get(UNKNOWN_DEVICE_OPERATION, 0.0) / busy_us if busy_us > 0 else 0.0
+
+
+def running(profile: Profile) -> Profile:
+    """`profile`, refused if nothing in it took any time.
+
+    Raises
+    ------
+    ProfileError : every operation took less than half a picosecond.
+    """
+    if profile.device_total_us + profile.host_total_us == 0:
+        raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
+    return profile

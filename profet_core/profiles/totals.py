@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.profet_json import MAX_OPERATION_US, MAX_OPERATIONS
-from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis
+from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis, running
 
 
 def profile_from_totals(
@@ -42,16 +42,16 @@ def profile_from_totals(
     for name, mean_us in means_us.items():
         if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:
             raise ProfileError(f"{name} adds up to a time that no training step takes: record the profile again.")
-    if sum(means_us.values()) == 0:
-        raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
-    return Profile(
-        operations=means_us,
-        meta=meta or ProfileMeta(),
-        source_format=source_format,
-        ignored=ignored,
-        steps=steps,
-        warnings=warnings,
-        steps_basis=steps_basis,
-        refusal=refusal,
-        may_be_cut=may_be_cut,
+    return running(
+        Profile(
+            operations=means_us,
+            meta=meta or ProfileMeta(),
+            source_format=source_format,
+            ignored=ignored,
+            steps=steps,
+            warnings=warnings,
+            steps_basis=steps_basis,
+            refusal=refusal,
+            may_be_cut=may_be_cut,
+        )
     )

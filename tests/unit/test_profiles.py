@@ -232,6 +232,7 @@ HOSTILE = {
     "no operation": (b'{"a": 1}', "No operation was found: names look like Device_Conv2D"),
     "empty object": (b"{}", "No operation was found"),
     "all zero": (b'{"Device_Conv2D": 0, "Host_IDLE": 0.0}', "took 0 microseconds: profile a training step"),
+    "less than half a picosecond": (b'{"Device_Conv2D": 5e-7}', "took 0 microseconds: profile a training step"),
     "columns of two rows": (b'{"Device_A": {"0": 1, "1": 2}}', "holds 2 records: upload the profile of one step"),
     "columns of different rows": (b'{"Device_A": {"0": 1}, "Device_B": {"1": 2}}', "columns of this table have diff"),
     "index of two rows": (b'{"0": {"Device_A": 1}, "1": {"Device_A": 2}}', "holds 2 records"),
