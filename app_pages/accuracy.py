@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import ArtifactError
-from profet_core.validation import WITH_TWIN, Errors, FastestNamed, LeftOut, PairAccuracy, Validation
+from profet_core.accuracy.validation import WITH_TWIN, Errors, FastestNamed, LeftOut, PairAccuracy, Validation
 from ui.accuracy import (
     accuracy_of,
     chosen_points,

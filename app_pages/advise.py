@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from profet_core.advice import Advice, advise
-from profet_core.advice_words import answer_sentences, beaten_lines
-from profet_core.certainty import CAME_TRUE_80_TO_90, INTERVAL_LEVEL
-from profet_core.comparison_words import comparison_sentences
+from profet_core.advice.advise import Advice, advise
+from profet_core.advice.certainty import CAME_TRUE_80_TO_90, INTERVAL_LEVEL
+from profet_core.advice.comparison import comparison_sentences
+from profet_core.advice.plans import Limits, Workload, compare
+from profet_core.advice.words import answer_sentences, beaten_lines
+from profet_core.catalog.offers import offers_in_market
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.offers import offers_in_market
-from profet_core.plans import Limits, Workload, compare
-from profet_core.step_times import BASIS_WORDS
+from profet_core.prediction.step_times import BASIS_WORDS
 from ui.advice import data_row, labels, point, show_cards, text_row, upgrade_row
 from ui.advice_inputs import limit_inputs, offer_inputs, spot_discount
 from ui.basis import SHORT_BASIS

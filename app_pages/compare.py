@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
-from profet_core.step_count import counted
+from profet_core.prediction.steps import counted
 from profet_core.units import format_ms
 from ui.basis import MARK, is_rough
 from ui.compare import Candidate, Compared, compare, own_candidate, sample_candidate

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import streamlit as st
 
 from profet_core import Catalog, CostRow, CostTable, cost_table
+from profet_core.advice.frontier import frontier
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.frontier import frontier
-from profet_core.step_times import StepTime
+from profet_core.prediction.step_times import StepTime
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 from ui.basis import MARK, SHORT_BASIS, is_rough, say_basis
 from ui.charts import Bar, TradeOffPoint, bars, trade_off

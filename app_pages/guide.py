@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from profet_core.advice.picks import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
-from profet_core.picks import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
-from profet_core.refusals import MOST_UNKNOWN_SHARE
-from profet_core.scaling import AXIS_RANGE
-from profet_core.unprofiled import reachable
+from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
+from profet_core.prediction.refusals import MOST_UNKNOWN_SHARE
+from profet_core.prediction.unprofiled import reachable
+from profet_core.scaling.scale import AXIS_RANGE
 from ui.basis import SHORT_BASIS
 from ui.errors import plain
 from ui.frame import run_page

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 
 from profet_core import Models
-from profet_core.classes import NOTABLE_SHARE
-from profet_core.diagnosis import MOSTLY_BUSY, Diagnosis, diagnose
-from profet_core.placement import Placement, placements
-from profet_core.refusals import refusal
-from profet_core.step_count import counted
+from profet_core.operations.classes import NOTABLE_SHARE
+from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, diagnose
+from profet_core.prediction.placement import Placement, placements
+from profet_core.prediction.refusals import refusal
+from profet_core.prediction.steps import counted
 from ui.errors import plain, show_warning
 from ui.frame import run_page
 from ui.inspect_view import (

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from profet_core import InputError, InstancePrediction, Prediction
-from profet_core.advice import Advice, advise
-from profet_core.advice_words import pick_line
-from profet_core.diagnosis import MOSTLY_BUSY, diagnose
-from profet_core.input_wait import input_wait_warning
-from profet_core.memory_fit import FitAnswer
-from profet_core.picks import Pick
-from profet_core.plans import Workload
+from profet_core.advice.advise import Advice, advise
+from profet_core.advice.picks import Pick
+from profet_core.advice.plans import Workload
+from profet_core.advice.words import pick_line
+from profet_core.memory.fit import FitAnswer
+from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
+from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.units import format_ms, format_significant, format_usd
 from ui.basis import BADGES, MARK, SHORT_BASIS, is_rough, say_basis
 from ui.charts import Bar, bars, measured_and_predicted

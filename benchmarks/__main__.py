@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.made_trace import write_pytorch_trace
 from profet_core import Profile, load_catalog, load_models, predict, predict_many
-from profet_core.model_files import default_models_folder
-from profet_core.samples import load_samples
+from profet_core.artifacts.samples import load_samples
+from profet_core.files import default_models_folder
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

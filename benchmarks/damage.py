@@ -17,8 +17,9 @@ from pathlib import Path
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.slow_files import long_named_events
 from profet_core import read_profile
-from profet_core.profiles import READERS, Content, xplane
-from profet_core.profiles.xplane_schema import messages
+from profet_core.profiles import READERS, Content
+from profet_core.profiles.tensorflow.xplane import reader as xplane
+from profet_core.profiles.tensorflow.xplane.schema import messages
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 FOLDERS = ("sample_traces", "sample_traces/formats", "tests/unit/xprof_views")

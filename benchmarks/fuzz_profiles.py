@@ -22,7 +22,8 @@ from pathlib import Path
 from benchmarks.damage import corpus, damaged_input
 from benchmarks.slow_files import slow_files
 from profet_core import Profile, ProfileError, read_profile
-from profet_core.profiles import containers, write_profile
+from profet_core.profiles import write_profile
+from profet_core.profiles.containers import content as containers
 
 MAX_MESSAGE = 300
 #: What one damaged file may take, far above what any was seen to: processor time and growth of the process.

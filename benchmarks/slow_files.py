@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 
-from profet_core.profiles.xplane_schema import messages
+from profet_core.profiles.tensorflow.xplane.schema import messages
 
 #: A piece of what is repeated, and how much of it is made: above the caps where there are some.
 _PIECE = 2**16

@@ -10,16 +10,16 @@ from profet_cli.inputs import open_models
 from profet_cli.memory import fits_in_memory
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_cli.training import training_steps
-from profet_core.advice import Advice, advise
-from profet_core.advice_words import answer_sentences, beaten_lines, pick_line, upgrade_line
+from profet_core.advice.advise import Advice, advise
+from profet_core.advice.certainty import INTERVAL_LEVEL, format_certainty
+from profet_core.advice.comparison import comparison_sentences
+from profet_core.advice.picks import Pick
+from profet_core.advice.plans import Comparison, Limits, Plan, Workload, compare
+from profet_core.advice.words import answer_sentences, beaten_lines, pick_line, upgrade_line
 from profet_core.catalog import load_catalog
-from profet_core.certainty import INTERVAL_LEVEL, format_certainty
-from profet_core.comparison_words import comparison_sentences
+from profet_core.catalog.offers import offers_in_market
 from profet_core.errors import InputError
-from profet_core.offers import offers_in_market
-from profet_core.picks import Pick
-from profet_core.plans import Comparison, Limits, Plan, Workload, compare
-from profet_core.step_times import BASIS_WORDS
+from profet_core.prediction.step_times import BASIS_WORDS
 from profet_core.units import format_duration, format_price, format_usd
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from profet_cli.inputs import read_trace
 from profet_cli.output import print_json, print_warnings
 from profet_core.errors import InputError
+from profet_core.prediction.refusals import refusal
+from profet_core.prediction.steps import counted, steps_note
 from profet_core.profiles import Profile, write_profile
-from profet_core.refusals import refusal
-from profet_core.step_count import counted, steps_note
 from profet_core.units import positive_number
 
 STDOUT = "-"

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from profet_core.anchor import Prediction, check_instance, predict
-from profet_core.artifacts import Models, load_models
+from profet_core.artifacts.models import Models, load_models
 from profet_core.catalog import Catalog
 from profet_core.errors import LatencyDoubtError, ProfileError
+from profet_core.prediction.predict import Prediction, check_instance, predict
+from profet_core.prediction.steps import counted, read_as
 from profet_core.profiles import Profile, read_profile, read_profile_folder
-from profet_core.step_count import counted, read_as
 
 #: Nobody needs to be told how far a file is that is read sooner than this.
 QUIET_S = 1.0

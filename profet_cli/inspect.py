@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 from profet_cli.inputs import open_models, read_trace
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.classes import load_operation_classes
-from profet_core.diagnosis import diagnose
-from profet_core.placement import Placement, placements
-from profet_core.refusals import refusal
-from profet_core.step_count import counted, steps_note
+from profet_core.operations.classes import load_operation_classes
+from profet_core.prediction.diagnosis import diagnose
+from profet_core.prediction.placement import Placement, placements
+from profet_core.prediction.refusals import refusal
+from profet_core.prediction.steps import counted, steps_note
 from profet_core.units import US_PER_MS, format_ms
 
 

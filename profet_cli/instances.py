@@ -67,8 +67,8 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
 
 def _basis(catalog: Catalog) -> dict[str, str]:
     """What a prediction for each instance rests on; without models every instance is a price only."""
-    from profet_core.artifacts import load_models
-    from profet_core.unprofiled import reachable
+    from profet_core.artifacts.models import load_models
+    from profet_core.prediction.unprofiled import reachable
 
     try:
         models = load_models()

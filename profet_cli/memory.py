@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from profet_core.artifacts import Models
+from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, load_gpus
-from profet_core.memory_fit import FitAnswer, fit_answers
+from profet_core.memory.fit import FitAnswer, fit_answers
 from profet_core.profiles import Profile
 
 

@@ -8,16 +8,16 @@ from dataclasses import asdict
 from profet_cli.inputs import open_models, predict_profile, read_profile_file, read_trace
 from profet_cli.memory import fit_cell, fits_document, fits_in_memory
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.anchor import InstancePrediction, Prediction
-from profet_core.answers import Likeness
-from profet_core.artifacts import Models
+from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, load_catalog
-from profet_core.diagnosis import diagnose
 from profet_core.errors import NoPredictionError
-from profet_core.input_wait import input_wait_warning
-from profet_core.measurement import correct_by_measurement
+from profet_core.prediction.answers import Likeness
+from profet_core.prediction.correction import correct_by_measurement
+from profet_core.prediction.diagnosis import diagnose
+from profet_core.prediction.input_wait import input_wait_warning
+from profet_core.prediction.predict import InstancePrediction, Prediction
+from profet_core.prediction.step_times import BASIS_WORDS
 from profet_core.profiles import Profile
-from profet_core.step_times import BASIS_WORDS
 from profet_core.units import format_ms, format_price, format_usd
 
 

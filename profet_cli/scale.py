@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from profet_cli.inputs import open_models, read_profile_file
 from profet_cli.output import print_json
 from profet_core.catalog import load_catalog
-from profet_core.scaling import scale
-from profet_core.scaling_context import ScaleContext, scale_context
+from profet_core.scaling.context import ScaleContext, scale_context
+from profet_core.scaling.scale import scale
 from profet_core.units import format_ms
 
 

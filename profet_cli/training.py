@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_cli.inputs import predict_profile, read_profile_file, read_trace
-from profet_core.anchor import Prediction
-from profet_core.artifacts import Models
+from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.cost import check_profiled_batch
 from profet_core.errors import InputError, NoPredictionError
+from profet_core.prediction.predict import Prediction
+from profet_core.prediction.step_times import StepTime, carried_steps
 from profet_core.profiles import Profile
-from profet_core.scaling import axis_range, scale
-from profet_core.scaling_context import ScaleContext
-from profet_core.step_times import StepTime, carried_steps
+from profet_core.scaling.context import ScaleContext
+from profet_core.scaling.scale import axis_range, scale
 
 
 @dataclass(frozen=True)

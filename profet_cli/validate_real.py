@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from profet_cli.inputs import open_models
 from profet_cli.lab import import_lab
 from profet_cli.output import print_json, print_table
-from profet_core.real_accuracy import RealCheck, RealFigures, RealReading, RealReport
+from profet_core.accuracy.real import RealCheck, RealFigures, RealReading, RealReport
 
 
 def run(options: argparse.Namespace) -> None:

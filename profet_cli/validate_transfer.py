@@ -8,9 +8,9 @@ from pathlib import Path
 
 from profet_cli.lab import import_lab
 from profet_cli.output import print_json, print_table
-from profet_core.memory_model import load_memory
-from profet_core.model_files import default_models_folder
-from profet_core.transfer_model import load_transfer
+from profet_core.files import default_models_folder
+from profet_core.memory.model import load_memory
+from profet_core.transfer.model import load_transfer
 
 
 def run(options: argparse.Namespace) -> None:

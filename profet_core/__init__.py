@@ -25,10 +25,10 @@ from profet_core.errors import (
 from profet_core.profiles import Profile, ProfileMeta, read_profile
 
 if TYPE_CHECKING:
-    from profet_core.anchor import InstancePrediction, Prediction, check_latency, predict, predict_many
-    from profet_core.artifacts import Models, load_models
-    from profet_core.scaling import ScaledLatency, scale, scale_curve
-    from profet_core.scaling_context import ScaleContext, head_share, scale_context
+    from profet_core.artifacts.models import Models, load_models
+    from profet_core.prediction.predict import InstancePrediction, Prediction, check_latency, predict, predict_many
+    from profet_core.scaling.context import ScaleContext, head_share, scale_context
+    from profet_core.scaling.scale import ScaledLatency, scale, scale_curve
 
 __all__ = [
     "ArtifactError",
@@ -66,10 +66,12 @@ __all__ = [
 #: What needs numpy, onnxruntime and rapidfuzz waits until it is asked for: reading, reducing and recording profiles
 #: works without them, in whatever environment someone trains.
 _WHERE = {
-    **dict.fromkeys(("InstancePrediction", "Prediction", "check_latency", "predict", "predict_many"), "anchor"),
-    **dict.fromkeys(("Models", "load_models"), "artifacts"),
-    **dict.fromkeys(("ScaledLatency", "scale", "scale_curve"), "scaling"),
-    **dict.fromkeys(("ScaleContext", "head_share", "scale_context"), "scaling_context"),
+    **dict.fromkeys(
+        ("InstancePrediction", "Prediction", "check_latency", "predict", "predict_many"), "prediction.predict"
+    ),
+    **dict.fromkeys(("Models", "load_models"), "artifacts.models"),
+    **dict.fromkeys(("ScaledLatency", "scale", "scale_curve"), "scaling.scale"),
+    **dict.fromkeys(("ScaleContext", "head_share", "scale_context"), "scaling.context"),
 }
 
 

@@ -16,9 +16,15 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from profet_core.artifacts import load_models
-from profet_core.certainty import ERROR_CORRELATION, chance_at_most, chance_less, deviation_of_ratio, log_deviation
-from profet_core.validation import MeasuredPoint, load_validation
+from profet_core.accuracy.validation import MeasuredPoint, load_validation
+from profet_core.advice.certainty import (
+    ERROR_CORRELATION,
+    chance_at_most,
+    chance_less,
+    deviation_of_ratio,
+    log_deviation,
+)
+from profet_core.artifacts.models import load_models
 
 WORKLOAD = ["model", "pixels", "batch_size"]
 #: Price ratios at which two instances are compared: 1/16 to 16, four to a doubling.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import lightgbm
 import numpy as np
 
-from profet_core.networks import TREES, network_inputs, network_latency
-from profet_core.stacks import StepInputs, member_latency
+from profet_core.networks.members import TREES, network_inputs, network_latency
+from profet_core.networks.stacks import StepInputs, member_latency
 from profet_lab.class_bank import ClassBank
 from profet_lab.jobs import MemberJob
 
@@ -39,7 +39,7 @@ class BoostedTrees:
     Attributes
     ----------
     trees : one model a job: class shares -> log of the latency over the typical one.
-    constants : (jobs, 1, classes), as `networks.network_latency` takes them.
+    constants : (jobs, 1, classes), as `members.network_latency` takes them.
     typical_log_ratio : (jobs,). unseen : (jobs, classes).
     """
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from profet_core.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
+from profet_core.networks.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
 from profet_lab.class_bank import ClassBank
 
 LEVEL = 0.9

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.classes import IDLE, ClassTimes, OperationClasses, load_operation_classes
-from profet_core.networks import size_inputs
-from profet_core.stacks import StepInputs, step_inputs
+from profet_core.networks.members import size_inputs
+from profet_core.networks.stacks import StepInputs, step_inputs
+from profet_core.operations.classes import IDLE, ClassTimes, OperationClasses, load_operation_classes
 from profet_lab.data import Measurements
 
 #: A class that takes time in less than this share of a fold's training profiles is unseen to it.

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.classes import ClassTimes
-from profet_core.networks import MEMBERS
-from profet_core.stacks import StepInputs, step_inputs
+from profet_core.networks.members import MEMBERS
+from profet_core.networks.stacks import StepInputs, step_inputs
+from profet_core.operations.classes import ClassTimes
 from profet_lab.boosted import BoostedTrees
 from profet_lab.class_bank import ClassBank
 from profet_lab.fit_member import fit_member

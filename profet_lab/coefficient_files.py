@@ -1,4 +1,4 @@
-"""Writes the files of coefficients that `profet_core.model_files.read_coefficients` reads."""
+"""Writes the files of coefficients that `profet_core.files.read_coefficients` reads."""
 
 from __future__ import annotations
 

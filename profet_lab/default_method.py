@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from profet_core.artifacts import case_name
-from profet_core.intervals import IntervalScale, class_shares
-from profet_core.networks import MEMBERS
+from profet_core.artifacts.models import case_name
+from profet_core.networks.intervals import IntervalScale, class_shares
+from profet_core.networks.members import MEMBERS
 from profet_lab.boosted import BoostedTrees
 from profet_lab.calibrate import distances, fit_scale, nearest_other
 from profet_lab.class_bank import ClassBank

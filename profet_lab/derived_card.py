@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from profet_core.transfer_accuracy import Direction, TransferAccuracy
-from profet_core.transfer_model import TransferModel
-from profet_core.validation import Errors
+from profet_core.accuracy.transfer import Direction, TransferAccuracy
+from profet_core.accuracy.validation import Errors
+from profet_core.transfer.model import TransferModel
 from profet_lab.card_format import fixed, fixed_or_empty, markdown_table
 
 

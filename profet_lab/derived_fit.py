@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from profet_core.derived import DerivedLaw, derive
+from profet_core.transfer.derived import DerivedLaw, derive
 from profet_lab.epoch_times import DERIVED, corrected_left_out, corrected_without, route_ratios
 
 BASE, OTHER = "g4dn.xlarge", "p3.2xlarge"

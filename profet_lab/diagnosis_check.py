@@ -11,7 +11,7 @@ import argparse
 import numpy as np
 import pandas as pd
 
-from profet_core.diagnosis import diagnose
+from profet_core.prediction.diagnosis import diagnose
 from profet_core.profiles import Profile
 from profet_lab.data import Measurements, data_folder, load_measurements
 

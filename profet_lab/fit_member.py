@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from profet_core.networks import TREES
+from profet_core.networks.members import TREES
 from profet_lab.boosted import BoostedTrees, fit_trees
 from profet_lab.class_bank import ClassBank
 from profet_lab.jobs import MemberJob

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
-from profet_core.features import FeatureSpec
+from profet_core.operations.clusters import FeatureSpec
 from profet_core.units import US_PER_MS
 from profet_lab.clustering import encode_table, fit_features
 from profet_lab.data import Measurements

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import stats
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.transfer import Voices, gather, transfer
-from profet_core.transfer_model import Spread
-from profet_core.transfer_speed import MIX_SHARE
-from profet_core.transfer_step import StepLaw, StepParts
+from profet_core.transfer.model import Spread
+from profet_core.transfer.reach import Voices, gather, transfer
+from profet_core.transfer.speed import MIX_SHARE
+from profet_core.transfer.step import StepLaw, StepParts
 from profet_lab.transfer_steps import BENCHMARK, Steps, fit_step_law, gpu_of
 
 #: (anchor, instance, latency given) -> its latency and half its interval's width in the logarithm, (rows,).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from profet_core.measurement import transfer_weight
+from profet_core.prediction.correction import transfer_weight
 from profet_core.profiles.record import ProfileMeta
 
 _WORKLOAD = ["model", "pixels", "batch_size"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from profet_core.memory_model import MemoryModel
-from profet_core.transfer_accuracy import MemoryAccuracy, MemoryScores
+from profet_core.accuracy.transfer import MemoryAccuracy, MemoryScores
+from profet_core.memory.model import MemoryModel
 from profet_lab.card_format import fixed, markdown_table
 
 _HEADER = (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from profet_core.catalog import load_shipped
-from profet_core.memory_model import MEMORY_NAME, MEMORY_VERSION, MemoryModel
-from profet_core.model_files import manifest_checksum
+from profet_core.files import manifest_checksum
+from profet_core.memory.model import MEMORY_NAME, MEMORY_VERSION, MemoryModel
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.data import Measurements, load_architectures
 from profet_lab.memory_cells import memory_cells, ran_elsewhere

@@ -1,4 +1,4 @@
-"""Fits the memory law to what ran: the coefficients of `profet_core.memory_model.MemoryLaw`."""
+"""Fits the memory law to what ran: the coefficients of `profet_core.memory.model.MemoryLaw`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
-from profet_core.memory_model import GIB_PER_VALUE, MemoryLaw
+from profet_core.memory.model import GIB_PER_VALUE, MemoryLaw
 
 #: Arithmetic of a plain training step, which the fit starts from and is drawn to: context and workspace 0.5 GiB;
 #: weights, gradients and a temporary copy; every convolution's output once; of normalisation, activation and addition,

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.classes import load_operation_classes
-from profet_core.memory_fit import CANT_TELL, DOES_NOT_FIT, FITS, Activity, fit_answer
-from profet_core.memory_model import MemoryModel
+from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT, FITS, Activity, fit_answer
+from profet_core.memory.model import MemoryModel
+from profet_core.operations.classes import load_operation_classes
 from profet_core.profiles.record import ProfileMeta
 from profet_lab.data import Measurements
 from profet_lab.memory_cells import ran_elsewhere

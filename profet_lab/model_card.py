@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from profet_core.profiles.profet_json import VERSION_1_STEPS
-from profet_core.real_accuracy import RealReport
-from profet_core.step_count import TYPICAL_RATIO
+from profet_core.accuracy.real import RealReport
+from profet_core.prediction.steps import TYPICAL_RATIO
+from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
 from profet_lab.boosted import REPEATS
 from profet_lab.card_format import fixed, markdown_table
 from profet_lab.original import WITHOUT_TWIN_MAPE

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
-from profet_core.transfer_model import BenchmarkPoint
-from profet_core.transfer_speed import half_and_half
+from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.speed import half_and_half
 from profet_lab.data import DataError
 from profet_lab.transfer_steps import Steps
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from profet_core.real_accuracy import RealCheck, RealReport, figures
+from profet_core.accuracy.real import RealCheck, RealReport, figures
 from profet_lab.card_format import fixed, markdown_table
 
 _KNOWN = (True, False)

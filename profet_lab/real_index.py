@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from profet_core.errors import InputError, ProfetError
 from profet_core.profiles import Profile, read_profile
-from profet_core.profiles.strict_json import parse_json
+from profet_core.profiles.decoding.strict_json import parse_json
 from profet_core.units import positive_number, whole_number
 
 INDEX_NAME = "index.json"

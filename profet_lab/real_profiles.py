@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from profet_core.anchor import predict
-from profet_core.artifacts import Models
+from profet_core.accuracy.real import RealCheck, RealReading, RealReport, Said
+from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Gpus, Instance, gpu_model, load_gpus, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
-from profet_core.placement import placements
-from profet_core.prediction import InstancePrediction, Prediction
+from profet_core.prediction.placement import placements
+from profet_core.prediction.predict import predict
+from profet_core.prediction.records import InstancePrediction, Prediction
+from profet_core.prediction.refusals import refusal
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
-from profet_core.real_accuracy import RealCheck, RealReading, RealReport, Said
-from profet_core.refusals import refusal
 from profet_lab.real_index import Known, Measured, RealIndex, RealProfile
 
 NO_ANCHOR = "no model for this anchor"

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from profet_core.artifacts import Models
+from profet_core.accuracy.real import REAL_REPORT_NAME, RealReport, load_real_report
+from profet_core.accuracy.validation import VALIDATION_NAME, load_validation
+from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
-from profet_core.model_files import strict_json
-from profet_core.real_accuracy import REAL_REPORT_NAME, RealReport, load_real_report
-from profet_core.validation import VALIDATION_NAME, load_validation
+from profet_core.files import strict_json
 from profet_lab.class_bank import class_bank
 from profet_lab.data import Measurements, pairs
 from profet_lab.model_card import CARD_NAME, model_card

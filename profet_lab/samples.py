@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.artifacts import load_models
+from profet_core.artifacts.models import load_models
+from profet_core.artifacts.samples import INDEX_NAME
 from profet_core.catalog import load_catalog
-from profet_core.samples import INDEX_NAME
 from profet_lab.class_bank import ClassBank, class_bank
 from profet_lab.class_folds import ClassFold, predict_folds
 from profet_lab.data import Measurements, data_folder, load_measurements, load_parameters

@@ -7,7 +7,7 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-from profet_core.scaling import AXIS_RANGE, ScalerCurve
+from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve
 from profet_lab.data import Measurements
 
 #: The sizes measured along each axis, and the value of the other axis whose workloads PROFET fits on.

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.profiles.record import DEVICE_PREFIX
-from profet_core.scaling_context import HEAD_OPERATIONS
-from profet_core.scaling_learned import (
+from profet_core.scaling.context import HEAD_OPERATIONS
+from profet_core.scaling.learned import (
     KNOTS,
     LARGEST_LOG_CORRECTION,
     Correction,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from profet_core.scaling_learned import KNOTS, LearnedScaler
+from profet_core.scaling.learned import KNOTS, LearnedScaler
 from profet_lab.data import Measurements
 from profet_lab.scaler_fit import AXIS_COLUMN, curves_of
 from profet_lab.scaler_learned_fit import curve_rows, left_out

@@ -13,8 +13,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
 
-from profet_core.classes import IDLE
-from profet_core.networks import (
+from profet_core.networks.members import (
     CLASS_RATIO,
     HOMOGENEOUS,
     class_latencies,
@@ -22,7 +21,8 @@ from profet_core.networks import (
     network_latency,
     outputs_of,
 )
-from profet_core.stacks import StepInputs, member_latency
+from profet_core.networks.stacks import StepInputs, member_latency
+from profet_core.operations.classes import IDLE
 from profet_lab.class_bank import ClassBank
 from profet_lab.jobs import MemberJob
 
@@ -65,7 +65,7 @@ class StackedNetworks:
     Attributes
     ----------
     kernels, biases : per layer (networks, inputs, outputs) and (networks, 1, outputs).
-    constants : (networks, 1, ...), as `networks.network_latency` takes them.
+    constants : (networks, 1, ...), as `members.network_latency` takes them.
     typical_log_ratio : (networks,). unseen : (networks, classes).
     """
 

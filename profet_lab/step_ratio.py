@@ -1,4 +1,4 @@
-"""Measures what `profet_core.step_count` infers the number of steps by: device rows of one step over its latency.
+"""Measures what `profet_core.prediction.steps` infers the number of steps by: device rows of one step over its latency.
 
 `python -m profet_lab.step_ratio [--data DIR]` prints quantiles over every measured profile, all instances together and
 each alone.

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from profet_core.artifacts import MANIFEST_NAME, SCHEMA_VERSION
-from profet_core.features import FeatureSpec
-from profet_core.model_files import manifest_checksum, sha256_hex
-from profet_core.scaling import AXIS_RANGE
+from profet_core.artifacts.models import MANIFEST_NAME, SCHEMA_VERSION
+from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.operations.clusters import FeatureSpec
+from profet_core.scaling.scale import AXIS_RANGE
 from profet_core.units import US_PER_MS
 from profet_lab.class_bank import class_bank
 from profet_lab.clustering import encode_table, fit_features

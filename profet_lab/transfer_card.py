@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-from profet_core.catalog import load_shipped
-from profet_core.memory_model import MemoryModel
-from profet_core.transfer_accuracy import (
+from profet_core.accuracy.transfer import (
     CORRECTED,
     PROMISED_MISSES,
     RAW,
@@ -14,8 +12,10 @@ from profet_core.transfer_accuracy import (
     TransferAccuracy,
     unmeasured_gpus,
 )
-from profet_core.transfer_model import TransferModel
-from profet_core.transfer_speed import known_speed
+from profet_core.catalog import load_shipped
+from profet_core.memory.model import MemoryModel
+from profet_core.transfer.model import TransferModel
+from profet_core.transfer.speed import known_speed
 from profet_lab.card_format import fixed, fixed_or_empty, markdown_table
 from profet_lab.derived_card import as_if_unmeasured_section, derived_section
 from profet_lab.memory_card import memory_section

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.catalog.gpus import load_gpus
-from profet_core.model_files import manifest_checksum, sha256_hex
-from profet_core.transfer_model import TRANSFER_NAME, TRANSFER_VERSION, TransferModel, transfer_model
+from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.transfer.model import TRANSFER_NAME, TRANSFER_VERSION, TransferModel, transfer_model
 from profet_lab.class_bank import class_bank
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.data import ARCHITECTURES_FILE, Measurements

@@ -11,7 +11,7 @@ from sklearn.linear_model import QuantileRegressor
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.transfer_step import InstanceStep, StepLaw, StepParts, step_parts
+from profet_core.transfer.step import InstanceStep, StepLaw, StepParts, step_parts
 from profet_lab.class_bank import ClassBank
 
 BENCHMARK = ("ResNet50", 224, 32)

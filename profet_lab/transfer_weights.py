@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from profet_core.transfer import transfer
+from profet_core.transfer.reach import transfer
 from profet_lab.class_bank import class_bank
 from profet_lab.data import data_folder, load_measurements
 from profet_lab.gpu_left_out import benchmark_fixed_ms, exact, known_of, log_speeds, measured_target

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
-from profet_core.answers import combine
-from profet_core.scaling import AXIS_RANGE
+from profet_core.prediction.answers import combine
+from profet_core.scaling.scale import AXIS_RANGE
 from profet_lab.data import Measurements
 from profet_lab.dense import EPOCHS
 from profet_lab.folds import Fold, fit_folds

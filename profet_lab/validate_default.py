@@ -9,7 +9,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pandas as pd
 
-from profet_core.intervals import IntervalScale
+from profet_core.networks.intervals import IntervalScale
 from profet_lab.calibrate import distances, fit_scale, nearest_other
 from profet_lab.class_bank import ClassBank
 from profet_lab.class_folds import ClassFold, LeftOut, left_out_folds, predict_folds

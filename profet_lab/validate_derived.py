@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from profet_core.derived import DerivedLaw, derive, relative_half_width
-from profet_core.transfer import gather
+from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
+from profet_core.transfer.reach import gather
 from profet_lab.derived_fit import BASE, derived_rows, fit_law, left_out_errors, predicted_ms, route_bias
 from profet_lab.epoch_times import (
     DERIVED,

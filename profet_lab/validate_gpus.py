@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
-from profet_core.transfer_model import BenchmarkPoint
-from profet_core.transfer_step import StepLaw
+from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.step import StepLaw
 from profet_lab.class_bank import ClassBank
 from profet_lab.class_folds import left_out_folds, predict_folds
 from profet_lab.data import pairs

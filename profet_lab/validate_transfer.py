@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_core.memory_model import MemoryModel
-from profet_core.model_files import manifest_checksum
-from profet_core.transfer_model import BenchmarkPoint, TransferModel
-from profet_core.transfer_validation import TRANSFER_REPORT_NAME, read_transfer_accuracy
+from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, read_transfer_accuracy
+from profet_core.files import manifest_checksum
+from profet_core.memory.model import MemoryModel
+from profet_core.transfer.model import BenchmarkPoint, TransferModel
 from profet_lab.class_bank import ClassBank, class_bank
 from profet_lab.data import Measurements
 from profet_lab.epoch_times import corrected_left_out, load_epochs

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from profet_core import Catalog, Models, load_catalog, load_models
-from profet_core.samples import Sample, load_samples
+from profet_core.artifacts.samples import Sample, load_samples
 
 # The instances and prices of whoever runs the tests stay out of them.
 os.environ["PROFET_INSTANCES"] = ""

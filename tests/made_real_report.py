@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from profet_core.real_accuracy import RealCheck, RealReading, RealReport, Said
+from profet_core.accuracy.real import RealCheck, RealReading, RealReport, Said
 
 T4_TO_V100 = RealCheck(
     profile="a.json, 0",

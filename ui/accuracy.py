@@ -8,13 +8,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from profet_core import ArtifactError
-from profet_core.memory_model import MEMORY_NAME
-from profet_core.real_accuracy import RealReport, load_real_report
-from profet_core.transfer_accuracy import TransferAccuracy
-from profet_core.transfer_model import TRANSFER_NAME
-from profet_core.transfer_validation import load_transfer_accuracy
+from profet_core.accuracy.real import RealReport, load_real_report
+from profet_core.accuracy.transfer import TransferAccuracy
+from profet_core.accuracy.transfer_report import load_transfer_accuracy
+from profet_core.accuracy.validation import MeasuredPoint, Validation, load_validation
+from profet_core.memory.model import MEMORY_NAME
+from profet_core.transfer.model import TRANSFER_NAME
 from profet_core.units import format_ms
-from profet_core.validation import MeasuredPoint, Validation, load_validation
 from ui.charts import GRID, INTERVAL_COLOUR, MEASURED_COLOUR, PREDICTED_COLOUR, framed
 from ui.resources import Resources
 from ui.settings import ALL_INSTANCES

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from profet_core.real_accuracy import RealCheck, RealReport, figures
+from profet_core.accuracy.real import RealCheck, RealReport, figures
 from profet_core.units import format_ms
 from ui.errors import plain
 from ui.tables import download_buttons, format_percent, format_range_ms, percent_in_text, show_table

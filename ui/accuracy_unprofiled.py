@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
-from profet_core.transfer_accuracy import Direction, GpuErrors, TransferAccuracy, unmeasured_gpus
-from profet_core.transfer_speed import known_speed
+from profet_core.accuracy.transfer import Direction, GpuErrors, TransferAccuracy, unmeasured_gpus
+from profet_core.transfer.speed import known_speed
 from ui.accuracy_words import GpuNames, lead, must_know, verdict
 from ui.charts import GRID, INTERVAL_COLOUR, MEASURED_COLOUR, PREDICTED_COLOUR, framed
 from ui.errors import plain

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profet_core.catalog.gpus import gpu_model
-from profet_core.transfer_accuracy import (
+from profet_core.accuracy.transfer import (
     CORRECTED,
     PROMISED_MISSES,
     RAW,
@@ -13,6 +12,7 @@ from profet_core.transfer_accuracy import (
     TransferAccuracy,
     unmeasured_gpus,
 )
+from profet_core.catalog.gpus import gpu_model
 from ui.errors import plain
 from ui.resources import Resources
 from ui.tables import percent_in_text

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from profet_core.advice import Advice, Upgrade
-from profet_core.advice_words import pick_line
-from profet_core.certainty import format_certainty
-from profet_core.offers import is_guess
-from profet_core.picks import Pick
-from profet_core.plans import Plan
-from profet_core.step_times import BASIS_WORDS
+from profet_core.advice.advise import Advice, Upgrade
+from profet_core.advice.certainty import format_certainty
+from profet_core.advice.picks import Pick
+from profet_core.advice.plans import Plan
+from profet_core.advice.within import chance_within
+from profet_core.advice.words import pick_line
+from profet_core.catalog.offers import is_guess
+from profet_core.prediction.step_times import BASIS_WORDS
 from profet_core.units import S_PER_HOUR, format_duration, format_ms, format_usd
-from profet_core.within import chance_within
 from ui.basis import BADGES, MARK, SHORT_BASIS
 from ui.charts import TradeOffPoint
 from ui.errors import plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core.offers import ANY_MARKET, MARKETS, SPOT
+from profet_core.catalog.offers import ANY_MARKET, MARKETS, SPOT
 from ui.resources import Resources
 from ui.settings import CERTAINTY_RANGE, RETIRED, USUAL_REGION, regions
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from profet_core.step_times import BASIS_WORDS, StepTime
+from profet_core.prediction.step_times import BASIS_WORDS, StepTime
 from ui.errors import plain
 
 #: Short enough for a table; `BASIS_WORDS` stands below it.

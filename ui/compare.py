@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profet_core import InputError, Prediction, Profile, check_latency, predict_many
-from profet_core.refusals import refusal
-from profet_core.step_count import counted
+from profet_core.prediction.refusals import refusal
+from profet_core.prediction.steps import counted
 from ui.own_profiles import OwnProfile
 from ui.resources import Resources
 from ui.steps_input import besides_steps

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import plotly.graph_objects as go
 
 from profet_core import Profile
-from profet_core.placement import Placement
+from profet_core.prediction.placement import Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
 from ui.charts import GRID, PREDICTED_COLOUR, framed

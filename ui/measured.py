@@ -7,8 +7,8 @@ from dataclasses import replace
 import streamlit as st
 
 from profet_core import InputError
-from profet_core.measurement import correct_by_measurement
-from profet_core.refusals import refusal
+from profet_core.prediction.correction import correct_by_measurement
+from profet_core.prediction.refusals import refusal
 from ui.profile_input import latency_input, latency_question, profile_input
 from ui.resources import Resources
 from ui.session import Held, Outcome, held_in, predict_slot

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
-from profet_core.memory_fit import CANT_TELL, DOES_NOT_FIT, FITS, FitAnswer, fit_answers
+from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT, FITS, FitAnswer, fit_answers
 from ui.errors import plain, show_warning
 from ui.resources import Resources
 from ui.session import Outcome

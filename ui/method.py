@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core import Models, Prediction
-from profet_core.artifacts import EnsembleRule
+from profet_core.artifacts.models import EnsembleRule
 from ui.settings import DEFAULT_METHOD
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

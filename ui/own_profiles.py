@@ -10,7 +10,7 @@ from types import MappingProxyType
 import streamlit as st
 
 from profet_core import InputError, Profile
-from profet_core.step_count import read_as
+from profet_core.prediction.steps import read_as
 
 #: One visitor's list; each holds a few kilobytes.
 MAX_PROFILES = 50

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from profet_core import Catalog, Models, load_models
+from profet_core.artifacts.samples import Sample, load_samples
 from profet_core.catalog import gpu_model, load_catalog_with_own
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.profiles import Profile
-from profet_core.samples import Sample, load_samples
-from profet_core.scaling import axis_range
+from profet_core.scaling.scale import axis_range
 
 _LOG = logging.getLogger(__name__)
 

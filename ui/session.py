@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from profet_core import InputError, LatencyDoubtError, Prediction, Profile, predict
-from profet_core.samples import Sample
-from profet_core.step_count import counted
+from profet_core.artifacts.samples import Sample
+from profet_core.prediction.steps import counted
 from profet_core.units import latency_to_ms
 from ui.link import forget_given, given_by_link
 from ui.own_profiles import OwnProfile, change_own, own_profiles

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from profet_core.offers import MARKETS
-from profet_core.profiles.profet_json import MAX_STEPS
-from profet_core.scaling import AXIS_RANGE
+from profet_core.catalog.offers import MARKETS
+from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.scaling.scale import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.resources import Resources
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import streamlit as st
 
 from profet_core import Profile
-from profet_core.profiles.profet_json import MAX_STEPS
-from profet_core.step_count import counted, steps_note
+from profet_core.prediction.steps import counted, steps_note
+from profet_core.profiles.profet_json.reader import MAX_STEPS
 from ui.own_profiles import OwnProfile, change_own
 
 _OTHER = "n"

@@ -6,23 +6,19 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from profet_core.errors import ProfileError
-from profet_core.profiles import (
-    framework_op_stats,
-    profet_json,
-    pytorch_trace,
-    statistics_csv,
-    tensorflow_stats,
-    tensorflow_timeline,
-    tensorflow_trace,
-    xplane,
-)
-from profet_core.profiles.archives import files_in_archive, files_in_folder, is_archive
-from profet_core.profiles.best_file import read_best
-from profet_core.profiles.containers import Content, Progress, Watch
-from profet_core.profiles.other_files import what_it_is
-from profet_core.profiles.profet_json_writer import write_profile
+from profet_core.profiles.containers.archives import files_in_archive, files_in_folder, is_archive
+from profet_core.profiles.containers.best_file import read_best
+from profet_core.profiles.containers.content import Content, Progress, Watch
+from profet_core.profiles.containers.other_files import what_it_is
+from profet_core.profiles.profet_json import reader as profet_json
+from profet_core.profiles.profet_json.writer import write_profile
+from profet_core.profiles.pytorch import trace as pytorch_trace
 from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.profiles.tensorflow_siblings import refused_sibling
+from profet_core.profiles.tensorflow import timeline as tensorflow_timeline
+from profet_core.profiles.tensorflow import trace as tensorflow_trace
+from profet_core.profiles.tensorflow.siblings import refused_sibling
+from profet_core.profiles.tensorflow.statistics import framework_op_stats, statistics_csv, tensorflow_stats
+from profet_core.profiles.tensorflow.xplane import reader as xplane
 
 __all__ = [
     "READERS",

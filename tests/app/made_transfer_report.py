@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count, permutations
 
-from profet_core.model_files import manifest_checksum
+from profet_core.files import manifest_checksum
 
 INSTANCES = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
 CASES = ("with_latency", "without_latency")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from profet_core import ArtifactError, load_models
-from profet_core.validation import load_validation
+from profet_core.accuracy.validation import load_validation
 from tests.app.conftest import lines, rows
 from tests.app.made_report import made_report
 from ui.accuracy import _loaded, chosen_points, coverage_dots, error_bars, predicted_against_measured

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_core.real_accuracy import REAL_REPORT_NAME
+from profet_core.accuracy.real import REAL_REPORT_NAME
 from tests.app.conftest import clean, lines, rows
 from tests.made_real_report import made_real_report
 from ui.accuracy import _loaded_real

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_core.transfer_validation import TRANSFER_REPORT_NAME
+from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME
 from tests.app.conftest import clean, lines, rows
 from tests.app.made_transfer_report import DERIVED, MISSED, made_transfer_report, signed
 from ui.accuracy import _loaded_transfer

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from profet_core import predict
-from profet_core.advice import Advice, advise
-from profet_core.advice_words import answer_sentences
-from profet_core.certainty import format_certainty
-from profet_core.comparison_words import comparison_sentences
-from profet_core.offers import offers_in_market
-from profet_core.plans import Limits, Workload, compare
+from profet_core.advice.advise import Advice, advise
+from profet_core.advice.certainty import format_certainty
+from profet_core.advice.comparison import comparison_sentences
+from profet_core.advice.plans import Limits, Workload, compare
+from profet_core.advice.words import answer_sentences
+from profet_core.catalog.offers import offers_in_market
 from profet_core.units import format_duration, format_usd
 from tests.app.conftest import clean, go, lines, rows
 from ui.advice import data_row, point

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from profet_core import CostRow, cost_table, predict, read_profile, scale
-from profet_core.frontier import frontier
-from profet_core.scaling_context import scale_context
+from profet_core.advice.frontier import frontier
+from profet_core.scaling.context import scale_context
 from profet_core.units import format_duration, format_significant, format_usd
 from tests.app.conftest import as_version_1, as_version_2, column, go, lines
 from ui.tables import format_range

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from profet_core import Profile
-from profet_core.diagnosis import diagnose
-from profet_core.placement import placements
+from profet_core.prediction.diagnosis import diagnose
+from profet_core.prediction.placement import placements
 from tests.app.conftest import as_version_2, go, lines, rows
 from ui.inspect_view import TOP, busy_and_idle, busy_and_idle_words, time_bars
 

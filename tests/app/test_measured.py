@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profet_core import predict
-from profet_core.measurement import correct_by_measurement
+from profet_core.prediction.correction import correct_by_measurement
 from profet_core.units import format_ms
 from tests.app.conftest import as_version_2, column, go, lines
 from ui.settings import measured_key

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from profet_core import read_profile
+from profet_core.prediction.refusals import refusal
 from profet_core.profiles.record import NO_DEVICE
-from profet_core.refusals import refusal
 from tests.app.conftest import as_version_2, column, go, lines, rows
 
 VGG = "vgg16-224px-b16-g3s"

@@ -13,8 +13,8 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from benchmarks.made_trace import write_pytorch_trace
 from profet_core import predict, read_profile
-from profet_core.refusals import refusal
-from profet_core.step_count import counted, steps_note
+from profet_core.prediction.refusals import refusal
+from profet_core.prediction.steps import counted, steps_note
 from profet_core.units import format_ms
 from tests.app.conftest import as_version_1, as_version_2, column, go, lines, rows
 from ui.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key

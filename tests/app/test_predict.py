@@ -8,10 +8,10 @@ import json
 import pytest
 
 from profet_core import Profile, predict, read_profile
-from profet_core.advice import advise
-from profet_core.advice_words import pick_line
-from profet_core.plans import Workload
-from profet_core.step_count import steps_note
+from profet_core.advice.advise import advise
+from profet_core.advice.plans import Workload
+from profet_core.advice.words import pick_line
+from profet_core.prediction.steps import steps_note
 from profet_core.units import format_ms, format_usd
 from tests.app.conftest import as_version_1, as_version_2, column, go, lines
 from ui.method import rule_phrase

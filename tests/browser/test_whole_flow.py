@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from profet_core import cost_table, predict, scale
-from profet_core.scaling_context import scale_context
+from profet_core.scaling.context import scale_context
 from profet_core.units import format_duration, format_ms, format_usd
 from ui.tables import format_range_ms
 

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from profet_core import predict
-from profet_core.advice import advise
-from profet_core.advice_words import answer_sentences
-from profet_core.offers import offers_in_market
-from profet_core.plans import Limits, Workload, compare
-from profet_core.step_times import BASIS_WORDS
+from profet_core.advice.advise import advise
+from profet_core.advice.plans import Limits, Workload, compare
+from profet_core.advice.words import answer_sentences
+from profet_core.catalog.offers import offers_in_market
+from profet_core.prediction.step_times import BASIS_WORDS
 
 IMAGES, EPOCHS = 50_000, 10
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.networks import TREES
-from profet_core.stacks import UNKNOWN_POWER
+from profet_core.networks.members import TREES
+from profet_core.networks.stacks import UNKNOWN_POWER
 from profet_lab.boosted import REPEATS, BoostedTrees, fit_trees
 from profet_lab.class_bank import ClassBank, class_bank
 from profet_lab.class_folds import fold_inputs

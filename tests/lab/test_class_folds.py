@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.networks import MEMBERS, TREES
+from profet_core.networks.members import MEMBERS, TREES
 from profet_core.units import SMALLEST_NUMBER
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import fold_inputs, left_out_folds, predict_folds

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from profet_core import cost_table, load_catalog, load_models
+from profet_core.artifacts.samples import load_samples
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.samples import load_samples
 from profet_lab.clustering import fit_features
 from profet_lab.data import PROFILES_FILE, DataError, data_folder, load_architectures, load_measurements
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.derived import derive
+from profet_core.transfer.derived import derive
 from profet_lab.data import DataError, data_folder
 from profet_lab.derived_fit import derived_rows, fit_derived, fit_law, left_out_errors
 from profet_lab.epoch_times import (

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog import load_gpus
-from profet_core.transfer_step import StepParts
+from profet_core.transfer.step import StepParts
 from profet_lab.class_bank import class_bank
 from profet_lab.gpu_left_out import (
     LeftOutGpu,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.step_count import USUAL_RATIOS
+from profet_core.prediction.steps import USUAL_RATIOS
 from profet_lab.data import LATENCIES_FILE, PROFILES_FILE, DataError, load_measurements
 from profet_lab.step_ratio import step_ratios
 

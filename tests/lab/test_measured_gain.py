@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.measurement import transfer_weight
+from profet_core.prediction.correction import transfer_weight
 from profet_core.profiles import ProfileMeta
 from profet_lab.measured_gain import measured_report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profet_core.networks import MEMBERS
+from profet_core.networks.members import MEMBERS
 from profet_lab.member_weights import WEIGHTS, join, least_error, summed_errors
 from profet_lab.validate_default import InnerErrors
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog import load_shipped
-from profet_core.memory_model import GIB_PER_VALUE, load_memory
+from profet_core.memory.model import GIB_PER_VALUE, load_memory
 from profet_lab.data import data_folder, load_architectures
 from profet_lab.memory_cells import memory_cells, ran_elsewhere
 from profet_lab.memory_coefficients import memory_content, memory_tables, write_memory

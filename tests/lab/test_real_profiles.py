@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from profet_core import InputError, load_models, predict
+from profet_core.accuracy.real import REAL_REPORT_NAME, load_real_report
 from profet_core.errors import ArtifactError
-from profet_core.real_accuracy import REAL_REPORT_NAME, load_real_report
 from profet_lab.data import data_folder
 from profet_lab.model_card import CARD_NAME, model_card
 from profet_lab.real_card import real_section

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from profet_core import ArtifactError
-from profet_core.scaling_learned import KNOTS, lawful_ms, learned_scaler
+from profet_core.scaling.learned import KNOTS, lawful_ms, learned_scaler
 from profet_lab.data import pairs
 from profet_lab.scaler_learned_fit import curve_rows, fit_learned_scaler, learned_scalers, left_out
 from profet_lab.scaler_left_out import LeftOutScalers

@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from profet_core.networks import CLASS_RATIO, HOMOGENEOUS, NETWORKS
+from profet_core.networks.members import CLASS_RATIO, HOMOGENEOUS, NETWORKS
 from profet_lab.class_bank import class_bank
 from profet_lab.class_folds import fold_inputs
 from profet_lab.export import stack_to_onnx

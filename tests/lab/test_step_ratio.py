@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profet_core.step_count import LARGEST_RATIO, TYPICAL_RATIO, USUAL_RATIOS
+from profet_core.prediction.steps import LARGEST_RATIO, TYPICAL_RATIO, USUAL_RATIOS
 from profet_lab.step_ratio import QUANTILES, ratio_quantiles, step_ratios
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from profet_core.scaling import AXIS_RANGE
+from profet_core.scaling.scale import AXIS_RANGE
 from profet_lab.original import SCALER_MAPE, original_pairs
 from profet_lab.scaler_fit import AXIS_SIZES
 from profet_lab.validate import LeftOutPredictions, anchor_report, mape_percent, predict_left_out, scaler_report

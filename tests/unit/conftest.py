@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_core.model_files import manifest_checksum, sha256_hex
+from profet_core.files import manifest_checksum, sha256_hex
 
 #: Latency = factor x anchor latency (line), a constant (forest), microseconds of all features / 1000 (dense).
 TINY_LINE = {"fast": 0.5, "slow": 2.0}

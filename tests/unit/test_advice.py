@@ -9,15 +9,8 @@ from statistics import NormalDist
 import pytest
 
 from profet_core import Catalog, Instance, cost_table
-from profet_core.advice import advise
-from profet_core.advice_words import (
-    SPOT_CAVEAT,
-    answer_sentences,
-    beaten_line,
-    pick_line,
-    upgrade_line,
-)
-from profet_core.certainty import (
+from profet_core.advice.advise import advise
+from profet_core.advice.certainty import (
     ERROR_CORRELATION,
     chance_at_most,
     chance_less,
@@ -26,12 +19,19 @@ from profet_core.certainty import (
     interval_ends,
     log_deviation,
 )
-from profet_core.comparison_words import comparison_sentences
+from profet_core.advice.comparison import comparison_sentences
+from profet_core.advice.frontier import frontier
+from profet_core.advice.plans import Limits, Plan, Workload, compare, plan_of
+from profet_core.advice.words import (
+    SPOT_CAVEAT,
+    answer_sentences,
+    beaten_line,
+    pick_line,
+    upgrade_line,
+)
+from profet_core.catalog.offers import is_guess, offers_in_market
 from profet_core.errors import InputError
-from profet_core.frontier import frontier
-from profet_core.offers import is_guess, offers_in_market
-from profet_core.plans import Limits, Plan, Workload, compare, plan_of
-from profet_core.step_times import carried_steps
+from profet_core.prediction.step_times import carried_steps
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.
 HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)

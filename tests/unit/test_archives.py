@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from profet_core import Profile, ProfileError, read_profile
-from profet_core.profiles import archives, containers, read_profile_folder
+from profet_core.profiles import read_profile_folder
+from profet_core.profiles.containers import archives
+from profet_core.profiles.containers import content as containers
 from tests.made_tensorflow_stats import tensorflow_stats
 from tests.made_xplane import gpu_step, xplane
 from tests.unit.made_chrome_traces import cuda_step, tensorflow_trace, tf_step, trace

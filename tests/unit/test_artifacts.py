@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_core.model_files import default_models_folder, manifest_checksum, shipped_folder
+from profet_core.files import default_models_folder, manifest_checksum, shipped_folder
 
 AGAIN = r"get the models again \(git checkout models\) or run `profet train`\.$"
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict, predict_many
-from profet_core.answers import Likeness
-from profet_core.intervals import BAND_WORDS
+from profet_core.networks.intervals import BAND_WORDS
+from profet_core.prediction.answers import Likeness
 
 METHOD = "classes"
 #: Nothing but a matrix product: no convolutional network's step.

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import ProfileError
-from profet_core.profiles import chrome_events
-from profet_core.profiles.chrome_events import ChromeTrace, event_time_us, is_chrome_trace
-from profet_core.profiles.containers import Content
+from profet_core.profiles.containers.content import Content
+from profet_core.profiles.traces import chrome_events
+from profet_core.profiles.traces.chrome_events import ChromeTrace, event_time_us, is_chrome_trace
 
 
 def events_of(data: bytes, keep: tuple[str, ...] = ()) -> tuple[list[dict], dict]:

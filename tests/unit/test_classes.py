@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from profet_core.classes import CHEAP_MS, load_operation_classes
+from profet_core.networks.stacks import step_inputs
+from profet_core.operations.classes import CHEAP_MS, load_operation_classes
 from profet_core.profiles.record import Profile
-from profet_core.stacks import step_inputs
 
 CLASSES = load_operation_classes()
 

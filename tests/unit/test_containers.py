@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.slow_files import slow_files
 from profet_core import ProfileError, read_profile
-from profet_core.profiles import containers
-from profet_core.profiles.containers import Content
+from profet_core.profiles.containers import content as containers
+from profet_core.profiles.containers.content import Content
 
 #: Does not shrink, so that the position in the gzip file moves.
 NOISE = os.urandom(3 * 2**20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profet_core import Profile, ProfileMeta
-from profet_core.diagnosis import diagnose
+from profet_core.prediction.diagnosis import diagnose
 
 
 def profile(busy_us: float, idle_us: float = 0.0, *, source="operations", host=None, **meta) -> Profile:

@@ -73,7 +73,7 @@ def test_importing_the_core_loads_no_training_library_and_no_web_framework():
 def test_a_whole_prediction_loads_no_training_library():
     code = """
 from profet_core import cost_table, load_catalog, load_models, predict, scale
-from profet_core.samples import load_samples
+from profet_core.artifacts.samples import load_samples
 models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
 for latency_ms in (sample.latency_ms, None):
     prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from profet_core import Profile, ProfileMeta, predict, read_profile
-from profet_core.input_wait import input_wait_ms, input_wait_warning, without_input_wait
+from profet_core.prediction.input_wait import input_wait_ms, input_wait_warning, without_input_wait
 
 PYTORCH, TENSORFLOW = "PyTorch 2.13", "TensorFlow 2.21"
 

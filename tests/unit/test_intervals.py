@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core.intervals import (
+from profet_core.networks.intervals import (
     BAND_WORDS,
     DISTANCE_BANDS,
     NORMAL_90,

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from profet_core import InputError, ProfileMeta, load_catalog, load_models, predict
-from profet_core.measurement import correct_by_measurement, transfer_weight
-from profet_core.samples import load_samples
+from profet_core.artifacts.samples import load_samples
+from profet_core.prediction.correction import correct_by_measurement, transfer_weight
 
 SMALL = ProfileMeta(batch_size=16, pixels=128)
 

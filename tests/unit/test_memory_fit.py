@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from profet_core import ArtifactError, InputError, Profile, ProfileMeta
 from profet_core.catalog import load_gpus
-from profet_core.memory_fit import (
+from profet_core.files import manifest_checksum
+from profet_core.memory.fit import (
     CANT_TELL,
     DOES_NOT_FIT,
     FITS,
@@ -21,7 +22,7 @@ from profet_core.memory_fit import (
     largest_batch,
     profile_activity,
 )
-from profet_core.memory_model import (
+from profet_core.memory.model import (
     ImageRelation,
     MemoryLaw,
     MemoryModel,
@@ -29,8 +30,7 @@ from profet_core.memory_model import (
     load_memory,
     memory_model,
 )
-from profet_core.model_files import manifest_checksum
-from profet_core.optimisers import state_copies, traffic_factor
+from profet_core.operations.optimisers import state_copies, traffic_factor
 
 GIB = 2**30
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core.monotone import monotone_interpolation
+from profet_core.scaling.monotone import monotone_interpolation
 
 
 def test_a_straight_line_stays_straight():

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from profet_core.classes import ClassTimes
-from profet_core.networks import (
+from profet_core.networks.members import (
     CLASS_RATIO,
     HOMOGENEOUS,
     LAUNCH_BOUND_MS,
@@ -22,7 +21,8 @@ from profet_core.networks import (
     size_inputs,
     step_scale,
 )
-from profet_core.stacks import StepInputs, member_latency, step_inputs
+from profet_core.networks.stacks import StepInputs, member_latency, step_inputs
+from profet_core.operations.classes import ClassTimes
 
 #: Three device classes, the last idle, and one of the host.
 DEVICE = 3

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from profet_core import Profile, read_profile
-from profet_core.classes import load_operation_classes
-from profet_core.operation_kinds import is_set_aside, kind_of, load_operation_kinds, stem
-from profet_core.profiles.pytorch_operations import load_translations
+from profet_core.operations.classes import load_operation_classes
+from profet_core.operations.kinds import is_set_aside, kind_of, load_operation_kinds, stem
+from profet_core.profiles.pytorch.operations import load_translations
 
 KINDS, CLASSES = load_operation_kinds(), load_operation_classes()
 REAL = Path(os.environ.get("PROFET_DATA", "../shared/data")) / "real_profiles"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profet_core import Profile
-from profet_core.placement import placements
+from profet_core.prediction.placement import placements
 
 
 def test_known_near_and_foreign_operations(models):

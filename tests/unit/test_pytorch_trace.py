@@ -11,11 +11,11 @@ import pytest
 
 from benchmarks.made_trace import LAYERS, write_pytorch_trace
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
-from profet_core.operation_kinds import kind_of
-from profet_core.profiles import pytorch_trace
-from profet_core.profiles.pytorch_operations import Translation, kernel_of, load_translations, shares
-from profet_core.profiles.pytorch_step_count import repetition
-from profet_core.profiles.pytorch_trace import FORWARD_ONLY, TRANSLATED_WARNING
+from profet_core.operations.kinds import kind_of
+from profet_core.profiles.pytorch import trace as pytorch_trace
+from profet_core.profiles.pytorch.operations import Translation, kernel_of, load_translations, shares
+from profet_core.profiles.pytorch.step_count import repetition
+from profet_core.profiles.pytorch.trace import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_lab.data import DataError, data_folder
 from tests.unit.made_chrome_traces import (
     CUDA_STEP_US,
@@ -734,7 +734,7 @@ def test_a_made_trace_of_two_megabytes_is_read_with_progress():
 
 
 def test_too_many_kept_events_are_refused(monkeypatch):
-    from profet_core.profiles import pytorch_events
+    from profet_core.profiles.pytorch import events as pytorch_events
 
     monkeypatch.setattr(pytorch_events, "MAX_KEPT_EVENTS", 3)
     with pytest.raises(ProfileError, match="more than 3 operations: record fewer steps"):

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from profet_core import NoPredictionError, Profile, ProfileMeta, predict, predict_many
+from profet_core.prediction.refusals import check_predictable, refusal, unknown_log_width
 from profet_core.profiles.record import NO_DEVICE
-from profet_core.refusals import check_predictable, refusal, unknown_log_width
 
 ANCHOR = "g4dn.xlarge"
 BUSY_US = 100_000.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core.repair import MAX_FACTOR, repair_factor
+from profet_core.operations.repair import MAX_FACTOR, repair_factor
 
 STEP_MS, IDLE_MS = 100.0, 10.0
 

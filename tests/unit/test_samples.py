@@ -7,7 +7,7 @@ import json
 import pytest
 
 from profet_core import ArtifactError, predict
-from profet_core.samples import load_samples
+from profet_core.artifacts.samples import load_samples
 
 
 def test_there_are_at_least_eight_over_all_anchors(samples, models):

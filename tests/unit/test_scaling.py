@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from profet_core import ArtifactError, InputError, scale, scale_curve
-from profet_core.scaling import AXIS_RANGE, ScalerCurve, check_ends, check_size
+from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve, check_ends, check_size
 
 INSTANCES = ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"]
 SHIPPED = [(instance, axis) for instance in INSTANCES for axis in AXIS_RANGE]

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import ArtifactError, InputError, Profile, ProfileMeta, ScaleContext, scale, scale_curve
-from profet_core.artifacts import load_models
-from profet_core.scaling import AXIS_RANGE, ScalerCurve
-from profet_core.scaling_context import head_share, scale_context
-from profet_core.scaling_learned import KNOTS, Correction, LearnedScaler, learned_scaler, polynomial_terms
+from profet_core.artifacts.models import load_models
+from profet_core.scaling.context import head_share, scale_context
+from profet_core.scaling.learned import KNOTS, Correction, LearnedScaler, learned_scaler, polynomial_terms
+from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve
 
 INSTANCE = "made.up"
 POLYNOMIALS = {

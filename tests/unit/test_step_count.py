@@ -7,7 +7,7 @@ import json
 import pytest
 
 from profet_core import InputError, LatencyDoubtError, Profile, predict, read_profile
-from profet_core.step_count import (
+from profet_core.prediction.steps import (
     LARGEST_RATIO,
     MOST_LIKELY_STEPS,
     counted,

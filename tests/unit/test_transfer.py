@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from profet_core.catalog import load_gpus
-from profet_core.derived import DerivedLaw, derive, relative_half_width
 from profet_core.errors import InputError
 from profet_core.profiles import Profile
-from profet_core.transfer import HOST_LOG_SD, NORMAL_90, KnownLatency, gather, reach, transfer
-from profet_core.transfer_model import Spread, TransferModel, load_transfer
-from profet_core.transfer_speed import half_and_half, known_speed, mix_log_sd
-from profet_core.transfer_step import InstanceStep, StepLaw, StepParts, parts_of_profiles
+from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
+from profet_core.transfer.model import Spread, TransferModel, load_transfer
+from profet_core.transfer.reach import HOST_LOG_SD, NORMAL_90, KnownLatency, gather, reach, transfer
+from profet_core.transfer.speed import half_and_half, known_speed, mix_log_sd
+from profet_core.transfer.step import InstanceStep, StepLaw, StepParts, parts_of_profiles
 
 FAST = InstanceStep("Fast", 2.0, 5.0, 1.0, 0.1, 100.0, 0.6)
 SLOW = replace(FAST, gpu="Slow", benchmark_gpu_ms=400.0)

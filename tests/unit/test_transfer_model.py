@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, load_transfer_accuracy, load_transfer_validation
 from profet_core.errors import ArtifactError
-from profet_core.memory_model import load_memory
-from profet_core.model_files import manifest_checksum
-from profet_core.transfer_model import TRANSFER_NAME, load_transfer
-from profet_core.transfer_validation import TRANSFER_REPORT_NAME, load_transfer_accuracy, load_transfer_validation
+from profet_core.files import manifest_checksum
+from profet_core.memory.model import load_memory
+from profet_core.transfer.model import TRANSFER_NAME, load_transfer
 from tests.app.made_transfer_report import made_transfer_report, signed
 
 

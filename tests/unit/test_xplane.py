@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from profet_core import ProfileError, read_profile
-from profet_core.profiles import xplane as reader
-from profet_core.profiles.wire import PIECE_BYTES
-from profet_core.profiles.xplane_schema import messages
+from profet_core.profiles.decoding.wire import PIECE_BYTES
+from profet_core.profiles.tensorflow.xplane import reader
+from profet_core.profiles.tensorflow.xplane.schema import messages
 from profet_lab.data import DataError, data_folder
 from tests.made_xplane import GPU_STEP_US, Ref, gpu_step, gpu_step_2_4, kernel, step_marker, xplane
 

@@ -1,0 +1,208 @@
+"""The figures of `transfer_validation.json` as records: GPUs left out, derived GPUs, and what fits in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from profet_core.accuracy.validation import Errors
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpu
+from profet_core.errors import InputError
+from profet_core.transfer.model import TransferModel
+
+#: Percent of measurements that a 90 % interval may miss.
+PROMISED_MISSES = 10.0
+#: The route without a correction, and by the one that saw both GPUs but not the network.
+RAW, CORRECTED = "raw", "corrected"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Errors of predicted step latencies, all percent.
+
+    Attributes
+    ----------
+    bias : geometric mean of predicted over measured, less 1. mape : mean absolute error.
+    mape_without_resnet50 : the same without the network whose latency on the GPU was known.
+    missed_90 : share outside the 90 % interval. median_interval_pct : median of the interval's upper half.
+    """
+
+    bias: float
+    mape: float
+    mape_without_resnet50: float
+    missed_90: float
+    median_interval_pct: float
+
+
+@dataclass(frozen=True)
+class GpuErrors:
+    """A left-out GPU, or a mean over several; the figures by whether the anchor's latency is given.
+
+    Attributes
+    ----------
+    point : its data sheet and one network's latency are known. sheet_only : the data sheet alone.
+    one_constant : mean error of the anchor's latency times that network's ratio, percent; None where not asked.
+    """
+
+    point: Mapping[bool, Figures]
+    sheet_only: Mapping[bool, Figures]
+    one_constant: float | None
+
+
+@dataclass(frozen=True)
+class Direction(GpuErrors):
+    """From one profiled instance to a left-out instance or GPU; `published`: by a published speed, latency given."""
+
+    anchor: str
+    target: str
+    n: int
+    published: Figures | None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Between T4 and V100 through the other source's ratios, percent off; `median_ratio`: T4 -> V100 over measured."""
+
+    n: int
+    t4_to_v100: float
+    v100_to_t4: float
+    median_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A derived GPU from one anchor, percent.
+
+    Attributes
+    ----------
+    claims, claims_right : share of workloads where the interval excludes break-even with the base instance, and how
+        many of these claims were right; None where that was not asked or nothing was claimed.
+    """
+
+    anchor: str
+    n: int
+    mape: Errors
+    missed_90: Errors
+    median_interval_pct: Errors
+    claims: float | None
+    claims_right: float | None
+
+
+@dataclass(frozen=True)
+class DerivedGpu:
+    """A GPU that another source measured; percent. `law`: T4 and V100 latencies known, the network left out."""
+
+    n: int
+    law: float
+    law_by_model: Mapping[str, float]
+    median_ratio_to_t4: float
+    mean: Errors
+    served: tuple[Served, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryScores:
+    """Answers to "does it fit?", shares from 0 to 1 as `profet_lab.memory_validate.memory_report` counts them.
+
+    None: nothing is known to take the likelier answer from.
+    """
+
+    cells: int
+    did_not_run: int
+    always_fits: float
+    accuracy: float | None
+    recall: float | None
+    false_fits: float | None
+    cant_tell: float
+    decided_accuracy: float
+    strict_accuracy: float
+    strict_recall: float
+    strict_false_fits: float
+    false_does_not_fit: float
+
+    @property
+    def called_fitting(self) -> float:
+        """Share of what did not run that was said to fit."""
+        return self.strict_false_fits * self.cells / self.did_not_run
+
+    @property
+    def left_open(self) -> float:
+        """Share of what did not run that was answered by "can't tell"."""
+        return max(1 - self.strict_recall - self.called_fitting, 0.0)
+
+
+@dataclass(frozen=True)
+class MemoryAccuracy:
+    """Networks left out in turn.
+
+    Attributes
+    ----------
+    profiled_batch : batch size of the profiles given. layers_known : every layer's output is known.
+    served : what is known of the network -> scores, from most to least.
+    pairs, failures : workloads that ran on a GPU, asked of one with as much memory; those that did not run there.
+    """
+
+    architectures: int
+    certain: float
+    profiled_batch: int
+    pairs: int
+    failures: int
+    layers_known: MemoryScores
+    served: Mapping[str, MemoryScores]
+
+
+@dataclass(frozen=True)
+class TransferAccuracy:
+    """The whole report.
+
+    Attributes
+    ----------
+    directions : among the profiled instances. mean : over them. by_gpu : left-out instance -> mean over its anchors.
+    by_model : network -> mean error over the directions, the anchor's latency given, percent.
+    other_gpus : derived GPUs reached as if nobody had measured them.
+    routes, routes_by_model : by the correction's name; by network, corrected.
+    """
+
+    made: str
+    seed: int
+    transfer_checksum: str
+    memory_checksum: str
+    directions: tuple[Direction, ...]
+    mean: GpuErrors
+    by_gpu: Mapping[str, GpuErrors]
+    by_model: Mapping[str, float]
+    other_gpus: tuple[Direction, ...]
+    routes: Mapping[str, Route]
+    routes_by_model: Mapping[str, tuple[float, float]]
+    derived: Mapping[str, DerivedGpu]
+    memory: MemoryAccuracy
+
+    def worst(self, known: bool) -> Direction:
+        """The direction with the largest error."""
+        return max(self.directions, key=lambda row: row.point[known].mape)
+
+    def worst_sheet_only(self, known: bool) -> Direction:
+        """The same with the data sheet alone."""
+        return max(self.directions, key=lambda row: row.sheet_only[known].mape)
+
+    def worst_constant(self) -> Direction:
+        """The same of one plain constant."""
+        return max(self.directions, key=lambda row: row.one_constant)
+
+    def beaten_by_constant(self, known: bool) -> tuple[Direction, ...]:
+        """Directions in which one plain constant erred less."""
+        return tuple(row for row in self.directions if row.one_constant < row.point[known].mape)
+
+
+def unmeasured_gpus(model: TransferModel, catalog: Catalog) -> tuple[Gpu, ...]:
+    """GPUs that are reached by published benchmarks or data sheets alone: no measurement says how well."""
+    profiled = {row.gpu for row in model.step.instances.values()}
+    found = {name: model.gpus[name] for name in model.points}
+    for entry in catalog.values():
+        try:
+            gpu = model.gpus.find(entry.gpu, entry.gpu_memory_gib)
+        except InputError:
+            continue  # A price without a data sheet: not reached at all.
+        found.setdefault(gpu.name, gpu)
+    return tuple(gpu for name, gpu in found.items() if name not in model.derived and name not in profiled)

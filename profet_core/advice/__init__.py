@@ -1,0 +1,1 @@
+"""Which offer to rent for a training, and how sure that is."""

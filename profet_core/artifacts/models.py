@@ -1,0 +1,278 @@
+"""Loads a models folder: manifest, checksums, and one ONNX session per member, opened when first needed."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import onnxruntime
+
+from profet_core.errors import ArtifactError, InputError
+from profet_core.files import default_models_folder, manifest_checksum, sha256_hex
+from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
+from profet_core.networks.intervals import IntervalScale
+from profet_core.operations.clusters import FeatureSpec, OperationCluster
+from profet_core.scaling.learned import LearnedScaler, learned_scaler
+from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve
+from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transfer
+
+MANIFEST_NAME = "manifest.json"
+SCHEMA_VERSION = 1
+
+_DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleRule:
+    """Which members a method asks, and how it joins their answers: "median", "mean" or "geometric mean".
+
+    Attributes
+    ----------
+    weights : of the geometric mean, one a member; None: equal ones.
+    """
+
+    members: tuple[str, ...]
+    combine: str
+    weights: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to predict: its rule with the anchor's latency given and its rule without."""
+
+    name: str
+    with_latency: EnsembleRule
+    without_latency: EnsembleRule
+    kind: str = "pairs"
+
+    def rule(self, latency_known: bool) -> EnsembleRule:
+        """The rule that applies."""
+        return self.with_latency if latency_known else self.without_latency
+
+
+@dataclass(frozen=True)
+class MemberStack:
+    """One member of the default method for every target of an anchor, in one session.
+
+    Attributes
+    ----------
+    targets : instances, in the order of the first axis of all arrays.
+    constants, typical_log_ratio : as `stacks.member_latency` takes them.
+    """
+
+    targets: tuple[str, ...]
+    session: onnxruntime.InferenceSession
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+
+    def run(self, seen: np.ndarray) -> np.ndarray:
+        """Raw answers, (profiles, inputs) -> (targets, profiles, outputs)."""
+        return np.asarray(self.session.run(None, {"inputs": seen.astype(np.float32)})[0], float)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRange:
+    """What one instance's training profiles span: predictions outside are extrapolations.
+
+    Attributes
+    ----------
+    latency_ms, device_total_us : smallest and largest of the training data.
+    latency_per_device_total : smallest and largest ratio of step latency to the sum of all device rows.
+    """
+
+    latency_ms: tuple[float, float]
+    device_total_us: tuple[float, float]
+    latency_per_device_total: tuple[float, float]
+    median_latency_per_device_total: float
+
+
+class Models:
+    """A models folder. Files are read, checked against the manifest and opened once, when first needed."""
+
+    def __init__(self, folder: Path, manifest: Mapping) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.features = FeatureSpec(
+            clusters=tuple(OperationCluster(tuple(names)) for names in manifest["features"]["clusters"]),
+            host_operations=tuple(manifest["features"]["host_operations"]),
+            near=float(manifest["features"]["near"]),
+        )
+        self.methods = {
+            name: Method(name, _rule(rule["with_latency"]), _rule(rule["without_latency"]), rule.get("kind", "pairs"))
+            for name, rule in manifest["methods"].items()
+        }
+        self.default_method: str = manifest["default_method"]
+        self.ranges = {name: _training_range(values) for name, values in manifest["instances"].items()}
+        self._scalers = {
+            (row["instance"], row["axis"]): ScalerCurve(row["instance"], row["axis"], *row["coefficients"])
+            for row in manifest["scalers"]
+        }
+        self._learned_scalers = {row["axis"]: learned_scaler(row) for row in manifest.get("scaler_curves", ())}
+        self._members = {(row["anchor"], row["target"], row["member"]): row for row in manifest["members"]}
+        self._stacks = {(row["anchor"], row["member"], row["case"]): row for row in manifest.get("stacks", ())}
+        self._intervals = {case: IntervalScale(**values) for case, values in manifest.get("intervals", {}).items()}
+        self._references: dict[str, np.ndarray] = {}
+        self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+        self._lock = Lock()
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Instances that were profiled: each can be anchor or target."""
+        return tuple(self.ranges)
+
+    def profiled(self, instance: str) -> str | None:
+        """`instance` if it was profiled, else None, as `scaling.scale` takes it."""
+        return instance if instance in self.ranges else None
+
+    def method(self, name: str) -> Method:
+        """The method of that name; "default" is the one the manifest names."""
+        found = self.methods.get(self.default_method if name == "default" else name)
+        if found is None:
+            raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
+        return found
+
+    def scaler(self, instance: str, axis: str) -> ScalerCurve:
+        """The scaler of an instance along "batch" or "pixels"."""
+        if axis not in AXIS_RANGE:
+            raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")
+        if (instance, axis) not in self._scalers:
+            raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
+        return self._scalers[instance, axis]
+
+    def learned_scaler(self, axis: str) -> LearnedScaler | None:
+        """The default scaler along "batch" or "pixels"; None if these models have none."""
+        return self._learned_scalers.get(axis)
+
+    def run_member(self, anchor: str, target: str, member: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Latencies on `target` as one member sees them, milliseconds, shape (profiles,).
+
+        `inputs` holds each kind of input a member may ask for ("clusters", "latency_ms"), float32, one row a profile.
+        """
+        row = self._members.get((anchor, target, member))
+        if row is None:
+            raise ArtifactError(f"The models have no member {member!r} from {anchor} to {target}: {_DOWNLOAD_AGAIN}.")
+        session = self._session(row["file"])
+        (name,) = (node.name for node in session.get_inputs())
+        return np.asarray(session.run(None, {name: inputs[row["input"]]})[0], float).reshape(-1)
+
+    def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
+        """One member of the default method, for every target of `anchor`."""
+        row = self._stacks.get((anchor, member, case_name(latency_known, sizes_known)))
+        if row is None:
+            raise ArtifactError(f"The models have no member {member!r} from {anchor}: {_DOWNLOAD_AGAIN}.")
+        return MemberStack(
+            targets=tuple(row["targets"]),
+            session=self._session(row["file"]),
+            constants=np.asarray(row["constants"], float)[:, None, :],
+            typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
+        )
+
+    @cached_property
+    def transfer(self) -> TransferModel | None:
+        """How latencies reach GPUs that nobody profiled; None if these models don't say."""
+        return load_transfer(self.folder) if (self.folder / TRANSFER_NAME).exists() else None
+
+    @cached_property
+    def memory(self) -> MemoryModel | None:
+        """What a step needs of a GPU's memory; None if these models don't say."""
+        return load_memory(self.folder) if (self.folder / MEMORY_NAME).exists() else None
+
+    def interval_scale(self, latency_known: bool) -> IntervalScale | None:
+        """How wide intervals are; None if these models have none."""
+        return self._intervals.get(case_name(latency_known, False))
+
+    def reference(self, anchor: str) -> np.ndarray:
+        """Where the training profiles of an anchor lie, as `intervals.class_shares` has it."""
+        with self._lock:
+            if anchor not in self._references:
+                data = self._read(f"{anchor}/reference.npy")
+                self._references[anchor] = np.load(io.BytesIO(data), allow_pickle=False).astype(float)
+            return self._references[anchor]
+
+    def verify(self) -> None:
+        """Check every file of the folder against the manifest.
+
+        Raises
+        ------
+        ArtifactError : a file is missing, changed or truncated.
+        """
+        for name in self.manifest["files"]:
+            self._read(name)
+
+    def _session(self, name: str) -> onnxruntime.InferenceSession:
+        with self._lock:
+            if name not in self._sessions:
+                self._sessions[name] = _open_session(self._read(name))
+            return self._sessions[name]
+
+    def _read(self, name: str) -> bytes:
+        try:
+            data = (self.folder / name).read_bytes()
+        except OSError:
+            raise ArtifactError(f"The model file {self.folder / name} is missing: {_DOWNLOAD_AGAIN}.") from None
+        if sha256_hex(data) != self.manifest["files"].get(name):
+            raise ArtifactError(f"The model file {self.folder / name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
+        return data
+
+
+def load_models(folder: Path | str | None = None) -> Models:
+    """Load a models folder.
+
+    Parameters
+    ----------
+    folder : the folder; if None, `$PROFET_HOME`, else the shipped one.
+
+    Raises
+    ------
+    ArtifactError : no manifest there, or it was changed, or another version of this project wrote it.
+    """
+    folder = Path(folder) if folder is not None else default_models_folder()
+    path = folder / MANIFEST_NAME
+    try:
+        manifest = json.loads(path.read_bytes())
+    except OSError:
+        raise ArtifactError(f"There are no models in {folder}: {_DOWNLOAD_AGAIN}.") from None
+    except (ValueError, RecursionError):
+        raise ArtifactError(f"{path} is damaged or was changed: {_DOWNLOAD_AGAIN}.") from None
+    if not isinstance(manifest, dict) or manifest.get("checksum") != manifest_checksum(manifest):
+        raise ArtifactError(f"{path} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
+    if manifest.get("schema_version") != SCHEMA_VERSION:
+        raise ArtifactError(
+            f"{path} has version {manifest.get('schema_version')}, this program reads {SCHEMA_VERSION}: "
+            f"{_DOWNLOAD_AGAIN}."
+        )
+    return Models(folder, manifest)
+
+
+def case_name(latency_known: bool, sizes_known: bool) -> str:
+    """What the manifest calls the networks for what is known."""
+    return ("with_latency" if latency_known else "without_latency") + ("_and_sizes" if sizes_known else "")
+
+
+def _open_session(data: bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    # One thread: members are tiny, and a pool per session costs more memory and start-up than it saves.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+
+def _rule(values: Mapping) -> EnsembleRule:
+    weights = values.get("weights")
+    return EnsembleRule(tuple(values["members"]), values["combine"], None if weights is None else tuple(weights))
+
+
+def _training_range(values: Mapping) -> TrainingRange:
+    return TrainingRange(
+        latency_ms=tuple(values["latency_ms"]),
+        device_total_us=tuple(values["device_total_us"]),
+        latency_per_device_total=tuple(values["latency_per_device_total"]),
+        median_latency_per_device_total=values["median_latency_per_device_total"],
+    )

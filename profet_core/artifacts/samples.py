@@ -1,0 +1,80 @@
+"""The sample traces that ship with the project: real measurements, each with its known truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from profet_core.errors import ArtifactError
+from profet_core.files import shipped_folder
+from profet_core.profiles import Profile, read_profile
+
+INDEX_NAME = "index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One ready profile: of the nine repeats of a workload of the training data, the one of median latency.
+
+    Attributes
+    ----------
+    name : short name, used in links and as the file's stem.
+    title, description : for a person.
+    anchor : instance it was recorded on.
+    latency_ms : measured step latency there, milliseconds.
+    measured_ms : instance -> measured step latency, milliseconds, of the same workload on every other instance.
+    left_out_ms, left_out_without_latency_ms : instance -> what the default method's models trained WITHOUT this
+        architecture predict, with and without the anchor's latency. This, not the shipped models' answer, is an
+        honest test.
+    """
+
+    name: str
+    title: str
+    description: str
+    anchor: str
+    model: str
+    batch_size: int
+    pixels: int
+    latency_ms: float
+    measured_ms: Mapping[str, float]
+    left_out_ms: Mapping[str, float]
+    left_out_without_latency_ms: Mapping[str, float]
+    path: Path
+
+    @property
+    def data(self) -> bytes:
+        """The trace file, as a user would upload it."""
+        return self.path.read_bytes()
+
+    @property
+    def profile(self) -> Profile:
+        """The trace, read."""
+        return read_profile(self.data, self.path.name)
+
+
+def load_samples(folder: Path | None = None) -> tuple[Sample, ...]:
+    """All sample traces, in the order they are offered; the first is what the app opens with.
+
+    Raises
+    ------
+    ArtifactError : the folder or its index is missing or damaged.
+    """
+    folder = folder or shipped_folder("sample_traces")
+    try:
+        rows = json.loads((folder / INDEX_NAME).read_text(encoding="utf-8"))
+        return tuple(_sample(folder, row) for row in rows)
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ArtifactError(
+            f"The sample traces in {folder} are missing or damaged: git checkout sample_traces."
+        ) from None
+
+
+def _sample(folder: Path, row: Mapping) -> Sample:
+    latencies = {
+        key: MappingProxyType(dict(row[key])) for key in ("measured_ms", "left_out_ms", "left_out_without_latency_ms")
+    }
+    plain = {key: value for key, value in row.items() if key not in latencies}
+    return Sample(**plain, **latencies, path=folder / f"{row['name']}.json")

@@ -1,0 +1,1 @@
+"""Does a training step fit in a GPU's memory?"""

@@ -1,0 +1,149 @@
+"""What a training step needs of a GPU's memory: the coefficients of `memory.json` and their arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+
+from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
+
+MEMORY_NAME = "memory.json"
+MEMORY_VERSION = 1
+
+#: Bytes of one FP32 value over the bytes of a GiB: values -> GiB.
+GIB_PER_VALUE = 4 / 2**30
+#: Microseconds x (10^9 bytes a second) -> GiB.
+_GIB_PER_US_GB_S = 1e3 / 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLaw:
+    """Memory a step needs, as a share of what the GPU's name says.
+
+    needed = fixed_gib + per_parameter x parameters + per_convolution x batch x outputs of convolutions
+    + per_other x batch x outputs of other layers, all in GiB of FP32 values. `log_scale` is the logistic scale of
+    log(memory / needed): its error for an architecture that was not fitted.
+    """
+
+    fixed_gib: float
+    per_parameter: float
+    per_convolution: float
+    per_other: float
+    log_scale: float
+
+    def held_gib(self, parameters: float) -> float:
+        """What does not grow with the batch: context, weights, gradients."""
+        return self.fixed_gib + self.per_parameter * parameters * GIB_PER_VALUE
+
+    def activation_gib(self, batch_size: float, convolution_values: float, other_values: float) -> float:
+        """What grows with the batch; values are those of one image's layer outputs."""
+        values = self.per_convolution * convolution_values + self.per_other * other_values
+        return values * batch_size * GIB_PER_VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficRelation:
+    """Activations estimated from a profile: operations bound by bandwidth move them a few times.
+
+    Attributes
+    ----------
+    weights : operation class -> GiB of activations for a GiB moved at the data sheet's bandwidth.
+    log_offset : GPU model -> how its profiles differ; 0 for others.
+    log_scale : logistic scale of the error for an architecture that was not fitted.
+    parameters_per_update : GiB of parameters for a GiB moved at full bandwidth by the weight update of plain SGD.
+    """
+
+    weights: Mapping[str, float]
+    log_offset: Mapping[str, float]
+    log_scale: float
+    parameters_per_update: float
+
+    def activation_gib(self, class_us: Mapping[str, float], gpu_model: str, bandwidth_gb_per_s: float) -> float:
+        """Activations of the profiled step, GiB of FP32 values as `MemoryLaw` counts them."""
+        moved = sum(weight * class_us.get(name, 0.0) for name, weight in self.weights.items())
+        offset = math.exp(self.log_offset.get(gpu_model, 0.0))
+        return offset * moved * bandwidth_gb_per_s * _GIB_PER_US_GB_S
+
+    def parameters(self, update_us: float, bandwidth_gb_per_s: float) -> float:
+        """Number of parameters, from the time plain SGD's update takes; too many where launches are most of it."""
+        return self.parameters_per_update * update_us * bandwidth_gb_per_s * _GIB_PER_US_GB_S / GIB_PER_VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRelation:
+    """Activations guessed from batch and image size alone, as wide as architectures differ."""
+
+    gib_per_megapixel: float
+    log_scale: float
+
+    def activation_gib(self, batch_size: float, pixels: float) -> float:
+        """Activations of a batch of square images, GiB of FP32 values as `MemoryLaw` counts them."""
+        return self.gib_per_megapixel * batch_size * pixels**2 / 1e6
+
+
+@dataclass(frozen=True)
+class MemoryModel:
+    """All coefficients.
+
+    Attributes
+    ----------
+    certain : from this probability on a step "fits", and "does not fit" below what is missing to 1.
+    ran_probability : that what ran on a GPU runs on another with as much memory; from the measurements, by the rule of
+        succession.
+    """
+
+    law: MemoryLaw
+    traffic: TrafficRelation
+    images: ImageRelation
+    certain: float
+    ran_probability: float
+    fitted_on: Mapping[str, str]
+    checksum: str = ""
+
+
+def load_memory(folder: Path | str | None = None) -> MemoryModel:
+    """Load `memory.json` of a models folder (`$PROFET_HOME` or the shipped one if None).
+
+    Raises
+    ------
+    ArtifactError : it is missing, damaged, changed, or of another version.
+    """
+    path = (Path(folder) if folder is not None else default_models_folder()) / MEMORY_NAME
+    content = read_coefficients(path, MEMORY_VERSION)
+    try:
+        return memory_model(content)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged(path) from None
+
+
+def memory_model(content: Mapping) -> MemoryModel:
+    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    traffic = content["traffic"]
+    return MemoryModel(
+        law=MemoryLaw(**_positive(MemoryLaw, content["law"])),
+        traffic=TrafficRelation(
+            weights=_numbers(traffic["weights"]),
+            log_offset=_numbers(traffic["log_offset"]),
+            log_scale=finite_number(traffic["log_scale"]),
+            parameters_per_update=finite_number(traffic["parameters_per_update"]),
+        ),
+        images=ImageRelation(**_positive(ImageRelation, content["images"])),
+        certain=finite_number(content["certain"]),
+        ran_probability=finite_number(content["ran_probability"]),
+        fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
+        checksum=str(content.get("checksum", "")),
+    )
+
+
+def _positive(kind: type, row: Mapping) -> dict[str, float]:
+    values = {field.name: finite_number(row[field.name]) for field in fields(kind)}
+    if min(values.values()) <= 0:
+        raise ValueError(f"{kind.__name__} holds a number that is not positive")
+    return values
+
+
+def _numbers(row: Mapping) -> Mapping[str, float]:
+    return MappingProxyType({str(name): finite_number(value) for name, value in row.items()})

@@ -1,0 +1,1 @@
+"""The default method's members: their inputs and outputs, how they are asked, and their intervals."""

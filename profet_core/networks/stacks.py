@@ -1,0 +1,101 @@
+"""Asks one member of the default method for many profiles, whatever runs its network (ONNX, or numpy in a fold)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.networks.members import network_inputs, network_latency
+from profet_core.operations.classes import ClassTimes
+from profet_core.operations.repair import repair_factor
+
+#: A kernel that resembles nothing known is carried over at this power of the typical ratio of device times between two
+#: instances: somewhere between "as slow there as here" (0, bound by launches) and "as all others" (1).
+UNKNOWN_POWER = 0.5
+#: What is left of a step without its unknown operations is at least this share of it.
+LEAST_KNOWN_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """Profiles as the default method's networks see them; every array has one row a profile.
+
+    Attributes
+    ----------
+    classes_ms : (profiles, classes), repaired, without unknown operations.
+    unknown_ms : (profiles, 1), device time of unknown operations.
+    latency_ms : (profiles, 1), the anchor's, without the unknown operations' part; None if not known.
+    sizes : (profiles, 2) as `members.size_inputs` gives them; None if not known.
+    repaired : (profiles,), factor by which truncated profiles were scaled up; 1 for the others.
+    doubt : (profiles,), standard deviation of the logarithm of what the repair took for the step; 0 for the others.
+    """
+
+    classes_ms: np.ndarray
+    unknown_ms: np.ndarray
+    latency_ms: np.ndarray | None
+    sizes: np.ndarray | None
+    repaired: np.ndarray
+    doubt: np.ndarray
+
+
+def step_inputs(
+    times: ClassTimes,
+    device_classes: int,
+    idle_column: int,
+    latency_ms: np.ndarray | None,
+    sizes: np.ndarray | None,
+    unseen: np.ndarray | None = None,
+) -> StepInputs:
+    """Prepare class times for the networks.
+
+    Parameters
+    ----------
+    latency_ms : (profiles,) or None.
+    unseen : (classes,) boolean, device classes no training profile had; their time counts as unknown.
+    """
+    device_total = times.times_ms[:, :device_classes].sum(axis=1) + times.unknown_ms
+    factor, doubt = repair_factor(
+        device_total,
+        times.times_ms[:, idle_column],
+        times.host_total_ms,
+        times.truncated,
+        times.severely,
+        latency_ms,
+    )
+    scaled = np.ones_like(times.times_ms)
+    scaled[:, :device_classes] = factor[:, None]
+    scaled[:, idle_column] = 1.0
+    classes = times.times_ms * scaled
+    unknown = (times.unknown_ms * factor)[:, None]
+    if unseen is not None and unseen.any():
+        unknown = unknown + classes[:, unseen].sum(axis=1, keepdims=True)
+        classes = np.where(unseen, 0.0, classes)
+    known = None
+    if latency_ms is not None:
+        known = np.maximum(latency_ms[:, None] - unknown, LEAST_KNOWN_SHARE * latency_ms[:, None])
+    return StepInputs(classes, unknown, known, sizes, factor, doubt)
+
+
+def member_latency(
+    member: str,
+    run: Callable[[np.ndarray], np.ndarray],
+    inputs: StepInputs,
+    device_classes: int,
+    constants: np.ndarray,
+    typical_log_ratio: np.ndarray,
+) -> np.ndarray:
+    """Latency on each target, milliseconds, shape (targets, profiles).
+
+    Parameters
+    ----------
+    run : the stacked network, (profiles, inputs) -> (targets, profiles, outputs).
+    constants : per target, as `members.network_latency` takes them, (targets, 1, ...).
+    typical_log_ratio : (targets,), the median over classes of the log ratio of device times.
+    """
+    seen = network_inputs(np, member, inputs.classes_ms, device_classes, inputs.latency_ms, inputs.sizes)
+    raw = run(seen)
+    known = network_latency(np, member, raw, inputs.classes_ms, device_classes, inputs.latency_ms, constants)
+    ratio = np.exp(UNKNOWN_POWER * np.asarray(typical_log_ratio))[:, None, None]
+    return (known + inputs.unknown_ms * ratio)[..., 0]

@@ -1,0 +1,51 @@
+"""What an optimiser's update moves and keeps, told from the operation that a profile shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from profet_core.operations.kinds import stem
+from profet_core.profiles.record import DEVICE_PREFIX, Profile
+
+#: Values that an optimiser keeps for each parameter, by the operation that updates it (TensorFlow's
+#: ResourceApply... with the variables it takes beside `var`; PyTorch's fused ones with the state lists they take).
+#: Momentum keeps its velocity, Adam two moments, AMSGrad the largest second moment too.
+STATE_COPIES: Mapping[str, int] = MappingProxyType(
+    {
+        **dict.fromkeys(("GradientDescent", "ProximalGradientDescent", "aten::fused_sgd"), 0),
+        **dict.fromkeys(("Momentum", "KerasMomentum", "AddSign", "PowerSign"), 1),
+        **dict.fromkeys(("Adagrad", "ProximalAdagrad", "aten::fused_adagrad"), 1),
+        **dict.fromkeys(("Adam", "AdaMax", "RMSProp", "Adadelta", "AdagradDA", "Ftrl"), 2),
+        **dict.fromkeys(("aten::fused_adam", "aten::fused_adamw"), 2),
+        **dict.fromkeys(("AdamWithAmsgrad", "CenteredRMSProp"), 3),
+    }
+)
+#: Plain SGD reads a parameter and its gradient and writes the parameter; each value kept is read and written too.
+PLAIN_VALUES, VALUES_A_COPY = 3, 2
+
+
+def traffic_factor(copies: float) -> float:
+    """Values that an update with so many copies of the parameters moves, over those of plain SGD."""
+    return (PLAIN_VALUES + VALUES_A_COPY * copies) / PLAIN_VALUES
+
+
+def state_copies(profile: Profile) -> float:
+    """Copies of the parameters that the optimiser of a profile keeps: 0 for plain SGD and where none is known.
+
+    Several optimisers count by the parameters they update: their time over what they move for each.
+    """
+    updated = [
+        (us / traffic_factor(copies), copies)
+        for name, us in profile.operations.items()
+        if (copies := _copies(name)) is not None and us > 0
+    ]
+    total = sum(weight for weight, _ in updated)
+    return sum(weight * copies for weight, copies in updated) / total if total else 0.0
+
+
+def _copies(operation: str) -> int | None:
+    if not operation.startswith(DEVICE_PREFIX):
+        return None
+    name = stem(operation.removeprefix(DEVICE_PREFIX))
+    return STATE_COPIES.get(name.removeprefix("Resource").removeprefix("Sparse").removeprefix("Apply"))

@@ -1,0 +1,133 @@
+"""What makes a prediction from a profile less sure, in words, shown before any number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from profet_core.artifacts.models import Models, TrainingRange
+from profet_core.catalog import Catalog, gpu_model
+from profet_core.operations.clusters import UnknownOperations
+from profet_core.prediction.answers import Answers
+from profet_core.prediction.input_wait import input_wait_warning
+from profet_core.prediction.refusals import WARNED_UNKNOWN_SHARE
+from profet_core.prediction.steps import steps_note
+from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
+from profet_core.units import US_PER_MS, format_ms
+
+#: Unknown operations above this share of the busy time earn a warning of their own.
+UNKNOWN_SHARE_WARNING = 0.05
+
+
+def caveats(
+    models: Models,
+    catalog: Catalog,
+    profile: Profile,
+    anchor: str,
+    answers: Answers,
+    row: int,
+    latency_ms: float | None,
+    predicted_ms: Mapping[str, float],
+) -> tuple[str, ...]:
+    """One sentence each, the gravest first.
+
+    Parameters
+    ----------
+    answers, row : what a method said of many profiles, and which of them this is.
+    latency_ms : measured on the anchor, milliseconds, or None.
+    predicted_ms : target -> latency before it was held at the fastest step known.
+    """
+    found = [
+        *profile.warnings,
+        _wrong_gpu_warning(models, catalog, profile, anchor),
+        _precision_warning(profile),
+        _compiled_warning(profile),
+        steps_note(profile),
+        _unattributed_warning(profile),
+        input_wait_warning(profile),
+        _unknown_warning(answers.unknown[row]),
+        *answers.warnings[row],
+        _range_warning(models.ranges[anchor], profile, anchor),
+        _floor_warning(models, predicted_ms),
+    ]
+    # A recorder may have written into the profile what is said of it anyway.
+    return tuple(dict.fromkeys(text for text in found if text))
+
+
+def _wrong_gpu_warning(models: Models, catalog: Catalog, profile: Profile, anchor: str) -> str | None:
+    recorded = profile.meta.gpu
+    if recorded is None or gpu_model(recorded) == catalog[anchor].gpu_model:
+        return None
+    if gpu_model(recorded) not in {catalog[name].gpu_model for name in models.instances}:
+        return (
+            f"The profile says it was recorded on {recorded}, which is no anchor's GPU: its times are read as if "
+            f"{catalog[anchor].gpu} had taken them, so the predictions are off by as much as the two differ."
+        )
+    return (
+        f"The profile says it was recorded on {recorded}, but {anchor} has {catalog[anchor].gpu}: is the anchor right?"
+    )
+
+
+def _precision_warning(profile: Profile) -> str | None:
+    if profile.meta.precision is None or profile.meta.precision.lower() in ("fp32", "float32"):
+        return None
+    return (
+        f"The profile says {profile.meta.precision}; the models were trained on FP32 steps only: expect larger errors."
+    )
+
+
+def _compiled_warning(profile: Profile) -> str | None:
+    if not profile.meta.compiled:
+        return None
+    return (
+        "This step was compiled (XLA or torch.compile), which joins operations into one; the models were trained on "
+        "steps that were not: expect larger errors."
+    )
+
+
+def _unattributed_warning(profile: Profile) -> str | None:
+    if profile.unknown_share <= WARNED_UNKNOWN_SHARE:
+        return None
+    return (
+        f"{profile.unknown_share:.0%} of the GPU's time belongs to no operation that the profile names: "
+        "the interval is wider."
+    )
+
+
+def _unknown_warning(unknown: UnknownOperations) -> str | None:
+    # Time of no operation has a warning of its own, where it is worth one.
+    if not set(unknown.names) - ({UNKNOWN_DEVICE_OPERATION} & set(unknown.left_out)):
+        return None
+    parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
+    parts += [f"{name} left out" for name in unknown.left_out]
+    shown = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
+    weight = "expect larger errors" if unknown.share > UNKNOWN_SHARE_WARNING else "too little to matter much"
+    count = len(unknown.names)
+    noun = "operation" if count == 1 else "operations"
+    return f"{count} {noun} unknown to the models, {unknown.share:.1%} of the busy time ({weight}): {shown}."
+
+
+def _range_warning(known: TrainingRange, profile: Profile, anchor: str) -> str | None:
+    low, high = known.device_total_us
+    total = profile.device_total_us
+    if total == 0 or low * 0.8 <= total <= high * 1.25:
+        return None
+    side = "shorter" if total < low else "longer"
+    return (
+        f"This step is {side} on the GPU than any in the training data of {anchor} "
+        f"({format_ms(total / US_PER_MS)} of device time, known {format_ms(low / US_PER_MS)} to "
+        f"{format_ms(high / US_PER_MS)}): the prediction is an extrapolation."
+    )
+
+
+def _floor_warning(models: Models, predicted_ms: Mapping[str, float]) -> str | None:
+    at_floor = [name for name, value in predicted_ms.items() if value <= floor_ms(models, name)]
+    if not at_floor:
+        return None
+    return (
+        f"The prediction for {', '.join(at_floor)} fell below anything measured and was held at half the fastest step."
+    )
+
+
+def floor_ms(models: Models, instance: str) -> float:
+    """No step of the training data was faster than twice this; a member may extrapolate below zero."""
+    return models.ranges[instance].latency_ms[0] / 2

@@ -1,0 +1,104 @@
+"""What a prediction is: one row an instance, with its cost, its interval and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from profet_core.catalog import Catalog, Instance
+from profet_core.operations.clusters import UnknownOperations
+from profet_core.prediction.answers import Likeness
+from profet_core.profiles.record import StepsBasis
+from profet_core.units import cost_usd
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePrediction:
+    """One instance's row.
+
+    Attributes
+    ----------
+    latency_ms : milliseconds per training step; None for the anchor if its latency was not given.
+    low_ms, high_ms : bounds of the interval; None until intervals are calibrated.
+    members : what each member of the ensemble said, milliseconds.
+    basis : "given" for the anchor; "measured" for an instance that was profiled for the training data; "derived" for
+        one whose GPU ran the same networks in other measurements; "transferred" for one whose GPU nobody profiled.
+    note : what a derived or transferred latency rests on, or how the price belongs to it; empty if nothing is to say.
+    relative_to, relative_log_half_width : of a derived or transferred latency, another instance and half the interval
+        of log(latency / latency there): errors that both share cancel. Empty and None where that is not known.
+    """
+
+    instance: str
+    latency_ms: float | None
+    low_ms: float | None
+    high_ms: float | None
+    members: Mapping[str, float]
+    basis: str
+    cost_per_1000_steps_usd: float | None
+    usd_per_hour: float
+    status: str
+    note: str = ""
+    relative_to: str = ""
+    relative_log_half_width: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Step latencies of one profiled network on the anchor and on every target.
+
+    Attributes
+    ----------
+    steps, steps_basis : how many training steps the profile's file was taken to cover, and how that is known.
+    """
+
+    anchor: str
+    anchor_latency_ms: float | None
+    method: str
+    predictions: tuple[InstancePrediction, ...]
+    interval_level: float | None
+    unknown_operations: UnknownOperations
+    likeness: Likeness | None
+    warnings: tuple[str, ...]
+    steps: int = 1
+    steps_basis: StepsBasis = "assumed"
+
+    @property
+    def latencies_ms(self) -> dict[str, float]:
+        """Instance -> latency, for every row that has one."""
+        return {row.instance: row.latency_ms for row in self.predictions if row.latency_ms is not None}
+
+
+def prediction_row(
+    catalog: Catalog,
+    instance: str,
+    latency_ms: float | None,
+    members: Mapping[str, float],
+    basis: str,
+    bounds_ms: tuple[float | None, float | None] = (None, None),
+    note: str = "",
+    relative: tuple[str, float | None] = ("", None),
+) -> InstancePrediction:
+    """A row with the price of the instance as a whole: that of a node of several GPUs is never divided.
+
+    `relative` : the row's `relative_to` and `relative_log_half_width`.
+    """
+    entry = catalog[instance]
+    return InstancePrediction(
+        instance=instance,
+        latency_ms=latency_ms,
+        low_ms=bounds_ms[0],
+        high_ms=bounds_ms[1],
+        members=members,
+        basis=basis,
+        cost_per_1000_steps_usd=None if latency_ms is None else cost_usd(1000 * latency_ms, entry.usd_per_hour),
+        usd_per_hour=entry.usd_per_hour,
+        status=entry.status,
+        note=note if entry.gpu_count == 1 else _with_node(note, entry),
+        relative_to=relative[0],
+        relative_log_half_width=relative[1],
+    )
+
+
+def _with_node(note: str, entry: Instance) -> str:
+    node = f"latency of one GPU, price of the whole node of {entry.gpu_count}"
+    return f"{note}; {node}" if note else node

@@ -1,0 +1,1 @@
+"""Syntaxes read strictly and in a stream: JSON, and protobuf without generated code."""

@@ -1,0 +1,1 @@
+"""PROFET JSON, versions 1 and 2: read and written."""

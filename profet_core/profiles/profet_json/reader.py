@@ -1,0 +1,192 @@
+"""Reads PROFET JSON: version 1 (time per operation type) and version 2 (operations and meta)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+
+from profet_core.errors import InputError, ProfileError
+from profet_core.profiles.containers.content import Content
+from profet_core.profiles.decoding.strict_json import parse_json, quote_name
+from profet_core.profiles.profet_json.orientations import single_record
+from profet_core.profiles.record import Profile, ProfileMeta, running
+from profet_core.units import positive_number, whole_number
+
+NAME = "PROFET JSON"
+
+#: PROFET's recorder profiles batches `N, N+1`, which TensorBoard reads as an inclusive range: two training steps. In
+#: its published profiles the device rows, idle included, add up to 2.1 times the step (median of 11,052).
+VERSION_1_STEPS = 2
+MAX_STEPS = 10_000
+#: A profile is a few kilobytes; far more is something else.
+MAX_BYTES = 4 * 1024 * 1024
+MAX_OPERATIONS = 5_000
+#: One operation type in one step: eleven days. Anything above is not a time, and sums must stay finite.
+MAX_OPERATION_US = 1e12
+MAX_WARNINGS, MAX_WARNING_LENGTH = 20, 500
+MAX_TEXT_LENGTH = 100
+
+_OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
+_WHOLE_META = ("batch_size", "pixels", "parameters")
+_POSITIVE_META = ("step_latency_ms", "peak_memory_mib")
+_FLAG_META = ("compiled", "onednn")
+
+
+def looks_like(head: bytes) -> bool:
+    """True if `head` opens as JSON does; readers of other JSON formats are asked before."""
+    return head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or head.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+def read(content: Content) -> Profile:
+    """Read a profile.
+
+    Parameters
+    ----------
+    content : one object of microseconds per operation type (version 1, read as two steps), or version 2,
+        `{"operations": {...}, "meta": {...}}`, of one step unless `meta.steps` says how many its totals cover, perhaps
+        with `"warnings": ["..."]` and `"refusal": "..."`; a list of one such object, or a table of one row as pandas
+        writes it.
+
+    Raises
+    ------
+    ProfileError : one line that says what is wrong and what to do.
+    """
+    too_large = f"The file has more than {MAX_BYTES // 2**20} MB; a profile has a few KB: upload totals per operation."
+    document = parse_json(content.read(MAX_BYTES, too_large))
+    record = single_record(document, lambda name: _OPERATION_NAME.fullmatch(name) is not None)
+    if "operations" in record:
+        return _read_version_2(record)
+    operations, ignored = _operations(record)
+    return _profile(
+        operations,
+        source_format=f"{NAME}, version 1",
+        ignored=ignored,
+        steps=VERSION_1_STEPS,
+        steps_basis="assumed",
+    )
+
+
+def _read_version_2(record: Mapping[str, object]) -> Profile:
+    if not isinstance(record["operations"], dict):
+        raise ProfileError('"operations" must be an object of microseconds per operation type.')
+    if "steps" in record:
+        raise ProfileError(
+            'The number of steps belongs into "meta": "steps" there, beside totals over that many. An older version of '
+            "`profet convert` wrote it outside: convert the trace again."
+        )
+    operations, ignored = _operations(record["operations"])
+    known = {} if record.get("meta") is None else record["meta"]
+    meta, ignored_meta = _meta(known)
+    stated = known.get("steps")
+    steps = 1 if stated is None else _whole('"meta": steps', stated)
+    if steps > MAX_STEPS:
+        raise ProfileError(f'"meta": steps says {steps:,}: record fewer.')
+    others = sorted(set(record) - {"operations", "meta", "warnings", "refusal"})
+    return _profile(
+        operations,
+        meta=meta,
+        source_format=f"{NAME}, version 2",
+        ignored=(*ignored, *ignored_meta, *_ignored_note("entries beside operations and meta", others)),
+        steps=steps,
+        steps_basis="assumed" if stated is None else "stated",
+        warnings=_warnings(record.get("warnings")),
+        refusal=_refusal(record.get("refusal")),
+    )
+
+
+def _profile(operations: Mapping[str, float], *, steps: int, **more) -> Profile:
+    """The profile whose totals over `steps` steps the file holds."""
+    return running(Profile({name: us / steps for name, us in operations.items()}, steps=steps, **more))
+
+
+def _refusal(record: object) -> str:
+    """Why the file's recorder or converter would not have anything predicted from it."""
+    if record is not None and not _is_sentence(record):
+        raise ProfileError(f'"refusal" must be a text of at most {MAX_WARNING_LENGTH} letters.')
+    return record or ""
+
+
+def _whole(what: str, value: object) -> int:
+    try:
+        return whole_number(what, value)
+    except InputError as error:
+        raise ProfileError(str(error)) from None
+
+
+def _warnings(record: object) -> tuple[str, ...]:
+    """What the file's recorder or converter had to say about its times."""
+    texts = [] if record is None else record
+    if not isinstance(texts, list) or len(texts) > MAX_WARNINGS or not all(map(_is_sentence, texts)):
+        raise ProfileError(
+            f'"warnings" must be a list of at most {MAX_WARNINGS} texts of at most {MAX_WARNING_LENGTH} letters.'
+        )
+    return tuple(texts)
+
+
+def _is_sentence(text: object) -> bool:
+    return isinstance(text, str) and text.isprintable() and 0 < len(text) <= MAX_WARNING_LENGTH
+
+
+def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[str, ...]]:
+    names = [name for name in record if _OPERATION_NAME.fullmatch(name)]
+    if not names:
+        raise ProfileError(
+            "No operation was found: names look like Device_Conv2D or Host_IDLE, values are microseconds."
+        )
+    if len(names) > MAX_OPERATIONS:
+        raise ProfileError(f"{len(names)} operation types are too many for one step: upload totals per operation type.")
+    operations = {name: _microseconds(name, record[name]) for name in names}
+    others = sorted(name for name in record if name not in operations)
+    return operations, _ignored_note("entries that are no operations", others)
+
+
+def _microseconds(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        shown = {"NoneType": "null", "str": "text", "bool": "true/false"}.get(
+            type(value).__name__, type(value).__name__
+        )
+        raise ProfileError(f"{quote_name(name)} is {shown}: every operation needs a number of microseconds.")
+    if not math.isfinite(value) or value > MAX_OPERATION_US:
+        raise ProfileError(f"{quote_name(name)} is too large to be the microseconds of one step: correct it.")
+    if value < 0:
+        raise ProfileError(f"{quote_name(name)} is negative: times are 0 or more microseconds.")
+    return float(value)
+
+
+def _meta(record: object) -> tuple[ProfileMeta, tuple[str, ...]]:
+    if not isinstance(record, dict):
+        raise ProfileError('"meta" must be an object such as {"batch_size": 64, "step_latency_ms": 122.4}.')
+    known = {field.name for field in fields(ProfileMeta)}
+    values = {key: _meta_value(key, value) for key, value in record.items() if key in known and value is not None}
+    return ProfileMeta(**values), _ignored_note("unknown meta fields", sorted(set(record) - known - {"steps"}))
+
+
+def _meta_value(key: str, value: object) -> object:
+    try:
+        if key in _WHOLE_META:
+            return whole_number(f'"meta": {key}', value)
+        if key in _POSITIVE_META:
+            return positive_number(f'"meta": {key}', value)
+    except InputError as error:
+        raise ProfileError(str(error)) from None
+    if key in _FLAG_META:
+        if not isinstance(value, bool):
+            raise ProfileError(f'"meta": {key} must be true or false.')
+        return value
+    if not is_short_text(value):
+        raise ProfileError(f'"meta": {key} must be a short text.')
+    return value.strip() or None
+
+
+def is_short_text(value: object) -> bool:
+    """True for what may stand in meta as a text: one printable line of at most 100 characters."""
+    return isinstance(value, str) and len(value) <= MAX_TEXT_LENGTH and value.isprintable()
+
+
+def _ignored_note(what: str, names: list[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    shown = ", ".join(quote_name(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+    return (f"{len(names)} {what}: {shown}",)

@@ -1,0 +1,1 @@
+"""PyTorch's profiles: chrome traces, translated to TensorFlow's operations."""

@@ -1,0 +1,1 @@
+"""TensorFlow's profiles: traces of every version, and the statistics made from them."""

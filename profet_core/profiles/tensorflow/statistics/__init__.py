@@ -1,0 +1,1 @@
+"""TensorFlow's and XProf's operation statistics, in each of their files."""

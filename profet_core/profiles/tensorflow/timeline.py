@@ -1,0 +1,120 @@
+"""Reads the chrome trace of TensorFlow 1's `Timeline`: one `session.run` with `RunMetadata`, so one step.
+
+A process is a device: "/job:.../device:GPU:0/stream:all Compute" holds every kernel of a GPU, ".../memcpy Compute" its
+copies, each named "name:Type"; processes of a device without a stream hold the operations as the host ran them. Events
+tell their operation in `args.op`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.containers.content import Content
+from profet_core.profiles.profet_json.reader import MAX_OPERATIONS
+from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.tensorflow.gpu import GpuWork, cold_refusal, gpu_rows, gpu_warnings, read_gpu
+from profet_core.profiles.tensorflow.names import kernel_operation, operation_type, public_type
+from profet_core.profiles.tensorflow.training import has_gradient, training_refusal
+from profet_core.profiles.totals import profile_from_totals
+from profet_core.profiles.traces.chrome_events import ChromeTrace, event_time_us, is_chrome_trace
+
+NAME = "TensorFlow 1 Timeline"
+
+MAX_PROCESSES = 1_000
+MAX_NAME_CHARACTERS = 4096
+_PROCESS = re.compile(rb'"[^"]{0,200}/(?:device:)?(?:gpu|cpu):\d{1,4}(?:/[a-z0-9:]{1,40})? Compute"', re.IGNORECASE)
+_DEVICE = re.compile(r"/(?:device:)?(gpu|cpu):(\d{1,4})(/[a-z0-9:]{1,40})? compute", re.IGNORECASE)
+#: Streams of their own numbers repeat what stands in "all".
+_GPU_WORK = ("/stream:all", "/memcpy")
+
+
+def looks_like(head: bytes) -> bool:
+    """True if `head` opens as a chrome trace with processes named as `Timeline` names them."""
+    return is_chrome_trace(head) and _PROCESS.search(head) is not None
+
+
+def read(content: Content) -> Profile:
+    """Read a trace of one step.
+
+    Raises
+    ------
+    ProfileError : one line that says what is wrong and what to do.
+    """
+    events = _Events()
+    for event in ChromeTrace(content).events():
+        events.add(event)
+    return events.profile()
+
+
+class _Events:
+    """Adds up a trace while its events pass by; processes are named before their events."""
+
+    def __init__(self) -> None:
+        self._devices: dict[object, tuple[str, str, str]] = {}
+        self._host_us: Counter[str] = Counter()
+        self._gpus: defaultdict[str, GpuWork] = defaultdict(GpuWork)
+        self._gradient_seen = False
+        self._untimed = 0
+
+    def add(self, event: dict) -> None:
+        args = event.get("args")
+        if not isinstance(args, dict) or not isinstance(process := event.get("pid"), int | str):
+            return
+        if event.get("ph") == "M" and event.get("name") == "process_name":
+            self._name(process, args.get("name"))
+        elif event.get("ph") == "X" and process in self._devices:
+            self._add(self._devices[process], event, args)
+
+    def _name(self, process: int | str, name: object) -> None:
+        found = _DEVICE.search(name[-100:]) if isinstance(name, str) else None
+        if found and len(self._devices) < MAX_PROCESSES:
+            kind, number, part = found.groups()
+            self._devices[process] = kind.lower(), number, (part or "").lower()
+
+    def _add(self, device: tuple[str, str, str], event: dict, args: dict) -> None:
+        begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur", 0))
+        if begin_us is None or duration_us is None or duration_us < 0:
+            self._untimed += 1
+            return
+        name, operation = (str(args.get(key, ""))[:MAX_NAME_CHARACTERS] for key in ("name", "op"))
+        self._gradient_seen = self._gradient_seen or has_gradient(name)
+        kind, number, part = device
+        if not part:
+            self._host_us[public_type(operation)] += duration_us
+        elif kind == "gpu" and part in _GPU_WORK:
+            gpu = self._gpus[number]
+            gpu.number = number
+            gpu.first_us, gpu.last_us = min(gpu.first_us, begin_us), max(gpu.last_us, begin_us + duration_us)
+            # Copies are named by what they are.
+            found = operation_type(operation) or kernel_operation(f"{name}:{operation}")
+            gpu.operations_us[found] += duration_us
+            gpu.kernels_us[found] += duration_us
+        if len(self._host_us) + sum(len(gpu.operations_us) for gpu in self._gpus.values()) > MAX_OPERATIONS:
+            raise ProfileError(f"The trace has more than {MAX_OPERATIONS:,} operation types: record it again.")
+
+    def profile(self) -> Profile:
+        totals = {f"Host_{kind}": us for kind, us in self._host_us.items()}
+        gpu, worked = read_gpu(self._gpus)
+        warnings, refusal = (), ""
+        if gpu is not None:
+            rows = gpu_rows(gpu)
+            totals |= {f"Device_{kind}": us for kind, us in rows.totals_us.items()}
+            warnings, refusal = gpu_warnings(gpu, rows, worked), cold_refusal(rows)
+        if not totals:
+            raise ProfileError(
+                "This is a trace of TensorFlow 1's Timeline without the times of operations: run the session with "
+                "trace_level=FULL_TRACE."
+            )
+        return profile_from_totals(
+            totals,
+            source_format=NAME,
+            steps=1,
+            steps_basis="marked",
+            meta=ProfileMeta(framework="TensorFlow 1"),
+            ignored=(f"{self._untimed} events without a valid time",) if self._untimed else (),
+            warnings=warnings,
+            refusal=refusal or training_refusal(totals, self._gradient_seen),
+            may_be_cut=False,
+        )

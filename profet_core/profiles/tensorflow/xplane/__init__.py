@@ -1,0 +1,1 @@
+"""`*.xplane.pb`, the trace that TensorFlow writes today."""

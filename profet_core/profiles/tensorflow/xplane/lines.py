@@ -1,0 +1,194 @@
+"""Sums the events of one line of an xplane: a thread of the host or a stream of a GPU."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.profet_json.reader import MAX_OPERATION_US, MAX_OPERATIONS
+from profet_core.profiles.tensorflow.names import UNKNOWN, kernel_operation
+
+if TYPE_CHECKING:
+    from profet_core.profiles.tensorflow.xplane.planes import Plane
+
+#: Operations on one thread: their intervals are held together.
+MAX_THREAD_OPERATIONS = 2_000_000
+MAX_STEPS = 10_000
+MAX_KERNELS = 50_000
+MAX_BATCH_SIZE = 100_000
+#: A path in a network is shorter; a cut name is no operation's.
+MAX_NAME_BYTES = 4096
+#: Lines that TensorFlow or XProf add to the streams; their events repeat what the streams hold.
+DERIVED_LINES = frozenset(
+    {
+        b"Async XLA Ops",
+        b"Framework Name Scope",
+        b"Framework Ops",
+        b"Launch Stats",
+        b"Source",
+        b"Source code",
+        b"Steps",
+        b"TensorFlow Name Scope",
+        b"TensorFlow Ops",
+        b"XLA Modules",
+        b"XLA Ops",
+        b"XLA TraceMe",
+    }
+)
+#: XProf tells them by their number, of which it looks at 32 bits; 390 are taken, 500 are not.
+_FIRST_DERIVED_ID, _DERIVED_IDS = 0xDEADBEEF, 400
+_MAX_PS = int(MAX_OPERATION_US * 1e6)
+
+
+def is_derived_line(name: bytes) -> bool:
+    """True for the name of a derived line; XProf tells of which stream: "Framework Ops - from #14(Compute)"."""
+    return name.partition(b" - from #")[0].partition(b"(")[0].strip() in DERIVED_LINES
+
+
+class HostLine:
+    """A thread: total time by operation type, picoseconds; what it was idle; the steps it marks, their batch size.
+
+    `runs` counts the operations that tell the number of steps, by id.
+    """
+
+    def __init__(self, plane: Plane) -> None:
+        self._types, self._step_tellers = plane.types, plane.step_tellers
+        self._is_derived = False
+        self._step_num = plane.stats.get("step_num")
+        self._batch_size = plane.stats.get("batch_size")
+        self.batch_sizes: set[int] = set()
+        self._steps: dict[int, set[int]] = {}
+        # Whether events of a kind mark steps: the first of the kind tells.
+        self._marks: dict[int, bool] = {}
+        self._begins_ps, self._durations_ps = array("q"), array("q")
+        self.total_ps: Counter[str] = Counter()
+        self.runs: Counter[int] = Counter()
+
+    @property
+    def steps(self) -> int:
+        """Number of steps; of several kinds of markers that of the most frequent one."""
+        return max((len(numbers) for numbers in self._steps.values()), default=0)
+
+    def add(self, part) -> None:
+        """Add a part of the line's events."""
+        self._is_derived |= _has_derived_id(part)
+        if self._is_derived:
+            return
+        types = self._types
+        for event in part.events:
+            kind = types.get(event.metadata_id)
+            if kind is not None:
+                self.total_ps[kind] += event.duration_ps
+                if event.metadata_id in self._step_tellers:
+                    self.runs[event.metadata_id] += 1
+                self._begins_ps.append(event.offset_ps)
+                self._durations_ps.append(event.duration_ps)
+            elif self._step_num is not None and self._marks.get(event.metadata_id, True):
+                self._note_step(event)
+        _check_times(self._durations_ps)
+        _check_times(self._begins_ps)
+        if len(self._begins_ps) > MAX_THREAD_OPERATIONS:
+            raise ProfileError(
+                f"The trace has more than {MAX_THREAD_OPERATIONS:,} operations on one thread: record fewer steps."
+            )
+
+    def idle_ps(self) -> int:
+        """What the operations leave of the time from the first one's start to the last one's end."""
+        import numpy as np  # late, as in `messages`
+
+        begins_ps = np.frombuffer(self._begins_ps, dtype=np.int64)
+        order = np.argsort(begins_ps, kind="stable")
+        begins_ps = begins_ps[order]
+        ends_ps = np.maximum.accumulate(begins_ps + np.frombuffer(self._durations_ps, dtype=np.int64)[order])
+        return int(np.maximum(begins_ps[1:] - ends_ps[:-1], 0).sum())
+
+    def _note_step(self, event) -> None:
+        stats = {stat.metadata_id: stat.int64_value for stat in event.stats}
+        number = stats.get(self._step_num)
+        if len(self._marks) < MAX_STEPS:
+            self._marks.setdefault(event.metadata_id, number is not None)
+        if number is not None:
+            numbers = self._steps.setdefault(event.metadata_id, set())
+            numbers.add(number)
+            if len(numbers) + len(self._steps) > MAX_STEPS:
+                raise ProfileError(f"The trace has more than {MAX_STEPS:,} steps: record fewer.")
+            if 0 < (batch_size := stats.get(self._batch_size, 0)) <= MAX_BATCH_SIZE:
+                self.batch_sizes.add(batch_size)
+
+
+class DeviceLine:
+    """A stream: total time by operation type and by kernel, picoseconds, and the span of all its events.
+
+    `unnamed_ps` is the time of kernels that name no operation, by id as `kernels_ps`.
+    """
+
+    def __init__(self, plane: Plane) -> None:
+        self._references = plane.references
+        self._labels = plane.labels
+        self._is_steps = False
+        self.events = 0
+        self.is_derived = False
+        self.total_ps: Counter[str] = Counter()
+        self.kernels_ps: Counter[int] = Counter()
+        self.unnamed_ps: Counter[int] = Counter()
+        self.first_ps, self.last_ps = math.inf, -math.inf
+
+    @property
+    def steps(self) -> int:
+        """Number of steps, if this is the line that marks them."""
+        return self.events if self._is_steps else 0
+
+    def add(self, part) -> None:
+        """Add a part of the line's events."""
+        self.is_derived |= is_derived_line(part.name) or _has_derived_id(part)
+        self._is_steps |= part.name == b"Steps"
+        self.events += len(part.events)
+        if self.is_derived or not part.events:
+            return
+        # XProf takes offsets as they are: all lines of a plane start at the same time.
+        offsets_ps = array("q", [event.offset_ps for event in part.events])
+        durations_ps = array("q", [event.duration_ps for event in part.events])
+        _check_times(durations_ps)
+        _check_times(offsets_ps)
+        self.first_ps = min(self.first_ps, min(offsets_ps))
+        self.last_ps = max(self.last_ps, max(map(int.__add__, offsets_ps, durations_ps)))
+        for event, duration_ps in zip(part.events, durations_ps, strict=True):
+            kernel = event.metadata_id
+            self.kernels_ps[kernel] += duration_ps
+            kind = self._operation(event)
+            if kind is None:
+                self.unnamed_ps[kernel] += duration_ps
+            else:
+                self.total_ps[kind] += duration_ps
+        if len(self.total_ps) > MAX_OPERATIONS or len(self.kernels_ps) > MAX_KERNELS:
+            raise ProfileError("The trace has more kinds of operations or kernels than any network: record it again.")
+
+    def _operation(self, event) -> str | None:
+        """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one."""
+        found, found_rank = None, math.inf
+        for stat in event.stats:
+            rank = self._labels.get(stat.metadata_id, math.inf)
+            if rank < found_rank or (found == UNKNOWN and rank < math.inf):
+                kind = self._kind(stat)
+                if kind is not None and (found is None or kind != UNKNOWN):
+                    found, found_rank = kind, rank
+        return found
+
+    def _kind(self, stat) -> str | None:
+        if stat.ref_value:
+            return self._references.get(stat.ref_value, UNKNOWN)
+        if stat.str_value:
+            return kernel_operation(stat.str_value[:MAX_NAME_BYTES].decode("utf-8", "replace"))
+        return None
+
+
+def _has_derived_id(part) -> bool:
+    return 0 <= (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID < _DERIVED_IDS
+
+
+def _check_times(times_ps: array) -> None:
+    if times_ps and not 0 <= min(times_ps) <= max(times_ps) <= _MAX_PS:
+        raise ProfileError("The trace holds times that no training step takes: record it again.")

@@ -1,0 +1,139 @@
+"""Reads what an xplane file says of its planes before their lines are read: names, and what its numbers stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.containers.content import Content
+from profet_core.profiles.decoding.wire import PIECE_BYTES, WireStream, damaged
+from profet_core.profiles.tensorflow.names import kernel_operation, operation_type
+from profet_core.profiles.tensorflow.steps import tells_steps
+from profet_core.profiles.tensorflow.training import has_gradient, is_jax_name
+from profet_core.profiles.tensorflow.xplane.lines import MAX_NAME_BYTES
+from profet_core.profiles.tensorflow.xplane.schema import (
+    PLANE_EVENT_METADATA,
+    PLANE_NAME,
+    PLANE_STAT_METADATA,
+    PLANE_STATS,
+    SPACE_PLANES,
+    messages,
+)
+from profet_core.profiles.traces.nvidia_gpus import server_gpu
+
+HOST_PLANE = "/host:CPU"
+DEVICE_PLANE_PREFIX = "/device:GPU:"
+#: A host with eight GPUs has a dozen planes.
+MAX_PLANES = 1000
+#: Names of events and stats in one file; a large network has some ten thousand.
+MAX_METADATA = 500_000
+MAX_FACTS = 10_000
+#: Of Eigen's templates the operation stands behind the first 300 letters.
+_MAX_KERNEL_NAME = 600
+_FACTS = ("compute_cap_major", "compute_cap_minor", "core_count", "memory_size")
+_STATS = ("step_num", "batch_size", *_FACTS)
+#: The stats of a kernel that may name its operation, in the order they are believed: today's, then those of TensorFlow
+#: 2.2 to 2.5, where "level 0" repeats the outermost level of "annotation".
+_LABELS = {"tf_op": 0, "annotation": 1} | {f"level {depth}": 2 + depth for depth in range(16)}
+
+
+@dataclass(slots=True)
+class Plane:
+    """What is known of a plane before its lines are read.
+
+    Attributes
+    ----------
+    types : id of an event's metadata -> operation type, of the events that are operations (host only).
+    step_tellers : ids of the operations whose number of runs tells the number of steps (host only).
+    kernels : id of an event's metadata -> name (device only).
+    capability : major compute capability (device only).
+    gpu : the GPU's name, if what is noted of it tells (device only).
+    references : id of a stat's metadata -> the operation type its name spells (device only).
+    labels : id of a stat that may name a kernel's operation -> its rank, the lowest is believed first (device only).
+    stats : name -> id of the stats that are looked at.
+    has_gradient : some name is that of an operation of a gradient.
+    has_jax : some name is one of JAX'.
+    """
+
+    name: str = ""
+    types: dict[int, str] = field(default_factory=dict)
+    step_tellers: set[int] = field(default_factory=set)
+    kernels: dict[int, str] = field(default_factory=dict)
+    capability: int | None = None
+    gpu: str | None = None
+    references: dict[int, str] = field(default_factory=dict)
+    labels: dict[int, int] = field(default_factory=dict)
+    stats: dict[str, int] = field(default_factory=dict)
+    has_gradient: bool = False
+    has_jax: bool = False
+
+    @property
+    def is_host(self) -> bool:
+        """The threads of the host."""
+        return self.name == HOST_PLANE
+
+    @property
+    def is_device(self) -> bool:
+        """A GPU."""
+        return self.name.startswith(DEVICE_PLANE_PREFIX)
+
+
+def read_planes(content: Content) -> list[Plane]:
+    """Name and metadata of every plane, in the file's order; metadata of the host and of GPUs only.
+
+    Raises
+    ------
+    ProfileError, protobuf's DecodeError : the file is damaged, or has more names than any trace.
+    """
+    planes = []
+    with content.open() as stream:
+        wire = WireStream(stream)
+        names_left = MAX_METADATA
+        for number, size in wire.fields():
+            if number != SPACE_PLANES:
+                continue
+            plane, facts = Plane(), {}
+            planes.append(plane)
+            if len(planes) > MAX_PLANES:
+                raise damaged()
+            for part, length in wire.fields(size):
+                if part == PLANE_NAME and length <= MAX_NAME_BYTES:
+                    plane.name = _text(wire.read(length))
+                elif part in (PLANE_EVENT_METADATA, PLANE_STAT_METADATA) and length <= PIECE_BYTES:
+                    if (names_left := names_left - 1) < 0:
+                        raise ProfileError(f"The trace has more than {MAX_METADATA:,} names: record fewer steps.")
+                    _keep_metadata(plane, part, wire.read(length))
+                elif part == PLANE_STATS and length <= PIECE_BYTES:
+                    fact = messages().Stat.FromString(wire.read(length))
+                    facts[fact.metadata_id] = fact.int64_value or fact.uint64_value
+                    if len(facts) > MAX_FACTS:
+                        raise damaged()
+            # Names come after what they name.
+            major, minor, multiprocessors, memory_bytes = (facts.get(plane.stats.get(name), 0) for name in _FACTS)
+            plane.capability = major or None
+            plane.gpu = server_gpu((major, minor), multiprocessors, memory_bytes)
+    return planes
+
+
+def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
+    entry = messages().MetadataEntry.FromString(data)
+    name = _text(entry.value.name[:MAX_NAME_BYTES])
+    plane.has_gradient |= has_gradient(name)
+    plane.has_jax |= is_jax_name(name)
+    if part == PLANE_EVENT_METADATA:
+        if plane.is_host and (kind := operation_type(name)):
+            plane.types[entry.key] = kind
+            if tells_steps(name, kind):
+                plane.step_tellers.add(entry.key)
+        elif plane.is_device:
+            plane.kernels[entry.key] = name[:_MAX_KERNEL_NAME]
+    elif name in _STATS:
+        plane.stats[name] = entry.key
+    elif plane.is_device and name in _LABELS:
+        plane.labels[entry.key] = _LABELS[name]
+    elif plane.is_device:
+        plane.references[entry.key] = kernel_operation(name)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

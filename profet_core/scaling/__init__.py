@@ -1,0 +1,1 @@
+"""Latency at other batch and pixel sizes."""

@@ -1,0 +1,172 @@
+"""Carries two latencies, at the smallest and the largest size, to every batch or pixel size between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from profet_core.errors import ArtifactError, InputError
+from profet_core.scaling.context import ScaleContext
+from profet_core.units import positive_number, whole_number
+
+if TYPE_CHECKING:
+    from profet_core.artifacts.models import Models
+
+#: Smallest and largest size of each axis in the training data.
+AXIS_RANGE = {"batch": (16, 256), "pixels": (32, 256)}
+#: "profet": the documented polynomial; "default": the better one of the two.
+SCALE_METHODS = ("default", "profet")
+
+
+@dataclass(frozen=True, slots=True)
+class ScalerCurve:
+    """An order-2 polynomial from a size to the latency min-max scaled to 0..1 between the axis' two ends.
+
+    scaled(x) = intercept + linear * x + quadratic * x**2, as PROFET documents its scaler, with the polynomial
+    normalised so that it is 0 at the smallest and 1 at the largest size.
+
+    Raises
+    ------
+    ArtifactError : the coefficients don't hit both ends or fall somewhere between them.
+    """
+
+    instance: str
+    axis: str
+    intercept: float
+    linear: float
+    quadratic: float
+
+    def __post_init__(self) -> None:
+        smallest, largest = AXIS_RANGE[self.axis]
+        slopes = [self.linear + 2 * self.quadratic * size for size in (smallest, largest)]
+        ends = [self._polynomial(size) for size in (smallest, largest)]
+        if not np.allclose(ends, [0, 1], atol=1e-6) or min(slopes) < -1e-9:
+            raise ArtifactError(
+                f"The {self.axis} scaler of {self.instance} is not a rising curve from 0 to 1: retrain."
+            )
+
+    def _polynomial(self, sizes):
+        return self.intercept + self.linear * sizes + self.quadratic * sizes**2
+
+    def scaled(self, sizes: np.ndarray) -> np.ndarray:
+        """Scaled latency (0 at the smallest size, 1 at the largest) at `sizes`; exact at both ends, never falling."""
+        smallest, largest = AXIS_RANGE[self.axis]
+        scaled = np.clip(self._polynomial(np.asarray(sizes, float)), 0.0, 1.0)
+        scaled = np.where(sizes == smallest, 0.0, scaled)
+        return np.where(sizes == largest, 1.0, scaled)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledLatency:
+    """Latency of one instance at one size between the ends."""
+
+    instance: str | None
+    axis: str
+    at: int
+    latency_ms: float
+
+
+def scale(
+    models: Models,
+    instance: str | None,
+    axis: str,
+    min_ms: float,
+    max_ms: float,
+    at: int,
+    *,
+    method: str = "default",
+    context: ScaleContext | None = None,
+) -> ScaledLatency:
+    """Latency at size `at`, from the latencies at the axis' smallest and largest size.
+
+    Parameters
+    ----------
+    instance : a measured one, or None for one that nobody profiled: the default curve is then the part that all
+        measured instances share. The documented polynomial needs an instance.
+    axis : "batch" (16 to 256 images a step) or "pixels" (32 to 256 a side).
+    min_ms, max_ms : step latency at the smallest and at the largest size, milliseconds.
+    at : whole number within the axis' range.
+    method : "profet" for PROFET's documented polynomial; "default" for the better curve (`LearnedScaler`), or the
+        polynomial where the models have none.
+    context : what else is known; "default" uses it. Along "pixels" the curve is that of networks whose classes grow
+        with the pixels, as in the measurements, unless it says `fixed_classes`.
+
+    Raises
+    ------
+    InputError : unknown instance, axis or method, size out of range, or the largest latency is not above the smallest.
+    """
+    latency_ms = scale_curve(models, instance, axis, min_ms, max_ms, [at], method=method, context=context)[0]
+    return ScaledLatency(instance, axis, int(at), float(latency_ms))
+
+
+def scale_curve(
+    models: Models,
+    instance: str | None,
+    axis: str,
+    min_ms: float,
+    max_ms: float,
+    sizes: Sequence[int] | None = None,
+    *,
+    method: str = "default",
+    context: ScaleContext | None = None,
+) -> np.ndarray:
+    """Latencies at many sizes (every whole size of the axis if None), milliseconds, shape (sizes,).
+
+    Source of "profet": min-max scaled latency of PROFET's scaler, arXiv:2208.05130. Takes and raises what `scale` does.
+    """
+    smallest, largest = axis_range(axis)
+    if method not in SCALE_METHODS:
+        raise InputError(f"Unknown method {method!r}: use {' or '.join(SCALE_METHODS)}.")
+    learned = models.learned_scaler(axis) if method == "default" else None
+    polynomial = None if instance is None and learned else models.scaler(instance, axis)
+    low, high = check_ends(axis, min_ms, max_ms)
+    wanted = range(smallest, largest + 1) if sizes is None else [check_size(axis, size) for size in sizes]
+    if learned is None:
+        scaled = polynomial.scaled(np.fromiter(wanted, float))
+    else:
+        every_size = learned.scaled(instance or "", low, high, *_known(context or ScaleContext()))
+        scaled = every_size[np.fromiter(wanted, int) - smallest]
+    # Adding a share of the span never falls as the share grows, which a weighted mean does by a rounding error;
+    # both ends come out exactly as they were given.
+    return np.where(scaled == 1, high, np.minimum(low + scaled * (high - low), high))
+
+
+def _known(context: ScaleContext) -> tuple[float, float]:
+    """Size of the other axis and share of the head as the learned scaler takes them, NaN where unknown.
+
+    A head whose classes stay the same grows as the body does: as if there were none.
+    """
+    share = 0.0 if context.fixed_classes else context.head_share
+    return tuple(np.nan if value is None else float(value) for value in (context.other_size, share))
+
+
+def axis_range(axis: str) -> tuple[int, int]:
+    """Smallest and largest size of an axis."""
+    if axis not in AXIS_RANGE:
+        raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")
+    return AXIS_RANGE[axis]
+
+
+def check_size(axis: str, size: object) -> int:
+    """`size` as an int within the axis' range."""
+    smallest, largest = axis_range(axis)
+    number = whole_number(f"The {axis} size", size, at_least=0)
+    if not smallest <= number <= largest:
+        raise InputError(f"The {axis} size must be between {smallest} and {largest}, not {number}.")
+    return number
+
+
+def check_ends(axis: str, min_ms: float, max_ms: float) -> tuple[float, float]:
+    """Both end latencies, milliseconds, once they are two rising positive numbers."""
+    smallest, largest = axis_range(axis)
+    low = positive_number(f"The latency at {axis} {smallest}", min_ms)
+    high = positive_number(f"The latency at {axis} {largest}", max_ms)
+    if high <= low:
+        raise InputError(
+            f"The latency at {axis} {largest} ({high:g} ms) must be above the latency at {axis} {smallest} "
+            f"({low:g} ms)."
+        )
+    return low, high

@@ -1,0 +1,1 @@
+"""Latency on GPUs that nobody profiled."""

@@ -1,0 +1,141 @@
+"""Reads `transfer.json`: the coefficients by which latencies reach GPUs that nobody profiled, with its own checksum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+
+from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
+from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
+from profet_core.networks.intervals import NORMAL_90
+from profet_core.transfer.derived import DerivedLaw
+from profet_core.transfer.step import InstanceStep, StepLaw
+
+TRANSFER_NAME = "transfer.json"
+TRANSFER_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkPoint:
+    """Published speed of the benchmark network over the reference GPU's, in the logarithm.
+
+    Attributes
+    ----------
+    measured_on : the GPU that ran it: this one, or one with the same chip.
+    log_sd : standard deviation from another framework, batch size and, where it was another card, the card.
+    """
+
+    log_speed: float
+    log_sd: float
+    measured_on: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Log errors on GPUs left out, latencies on the others known.
+
+    Attributes
+    ----------
+    between : root mean square of each GPU's mean error. within : standard deviation of the networks' around it.
+    gpus : left out in turn. t90 : two-sided 90 % quantile of Student's t for so many.
+    """
+
+    between: float
+    within: float
+    gpus: int
+    t90: float
+
+    def log_half_width(self, *more: float) -> float:
+        """90 % half width; `more`: standard deviations that come to a GPU's own error."""
+        return math.hypot(self.t90 * math.hypot(self.between, *more), NORMAL_90 * self.within)
+
+
+@dataclass(frozen=True)
+class TransferModel:
+    """Everything `transfer.reach` needs.
+
+    Attributes
+    ----------
+    reference : profiled instance that published points are relative to.
+    spread : errors of leave-one-GPU-out with a benchmark point. sheet_spread : with the data sheet alone.
+    relative_log_sd : error of data sheets between GPUs with published points.
+    points, derived : by full GPU name.
+    checksum : of the file's content.
+    """
+
+    step: StepLaw
+    reference: str
+    spread: Spread
+    sheet_spread: Spread
+    relative_log_sd: float
+    points: Mapping[str, BenchmarkPoint]
+    derived: Mapping[str, DerivedLaw]
+    gpus: Gpus
+    fitted_on: Mapping[str, str]
+    checksum: str
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Profiled instances: each can be the anchor."""
+        return tuple(self.step.instances)
+
+    def basis_of(self, gpu: Gpu) -> str:
+        """What a latency on the GPU rests on: "derived" where it was measured somewhere, else "transferred"."""
+        profiled = {row.gpu for row in self.step.instances.values()}
+        return "derived" if gpu.name in self.derived or gpu.name in profiled else "transferred"
+
+    @property
+    def reference_gpu(self) -> str:
+        """Full name of the reference instance's GPU."""
+        return self.step.instances[self.reference].gpu
+
+
+def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) -> TransferModel:
+    """Load `transfer.json` of a models folder (`$PROFET_HOME` or the shipped one if None).
+
+    Raises
+    ------
+    ArtifactError : it is missing, damaged, changed, or of another version.
+    """
+    path = (Path(folder) if folder is not None else default_models_folder()) / TRANSFER_NAME
+    content = read_coefficients(path, TRANSFER_VERSION)
+    try:
+        return transfer_model(content, gpus or load_gpus())
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged(path) from None
+
+
+def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
+    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    law = content["step"]
+    model = TransferModel(
+        step=StepLaw(
+            start_ms=finite_number(law["start_ms"]),
+            copy_factor=finite_number(law["copy_factor"]),
+            profiling_slowdown=finite_number(law["profiling_slowdown"]),
+            instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in law["instances"].items()}),
+        ),
+        reference=str(content["reference"]),
+        spread=_record(Spread, content["spread"]),
+        sheet_spread=_record(Spread, content["sheet_spread"]),
+        relative_log_sd=finite_number(content["relative_log_sd"]),
+        points=MappingProxyType({name: _record(BenchmarkPoint, row) for name, row in content["points"].items()}),
+        derived=MappingProxyType({name: _record(DerivedLaw, row) for name, row in content["derived"].items()}),
+        gpus=gpus,
+        fitted_on=MappingProxyType(dict(content["fitted_on"])),
+        checksum=str(content["checksum"]),
+    )
+    if model.reference_gpu not in gpus:
+        raise ValueError(f"no data sheet of {model.reference_gpu}")
+    return model
+
+
+def _record(kind: type, row: Mapping):
+    values = {
+        field.name: finite_number(row[field.name]) if field.type == "float" else row[field.name]
+        for field in fields(kind)
+    }
+    return kind(**values)
