@@ -11,7 +11,7 @@ from profet_cli.output import print_json
 
 def run(options: argparse.Namespace) -> None:
     """Train and write the models folder, or `transfer.json` or `memory.json` in it alone."""
-    data, transfer, memory = import_lab("data"), import_lab("transfer_fit"), import_lab("memory_coefficients")
+    data, transfer, memory = import_lab("measurements.data"), import_lab("transfer.fit"), import_lab("memory.fit")
     folder = data.data_folder(options.data)
     measurements = data.load_measurements(folder)
     out = Path(options.out)

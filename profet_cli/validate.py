@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> None:
         _check_alone(options, "--transfer validates on all instances at once")
         validate_transfer.run(options)
         return
-    data, validate = import_lab("data"), import_lab("validate")
+    data, validate = import_lab("measurements.data"), import_lab("validation.documented")
     from tqdm import tqdm  # part of the training set: only once import_lab has found that
 
     measurements = data.load_measurements(data.data_folder(options.data))
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("No pair is left: name an anchor and a target that differ.")
     with tqdm(desc="validate", unit="step", disable=None) as bar:
         if options.card:
-            report = import_lab("report").write_report(
+            report = import_lab("cards.report").write_report(
                 measurements, open_models(options), seed=options.seed, progress=bar.update
             )
         elif options.method == "profet" or options.no_clustering or options.scaler:
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
             make = validate.scaler_report if options.scaler else None
             report = make(measurements, predictions) if make else validate.anchor_report(predictions)
         else:
-            default, bank = import_lab("validate_default"), import_lab("class_bank").class_bank(measurements)
+            default, bank = import_lab("validation.default"), import_lab("classes.bank").class_bank(measurements)
             report = default.default_report(
                 default.default_table(bank, measurements.workloads, wanted, seed=options.seed, progress=bar.update)
             )

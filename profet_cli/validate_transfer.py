@@ -15,7 +15,7 @@ from profet_core.transfer.model import load_transfer
 
 def run(options: argparse.Namespace) -> None:
     """Make every section, print it, and with `--card` write report and card beside the models."""
-    data, validate = import_lab("data"), import_lab("validate_transfer")
+    data, validate = import_lab("measurements.data"), import_lab("validation.transfer")
     from tqdm import tqdm  # part of the training set: only once import_lab has found that
 
     folder = data.data_folder(options.data)
@@ -114,7 +114,7 @@ def print_derived(report: Mapping) -> None:
 def print_memory(report: Mapping) -> None:
     """One row for what is known of the network."""
     print("Does it fit, one architecture left out: of workloads x GPUs (8, 12, 16 and 16 GiB), which ran.\n")
-    print_table(*import_lab("memory_validate").memory_rows(report))
+    print_table(*import_lab("validation.memory").memory_rows(report))
 
 
 #: Section of the report -> how it is printed, in this order.

@@ -14,7 +14,7 @@ from skl2onnx import to_onnx
 from sklearn.base import BaseEstimator
 
 from profet_core.units import US_PER_MS
-from profet_lab.dense import DenseWeights
+from profet_lab.documented.dense import DenseWeights
 
 #: What onnxruntime of the serving set reads; fixed so that a newer exporter changes no file.
 OPSET = 17

@@ -13,9 +13,9 @@ import pandas as pd
 from profet_core.artifacts.models import load_models
 from profet_core.artifacts.samples import INDEX_NAME
 from profet_core.catalog import load_catalog
-from profet_lab.class_bank import ClassBank, class_bank
-from profet_lab.class_folds import ClassFold, predict_folds
-from profet_lab.data import Measurements, data_folder, load_measurements, load_parameters
+from profet_lab.classes.bank import ClassBank, class_bank
+from profet_lab.classes.folds import ClassFold, predict_folds
+from profet_lab.measurements.data import Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.train import SEED
 
 

@@ -18,16 +18,16 @@ from profet_core.files import manifest_checksum, sha256_hex
 from profet_core.operations.clusters import FeatureSpec
 from profet_core.scaling.scale import AXIS_RANGE
 from profet_core.units import US_PER_MS
-from profet_lab.class_bank import class_bank
-from profet_lab.clustering import encode_table, fit_features
-from profet_lab.data import Measurements, check_instances, pairs
-from profet_lab.default_method import STACKS, train_default
-from profet_lab.dense import EPOCHS, DenseJob, fit_dense, training_steps
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.default_method import STACKS, train_default
+from profet_lab.classes.stacked import STEPS
+from profet_lab.documented.clustering import encode_table, fit_features
+from profet_lab.documented.dense import EPOCHS, DenseJob, fit_dense, training_steps
+from profet_lab.documented.members import fit_forest, fit_line
 from profet_lab.export import dense_to_onnx, estimator_to_onnx
-from profet_lab.members import fit_forest, fit_line
-from profet_lab.scaler_fit import fit_scaler, latency_curves
-from profet_lab.scaler_learned_fit import learned_scalers
-from profet_lab.stacked import STEPS
+from profet_lab.measurements.data import Measurements, check_instances, pairs
+from profet_lab.scalers.fit import fit_scaler, latency_curves
+from profet_lab.scalers.learned_fit import learned_scalers
 
 SEED = 0
 

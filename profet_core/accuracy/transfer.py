@@ -103,7 +103,7 @@ class DerivedGpu:
 
 @dataclass(frozen=True, slots=True)
 class MemoryScores:
-    """Answers to "does it fit?", shares from 0 to 1 as `profet_lab.memory_validate.memory_report` counts them.
+    """Answers to "does it fit?", shares from 0 to 1 as `profet_lab.validation.memory.memory_report` counts them.
 
     None: nothing is known to take the likelier answer from.
     """

@@ -116,7 +116,7 @@ def advise(
     certainty : chance with which a limit must be kept to, 0.5 to 1.
     fits : instance -> whether it fits in memory; not asked where absent.
     interval_level : of the rows' intervals; errors are taken for log-normal. How often such claims came true is
-        measured by `python -m profet_lab.advice_calibration`: of those 80 % to 90 % sure, 90 % did.
+        measured by `python -m profet_lab.validation.advice_calibration`: of those 80 % to 90 % sure, 90 % did.
 
     Raises
     ------

@@ -12,7 +12,7 @@ INTERVAL_LEVEL = 0.90
 
 #: Correlation between the errors of two measured targets predicted from one anchor: a network that takes longer than
 #: predicted on one takes longer on the other too. Mean over 12 pairs of targets of the shipped models' left-out
-#: predictions, as `python -m profet_lab.advice_calibration` prints it (lowest pair 0.16, highest 0.68).
+#: predictions, as `python -m profet_lab.validation.advice_calibration` prints it (lowest pair 0.16, highest 0.68).
 ERROR_CORRELATION = 0.42
 
 #: Share of claims called 80 % to 90 % sure that came true on left-out architectures; measured by the same command.

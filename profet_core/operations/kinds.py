@@ -1,10 +1,10 @@
 """What an operation does, by a table of TensorFlow's and PyTorch's operations; nothing is learned from data here.
 
-`operation_kinds.csv` holds a kind for every operation that training can show (`python -m profet_lab.operation_kinds`
-writes it), `kinds.csv` the class of the models that serves each kind. A kind that the training data lack is served by
-the nearest by what bounds it, mostly by "elementwise", which memory bandwidth bounds. An operation's name says nothing
-beyond the table but by four rules: oneDNN's prefix, a version, PyTorch's underscores for "in place", and "Grad" or
-"_backward" for the gradient of an operation of the table.
+`operation_kinds.csv` holds a kind for every operation that training can show
+(`python -m profet_lab.kinds.operation_kinds` writes it), `kinds.csv` the class of the models that serves each kind. A
+kind that the training data lack is served by the nearest by what bounds it, mostly by "elementwise", which memory
+bandwidth bounds. An operation's name says nothing beyond the table but by four rules: oneDNN's prefix, a version,
+PyTorch's underscores for "in place", and "Grad" or "_backward" for the gradient of an operation of the table.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from profet_core.transfer.step import StepLaw, StepParts, parts_of_profiles
 from profet_core.units import positive_number
 
 #: A known latency counts by the share of it that launches don't hide, to this power, and less the farther its GPU's
-#: speed is from the target's. Chosen by leaving one GPU out among any three (`python -m profet_lab.transfer_weights`);
+#: speed is from the target's. Chosen by leaving one GPU out among any three (`python -m profet_lab.transfer.weights`);
 #: over all settings tried there the mean error moves by less than 2 points. Without T4 or V100
 #: the choice would be power 0: GPUs judged by the choice made without them err by 10.2 % instead of 10.0 %.
 FREE_SHARE_POWER = 1.0

@@ -14,7 +14,7 @@ pytest.importorskip("sklearn", reason="the training set is not installed: pip in
 
 import pandas as pd
 
-from profet_lab.data import DataError, Measurements, data_folder, load_measurements
+from profet_lab.measurements.data import DataError, Measurements, data_folder, load_measurements
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from profet_core import load_models
 from profet_core.accuracy.validation import MeasuredPoint, load_validation
 from profet_core.advice.certainty import CAME_TRUE_80_TO_90, ERROR_CORRELATION
-from profet_lab.advice_calibration import (
+from profet_lab.validation.advice_calibration import (
     PRICE_RATIOS,
     came_true,
     comparison_claims,

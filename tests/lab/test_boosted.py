@@ -9,11 +9,11 @@ import pytest
 
 from profet_core.networks.members import TREES
 from profet_core.networks.stacks import UNKNOWN_POWER
-from profet_lab.boosted import REPEATS, BoostedTrees, fit_trees
-from profet_lab.class_bank import ClassBank, class_bank
-from profet_lab.class_folds import fold_inputs
-from profet_lab.fit_member import fit_member
-from profet_lab.jobs import MemberJob
+from profet_lab.classes.bank import ClassBank, class_bank
+from profet_lab.classes.boosted import REPEATS, BoostedTrees, fit_trees
+from profet_lab.classes.fit_member import fit_member
+from profet_lab.classes.folds import fold_inputs
+from profet_lab.classes.jobs import MemberJob
 
 pytestmark = pytest.mark.training
 

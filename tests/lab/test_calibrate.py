@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from profet_lab.calibrate import distances, fit_scale, nearest_other
-from profet_lab.class_bank import class_bank
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.calibrate import distances, fit_scale, nearest_other
 
 pytestmark = pytest.mark.training
 

@@ -9,11 +9,11 @@ import pytest
 
 from profet_core.networks.members import MEMBERS, TREES
 from profet_core.units import SMALLEST_NUMBER
-from profet_lab.class_bank import class_bank
-from profet_lab.class_folds import fold_inputs, left_out_folds, predict_folds
-from profet_lab.fit_member import fit_member
-from profet_lab.jobs import MemberJob
-from profet_lab.validate_default import _left_out_twice
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.fit_member import fit_member
+from profet_lab.classes.folds import fold_inputs, left_out_folds, predict_folds
+from profet_lab.classes.jobs import MemberJob
+from profet_lab.validation.default import _left_out_twice
 
 pytestmark = pytest.mark.training
 

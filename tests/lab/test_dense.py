@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from profet_lab.dense import DenseJob, fit_dense, training_steps
+from profet_lab.documented.dense import DenseJob, fit_dense, training_steps
 
 
 def job(seed: int, rows: int = 200, inputs: int = 3) -> DenseJob:

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from profet_lab.diagnosis_check import diagnosed, summary
+from profet_lab.validation.diagnosis_check import diagnosed, summary
 
 
 def test_the_summary_counts_by_hand():

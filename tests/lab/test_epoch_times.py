@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 
 from profet_core.transfer.derived import derive
-from profet_lab.data import DataError, data_folder
-from profet_lab.derived_fit import derived_rows, fit_derived, fit_law, left_out_errors
-from profet_lab.epoch_times import (
+from profet_lab.measurements.data import DataError, data_folder
+from profet_lab.measurements.epoch_times import (
     corrected_left_out,
     corrected_ms,
     fit_correction,
     load_epochs,
     route_ratios,
 )
+from profet_lab.transfer.derived_fit import derived_rows, fit_derived, fit_law, left_out_errors
 
 
 def made_epochs() -> pd.DataFrame:

@@ -5,10 +5,10 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from profet_lab.boosted import PARAMETERS
-from profet_lab.dense import DenseWeights
+from profet_lab.classes.boosted import PARAMETERS
+from profet_lab.documented.dense import DenseWeights
+from profet_lab.documented.members import fit_forest, fit_line
 from profet_lab.export import dense_to_onnx, estimator_to_onnx, trees_to_onnx
-from profet_lab.members import fit_forest, fit_line
 
 pytestmark = pytest.mark.training
 

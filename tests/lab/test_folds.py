@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_lab.folds import Fold, fit_folds
+from profet_lab.documented.folds import Fold, fit_folds
 
 pytestmark = pytest.mark.training
 

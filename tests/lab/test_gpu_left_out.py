@@ -11,8 +11,8 @@ import pytest
 
 from profet_core.catalog import load_gpus
 from profet_core.transfer.step import StepParts
-from profet_lab.class_bank import class_bank
-from profet_lab.gpu_left_out import (
+from profet_lab.classes.bank import class_bank
+from profet_lab.transfer.gpu_left_out import (
     LeftOutGpu,
     benchmark_fixed_ms,
     exact,
@@ -21,9 +21,9 @@ from profet_lab.gpu_left_out import (
     predict_left_out,
     spread,
 )
-from profet_lab.transfer_steps import BENCHMARK, Steps, all_steps, fit_step_law, median_steps
-from profet_lab.transfer_weights import chosen, try_settings
-from profet_lab.validate_gpus import LeftOutNetworks, answer_left_out, laws_left_out, spreads_left_out
+from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, fit_step_law, median_steps
+from profet_lab.transfer.weights import chosen, try_settings
+from profet_lab.validation.gpus import LeftOutNetworks, answer_left_out, laws_left_out, spreads_left_out
 
 #: GPU time of one network on each instance, over that on the T4: what one benchmark point tells exactly.
 SLOWNESS = {"g3s.xlarge": 1.7, "g4dn.xlarge": 1.0, "p2.xlarge": 3.0, "p3.2xlarge": 0.35}

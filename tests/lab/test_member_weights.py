@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from profet_core.networks.members import MEMBERS
-from profet_lab.member_weights import WEIGHTS, join, least_error, summed_errors
-from profet_lab.validate_default import InnerErrors
+from profet_lab.classes.member_weights import WEIGHTS, join, least_error, summed_errors
+from profet_lab.validation.default import InnerErrors
 
 pytestmark = pytest.mark.training
 

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from profet_lab.model_card import model_card
+from profet_lab.cards.model import model_card
 
 pytestmark = pytest.mark.training
 

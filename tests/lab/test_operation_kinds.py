@@ -8,8 +8,7 @@ from importlib import resources
 import pytest
 
 from profet_core.operations.kinds import load_operation_kinds
-from profet_lab.kind_rules import first_kind, rules
-from profet_lab.operation_kinds import (
+from profet_lab.kinds.operation_kinds import (
     PYTORCH_VERSION,
     TENSORFLOW_VERSION,
     as_csv,
@@ -17,10 +16,11 @@ from profet_lab.operation_kinds import (
     pytorch_rows,
     tensorflow_rows,
 )
-from profet_lab.pytorch_kinds import RULES as PYTORCH_RULES
-from profet_lab.pytorch_kinds import pytorch_kind
-from profet_lab.tensorflow_kinds import RULES as TENSORFLOW_RULES
-from profet_lab.tensorflow_kinds import tensorflow_kind
+from profet_lab.kinds.pytorch import RULES as PYTORCH_RULES
+from profet_lab.kinds.pytorch import pytorch_kind
+from profet_lab.kinds.rules import first_kind, rules
+from profet_lab.kinds.tensorflow import RULES as TENSORFLOW_RULES
+from profet_lab.kinds.tensorflow import tensorflow_kind
 
 SHIPPED = load_operation_kinds()
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog import load_gpus
-from profet_lab.data import DataError
-from profet_lab.published_points import (
+from profet_lab.measurements.data import DataError
+from profet_lab.measurements.published_points import (
     CARDS,
     POINTS_FILE,
     SPEAKS_FOR,
@@ -19,7 +19,7 @@ from profet_lab.published_points import (
     load_speeds,
     same_chip_log_sd,
 )
-from profet_lab.transfer_steps import Steps
+from profet_lab.transfer.steps import Steps
 
 SPEEDS = {"V100-SXM2-16GB": 100.0, **{card.point: 200.0 for card in CARDS}}
 

@@ -9,10 +9,10 @@ import pytest
 
 from profet_core import ArtifactError
 from profet_core.scaling.learned import KNOTS, lawful_ms, learned_scaler
-from profet_lab.data import pairs
-from profet_lab.scaler_learned_fit import curve_rows, fit_learned_scaler, learned_scalers, left_out
-from profet_lab.scaler_left_out import LeftOutScalers
-from profet_lab.validate import mape_percent, scaler_report
+from profet_lab.measurements.data import pairs
+from profet_lab.scalers.learned_fit import curve_rows, fit_learned_scaler, learned_scalers, left_out
+from profet_lab.scalers.left_out import LeftOutScalers
+from profet_lab.validation.documented import mape_percent, scaler_report
 
 pytestmark = pytest.mark.training
 

@@ -9,11 +9,11 @@ import onnxruntime
 import pytest
 
 from profet_core.networks.members import CLASS_RATIO, HOMOGENEOUS, NETWORKS
-from profet_lab.class_bank import class_bank
-from profet_lab.class_folds import fold_inputs
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.folds import fold_inputs
+from profet_lab.classes.jobs import MemberJob
+from profet_lab.classes.stacked import PEAK_RATE, RECIPES, OneCycle, StackedNetworks, fit_networks
 from profet_lab.export import stack_to_onnx
-from profet_lab.jobs import MemberJob
-from profet_lab.stacked import PEAK_RATE, RECIPES, OneCycle, StackedNetworks, fit_networks
 
 pytestmark = pytest.mark.training
 

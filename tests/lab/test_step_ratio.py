@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from profet_core.prediction.steps import LARGEST_RATIO, TYPICAL_RATIO, USUAL_RATIOS
-from profet_lab.step_ratio import QUANTILES, ratio_quantiles, step_ratios
+from profet_lab.validation.step_ratio import QUANTILES, ratio_quantiles, step_ratios
 
 
 def test_idle_counts_and_the_host_does_not(classed):

@@ -11,8 +11,8 @@ import pytest
 from profet_core.accuracy.transfer_report import load_transfer_accuracy, read_transfer_accuracy
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
-from profet_lab.transfer_card import transfer_card
-from profet_lab.validate_transfer import TRANSFER_CARD_NAME, write_transfer_report
+from profet_lab.cards.transfer import transfer_card
+from profet_lab.validation.transfer import TRANSFER_CARD_NAME, write_transfer_report
 from tests.app.made_transfer_report import made_transfer_report
 
 pytestmark = pytest.mark.training

@@ -4,9 +4,15 @@ import pandas as pd
 import pytest
 
 from profet_core.scaling.scale import AXIS_RANGE
-from profet_lab.original import SCALER_MAPE, original_pairs
-from profet_lab.scaler_fit import AXIS_SIZES
-from profet_lab.validate import LeftOutPredictions, anchor_report, mape_percent, predict_left_out, scaler_report
+from profet_lab.documented.original import SCALER_MAPE, original_pairs
+from profet_lab.scalers.fit import AXIS_SIZES
+from profet_lab.validation.documented import (
+    LeftOutPredictions,
+    anchor_report,
+    mape_percent,
+    predict_left_out,
+    scaler_report,
+)
 
 #: How far above the original's figure a reproduction may lie, percentage points.
 PAIR_MARGIN, SCALER_MARGIN = 1.5, 0.3

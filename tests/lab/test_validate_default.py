@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_lab.calibrate import distances
-from profet_lab.class_bank import class_bank
-from profet_lab.class_folds import left_out_folds, predict_folds
-from profet_lab.member_weights import WEIGHTS
-from profet_lab.validate_default import (
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.calibrate import distances
+from profet_lab.classes.folds import left_out_folds, predict_folds
+from profet_lab.classes.member_weights import WEIGHTS
+from profet_lab.validation.default import (
     FAMILIES,
     _inner_errors,
     _left_out_twice,

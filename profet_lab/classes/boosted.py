@@ -1,0 +1,107 @@
+"""Trains the default method's boosted trees: a model a pair and fold, on class shares, as a ratio to a typical step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import lightgbm
+import numpy as np
+
+from profet_core.networks.members import TREES, network_inputs, network_latency
+from profet_core.networks.stacks import StepInputs, member_latency
+from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.jobs import MemberJob
+
+ROUNDS = 200
+#: Shallow and shrunk: 300 workloads are few.
+PARAMETERS = {
+    "objective": "regression_l1",
+    "num_leaves": 8,
+    "learning_rate": 0.05,
+    "bagging_fraction": 0.7,
+    "bagging_freq": 1,
+    "feature_fraction": 0.5,
+    "min_data_in_leaf": 20,
+    "num_threads": 1,
+    "deterministic": True,
+    "force_col_wise": True,
+    "verbosity": -1,
+}
+#: The nine repeats of a workload are near-copies: so many of them are learned from.
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """Trained trees of many jobs.
+
+    Attributes
+    ----------
+    trees : one model a job: class shares -> log of the latency over the typical one.
+    constants : (jobs, 1, classes), as `members.network_latency` takes them.
+    typical_log_ratio : (jobs,). unseen : (jobs, classes).
+    """
+
+    trees: tuple[lightgbm.Booster, ...]
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+    unseen: np.ndarray
+    member: str = TREES
+
+    def predict(self, job: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
+        """One model's latency on its target, milliseconds (rows,)."""
+        only = slice(job, job + 1)
+        return member_latency(
+            self.member,
+            lambda seen: self.trees[job].predict(seen)[None, :, None],
+            inputs,
+            device_classes,
+            self.constants[only],
+            self.typical_log_ratio[only],
+        )[0]
+
+
+def fit_trees(
+    bank: ClassBank,
+    jobs: Sequence[MemberJob],
+    *,
+    latency_known: bool,
+    sizes_known: bool,
+    seed: int,
+    rounds: int = ROUNDS,
+    progress: Callable[[int], object] | None = None,
+) -> BoostedTrees:
+    """Train the trees of every job; each model sees its own rows alone.
+
+    `progress` is told `rounds` steps in all, as if all jobs were trained together.
+    """
+    parts, told = [], 0
+    for number, job in enumerate(jobs, start=1):
+        parts.append(_fit(bank, job, latency_known, sizes_known, seed, rounds))
+        done = rounds * number // len(jobs)
+        if progress and done > told:
+            progress(done - told)
+            told = done
+    trees, constants, typical, unseen = zip(*parts, strict=True)
+    return BoostedTrees(tuple(trees), np.stack(constants), np.array(typical), np.stack(unseen))
+
+
+def _fit(bank: ClassBank, job: MemberJob, latency_known: bool, sizes_known: bool, seed: int, rounds: int):
+    """Trees, constants (1, classes), typical log ratio and unseen classes of one job."""
+    rows = job.rows & (bank.repeats < bank.repeats.min() + REPEATS)
+    unseen = bank.unseen(job.anchor, job.rows)
+    ratios, typical = bank.log_ratios(job.anchor, job.target, job.rows, latency_known)
+    inputs = bank.inputs[job.anchor, latency_known]
+    classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
+    latency = inputs.latency_ms[rows] if latency_known else None
+    sizes = inputs.sizes[rows] if sizes_known else None
+    seen = network_inputs(np, TREES, classes, bank.device_classes, latency, sizes)
+    typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, bank.device_classes, latency, ratios)[:, 0]
+    wanted = np.log(bank.latency_ms[job.target][rows] / typical_ms)
+    # Every architecture weighs the same: some have three times as many workloads as others.
+    _, which = np.unique(bank.architectures[rows], return_inverse=True)
+    weight = 1 / np.bincount(which)[which]
+    table = lightgbm.Dataset(seen, wanted, weight=weight / weight.mean(), free_raw_data=True)
+    trees = lightgbm.train({**PARAMETERS, "seed": seed}, table, rounds)
+    return trees, ratios[None], typical, unseen

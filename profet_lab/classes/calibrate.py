@@ -1,0 +1,96 @@
+"""Calibrates the intervals on left-out architectures: how the error scales with spread and distance, and a quantile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from profet_core.networks.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
+from profet_lab.classes.bank import ClassBank
+
+LEVEL = 0.9
+#: Errors below this are noise of the measurement; their logarithm says nothing about scale.
+LEAST_ERROR = 0.003
+ROUNDS = 30
+Pair = tuple[str, str]
+
+
+def distances(bank: ClassBank, anchor: str, latency_known: bool) -> np.ndarray:
+    """Distance of every row to the nearest training profile of each architecture, (rows, architectures).
+
+    Nine repeats are near-copies: the first of each workload stands for it.
+    """
+    shares = class_shares(bank.inputs[anchor, latency_known].classes_ms, bank.device_classes)
+    first = bank.repeats == bank.repeats.min()
+    names = np.unique(bank.architectures)
+    return np.column_stack([nearest_distance(shares, shares[first & (bank.architectures == name)]) for name in names])
+
+
+def nearest_other(table: np.ndarray, architectures: np.ndarray, without: Sequence[str] = ()) -> np.ndarray:
+    """Distance of each row to the nearest profile of another architecture, leaving out `without` too. (rows,)"""
+    names = np.unique(architectures)
+    barred = (names[None, :] == architectures[:, None]) | np.isin(names, list(without))[None, :]
+    return np.where(barred, np.inf, table).min(axis=1)
+
+
+def fit_scale(
+    said: Mapping[Pair, np.ndarray],
+    joined: Mapping[Pair, np.ndarray],
+    true_ms: Mapping[Pair, np.ndarray],
+    distance: Mapping[Pair, np.ndarray],
+    level: float = LEVEL,
+) -> IntervalScale:
+    """Fit an `IntervalScale` to left-out predictions.
+
+    Parameters
+    ----------
+    said : pair -> members' latencies (rows, members). joined : pair -> the ensemble's, (rows,).
+    true_ms : pair -> measured, (rows,). distance : pair -> from the nearest profile the networks had learned from.
+
+    The log scale is fitted by least absolute deviations (iteratively reweighted least squares) over all pairs, with an
+    offset a pair; the quantile is half the pair's own and half that of all pairs, for 15 groups a pair are few.
+    """
+    names = list(said)
+    features = [scale_features(said[pair], distance[pair]) for pair in names]
+    errors = [np.log(true_ms[pair]) - np.log(joined[pair]) for pair in names]
+    which = np.repeat(np.arange(len(names)), [len(error) for error in errors])
+    design = np.hstack([np.vstack(features), np.eye(len(names))[which]])
+    error = np.concatenate(errors)
+    weights = _least_absolute(design, np.log(np.maximum(np.abs(error), LEAST_ERROR)))
+    score = np.abs(error) / np.exp(design @ weights)
+    overall = np.quantile(score, level)
+    offset: dict[str, dict[str, float]] = {}
+    quantile: dict[str, dict[str, float]] = {}
+    for number, (anchor, target) in enumerate(names):
+        offset.setdefault(anchor, {})[target] = float(weights[2 + number])
+        own = np.quantile(score[which == number], level)
+        quantile.setdefault(anchor, {})[target] = float((overall + own) / 2)
+    percent = 100 * np.abs(np.exp(-error) - 1)
+    return IntervalScale(
+        level=level,
+        spread=float(weights[0]),
+        distance=float(weights[1]),
+        offset=offset,
+        quantile=quantile,
+        error_by_distance=_error_by_band(np.concatenate([distance[pair] for pair in names]), percent),
+    )
+
+
+def _least_absolute(design: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    weights = np.zeros(design.shape[1])
+    ridge = 1e-5 * len(wanted) * np.eye(design.shape[1])
+    for _ in range(ROUNDS):
+        importance = 1 / np.maximum(np.abs(wanted - design @ weights), 0.05)
+        weights = np.linalg.solve(design.T @ (design * importance[:, None]) + ridge, design.T @ (importance * wanted))
+    return weights
+
+
+def _error_by_band(distance: np.ndarray, percent: np.ndarray) -> list[float]:
+    """Mean error in each distance band; a band without rows takes its neighbour's."""
+    bands = np.searchsorted(DISTANCE_BANDS, distance)
+    found: list[float] = []
+    for band in range(len(DISTANCE_BANDS) + 1):
+        rows = bands == band
+        found.append(float(percent[rows].mean()) if rows.any() else (found[-1] if found else float(percent.mean())))
+    return found

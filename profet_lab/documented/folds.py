@@ -1,0 +1,91 @@
+"""Leave-one-architecture-out: fits the documented members of many folds together, on the training rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+
+from profet_core.operations.clusters import FeatureSpec
+from profet_core.units import US_PER_MS
+from profet_lab.documented.clustering import encode_table, fit_features
+from profet_lab.documented.dense import EPOCHS, DenseJob, DenseWeights, fit_dense
+from profet_lab.documented.members import fit_forest, fit_line
+from profet_lab.measurements.data import Measurements
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One pair with some architectures left out of everything that learns."""
+
+    anchor: str
+    target: str
+    left_out: frozenset[str]
+
+    def training_rows(self, measurements: Measurements) -> np.ndarray:
+        """Boolean mask of the rows a fit may see."""
+        return ~np.isin(measurements.architectures, list(self.left_out))
+
+
+@dataclass(frozen=True)
+class FittedFold:
+    """The members of a fold, fitted."""
+
+    fold: Fold
+    features: FeatureSpec
+    line: LinearRegression
+    forest: RandomForestRegressor
+    dense: DenseWeights
+
+    def predict(self, operations: Sequence[str], times_us: np.ndarray, latency_ms: np.ndarray) -> dict[str, np.ndarray]:
+        """Each member's latency on the target, milliseconds, for profiles of shape (rows, operations)."""
+        table = encode_table(self.features, operations, times_us).astype(np.float32)
+        return {
+            "line": self.line.predict(latency_ms.reshape(-1, 1)),
+            "forest": self.forest.predict(table),
+            "dense": self.dense.predict_us(table) / US_PER_MS,
+        }
+
+
+def fit_folds(
+    measurements: Measurements,
+    folds: Sequence[Fold],
+    *,
+    seed: int,
+    clustered: bool = True,
+    epochs: int = EPOCHS,
+    progress: Callable[[int], object] | None = None,
+) -> list[FittedFold]:
+    """Fit every member of every fold. Clusters, like the rest, are built from the fold's training rows.
+
+    Parameters
+    ----------
+    progress : called with the number of the dense network's steps done since the last call.
+    """
+    left_out = {fold.left_out: fold.training_rows(measurements) for fold in folds}
+    features = {names: fit_features(measurements, rows, clustered=clustered) for names, rows in left_out.items()}
+    tables = {
+        key: encode_table(features[key[1]], measurements.operations, measurements.times_us[key[0]])[left_out[key[1]]]
+        for key in {(fold.anchor, fold.left_out) for fold in folds}
+    }
+    inputs = [tables[fold.anchor, fold.left_out] for fold in folds]
+    targets = [measurements.latency_ms[fold.target][left_out[fold.left_out]] for fold in folds]
+    forests = Parallel(n_jobs=-1, prefer="threads")(
+        delayed(fit_forest)(table, target, seed=seed) for table, target in zip(inputs, targets, strict=True)
+    )
+    jobs = [DenseJob(table, target * US_PER_MS) for table, target in zip(inputs, targets, strict=True)]
+    networks = fit_dense(jobs, seed=seed, epochs=epochs, progress=progress)
+    return [
+        FittedFold(
+            fold=fold,
+            features=features[fold.left_out],
+            line=fit_line(measurements.latency_ms[fold.anchor][left_out[fold.left_out]], target),
+            forest=forest,
+            dense=network,
+        )
+        for fold, target, forest, network in zip(folds, targets, forests, networks, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Writes the table that tells what every operation does."""

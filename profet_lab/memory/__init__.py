@@ -1,0 +1,1 @@
+"""Fits what answers whether a training step fits in memory."""

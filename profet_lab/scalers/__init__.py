@@ -1,0 +1,1 @@
+"""Fits what carries latencies to other batch and pixel sizes."""

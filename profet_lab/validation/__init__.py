@@ -1,0 +1,1 @@
+"""Measures accuracy on what the models have not seen."""

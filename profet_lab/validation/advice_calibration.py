@@ -1,0 +1,120 @@
+"""Measures what advice assumes: how errors on two targets go together, and whether an 80 % claim comes true.
+
+`python -m profet_lab.validation.advice_calibration [--models DIR]` reads the left-out predictions of
+`models/validation.json` (every workload predicted by models that never saw its architecture, the anchor's latency
+given), so it takes seconds.
+A claim is "A is cheaper than B" at a price ratio, for every two targets of an anchor and price ratios from 1/16 to 16
+in steps of a quarter doubling, or "done within" a quarter of the predicted time to 4 times it: neither depends on the
+truth. Workloads of one architecture err alike: 15 architectures stand behind all counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from profet_core.accuracy.validation import MeasuredPoint, load_validation
+from profet_core.advice.certainty import (
+    ERROR_CORRELATION,
+    chance_at_most,
+    chance_less,
+    deviation_of_ratio,
+    log_deviation,
+)
+from profet_core.artifacts.models import load_models
+
+WORKLOAD = ["model", "pixels", "batch_size"]
+#: Price ratios at which two instances are compared: 1/16 to 16, four to a doubling.
+PRICE_RATIOS = 2.0 ** (np.arange(-16, 17) / 4)
+#: Deadlines over the predicted time, sixteen to a doubling.
+DEADLINES = 2.0 ** (np.arange(-32, 33) / 16)
+#: Claims are counted in these ranges of certainty.
+BOUNDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+def left_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
+    """One row a workload and pair: the columns of `MeasuredPoint`, `deviation` and the standardised log error `z`."""
+    table = pd.DataFrame([{name: getattr(point, name) for name in MeasuredPoint.__slots__} for point in points])
+    ends = zip(table["low_ms"], table["high_ms"], strict=True)
+    table["deviation"] = [log_deviation(low, high) for low, high in ends]
+    table["z"] = np.log(table["measured_ms"] / table["predicted_ms"]) / table["deviation"]
+    return table
+
+
+def error_correlations(table: pd.DataFrame) -> pd.Series:
+    """Correlation of the standardised errors of every two targets of an anchor, indexed by (anchor, A, B)."""
+    found = {}
+    for anchor, part in table.groupby("anchor"):
+        errors = part.pivot(index=WORKLOAD, columns="target", values="z").corr()
+        found |= {(anchor, a, b): errors.loc[a, b] for a, b in combinations(errors, 2)}
+    return pd.Series(found)
+
+
+def comparison_claims(table: pd.DataFrame, correlation: float) -> pd.DataFrame:
+    """Every "A is cheaper than B" and its opposite: how sure it was (0.5 to 1) and whether it was right."""
+    rows = []
+    for _, part in table.groupby("anchor"):
+        by_target = dict(iter(part.groupby("target")))
+        for a, b in combinations(by_target, 2):
+            both = by_target[a].merge(by_target[b], on=WORKLOAD, suffixes=("", "_b"))
+            for one in both.itertuples():
+                deviation = deviation_of_ratio(one.deviation, one.deviation_b, correlation)
+                for ratio in PRICE_RATIOS:
+                    chance = chance_less(ratio * one.predicted_ms / one.predicted_ms_b, deviation)
+                    rows.append((one.model, chance, ratio * one.measured_ms < one.measured_ms_b))
+    return _claims(rows)
+
+
+def deadline_claims(table: pd.DataFrame) -> pd.DataFrame:
+    """Every "done within" and its opposite: how sure it was (0.5 to 1) and whether it was right."""
+    return _claims(
+        [
+            (one.model, chance_at_most(limit, one.deviation), one.measured_ms <= limit * one.predicted_ms)
+            for one in table.itertuples()
+            for limit in DEADLINES
+        ]
+    )
+
+
+def _claims(rows: list[tuple[str, float, bool]]) -> pd.DataFrame:
+    """A claim less likely than not is its opposite, made with the rest of the certainty."""
+    claims = pd.DataFrame(rows, columns=["model", "said", "right"])
+    against = claims["said"] < 0.5
+    claims.loc[against, "said"] = 1 - claims.loc[against, "said"]
+    claims.loc[against, "right"] = ~claims.loc[against, "right"]
+    return claims
+
+
+def came_true(claims: pd.DataFrame) -> pd.DataFrame:
+    """Per range of certainty: claims, the architectures behind them, their mean certainty, the share that was right."""
+    ranges = np.searchsorted(BOUNDS, claims["said"], side="right") - 1
+    found = claims.groupby(ranges).agg(
+        n=("right", "size"), architectures=("model", "nunique"), said=("said", "mean"), right=("right", "mean")
+    )
+    found.index = [f"{BOUNDS[i]:.0%} - {(*BOUNDS[1:], 1.0)[i]:.0%}" for i in found.index]
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print both measurements."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--models", metavar="DIR", help="models folder (default: PROFET_HOME or the shipped one)")
+    models = load_models(parser.parse_args(arguments).models)
+    table = left_out_table(load_validation(models).points)
+    pairs = error_correlations(table)
+    print("Correlation of the errors on two targets of one anchor")
+    print(pairs.round(2).to_string())
+    print(f"mean {pairs.mean():.2f}, lowest {pairs.min():.2f}, highest {pairs.max():.2f}")
+    for correlation in (0.0, ERROR_CORRELATION):
+        print(f"\nCheaper or not, correlation {correlation}")
+        print(came_true(comparison_claims(table, correlation)).round(3).to_string())
+    print("\nDone in time or not")
+    print(came_true(deadline_claims(table)).round(3).to_string())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""How well "does it fit?" is answered for architectures that nothing was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT, FITS, Activity, fit_answer
+from profet_core.memory.model import MemoryModel
+from profet_core.operations.classes import load_operation_classes
+from profet_core.profiles.record import ProfileMeta
+from profet_lab.measurements.data import Measurements
+from profet_lab.memory.cells import ran_elsewhere
+from profet_lab.memory.fit import CERTAIN, fit_memory, memory_tables
+from profet_lab.memory.law import log_room
+from profet_lab.memory.traffic import class_times
+
+#: The batch size whose profile is given; answers are asked for every batch size of the grid.
+PROFILED_BATCH = 16
+#: What is known of the network, from most to least.
+KNOWN = ("profile and its meta", "meta without times", "that it ran")
+
+
+def memory_report(measurements: Measurements, folder: Path) -> dict:
+    """Leave one architecture out: law, relations and how sure they are fitted on the others alone.
+
+    Returns
+    -------
+    `architectures`, `certain`, `profiled_batch` : how many were left out, `CERTAIN` and `PROFILED_BATCH`.
+    `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
+    `served` : what a user's profile knows: profiles at batch 16 on each instance, asked for every batch size on every
+        GPU; `KNOWN` -> scores.
+    Scores: `cells`; `did_not_run`; `accuracy` and `recall` with every answer taken as the likelier one; `false_fits`,
+    share of cells that "fit" by that and did not run; then with "can't tell" as an answer: `decided_accuracy`,
+    `strict_accuracy` (of all cells), `strict_recall` ("can't tell" is a miss), `strict_false_fits`, `cant_tell`.
+    `always_fits` is the accuracy of that answer.
+    """
+    cells, traffic = memory_tables(measurements, folder)
+    probability = np.empty(len(cells))
+    served = []
+    for name in sorted(cells["model"].unique()):
+        left_out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
+        model = fit_memory(cells[~left_out], traffic[~profiled], {})
+        probability[left_out] = _logistic(log_room(model.law, cells[left_out]) / model.law.log_scale)
+        served.append(_served(model, cells[left_out], traffic[profiled]))
+    answers = pd.concat(served, ignore_index=True)
+    failures, pairs = ran_elsewhere(cells)
+    ran = cells["ran"].to_numpy(bool)
+    return {
+        "architectures": int(cells["model"].nunique()),
+        "certain": CERTAIN,
+        "profiled_batch": PROFILED_BATCH,
+        "ran_elsewhere": {"pairs": pairs, "failures": failures},
+        "arithmetic": _scores(ran, probability, _verdicts(probability)),
+        "served": {
+            known: _scores(part["ran"].to_numpy(bool), part["probability"].to_numpy(float), part["verdict"].to_numpy())
+            for known, part in answers.groupby("known", sort=False)
+        },
+    }
+
+
+def memory_rows(report: dict) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Header and rows of the report as a table."""
+    header = (
+        "does it fit?",
+        "cells",
+        "always fits",
+        "accuracy",
+        "recall",
+        "false fits",
+        "can't tell",
+        "accuracy decided",
+        "of all",
+        "recall strict",
+        "false fits strict",
+    )
+    keys = (
+        "always_fits",
+        "accuracy",
+        "recall",
+        "false_fits",
+        "cant_tell",
+        "decided_accuracy",
+        "strict_accuracy",
+        "strict_recall",
+        "strict_false_fits",
+    )
+    named = {"layers known": report["arithmetic"], **report["served"]}
+    rows = [
+        (name, str(scores["cells"]), *("-" if scores[key] is None else f"{100 * scores[key]:.1f} %" for key in keys))
+        for name, scores in named.items()
+    ]
+    return header, rows
+
+
+def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> pd.DataFrame:
+    """Every answer about one left-out architecture."""
+    classes = load_operation_classes()
+    memory_gib = cells.groupby("instance")["memory_gib"].first()
+    rows = []
+    for _, profile in traffic[traffic["batch_size"] == PROFILED_BATCH].iterrows():
+        activity = None
+        if not profile["cut"]:
+            activity = Activity(class_times(profile, classes), profile["gpu_model"], profile["bandwidth_gb_per_s"])
+        sizes = {"batch_size": PROFILED_BATCH, "pixels": int(profile["pixels"])}
+        meta = ProfileMeta(parameters=int(profile["parameters"]), **sizes)
+        asked = {KNOWN[0]: (meta, activity), KNOWN[1]: (meta, None), KNOWN[2]: (ProfileMeta(**sizes), None)}
+        for _, cell in cells[cells["pixels"] == profile["pixels"]].iterrows():
+            for known, (facts, times) in asked.items():
+                answer = fit_answer(
+                    model,
+                    facts,
+                    float(memory_gib[profile["instance"]]),
+                    float(cell["memory_gib"]),
+                    batch_size=int(cell["batch_size"]),
+                    activity=times,
+                )
+                rows.append((known, bool(cell["ran"]), answer.probability, answer.verdict))
+    return pd.DataFrame(rows, columns=["known", "ran", "probability", "verdict"])
+
+
+def _scores(ran: np.ndarray, probability: np.ndarray, verdict: np.ndarray) -> dict:
+    """See `memory_report`; a probability that is missing leaves the figures of the likelier answer out."""
+    asked = {"accuracy": None, "recall": None, "false_fits": None}
+    if not np.isnan(probability).any():
+        likelier = probability > 0.5
+        asked = {
+            "accuracy": float((likelier == ran).mean()),
+            "recall": float((~likelier)[~ran].mean()),
+            "false_fits": float((likelier & ~ran).mean()),
+        }
+    decided = verdict != CANT_TELL
+    right = np.where(ran, verdict == FITS, verdict == DOES_NOT_FIT)
+    return {
+        "cells": len(ran),
+        "did_not_run": int((~ran).sum()),
+        "always_fits": float(ran.mean()),
+        **asked,
+        "cant_tell": float((~decided).mean()),
+        "decided_accuracy": float(right[decided].mean()),
+        "strict_accuracy": float(right.mean()),
+        "strict_recall": float(right[~ran].mean()),
+        "strict_false_fits": float(((verdict == FITS) & ~ran).mean()),
+        "false_does_not_fit": float(((verdict == DOES_NOT_FIT) & ran).mean()),
+    }
+
+
+def _verdicts(probability: np.ndarray) -> np.ndarray:
+    return np.select([probability >= CERTAIN, probability <= 1 - CERTAIN], [FITS, DOES_NOT_FIT], CANT_TELL)
+
+
+def _logistic(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-np.clip(values, -500, 500)))
