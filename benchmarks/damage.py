@@ -22,7 +22,7 @@ from profet_core.profiles.tensorflow.xplane import reader as xplane
 from profet_core.profiles.tensorflow.xplane.schema import messages
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-FOLDERS = ("sample_traces", "sample_traces/formats", "tests/unit/xprof_views")
+FOLDERS = ("sample_traces", "sample_traces/formats", "tests/core/profiles/tensorflow/xprof_views")
 NOT_PROFILES = {"index.json", "README.md"}
 
 # fmt: off

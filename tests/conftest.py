@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="write tests/unit/golden/predictions.json from the shipped models (after a deliberate retrain)",
+        help="write tests/core/prediction/golden/predictions.json from the shipped models (after a deliberate retrain)",
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from profet_cli.main import main
 from profet_core import read_profile
-from tests.made_xplane import GPU_STEP_US, gpu_step, kernel, step_marker, xplane
+from tests.made.xplane import GPU_STEP_US, gpu_step, kernel, step_marker, xplane
 
 SECRETS = ("secret", "/host:", "machine", "gradient_tape", "iterator::")
 

@@ -13,10 +13,12 @@ import pytest
 
 from benchmarks.damage import TELLING, damaged
 from profet_core import ProfileError, read_profile
-from tests.unit.made_chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
+from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 
 INPUTS_PER_SEED = 700
-RECORDED = Path(__file__).parents[1] / "unit" / "traces" / "pytorch-2.13-cpu.pt.trace.json.gz"
+RECORDED = (
+    Path(__file__).parents[1] / "core" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
+)
 #: Values that an event or its arguments might hold instead of what belongs there.
 ODD = [None, True, -1, 0, 10**30, 1e308, -1e308, float("nan"), "", "X", "aten::mm", [], [[]], {}, {"a": [1]}, "\ud800"]
 #: Texts that mean something to the readers.

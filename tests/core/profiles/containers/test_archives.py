@@ -1,0 +1,299 @@
+"""Archives and folders: the best file inside is read and named, whatever the packing; hostile ones are refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from profet_core import Profile, ProfileError, read_profile
+from profet_core.profiles import read_profile_folder
+from profet_core.profiles.containers import archives
+from profet_core.profiles.containers import content as containers
+from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
+from tests.made.tensorflow_stats import tensorflow_stats
+from tests.made.xplane import gpu_step, xplane
+
+XPLANE = xplane(gpu_step())
+TENSORFLOW = gzip.compress(tensorflow_trace(tf_step(0, 0)))
+STATISTICS = tensorflow_stats([("Device", "Conv2D", "a", 1, 5.0), ("Device", "IDLE", "IDLE", 0, 5.0)])
+TABLE = b"Rank,Host/device,Type,Operation,#Occurrences,Total time (us)\n1,Device,Conv2D,a,1,5\n"
+PYTORCH = trace([*cuda_step(1, 0), *cuda_step(2, 1000)])
+PROFET = json.dumps({"operations": {"Device_Conv2D": 5}}).encode()
+RUN = "plugins/profile/2024_05_06_07_08_09"
+#: What is beside the profile in TensorFlow's folder, and says nothing.
+OTHERS = {
+    f"{RUN}/host.overview_page.pb": b"\x1a\x05hello" * 20,
+    f"{RUN}/host.memory_profile.json.gz": gzip.compress(b'{"memoryProfilePerAllocator": {}, "Device_A": 5}'),
+    "events.out.tfevents.1.host": bytes([24, *bytes(7), 1, 2, 3, 4, 9, *bytes(8)]) + b"\x1a\x0dbrain.Event:2",
+}
+
+
+def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def tarred(files: dict[str, bytes], mode: str = "w", layout: int = tarfile.GNU_FORMAT) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode, format=layout) as archive:
+        folder = tarfile.TarInfo("plugins")
+        folder.type = tarfile.DIRTYPE
+        archive.addfile(folder)
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+PACKINGS = {
+    "zip": zipped,
+    "zip, stored": lambda files: zipped(files, zipfile.ZIP_STORED),
+    "tar": tarred,
+    "tar.gz": lambda files: tarred(files, "w:gz"),
+    "tar, ustar": lambda files: tarred(files, layout=tarfile.USTAR_FORMAT),
+    "tar, pax": lambda files: tarred(files, layout=tarfile.PAX_FORMAT),
+}
+
+
+def folder_of(path: Path, files: dict[str, bytes]) -> Path:
+    for name, data in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(data)
+    return path
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(ProfileError) as caught:
+        read_profile(data, "upload")
+    message = str(caught.value)
+    assert message.startswith("upload: ") and message.isprintable() and len(message) < 300
+    return message
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@pytest.mark.parametrize("content", [XPLANE, TENSORFLOW, gzip.compress(XPLANE), TABLE, PYTORCH, PROFET])
+def test_a_packed_profile_reads_as_it_does_alone(packing, content):
+    data = PACKINGS[packing]({"a/profile": content})
+    assert read_profile(data) == read_profile(content)
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_of_a_runs_folder_the_xplane_is_read_and_named(packing):
+    files = {**OTHERS, f"{RUN}/host.trace.json.gz": TENSORFLOW, f"{RUN}/host.xplane.pb": XPLANE}
+    profile = read_profile(PACKINGS[packing](files))
+    assert profile.operations == read_profile(XPLANE).operations
+    assert profile.ignored == (f"4 of the 5 files in the archive: {RUN}/host.xplane.pb was read",)
+
+
+def test_a_folder_reads_as_an_archive_of_it(tmp_path):
+    files = {**OTHERS, f"{RUN}/host.trace.json.gz": TENSORFLOW, f"{RUN}/host.xplane.pb": XPLANE}
+    profile = read_profile_folder(folder_of(tmp_path, files))
+    assert profile.operations == read_profile(XPLANE).operations
+    assert profile.ignored == (f"4 of the 5 files in the folder: {RUN}/host.xplane.pb was read",)
+
+
+def formats_in_turn() -> list[tuple[bytes, str]]:
+    return [
+        (XPLANE, "TensorFlow xplane.pb"),
+        (TENSORFLOW, "TensorFlow trace.json"),
+        (STATISTICS, "TensorFlow tensorflow_stats.pb"),
+        (TABLE, "statistics CSV"),
+        (PYTORCH, "PyTorch trace"),
+        (PROFET, "PROFET JSON, version 2"),
+    ]
+
+
+@pytest.mark.parametrize("best", range(6))
+def test_the_file_that_tells_most_is_chosen_by_content(best):
+    formats = formats_in_turn()[best:]
+    files = {f"{number}.txt": content for number, (content, _) in enumerate(reversed(formats))}
+    assert read_profile(zipped(files)).source_format == formats[0][1]
+
+
+def read_names(names: list[str], contents: list[bytes] | None = None) -> tuple[Profile, str]:
+    contents = contents or [XPLANE] * len(names)
+    profile = read_profile(zipped(dict(zip(names, contents, strict=True))))
+    return profile, profile.ignored[0].partition("archive: ")[2]
+
+
+def test_of_several_hosts_the_first_is_read_numbers_as_numbers():
+    _, said = read_names([f"{RUN}/host{number}.xplane.pb" for number in (10, 9, 11)])
+    assert said == f"{RUN}/host9.xplane.pb was read, the first of 3 such files"
+
+
+def test_of_several_runs_the_last_is_read():
+    runs = ["2024_05_06_07_08_09", "2024_05_06_07_08_10", "2023_12_31_23_59_59"]
+    _, said = read_names([f"logs/plugins/profile/{run}/a.xplane.pb" for run in runs])
+    assert said == f"logs/plugins/profile/{runs[1]}/a.xplane.pb was read, of the last of 3 runs"
+
+
+def test_of_several_ranks_the_lowest_is_read_whatever_its_name():
+    traces = [trace(cuda_step(1, 0), distributedInfo={"backend": "nccl", "rank": rank}) for rank in (2, 0, 1)]
+    _, said = read_names(["a.json", "b.json", "c.json"], traces)
+    assert said == "b.json was read, the first of 3 such files"
+
+
+def test_a_damaged_best_file_leaves_the_next_one():
+    profile, said = read_names(["a.xplane.pb", "b.json.gz"], [XPLANE[:-3], TENSORFLOW])
+    assert (profile.source_format, said) == ("TensorFlow trace.json", "b.json.gz was read")
+    assert profile.ignored[1] == "a.xplane.pb, which can't be read"
+
+
+def test_what_tensorflow_writes_beside_a_trace_is_no_profile():
+    assert "the archive holds no profile among its 3 files" in refusal(zipped(OTHERS))
+
+
+def test_what_is_wrong_with_the_only_profile_is_said():
+    files = {"a.xplane.pb": XPLANE[:-3], "b.txt": b"hello"}
+    assert refusal(zipped(files)).startswith("upload: a.xplane.pb: The trace is damaged or cut short")
+
+
+def test_progress_rises_to_one_over_an_archive():
+    noise = random.Random(1).randbytes(400_000).hex().encode()
+    files = {"a.bin": noise, "trace.json": PYTORCH[:-1] + b', "x": "' + noise + b'"}'}
+    for pack in PACKINGS.values():
+        told: list[float] = []
+        assert read_profile(io.BytesIO(pack(files)), progress=told.append).steps == 2
+        assert told == sorted(set(told)) and 0 < told[0] <= told[-1] == 1.0
+
+
+def test_a_long_trace_in_an_archive_is_streamed():
+    events = [event for number in range(1500) for event in cuda_step(number, number * 1000)]
+    content = trace(events)
+    assert len(content) > 4 * containers.HEAD_BYTES
+    for pack in PACKINGS.values():
+        assert read_profile(pack({"trace.json": content})) == read_profile(content)
+        assert read_profile(pack({"trace.json.gz": gzip.compress(content)})) == read_profile(content)
+
+
+# --- hostile archives -------------------------------------------------------------------------------------------------
+
+
+def encrypted(data: bytes) -> bytes:
+    """The flag alone makes an archive encrypted for whoever reads it."""
+    entry = data.rindex(b"PK\x01\x02")
+    return data[: entry + 8] + struct.pack("<H", 1) + data[entry + 10 :]
+
+
+def with_count(data: bytes, count: int, size: int | None = None) -> bytes:
+    end = data.rindex(b"PK\x05\x06")
+    fields = list(struct.unpack("<4s4H2LH", data[end:]))
+    fields[3:6] = [count, count, fields[5] if size is None else size]
+    return data[:end] + struct.pack("<4s4H2LH", *fields)
+
+
+ONE = zipped({"a.json": PROFET})
+HOSTILE = {
+    "encrypted": (encrypted(ONE), "The zip archive is encrypted: pack it without a password."),
+    "zip64 count": (with_count(ONE, 0xFFFF), "too large (zip64): upload the profile inside"),
+    "zip64 size": (with_count(ONE, 1, 0xFFFFFFFF), "too large (zip64)"),
+    "more files than there are": (with_count(ONE, 5), "The archive is damaged: pack or download it again."),
+    "a directory beyond the end": (with_count(ONE, 1, 500_000), "The archive is damaged"),
+    "a huge directory": (with_count(ONE, 1, 2**31), "The archive is damaged"),
+    "many files": (zipped({str(number): b"x" for number in range(2_001)}), "more than 2,000 files: choose the folder"),
+    "many files in a tar": (tarred({str(number): b"x" for number in range(2_001)}), "more than 2,000 files"),
+    "zip cut short": (ONE[:-30], "The zip archive is cut short"),
+    "zip in a zip": (zipped({"a.zip": ONE}), "holds no profile among its 1 files"),
+    "tar in a zip": (zipped({"a.tar": tarred({"a.json": PROFET})}), "holds no profile among its 1 files"),
+    "tar in a tar.gz": (tarred({"a.tar": tarred({"a.json": PROFET})}, "w:gz"), "holds no profile"),
+    "gzip in gzip in a zip": (zipped({"a": gzip.compress(gzip.compress(PROFET))}), "a: The file is compressed twice"),
+    "tar cut short": (tarred({"a.json": PROFET})[:1030], "The tar archive is cut short"),
+    "tar of a negative size": (
+        tarred({"a.json": PROFET}).replace(b"%011o" % len(PROFET), b"-0000000010"),
+        "The archive is damaged",
+    ),
+    "empty tar": (tarred({}), "holds no profile among its 0 files"),
+    "empty files": (zipped({"a.json": b"", "b.json": b""}), "holds no profile among its 0 files"),
+    "a checkpoint": (
+        zipped({"archive/data.pkl": b"\x80\x02}q\x00.", "archive/data/0": bytes(100)}),
+        "this is a PyTorch checkpoint, no profile: upload the trace that torch.profiler writes",
+    ),
+    "a bomb": (zipped({"trace.json": PYTORCH[:-1] + b" " * (20 * 2**20)}), "unpacks to more than 100 times its size"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_archive_is_refused_in_one_line(case):
+    data, says = HOSTILE[case]
+    assert says in refusal(data)
+
+
+def test_a_changed_byte_in_an_archive_is_noticed():
+    stored = bytearray(zipped({"a.json": PROFET}, zipfile.ZIP_STORED))
+    stored[stored.index(b"5}")] = ord("6")
+    assert "The archive is damaged" in refusal(bytes(stored))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_packing_that_is_not_read_leaves_the_file_out(method):
+    assert "holds no profile among its 0 files" in refusal(zipped({"a.json": PROFET}, method))
+
+
+def test_names_are_never_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("../../evil.json", "/evil.json", "a\nb\x1b[31m.json", "x" * 60_000 + ".json"):
+        files = {name: PROFET, "other": b"hello"}
+        profile = read_profile(zipped(files))
+        assert profile.operations == {"Device_Conv2D": 5}
+        assert all(note.isprintable() and len(note) < 200 for note in profile.ignored)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_damaged_archives_are_a_profile_or_one_line(seed):
+    dice = random.Random(seed)
+    files = {**OTHERS, "a.xplane.pb": XPLANE, "b.json": TENSORFLOW}
+    data = bytearray(dice.choice(list(PACKINGS.values()))(files))
+    for _ in range(dice.randint(1, 6)):
+        at = dice.randrange(len(data))
+        if dice.random() < 0.6:
+            # The directories of both are in the first and last bytes.
+            at = dice.choice((at % 700, len(data) - 1 - at % min(700, len(data))))
+        end = at + dice.randint(0, 5)
+        data[at:end] = dice.choice((dice.randbytes(end - at), b"\xff" * (end - at), b"", bytes(4)))
+    try:
+        profile = read_profile(bytes(data), "upload")
+    except ProfileError as error:
+        assert str(error).isprintable() and len(str(error)) < 300
+    else:
+        assert all(note.isprintable() for note in profile.ignored)
+
+
+# --- folders ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_without_a_profile_is_refused(tmp_path):
+    with pytest.raises(ProfileError, match=r"holds no profile among its 1 files: upload an xplane\.pb"):
+        read_profile_folder(folder_of(tmp_path, {"a/b.txt": b"hello"}))
+
+
+def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "MAX_FILES", 3)
+    with pytest.raises(ProfileError, match="The folder holds more than 3 files: choose the folder of one run"):
+        read_profile_folder(folder_of(tmp_path, {f"{number}.json": PROFET for number in range(4)}))
+
+
+def test_the_name_of_the_folder_is_said(tmp_path):
+    folder = tmp_path / "some run"
+    folder.mkdir()
+    with pytest.raises(ProfileError, match=r"^some run: the folder holds no profile"):
+        read_profile_folder(folder)
+
+
+def test_the_time_is_that_of_all_files_together(monkeypatch, tmp_path):
+    folder = folder_of(tmp_path, {f"{number}.json": PROFET for number in range(3)})
+    monkeypatch.setattr(containers, "MAX_SECONDS", 0.0)
+    with pytest.raises(ProfileError, match="of processor time and was stopped"):
+        read_profile_folder(folder)

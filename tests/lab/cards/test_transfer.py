@@ -1,0 +1,130 @@
+"""The card on GPUs nobody profiled says what the report says: another report is another card."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+
+import pytest
+
+from profet_core.accuracy.transfer_report import load_transfer_accuracy, read_transfer_accuracy
+from profet_core.memory.model import load_memory
+from profet_core.transfer.model import load_transfer
+from profet_lab.cards.transfer import transfer_card
+from profet_lab.validation.transfer import TRANSFER_CARD_NAME, write_transfer_report
+from tests.made.transfer_report import made_transfer_report
+
+pytestmark = pytest.mark.training
+
+SECTIONS = (
+    "# Card: GPUs nobody profiled, and memory",
+    "## What to know first",
+    "## One GPU left out",
+    "## 90 % intervals by GPU left out",
+    "## Derived GPUs: A10G, Tesla P100-PCIE-16GB",
+    "## The same GPUs as if nobody had measured them",
+    "## GPUs that no measurement checks",
+    "## Does it fit in memory?",
+    "## Method in short",
+    "## What was tried",
+    "## Data, sources and licences",
+    "## Limits",
+)
+REPORT = made_transfer_report("feedface" * 8, "0badcafe" * 8)
+
+
+@pytest.fixture(scope="module")
+def files(repository):
+    """What the card is written for."""
+    return load_transfer(repository / "models"), load_memory(repository / "models")
+
+
+def card_of(report: dict, files) -> str:
+    return transfer_card(read_transfer_accuracy(report), *files)
+
+
+def test_every_section_is_there_and_what_to_know_leads(files):
+    lines = card_of(REPORT, files).splitlines()
+    assert tuple(line for line in lines if line.startswith("#")) == SECTIONS
+
+
+def test_the_card_names_its_files_sources_and_what_is_exploratory(files):
+    card, (transfer, memory) = card_of(REPORT, files), files
+    for text in ("2020-02-03", "`feedfacefeedface`", "`0badcafe0badcafe`", "Seed 5.", "exploratory runs"):
+        assert text in card
+    for name, value in transfer.fitted_on.items():
+        assert f"- `{name}`: sha256 `{value}`" in card
+    assert f"{memory.fitted_on['cells']} workloads x GPUs" in card
+    for licence in ("ddps-lab/profet (MIT)", "cloud-hw-trainpred (MIT / Apache-2.0)", "lambdal/deeplearning-benchmark"):
+        assert licence in card
+    assert "| L4 | TF32, no published benchmark" in card and "| A10G | TF32" not in card
+
+
+def test_the_verdict_on_memory_follows_from_the_figures(files):
+    assert "Made to choose, it is reached with nothing; as said, with nothing." in card_of(REPORT, files)
+    report = copy.deepcopy(REPORT)
+    report["memory"]["arithmetic"] |= {"recall": 0.9, "false_fits": 0.01}
+    report["memory"]["served"]["that it ran"] |= {"strict_recall": 0.8, "strict_false_fits": 0.02}
+    assert "reached with layers known; as said, with that it ran." in card_of(report, files)
+
+
+def numbers(value, path=()):
+    """Paths of all numbers below."""
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from numbers(inner, (*path, key))
+    elif isinstance(value, int | float):
+        yield path
+
+
+#: On data sheets the card leaves these out, of other GPUs and per network too: they are in the report.
+LEFT_TO_THE_REPORT = ("sheet_only_bias", "sheet_only_mape_without_resnet50", "published_mape_without_resnet50")
+
+
+def is_shown(path) -> bool:
+    name = str(path[-1])
+    if name.startswith(LEFT_TO_THE_REPORT) or (path[0] == "left_out_gpus" and path[1:2] == ("worst",)):
+        return False
+    if "left_out_gpus" in path and name.endswith("without_latency"):
+        per_gpu = "by_gpu" in path or "mean" in path
+        return name in ("mape_without_latency", "sheet_only_mape_without_latency") or (
+            (per_gpu and "missed" in name) or (per_gpu and "interval" in name)
+        )
+    if name.startswith("claims") and name.endswith("without_latency"):
+        return False
+    # The number of workloads is the same in every direction among profiled GPUs.
+    return not ("directions" in path and name == "n")
+
+
+@pytest.mark.parametrize("path", [path for path in numbers(REPORT) if is_shown(path)], ids=str)
+def test_another_number_is_another_card(path, files):
+    report = copy.deepcopy(REPORT)
+    place = report
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] += 1
+    assert card_of(report, files) != card_of(REPORT, files)
+
+
+def test_report_and_card_are_written_together_and_tied_to_both_files(files, tmp_path):
+    transfer, memory = files
+    written = {key: REPORT[key] for key in ("seed", "left_out_gpus", "derived", "memory")}
+    content = write_transfer_report(written, transfer, memory, tmp_path)
+    found = load_transfer_accuracy(transfer, memory, tmp_path)
+    assert (found.transfer_checksum, found.memory_checksum) == (transfer.checksum, memory.checksum)
+    assert json.loads(json.dumps(content))["left_out_gpus"] == REPORT["left_out_gpus"]
+    assert (tmp_path / TRANSFER_CARD_NAME).read_text() == transfer_card(found, transfer, memory)
+
+
+def test_the_shipped_card_is_that_of_the_shipped_report(repository, files):
+    found = load_transfer_accuracy(*files, repository / "models")
+    assert (repository / "models" / TRANSFER_CARD_NAME).read_text() == transfer_card(found, *files)
+
+
+def test_the_worst_direction_is_named(files):
+    accuracy = read_transfer_accuracy(REPORT)
+    worst = accuracy.worst(True)
+    assert f"worst direction {worst.anchor} to {worst.target}" in transfer_card(accuracy, *files)
+    one = replace(accuracy, directions=accuracy.directions[:1])
+    assert "worst direction g3s.xlarge to g4dn.xlarge" in transfer_card(one, *files)

@@ -1,0 +1,227 @@
+"""Accuracy: every figure on the page is the report's, and a report of other models is refused in one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from profet_core import ArtifactError, load_models
+from profet_core.accuracy.validation import load_validation
+from tests.made.validation_report import made_report
+from tests.pages.conftest import lines, rows
+from ui.accuracy import _loaded, chosen_points, coverage_dots, error_bars, predicted_against_measured
+from ui.resources import load_resources
+from ui.tables import format_percent
+
+CASES = {"given": "with_latency", "not": "without_latency"}
+
+
+@pytest.fixture(scope="module")
+def report(models) -> dict:
+    """Made-up figures that say they are of the loaded models."""
+    return made_report(models.manifest["checksum"])
+
+
+@pytest.fixture(scope="module")
+def models_copy(repository, tmp_path_factory) -> Path:
+    """A models folder whose report may be changed."""
+    return Path(shutil.copytree(repository / "models", tmp_path_factory.mktemp("home") / "models"))
+
+
+@pytest.fixture
+def other_report(models_copy, monkeypatch):
+    """Serve the models with another report; None takes it away."""
+    folder = models_copy
+
+    def serve(content: str | None) -> Path:
+        path = folder / "validation.json"
+        if content is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(content)
+        monkeypatch.setenv("PROFET_HOME", str(folder))
+        load_resources.clear()
+        return path
+
+    yield serve
+    load_resources.clear()
+
+
+@pytest.fixture
+def open_accuracy(open_app, report, other_report):
+    """Open Accuracy on that report."""
+    other_report(json.dumps(report))
+    _loaded.clear()
+    return lambda **query: open_app("accuracy", **query)
+
+
+def percent(value: float) -> str:
+    return format_percent(value)
+
+
+@pytest.mark.parametrize("latency_is", CASES)
+def test_it_leads_with_networks_unlike_any_in_the_data(open_accuracy, report, latency_is):
+    app = open_accuracy(latency_is=latency_is)
+    case, default = CASES[latency_is], report["default"]
+    assert [metric.value for metric in app.metric[:3]] == [
+        percent(default["without_twin"][f"mape_{case}"]),
+        percent(default["family"][f"mape_{case}"]),
+        percent(default["mean"][f"mape_{case}"]),
+    ]
+    beside = lines(app.caption)
+    assert any(percent(report["original"]["mean"][f"mape_{case}"]) in line for line in beside)
+    assert any(percent(default["worst_pair"][case]) in line for line in beside)
+    noise = report["noise_percent"].values()
+    assert app.metric[3].value == f"{min(noise):.1f}–{max(noise):.1f} %"
+    assert not app.error and not app.exception and not app.warning
+
+
+def test_where_it_fails_worst_comes_first_with_its_reason(open_accuracy, report):
+    app = open_accuracy()
+    listed = next(text for text in lines(app.markdown) if text.startswith("- **") and " off (original" in text)
+    by_model = report["default"]["by_model"]
+    worst = sorted(by_model, key=lambda name: -by_model[name]["mape_with_latency"])[:5]
+    for line, name in zip(listed.splitlines(), worst, strict=True):
+        error = percent(by_model[name]["mape_with_latency"])
+        original = percent(report["original"]["by_model"][name]["mape_with_latency"])
+        assert line.startswith(f"- **{name}**: **{error}** off (original {original}); ")
+    if "MobileNetV2" in worst:
+        assert "depthwise" in listed.splitlines()[worst.index("MobileNetV2")]
+
+
+def test_all_pairs_beside_the_original(open_accuracy, report):
+    (overall, per_pair, *_) = (rows(open_accuracy(), table) for table in range(2))
+    found = {row["Mean error"]: (row["Latency given"], row["Not given"]) for row in overall}
+
+    def both(values, name="mape_{}"):
+        return tuple(percent(values[name.format(case)]) for case in CASES.values())
+
+    default = report["default"]
+    assert found["Default method"] == both(default["mean"])
+    assert found["Its worst pair"] == both(default["worst_pair"], "{}")
+    assert found["With batch and pixel size in the profile"] == both(default["mean"], "mape_{}_and_sizes")
+    assert found["Unlike any in the data"] == both(default["without_twin"])
+    assert found["Documented ensemble"] == both(report["profet"]["mean"])
+    assert found["Original"] == both(report["original"]["mean"])
+    original = {(row["anchor"], row["target"]): row for row in report["original"]["pairs"]}
+    assert [
+        (row["Anchor"], row["Target"], row["Off by"], row["Original"], row["Inside interval"]) for row in per_pair
+    ] == [
+        (
+            row["anchor"],
+            row["target"],
+            percent(row["mape_with_latency"]),
+            percent(original[row["anchor"], row["target"]]["mape_with_latency"]),
+            percent(row["coverage_90"]),
+        )
+        for row in default["pairs"]
+    ]
+
+
+def test_families_fastest_and_scalers(open_accuracy, report):
+    app = open_accuracy(latency_is="not")
+    default = report["default"]
+    families, fastest, scalers = (rows(app, table) for table in (2, 3, 4))
+    assert {row["Family"]: (row["Off by"], row["Inside interval"]) for row in families} == {
+        name: (percent(row["mape_without_latency"]), percent(row["coverage_90_without_latency"]))
+        for name, row in (*default["by_family"].items(), ("All", default["family"]))
+    }
+    assert {row["Anchor"]: (row["Named rightly"], row["Time lost"]) for row in fastest} == {
+        name: (percent(row["right_percent"]), percent(row["regret_percent"]))
+        for name, row in (*default["fastest"]["by_anchor"].items(), ("All", default["fastest"]))
+    }
+    settings = [
+        row["mean_mape"] for key in ("settings_default", "settings") for row in report["scaler"].get(key, {}).values()
+    ]
+    assert [row["Off by"] for row in scalers] == [percent(value) for value in settings]
+    assert any(percent(default["mean"]["coverage_90_without_latency"]) in line for line in lines(app.markdown))
+
+
+def test_the_points_can_be_chosen_and_the_link_keeps_the_choice(open_accuracy, report):
+    app = open_accuracy()
+    assert any(line.startswith(f"{len(report['scatter']):,} predictions") for line in lines(app.caption))
+    app.selectbox(key="points_anchor").set_value("g4dn.xlarge")
+    app.selectbox(key="points_target").set_value("p2.xlarge").run()
+    count = sum((row["anchor"], row["target"]) == ("g4dn.xlarge", "p2.xlarge") for row in report["scatter"])
+    assert any(line.startswith(f"{count:,} predictions") for line in lines(app.caption))
+    link = dict(app.query_params)
+    assert link == {"points_anchor": "g4dn.xlarge", "points_target": "p2.xlarge"}
+    again = open_accuracy(**link)
+    assert any(line.startswith(f"{count:,} predictions") for line in lines(again.caption))
+    again.selectbox(key="points_target").set_value("g4dn.xlarge").run()
+    assert "isn't predicted from itself" in lines(again.info)[0]
+
+
+def test_the_figures_hold_the_report_s_numbers(report, other_report):
+    accuracy = load_validation(load_models(other_report(json.dumps(report)).parent))
+    points = chosen_points(accuracy.points, "p2.xlarge", "all")
+    assert len(points) == sum(row["anchor"] == "p2.xlarge" for row in report["scatter"])
+    _, inside, outside = predicted_against_measured(points).data
+    assert len(inside.x) + len(outside.x) == len(points)
+    assert all(point.anchor == "p2.xlarge" for point in points)
+    named = next(point for point in points if point.measured_ms == inside.x[0])
+    assert named.model in inside.text[0] and f"batch {named.batch_size}" in inside.text[0]
+    original, here = error_bars({"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 4.0}).data
+    assert (list(here.y), list(here.x), list(original.x)) == (["a", "b"], [1.0, 2.0], [3.0, 4.0])
+    (dots,) = coverage_dots({"a": 95.0, "b": 80.0}, {"a": 10.0, "b": 20.0}, 0.9).data
+    assert (list(dots.y), list(dots.x)) == (["a", "b"], [95.0, 80.0])
+    assert dots.marker.color[0] != dots.marker.color[1]
+
+
+def test_the_original_s_mean_over_unlike_networks_weighs_workloads(report, other_report):
+    accuracy = load_validation(load_models(other_report(json.dumps(report)).parent))
+    unlike = [row["model"] for row in report["scatter"] if row["model"] not in ("VGG11", "ResNet50")]
+    errors = [report["original"]["by_model"][name]["mape_with_latency"] for name in unlike]
+    assert accuracy.unlike_original.with_latency == pytest.approx(sum(errors) / len(errors))
+
+
+def test_the_shipped_figures_belong_to_the_shipped_models(repository, models):
+    if not (repository / "models/validation.json").exists():
+        pytest.skip("no validation.json ships yet: run `profet validate --card`")
+    assert load_validation(models).models_checksum == models.manifest["checksum"]
+
+
+def test_figures_of_other_models_are_refused_in_one_line(open_app, report, other_report):
+    other_report(json.dumps({**report, "models_checksum": "0" * 64}))
+    _loaded.clear()
+    app = open_app("accuracy")
+    assert len(app.error) == 1
+    assert "belong to other models than those loaded" in lines(app.error)[0]
+    assert not app.table and not app.metric and not app.exception
+    assert not open_app().error
+
+
+def test_a_missing_report_is_one_line(open_app, other_report):
+    other_report(None)
+    _loaded.clear()
+    app = open_app("accuracy")
+    assert len(app.error) == 1 and "is missing" in lines(app.error)[0]
+    assert not app.table and not app.exception
+
+
+def _without(report: dict, key: str) -> dict:
+    return {name: value for name, value in report.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda report: "",
+        lambda report: "[]",
+        lambda report: json.dumps(report)[:-100],
+        lambda report: json.dumps(_without(report, "scatter")),
+        lambda report: json.dumps({**report, "scatter": []}),
+        lambda report: json.dumps({**report, "noise_percent": {"p2.xlarge": float("nan")}}),
+        lambda report: json.dumps({**report, "noise_percent": {"p2.xlarge": "1"}}),
+        lambda report: json.dumps({**report, "default": _without(report["default"], "family")}),
+        lambda report: json.dumps({**report, "scatter": [{**report["scatter"][0], "measured_ms": 0}]}),
+    ],
+)
+def test_a_damaged_report_is_refused(repository, report, other_report, damage):
+    path = other_report(damage(report))
+    with pytest.raises(ArtifactError, match="is damaged") as caught:
+        load_validation(load_models(path.parent))
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,93 @@
+"""A latency measured on a target: Predict's field corrects that target's row, and Cost follows."""
+
+from __future__ import annotations
+
+import pytest
+
+from profet_core import predict
+from profet_core.prediction.correction import correct_by_measurement
+from profet_core.units import format_ms
+from tests.pages.conftest import as_version_2, column, go, lines
+from ui.settings import measured_key
+
+LATENCY = "Step latency"
+FIRST = "resnet50-128px-b64-g4dn"
+P2 = measured_key("p2.xlarge")
+
+
+def predicted(models, catalog, sample):
+    return predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+
+
+def corrected_ms(models, catalog, sample, reference, measured_ms):
+    """The rows as they should be, with `reference` as the sample of the measured size."""
+    prediction = predicted(models, catalog, sample)
+    same = prediction if reference is sample else predicted(models, catalog, reference)
+    return correct_by_measurement(
+        prediction, same, measured_ms, catalog, meta=sample.profile.meta, reference_meta=reference.profile.meta
+    ).latencies_ms
+
+
+def test_a_measured_latency_corrects_that_row_only_and_says_so(open_app, models, catalog, samples):
+    sample = samples[FIRST]
+    app = open_app(sample=FIRST)
+    before = column(app, LATENCY)
+    app.number_input(key=P2).set_value(700.0).run()
+    after = column(app, LATENCY)
+    expected = corrected_ms(models, catalog, sample, sample, {"p2.xlarge": 700.0})["p2.xlarge"]
+    assert after == {**before, "p2.xlarge": format_ms(expected)}
+    assert after["p2.xlarge"] != before["p2.xlarge"]
+    assert any("from the latency you measured there" in line for line in lines(app.warning))
+
+
+def test_the_anchor_has_no_field(open_app, samples):
+    app = open_app(sample=FIRST)
+    keys = {element.key for element in app.number_input}
+    assert measured_key(samples[FIRST].anchor) not in keys
+    assert P2 in keys
+
+
+def test_a_link_carries_the_measurement_and_cost_follows_it(open_app, models, catalog, samples):
+    sample = samples[FIRST]
+    app = open_app(sample=FIRST, **{P2: "700"})
+    expected = corrected_ms(models, catalog, sample, sample, {"p2.xlarge": 700.0})["p2.xlarge"]
+    assert column(app, LATENCY)["p2.xlarge"] == format_ms(expected)
+    go(app, "cost")
+    assert column(app, LATENCY)["p2.xlarge"] == format_ms(expected)
+    assert dict(app.query_params)[P2] in ("700", ["700"])
+
+
+def test_another_size_is_measured_with_its_own_profile(open_app, models, catalog, samples):
+    sample = samples[FIRST]
+    other = next(s for s in samples.values() if s.anchor == sample.anchor and s.name != FIRST)
+    app = open_app(sample=FIRST, measured_at="other", measured_sample=other.name, **{P2: "500"})
+    expected = corrected_ms(models, catalog, sample, other, {"p2.xlarge": 500.0})["p2.xlarge"]
+    assert column(app, LATENCY)["p2.xlarge"] == format_ms(expected)
+    assert app.selectbox(key="anchor").value == sample.anchor
+
+
+def test_a_profile_of_another_instance_can_t_correct_and_one_line_says_so(open_app, models, catalog, samples):
+    sample = samples[FIRST]
+    other = next(s for s in samples.values() if s.anchor != sample.anchor)
+    app = open_app(sample=FIRST, measured_at="other", measured_sample=other.name, **{P2: "500"})
+    assert column(app, LATENCY)["p2.xlarge"] == format_ms(predicted(models, catalog, sample).latencies_ms["p2.xlarge"])
+    (line,) = lines(app.error)
+    assert other.anchor in line and sample.anchor in line
+    assert app.selectbox(key="anchor").value == sample.anchor
+
+
+def test_an_upload_of_the_measured_size_leaves_the_anchor_alone(open_app, samples):
+    sample = samples[FIRST]
+    app = open_app(sample=FIRST, measured_at="other", measured_source="upload", **{P2: "500"})
+    data = as_version_2(dict(sample.profile.operations), gpu="Tesla V100", step_latency_ms=200.0)
+    app.file_uploader[0].set_value(("other.json", data, "application/json")).run()
+    assert app.selectbox(key="anchor").value == sample.anchor
+    assert app.number_input(key="measured_latency").value == 200.0
+    assert not app.exception
+
+
+@pytest.mark.parametrize("value", ["0", "-5", "nan", "x"])
+def test_a_link_with_no_latency_counts_as_none(open_app, value):
+    app = open_app(sample=FIRST, **{P2: value})
+    assert app.number_input(key=P2).value is None
+    assert not app.error

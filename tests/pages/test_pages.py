@@ -1,0 +1,124 @@
+"""Every page opens by its own link, in order; failures end as one line; nothing of one visitor reaches another."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.pages.conftest import PAGES, column, go, lines
+from ui import frame
+from ui.errors import UNEXPECTED, plain
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_by_its_link(open_app, page):
+    app = open_app(page)
+    titles = {
+        "predict": "Which cloud GPU should train this network?",
+        "scale": "How does the step time grow?",
+        "cost": "What will the training take and cost?",
+        "advise": "Which instance should you rent?",
+        "compare": "Several profiles side by side",
+        "inspect": "What is in my profile?",
+        "accuracy": "How far off is it?",
+        "guide": "Guide",
+    }
+    assert [title.value for title in app.title] == [titles[page]]
+    assert not app.exception
+    # Without the report Accuracy says so in one line; tests/pages/test_accuracy.py has the rest.
+    assert not app.error or page == "accuracy"
+
+
+def test_the_guide_maps_every_command_of_the_original(open_app):
+    app = open_app("guide")
+    (commands,) = [table.value for table in app.table if "Original" in table.value]
+    original = " ".join(commands["Original"])
+    for name in (
+        "anchor_preprocessing",
+        "train_anchor_model",
+        "train_scaler_model",
+        "anchor_prediction",
+        "scaler_prediction",
+        "anchor_validaiton",
+        "train_scaler.py",
+        "scaler_validation",
+    ):
+        assert name in original
+    assert any("2208.05130" in element.value for element in app.markdown)
+
+
+def test_the_guide_leads_with_the_recorder_and_names_every_format(open_app):
+    app = open_app("guide")
+    code = [element.value for element in app.code]
+    assert "profet profile train.py" in code[0]
+    assert "profet convert TRACE -o profile.json" in code
+    (formats,) = [table.value for table in app.table if "Format" in table.value]
+    assert len(formats) == 10
+    recipe = next(text for text in code if "ProfilerOptions" in text)
+    compile(recipe, "recipe", "exec")
+
+
+def test_the_guide_s_recorder_snippets_name_what_there_is(open_app):
+    import profet_recorder
+
+    snippets = [element.value for element in open_app("guide").code if "profet_recorder" in element.value]
+    assert len(snippets) == 2
+    for snippet in snippets:
+        compile(snippet, "snippet", "exec")
+        name = snippet.split("import ")[1].split()[0]
+        assert name in profet_recorder.__all__
+
+
+def test_the_guide_s_example_files_are_read(open_app):
+    from profet_core import read_profile
+
+    examples = [code.value for code in open_app("guide").code if code.language == "json"]
+    first, second = (read_profile(text.encode()) for text in examples)
+    assert first.operations == second.operations
+    assert first.operations == {name: value / 2 for name, value in sorted(json.loads(examples[0]).items())}
+    assert (first.steps, second.steps) == (2, 1)
+    assert second.meta.batch_size == 64 and not second.ignored
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_unexpected_error_is_one_line(open_app, monkeypatch, page):
+    def fail(*_):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(frame, "held_in", fail)
+    app = open_app(page)
+    assert lines(app.error) == [UNEXPECTED]
+    assert not app.exception
+
+
+def test_missing_models_are_one_line(open_app, monkeypatch, tmp_path):
+    from ui.resources import load_resources
+
+    monkeypatch.setenv("PROFET_HOME", str(tmp_path))
+    load_resources.clear()
+    app = open_app()
+    load_resources.clear()
+    assert len(app.error) == 1 and "There are no models in" in lines(app.error)[0]
+    assert not app.exception
+
+
+def test_nothing_of_one_visitor_reaches_another(open_app, samples):
+    mine, fresh = open_app(), open_app()
+    mine.segmented_control(key="source").set_value("upload").run()
+    mine.file_uploader[0].set_value(("secret.json", samples["vgg16-224px-b16-g3s"].data, "application/json")).run()
+    assert any("secret.json" in line for line in lines(mine.caption))
+    other = open_app(source="upload")
+    assert not any("secret.json" in line for line in lines(other.caption))
+    assert column(other, "Step latency") == column(fresh, "Step latency")
+
+
+def test_plain_text_stays_plain():
+    assert plain("a_b *c* <d> [e](f) `g` $h$ :red[i]") == (r"a\_b \*c\* \<d\> \[e\]\(f\) \`g\` \$h\$ \:red\[i\]")
+
+
+def test_unknown_parameters_of_a_link_are_left_alone(open_app):
+    app = open_app(utm_source="mail")
+    app.number_input(key="latency").set_value(210.0).run()
+    assert dict(app.query_params) == {"utm_source": "mail", "latency": "210"}
+    assert dict(go(app, "guide").query_params) == {"utm_source": "mail"}
