@@ -12,7 +12,7 @@ COPY profet_core profet_core
 COPY profet_cli profet_cli
 COPY profet_recorder profet_recorder
 COPY ui ui
-COPY app_pages app_pages
+COPY pages pages
 COPY models models
 COPY sample_traces sample_traces
 

@@ -24,6 +24,7 @@ TRAINING = [
     "onnx",
     "torch",
 ]
+PAGES = [folder for folder in (ROOT / "pages").iterdir() if (folder / f"{folder.name}.py").exists()]
 OPENS_PICKLES = (
     r"allow_pickle\s*=\s*True|read_pickle\(|to_pickle\(|joblib\.(load|dump)|from joblib import [^\n]*\b(load|dump)\b"
 )
@@ -33,9 +34,8 @@ MAY_IMPORT = {
     "profet_lab": {"profet_core"},
     "profet_recorder": {"profet_core"},
     "ui": {"profet_core"},
-    "app_pages": {"ui", "profet_core"},
     "pages": {"ui", "profet_core"},
-    "streamlit_app": {"ui", "app_pages", "pages", "profet_core"},
+    "streamlit_app": set(),
     "profet_cli": {"profet_core", "profet_lab", "profet_recorder"},
 }
 
@@ -104,15 +104,20 @@ except SystemExit as done:
     assert loaded_training_libraries(code) == []
 
 
-@pytest.mark.skipif(not modules_of("streamlit_app"), reason="there is no app yet")
 def test_the_app_loads_no_training_library():
-    code = "".join(f"import ui.{path.stem}\n" for path in modules_of("ui") if path.stem != "__init__")
+    scripts = {ROOT / "ui" / "navigation.py", *(ROOT / "pages" / page.name / f"{page.name}.py" for page in PAGES)}
+    modules = [path.relative_to(ROOT) for part in ("ui", "pages") for path in modules_of(part) if path not in scripts]
+    code = "".join(f"import {'.'.join(path.with_suffix('').parts)}\n" for path in modules)
     code += """
 from streamlit.testing.v1 import AppTest
-app = AppTest.from_file("streamlit_app.py", default_timeout=60).run()
+app = AppTest.from_file("ui/navigation.py", default_timeout=60).run()
 assert not app.exception, app.exception
 """
     assert loaded_training_libraries(code) == []
+
+
+def test_every_page_is_a_script_named_as_its_folder():
+    assert {page.name for page in PAGES} == {path.name for path in (ROOT / "pages").iterdir() if path.name[0] != "_"}
 
 
 @pytest.mark.parametrize("part", MAY_IMPORT)
@@ -122,7 +127,7 @@ def test_imports_go_one_way(part):
         assert others <= MAY_IMPORT[part], f"{path.relative_to(ROOT)} imports {sorted(others - MAY_IMPORT[part])}"
 
 
-@pytest.mark.parametrize("part", ["profet_core", "ui", "app_pages", "pages", "streamlit_app"])
+@pytest.mark.parametrize("part", ["profet_core", "ui", "pages", "streamlit_app"])
 def test_serving_code_names_no_training_library(part):
     for path in modules_of(part):
         assert not imported(path) & set(TRAINING), path

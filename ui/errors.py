@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from profet_core import NoPredictionError, ProfetError
+from ui.paths import page_path
 
 _LOG = logging.getLogger(__name__)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
@@ -34,7 +35,7 @@ def show_warning(text: str) -> None:
 
 def inspect_link() -> None:
     """The way to what is in a profile that no number is predicted from."""
-    st.page_link("app_pages/inspect.py", label="See what is in it on Inspect", icon=":material/troubleshoot:")
+    st.page_link(page_path("inspect"), label="See what is in it on Inspect", icon=":material/troubleshoot:")
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 import streamlit as st
 
 from ui.errors import one_line_errors, show_warning
-from ui.link import follow_link, forget_given, write_link
-from ui.resources import Resources, load_resources
-from ui.session import held_in, profile_defaults, remember_recorded, reread_slot
-from ui.settings import END_SLOTS, MEASURED_SLOT, PREDICT_SLOT, all_settings
+from ui.state.link import follow_link, forget_given, write_link
+from ui.state.resources import Resources, load_resources
+from ui.state.session import held_in, profile_defaults, remember_recorded, reread_slot
+from ui.state.settings import END_SLOTS, MEASURED_SLOT, PREDICT_SLOT, all_settings
 
 _SLOTS = (PREDICT_SLOT, MEASURED_SLOT, *(slot for slots in END_SLOTS.values() for slot in slots))
 

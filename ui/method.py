@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profet_core import Models, Prediction
 from profet_core.artifacts.models import EnsembleRule
-from ui.settings import DEFAULT_METHOD
+from ui.state.settings import DEFAULT_METHOD
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 _NAMES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
-PAGES = {name: f"app_pages/{name}.py" for name in _NAMES}
+PAGES = {name: f"../pages/{name}/{name}.py" for name in _NAMES}
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def open_app(repository: Path) -> Callable[..., AppTest]:
     """Open a page in a new session, by a link with these query parameters."""
 
     def open_page(page: str = "predict", **query: str) -> AppTest:
-        app = AppTest.from_file(str(repository / "streamlit_app.py"), default_timeout=30)
+        app = AppTest.from_file(str(repository / "ui" / "navigation.py"), default_timeout=30)
         app.query_params.update(query)
         if page != "predict":
             # AppTest opens the entry point; switching before the first run opens the page as a link does.

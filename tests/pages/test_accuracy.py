@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from pages.accuracy.figures import _loaded, chosen_points, coverage_dots, error_bars, predicted_against_measured
 from profet_core import ArtifactError, load_models
 from profet_core.accuracy.validation import load_validation
 from tests.made.validation_report import made_report
 from tests.pages.conftest import lines, rows
-from ui.accuracy import _loaded, chosen_points, coverage_dots, error_bars, predicted_against_measured
-from ui.resources import load_resources
+from ui.state.resources import load_resources
 from ui.tables import format_percent
 
 CASES = {"given": "with_latency", "not": "without_latency"}

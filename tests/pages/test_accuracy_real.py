@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pages.accuracy.figures import _loaded_real
 from profet_core.accuracy.real import REAL_REPORT_NAME
 from tests.made.real_report import made_real_report
 from tests.pages.conftest import clean, lines, rows
-from ui.accuracy import _loaded_real
-from ui.resources import load_resources
+from ui.state.resources import load_resources
 
 HEADING = "Profiles of strangers"
 

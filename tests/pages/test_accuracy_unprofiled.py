@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from pages.accuracy.figures import _loaded_transfer
+from pages.accuracy.unprofiled import direction_dots
 from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME
 from tests.made.transfer_report import DERIVED, MISSED, made_transfer_report, signed
 from tests.pages.conftest import clean, lines, rows
-from ui.accuracy import _loaded_transfer
-from ui.accuracy_unprofiled import direction_dots
-from ui.resources import load_resources
+from ui.state.resources import load_resources
 from ui.tables import format_percent
 
 CASES = {"given": "with_latency", "not": "without_latency"}

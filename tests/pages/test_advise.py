@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pages.advise.plans import data_row, point
 from profet_core import predict
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.certainty import format_certainty
@@ -15,7 +16,6 @@ from profet_core.advice.words import answer_sentences
 from profet_core.catalog.offers import offers_in_market
 from profet_core.units import format_duration, format_usd
 from tests.pages.conftest import clean, go, lines, rows
-from ui.advice import data_row, point
 from ui.tables import as_json, format_range
 
 FIRST = "resnet50-128px-b64-g4dn"

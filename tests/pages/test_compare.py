@@ -7,12 +7,12 @@ import io
 
 import pytest
 
+from pages.compare.candidates import Candidate, compare
+from pages.compare.view import data_rows, dots, instances_of, table_row
 from profet_core import predict, read_profile
 from tests.pages.conftest import as_version_1, as_version_2, column, go, lines
 from ui.basis import is_rough
-from ui.compare import Candidate, compare
-from ui.compare_view import data_rows, dots, instances_of, table_row
-from ui.resources import load_resources
+from ui.state.resources import load_resources
 from ui.tables import as_csv
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from pages.inspect.view import TOP, busy_and_idle, busy_and_idle_words, time_bars
 from profet_core import Profile
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.placement import placements
 from tests.pages.conftest import as_version_2, go, lines, rows
-from ui.inspect_view import TOP, busy_and_idle, busy_and_idle_words, time_bars
 
 LENET, VGG = "lenet5-32px-b16-g3s", "vgg16-224px-b16-g3s"
 

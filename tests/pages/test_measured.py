@@ -8,7 +8,7 @@ from profet_core import predict
 from profet_core.prediction.correction import correct_by_measurement
 from profet_core.units import format_ms
 from tests.pages.conftest import as_version_2, column, go, lines
-from ui.settings import measured_key
+from ui.state.settings import measured_key
 
 LATENCY = "Step latency"
 FIRST = "resnet50-128px-b64-g4dn"

@@ -17,8 +17,8 @@ from profet_core.prediction.refusals import refusal
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.units import format_ms
 from tests.pages.conftest import as_version_1, as_version_2, column, go, lines, rows
-from ui.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
-from ui.uploads import PROGRESS_FROM_BYTES
+from ui.inputs.uploads import PROGRESS_FROM_BYTES
+from ui.state.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 
 LATENCY = "Step latency"
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"

@@ -251,7 +251,7 @@ def test_going_back_takes_the_number_from_the_link(open_app, samples, monkeypatc
     link, right = dict(app.query_params), column(app, LATENCY)
     choice(app, key).set_value(1).run()
     assert column(app, LATENCY) != right
-    monkeypatch.setattr("ui.link._went_back_or_forward", lambda: True)
+    monkeypatch.setattr("ui.state.link._went_back_or_forward", lambda: True)
     app.query_params.update(link)
     app.run()
     assert choice(app, key).value == 2 and column(app, LATENCY) == right

@@ -1,0 +1,92 @@
+"""Asks what Advise needs beyond the training: deadline, budget, certainty, and the offers to choose from."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from profet_core.catalog.offers import ANY_MARKET, MARKETS, SPOT
+from ui.state.resources import Resources
+from ui.state.settings import CERTAINTY_RANGE, RETIRED, USUAL_REGION, regions
+
+
+def limit_inputs() -> None:
+    """Deadline, budget and how surely they must be kept to."""
+    deadline, budget, certainty = st.columns(3, gap="medium")
+    deadline.number_input(
+        "Deadline (hours)",
+        value=None,
+        min_value=0.0,
+        step=1.0,
+        format="%g",
+        placeholder="none",
+        key="deadline_h",
+        persist_state="session",
+        help="When the training must be done. Picked is the cheapest that is done in time.",
+    )
+    budget.number_input(
+        "Budget (US dollars)",
+        value=None,
+        min_value=0.0,
+        step=1.0,
+        format="%g",
+        placeholder="none",
+        key="budget_usd",
+        persist_state="session",
+        help="What the training may cost. Picked is the fastest within it, or with a deadline the cheapest.",
+    )
+    certainty.number_input(
+        "How sure it must be (%)",
+        *CERTAINTY_RANGE,
+        step=5,
+        key="certainty",
+        persist_state="session",
+        help="The chance with which a limit must be kept to, as the intervals have it.",
+    )
+
+
+def offer_inputs(resources: Resources) -> None:
+    """Market, retired instances, region, and a guess of spot prices where the market has them."""
+    market, retired, region = st.columns(3, gap="medium")
+    with market:
+        st.segmented_control("Market", MARKETS, key="market", required=True, persist_state="session")
+    with retired:
+        st.segmented_control(
+            "Retired instances",
+            RETIRED,
+            format_func={"out": "Left out", "in": "Taken in"}.get,
+            key="retired",
+            required=True,
+            persist_state="session",
+        )
+    with region:
+        known = regions(resources)
+        if len(known) > 1:
+            st.selectbox(
+                "Region",
+                (USUAL_REGION, *known),
+                format_func=lambda name: "The usual one of each" if name == USUAL_REGION else name,
+                key="region",
+                persist_state="session",
+            )
+    if _spot_counts():
+        st.number_input(
+            "Spot is cheaper by (%), where the catalogue has no spot price",
+            1,
+            99,
+            value=None,
+            step=5,
+            placeholder="no guess",
+            key="spot_discount",
+            persist_state="session",
+            help="A guess of yours: spot prices change by the hour and the region.",
+        )
+
+
+def spot_discount() -> float | None:
+    """The guess as a share, 0 to 1; None where there is none or its field is hidden."""
+    percent = st.session_state["spot_discount"] if _spot_counts() else None
+    return None if percent is None else percent / 100
+
+
+def _spot_counts() -> bool:
+    return st.session_state["market"] in (SPOT, ANY_MARKET)

@@ -1,0 +1,102 @@
+"""Asks how many training steps a visitor's file covers, where the file doesn't tell, and says how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from profet_core import Profile
+from profet_core.prediction.steps import counted, steps_note
+from profet_core.profiles.profet_json.reader import MAX_STEPS
+from ui.state.own_profiles import OwnProfile, change_own
+
+_OTHER = "n"
+_CHOICES = {1: "1 step", 2: "2 steps", _OTHER: "n steps"}
+_KNOWN_BY = {
+    "marked": "marked in the file",
+    "counted": "counted from its operations",
+    "stated": "as the file says",
+    "given": "as you say",
+    "inferred": "by its latency",
+    "assumed": "assumed",
+}
+_HELP = "Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time."
+
+
+def steps_input(own: OwnProfile | None, prefix: str, latency_ms: float | None) -> None:
+    """The choice beside the profile; what is chosen stays with it, on every page.
+
+    Parameters
+    ----------
+    latency_ms : of one step on the anchor, if known: it tells the number of steps until somebody chooses.
+    """
+    if own is None or not own.asks_steps:
+        return
+    shown = counted(own.profile, latency_ms)
+    key = f"{prefix}:steps:{own.key}"
+    other = st.session_state.get(_other_key(own.key), False) or shown.steps not in _CHOICES
+    # What another page or the latency has said since this was last drawn comes first.
+    st.session_state[key] = _OTHER if other else shown.steps
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    row.segmented_control(
+        "This profile covers",
+        tuple(_CHOICES),
+        format_func=_CHOICES.get,
+        key=key,
+        required=True,
+        help=_HELP,
+        on_change=_choose,
+        args=(own.key, key),
+    )
+    if other:
+        with row:
+            steps_number(own, prefix, "Steps", shown.steps)
+    words = steps_words(shown)
+    st.caption(steps_note(shown) or f"{words[0].upper()}{words[1:]}.")
+
+
+def steps_number(own: OwnProfile, prefix: str, label: str, shown: int) -> None:
+    """A field for the number of steps.
+
+    Parameters
+    ----------
+    shown : the number that the profile is read as.
+    """
+    key = f"{prefix}:steps-number:{own.key}"
+    st.session_state[key] = shown
+    st.number_input(label, 1, MAX_STEPS, step=1, key=key, width=150, on_change=_type_number, args=(own.key, key))
+
+
+def read_as_steps(own_key: str, steps: int) -> None:
+    """From now on one of the visitor's own profiles covers so many steps, on every page."""
+    st.session_state.pop(_other_key(own_key), None)
+    change_own(own_key, steps=steps)
+
+
+def steps_words(profile: Profile) -> str:
+    """'one step, marked in the file', '5 steps, as you say'."""
+    count = "one step" if profile.steps == 1 else f"{profile.steps:,} steps"
+    return f"{count}, {_KNOWN_BY[profile.steps_basis]}"
+
+
+def besides_steps(warnings: Iterable[str], profile: Profile, own: OwnProfile | None) -> tuple[str, ...]:
+    """`warnings` but what stands beside the choice already."""
+    said = steps_note(profile) if own is not None and own.asks_steps else None
+    return tuple(line for line in warnings if line != said)
+
+
+def _choose(own_key: str, key: str) -> None:
+    chosen = st.session_state[key]
+    if chosen == _OTHER:
+        st.session_state[_other_key(own_key)] = True
+    else:
+        read_as_steps(own_key, chosen)
+
+
+def _type_number(own_key: str, key: str) -> None:
+    change_own(own_key, steps=st.session_state[key])
+
+
+def _other_key(own_key: str) -> str:
+    return f"steps:other:{own_key}"

@@ -1,0 +1,125 @@
+"""What Cost and Advise begin with: the prediction, and what is to be trained, at which batch size and which prices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from profet_core import NoPredictionError, check_profiled_batch
+from profet_core.scaling.scale import axis_range
+from ui.cost_latencies import why_not_scaled
+from ui.errors import plain, show_warning
+from ui.inputs.measured import predict_measured
+from ui.inputs.profile import latency_question, profile_phrase, shown_name
+from ui.paths import page_path
+from ui.state.resources import Resources
+from ui.state.session import Outcome, held_in
+from ui.state.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, PREDICT_SLOT, price_key
+from ui.tables import format_price
+
+
+def predicted_on_predict(resources: Resources) -> Outcome:
+    """Predict's prediction, with what it is for and what to keep in mind about it.
+
+    Raises
+    ------
+    NoPredictionError : nothing can be predicted from Predict's profile.
+    """
+    try:
+        outcome = predict_measured(resources)
+    except NoPredictionError:
+        _say_profile(shown_name(held_in(resources, PREDICT_SLOT)))
+        raise
+    _say_profile(profile_phrase(outcome))
+    latency_question(resources, PREDICT_SLOT, outcome)
+    for line in outcome.prediction.warnings:
+        show_warning(line)
+    return outcome
+
+
+def training_inputs() -> None:
+    """Images, validation images and epochs."""
+    images, validation, epochs = st.columns(3, gap="medium")
+    images.number_input("Training images per epoch", 1, MAX_IMAGES, step=1000, key="images", persist_state="session")
+    validation.number_input(
+        "Validation images per epoch",
+        0,
+        MAX_IMAGES,
+        step=1000,
+        key="validation_images",
+        persist_state="session",
+        help="A validation step runs forward only; it is counted as a third of a training step.",
+    )
+    epochs.number_input("Epochs", 1, MAX_EPOCHS, step=1, key="epochs", persist_state="session")
+
+
+def batch_inputs(resources: Resources, outcome: Outcome) -> None:
+    """The batch size of the profile, or another one where both ends of the batch axis are known."""
+    recorded = outcome.held.profile.meta.batch_size
+    reason = why_not_scaled(resources, outcome)
+    if reason:
+        st.session_state["batch_from"] = "profiled"
+    left, right = st.columns(2, gap="medium")
+    left.segmented_control(
+        "Batch size",
+        BATCH_FROM,
+        format_func={
+            "profiled": f"As profiled ({recorded})" if recorded else "As profiled",
+            "scaled": "Another one (from Scale)",
+        }.get,
+        key="batch_from",
+        required=True,
+        disabled=bool(reason),
+        persist_state="session",
+    )
+    if reason:
+        left.caption(f"Fixed: {plain(reason)}")
+        left.page_link(page_path("scale"), label="Give both ends on Scale", icon=":material/show_chart:")
+    with right:
+        if st.session_state["batch_from"] == "scaled":
+            st.slider("Images per step", *axis_range("batch"), key="batch", persist_state="session")
+        elif recorded is None:
+            st.number_input(
+                "Batch size the profile was recorded at",
+                1,
+                MAX_IMAGES,
+                value=None,
+                placeholder="the profile doesn't say",
+                key="profiled_batch",
+                persist_state="session",
+            )
+
+
+def profiled_batch(outcome: Outcome) -> int | None:
+    """The batch size that the prediction belongs to; None where the costs come from Scale."""
+    if st.session_state["batch_from"] == "scaled":
+        return None
+    recorded = outcome.held.profile.meta.batch_size
+    return check_profiled_batch(None if recorded else st.session_state.get("profiled_batch"), recorded)
+
+
+def _say_profile(phrase: str) -> None:
+    st.markdown(f"For {phrase}.")
+    st.page_link(page_path("predict"), label="Change the profile on Predict", icon=":material/arrow_back:")
+
+
+def own_prices(resources: Resources, names: Sequence[str]) -> dict[str, float]:
+    """A field for a price of one's own for each instance; returns those that were given, US dollars an hour."""
+    with st.expander("Own prices"):
+        st.caption("US dollars an hour for one instance, such as a reserved or spot price. Empty: the list price.")
+        columns = st.columns(2, gap="medium")
+        for index, name in enumerate(names):
+            entry = resources.catalog[name]
+            columns[index % 2].number_input(
+                f"{name} (list: {plain(format_price(entry.usd_per_hour))})",
+                value=None,
+                min_value=0.0,
+                step=0.01,
+                format="%g",
+                placeholder="list price",
+                key=price_key(name),
+                persist_state="session",
+            )
+    own = {name: st.session_state[price_key(name)] for name in names}
+    return {name: price for name, price in own.items() if price is not None}

@@ -1,0 +1,149 @@
+"""Takes many files at once, keeps the totals of the good ones and one line for each bad one, and lets the files go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from profet_core import ProfetError, read_profile
+from ui.errors import plain, show_error
+from ui.state.own_profiles import OwnProfile, add_own
+from ui.state.resources import Resources
+
+_LOG = logging.getLogger(__name__)
+#: Smaller files are read before a bar could be seen.
+PROGRESS_FROM_BYTES = 2 * 2**20
+#: Lines shown one by one; more are counted.
+SHOWN_LINES = 6
+CONVERT_COMMAND = "profet convert TRACE -o profile.json"
+
+_REVEALS = """
+A raw trace names every layer and scope of your network, in order and with the time of each; PyTorch traces may hold
+shapes, file paths and lines of your code too. From that, much of an architecture can be told. A profile holds the total
+time per operation type and nothing else. Make one on your own machine and upload that:
+"""
+
+
+@dataclass(frozen=True)
+class _Notes:
+    """What became of one batch of files."""
+
+    batch: int
+    errors: tuple[str, ...] = ()
+    infos: tuple[str, ...] = ()
+
+
+def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile], None] = lambda _: None) -> None:
+    """Ask for files; the good ones join the visitor's list and `take` gets the last of them."""
+    batch = st.session_state.get(_batch_key(prefix), 0)
+    files = st.file_uploader(
+        "Profiles of training steps (one file each)",
+        accept_multiple_files=True,
+        key=f"{prefix}:file:{batch}",
+        help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
+        "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. The Guide says how to record one. At most "
+        f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
+    )
+    _say_private(prefix)
+    if files:
+        for own in _read_all(resources, prefix, batch, files)[-1:]:
+            take(own)
+        # A new key empties the uploader, and with it the browser's and the server's hold on the files.
+        st.session_state[_batch_key(prefix)] = batch + 1
+        st.rerun()
+    _show_notes(prefix)
+
+
+def max_upload_mb() -> int:
+    """Largest file the server takes, megabytes."""
+    return int(st.get_option("server.maxUploadSize"))
+
+
+def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[UploadedFile]) -> list[OwnProfile]:
+    bar = st.empty()
+    added = []
+    for number, file in enumerate(files, start=1):
+        if file.closed:
+            # Read in a run that the visitor's next click cut short.
+            continue
+        errors, infos = _notes_of(prefix, batch)
+        where = f"{number} of {len(files)}: " if len(files) > 1 else ""
+        try:
+            own, new = _read_one(resources, file, bar, f"Reading {where}{plain(file.name[:60])}")
+            added.append(own)
+            if not new:
+                infos += (f"{file.name} holds the same profile as {own.name}: it is on the list once.",)
+        except ProfetError as error:
+            text = str(error)
+            errors += (text if text.startswith(file.name) else f"{file.name}: {text}",)
+        except Exception:
+            _LOG.exception("A profile could not be read")
+            errors += (f"{file.name}: something went wrong on our side while reading it; the others are not affected.",)
+        finally:
+            _let_go(file)
+        st.session_state[_notes_key(prefix)] = _Notes(batch, errors, infos)
+    bar.empty()
+    return added
+
+
+def _read_one(resources: Resources, file: UploadedFile, bar, text: str) -> tuple[OwnProfile, bool]:
+    progress = None
+    if file.size >= PROGRESS_FROM_BYTES:
+        bar.progress(0.0, text=text)
+
+        def progress(share: float) -> None:
+            bar.progress(min(max(share, 0.0), 1.0), text=text)
+
+    profile = read_profile(file, file.name, progress=progress)
+    return add_own(profile, file.name, "upload", resources.instance_of(profile))
+
+
+def _let_go(file: UploadedFile) -> None:
+    """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
+    context = get_script_run_ctx()
+    remove = getattr(context.uploaded_file_mgr, "remove_file", None) if context else None
+    if remove:
+        remove(session_id=context.session_id, file_id=file.file_id)
+    file.close()
+
+
+def _notes_of(prefix: str, batch: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    notes = st.session_state.get(_notes_key(prefix))
+    return (notes.errors, notes.infos) if notes and notes.batch == batch else ((), ())
+
+
+def _show_notes(prefix: str) -> None:
+    notes = st.session_state.get(_notes_key(prefix))
+    if notes is None:
+        return
+    for line in notes.errors[:SHOWN_LINES]:
+        show_error(line)
+    if len(notes.errors) > SHOWN_LINES:
+        with st.expander(f"{len(notes.errors) - SHOWN_LINES} more files could not be taken"):
+            for line in notes.errors[SHOWN_LINES:]:
+                st.markdown(f"- {plain(line)}")
+    for line in notes.infos[:SHOWN_LINES]:
+        st.info(plain(line), icon=":material/content_copy:")
+
+
+def _say_private(prefix: str) -> None:
+    with st.expander("Raw traces name your layers: reduce them first", icon=":material/lock:", key=f"{prefix}:private"):
+        st.markdown(_REVEALS)
+        st.code(CONVERT_COMMAND, language="sh", wrap_lines=True)
+        st.markdown(
+            "Whatever you upload, only the totals stay on the server, in memory and for your session; the file is let "
+            f"go as soon as it is read. A file may have {max_upload_mb()} MB; reduce larger ones with the same command."
+        )
+
+
+def _batch_key(prefix: str) -> str:
+    return f"batch:{prefix}"
+
+
+def _notes_key(prefix: str) -> str:
+    return f"notes:{prefix}"

@@ -1,0 +1,22 @@
+"""Page settings and navigation: what Streamlit runs on every visit."""
+
+import streamlit as st
+
+from ui.paths import page_path
+
+st.set_page_config(page_title="PROFET: which cloud GPU?", page_icon=":material/speed:", layout="wide")
+st.navigation(
+    [
+        st.Page(page_path("predict"), title="Predict", icon=":material/speed:", url_path="home", default=True),
+        st.Page(page_path("scale"), title="Scale", icon=":material/show_chart:", url_path="scale"),
+        st.Page(page_path("cost"), title="Cost", icon=":material/payments:", url_path="cost"),
+        st.Page(page_path("advise"), title="Advise", icon=":material/recommend:", url_path="advise"),
+        st.Page(page_path("compare"), title="Compare", icon=":material/compare_arrows:", url_path="compare"),
+        st.Page(page_path("inspect"), title="Inspect", icon=":material/troubleshoot:", url_path="inspect"),
+        st.Page(page_path("accuracy"), title="Accuracy", icon=":material/rule:", url_path="accuracy"),
+        st.Page(page_path("guide"), title="Guide", icon=":material/menu_book:", url_path="guide"),
+        # The default page lives at /; this makes /predict work too.
+        st.Page(page_path("predict"), title="Predict", url_path="predict", visibility="hidden"),
+    ],
+    position="top",
+).run()

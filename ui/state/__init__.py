@@ -1,0 +1,1 @@
+"""What one visitor works with: settings in the link, profiles in the session, and what all visitors share."""

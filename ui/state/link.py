@@ -1,0 +1,88 @@
+"""Keeps the settings in the URL, so that a link, a reload or the back button reopens the same view.
+
+Streamlit's own `bind="query-params"` writes the labels of a select box, not its values, and drops what the page
+doesn't render; Cost depends on settings of Predict and Scale, so links are read and written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from ui.state.settings import EMPTY, Setting
+
+_GIVEN = "link:given"
+
+
+def follow_link(settings: Mapping[str, Setting], keys: Iterable[str]) -> bool:
+    """Take the settings from the URL when a session opens, and again when the visitor goes back or forward.
+
+    A value that makes no sense counts as not given. Returns True if the URL was read.
+    """
+    opening = _GIVEN not in st.session_state
+    if not opening and not _went_back_or_forward():
+        _fill_gaps(settings)
+        return False
+    given = {key: value for key in settings if (value := _parsed(settings[key])) is not _INVALID}
+    on_page = set(settings) if opening else set(keys)
+    for key in on_page:
+        if key in given or not settings[key].follows_profile:
+            st.session_state[key] = given.get(key, settings[key].default)
+    st.session_state[_GIVEN] = frozenset(given)
+    return True
+
+
+def given_by_link() -> frozenset[str]:
+    """Settings that the link gave and no profile has replaced yet."""
+    return st.session_state.get(_GIVEN, frozenset())
+
+
+def forget_given(keys: Iterable[str]) -> None:
+    """From now on these settings follow the profile that is shown."""
+    st.session_state[_GIVEN] = given_by_link() - set(keys)
+
+
+def write_link(settings: Mapping[str, Setting], keys: Iterable[str], profile_defaults: Mapping[str, object]) -> None:
+    """Write what differs from the defaults to the URL; parameters that are not ours stay."""
+    wanted = {}
+    for key in keys:
+        default = profile_defaults.get(key) if settings[key].follows_profile else settings[key].default
+        value = st.session_state.get(key, default)
+        if value != default:
+            wanted[key] = _text(value)
+    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in settings}
+    if {key: st.query_params[key] for key in st.query_params if key in settings} != wanted:
+        st.query_params.from_dict({**others, **wanted})
+
+
+_INVALID = object()
+
+
+def _parsed(setting: Setting) -> object:
+    text = st.query_params.get(setting.key)
+    if text is None:
+        return _INVALID
+    try:
+        return setting.parse(text)
+    except (ValueError, OverflowError):
+        return _INVALID
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return EMPTY
+    if isinstance(value, list):
+        return ",".join(value)
+    return format(value, ".12g") if isinstance(value, float) else str(value)
+
+
+def _fill_gaps(settings: Mapping[str, Setting]) -> None:
+    for key, setting in settings.items():
+        if not setting.follows_profile:
+            st.session_state.setdefault(key, setting.default)
+
+
+def _went_back_or_forward() -> bool:
+    return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
