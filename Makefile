@@ -32,8 +32,9 @@ validate: $(VENV)/all.done ## leave-one-architecture-out tables (PROFET_DATA)
 samples: $(VENV)/all.done ## make sample_traces/ from the measurements (PROFET_DATA)
 	$(BIN)/python -m profet_lab.samples
 
-lint: $(VENV)/all.done ## check style
+lint: $(VENV)/all.done ## check style and types
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 lock: $(VENV)/pip.done ## pin requirements.txt and requirements-serve.txt from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv==0.13.8
