@@ -21,8 +21,9 @@ from profet_core.accuracy.validation import WITH_TWIN, Errors, FastestNamed, Lef
 from ui.errors import plain, show_error
 from ui.frame import run_page
 from ui.paths import page_path
+from ui.state.page_keys import accuracy_keys
 from ui.state.resources import Resources
-from ui.state.settings import ACCURACY_KEYS, ALL_INSTANCES, LATENCY_GIVEN
+from ui.state.settings import ALL_INSTANCES, LATENCY_GIVEN
 from ui.tables import MISSING, download_buttons, format_percent, format_range, show_table
 
 #: Why the models err most where they do; what else has no relative in the data says that.
@@ -329,4 +330,4 @@ def _both(errors: Errors) -> dict[str, str]:
     }
 
 
-run_page(body, keys=lambda _: ACCURACY_KEYS)
+run_page(body, accuracy_keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -19,9 +19,9 @@ from ui.inputs.questions import step_questions
 from ui.inputs.steps import steps_input, steps_words
 from ui.inputs.uploads import upload_input
 from ui.state.own_profiles import MAX_PROFILES, OwnProfile, own_profiles, remove_own
+from ui.state.page_keys import compare_keys
 from ui.state.resources import Resources
 from ui.state.session import say_recorded
-from ui.state.settings import COMPARE_KEYS
 from ui.tables import download_buttons
 
 _EXAMPLES = 3
@@ -48,11 +48,6 @@ def body(resources: Resources) -> None:
         _empty(resources)
         return
     _result(compare(resources, candidates, st.session_state["method"]))
-
-
-def keys(_: Resources) -> Iterable[str]:
-    """Settings of the page's link; a visitor's own profiles can't be in it."""
-    return COMPARE_KEYS
 
 
 def _own_list(resources: Resources) -> None:
@@ -214,4 +209,4 @@ def _warnings(compared: Sequence[Compared]) -> None:
             st.markdown(f"**{plain(row.candidate.name)}**\n{lines}")
 
 
-run_page(body, keys)
+run_page(body, compare_keys)

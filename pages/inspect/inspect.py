@@ -27,9 +27,10 @@ from ui.inputs.questions import step_questions
 from ui.inputs.steps import steps_input
 from ui.inputs.uploads import upload_input
 from ui.state.own_profiles import own_profiles
+from ui.state.page_keys import inspect_keys
 from ui.state.resources import Resources
 from ui.state.session import Held, held_in, held_own, held_sample
-from ui.state.settings import PREDICT_SLOT
+from ui.state.slots import PREDICT_SLOT
 from ui.tables import download_buttons, show_table
 
 _OWN = "own "
@@ -64,11 +65,6 @@ def body(resources: Resources) -> None:
             st.caption(f"Left out: {plain(note)}.")
     _unknown(resources.models, rows)
     _all_rows(rows)
-
-
-def keys(_: Resources) -> Iterable[str]:
-    """A sample is in the link; a visitor's own profile can't be."""
-    return ("inspect",) if st.session_state.get("inspect") else ()
 
 
 def _choice(resources: Resources) -> Held:
@@ -176,4 +172,4 @@ def _all_rows(rows: tuple[Placement, ...]) -> None:
     download_buttons([data_row(row) for row in rows], "profet-operations")
 
 
-run_page(body, keys)
+run_page(body, inspect_keys)

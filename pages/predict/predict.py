@@ -35,9 +35,11 @@ from ui.memory import fit_cell, fits_of, say_fits
 from ui.method import member_label, rule_of, rule_phrase
 from ui.paths import page_path
 from ui.state.own_profiles import own_profiles
+from ui.state.page_keys import predict_keys
 from ui.state.resources import Resources
 from ui.state.session import Outcome
-from ui.state.settings import DEFAULT_METHOD, PREDICT_SLOT, predict_keys
+from ui.state.settings import DEFAULT_METHOD
+from ui.state.slots import PREDICT_SLOT
 from ui.tables import MISSING, download_buttons, format_price, format_range_ms, price_source, show_table
 
 
@@ -322,4 +324,4 @@ def _against_row(instance: str, measured_ms: float, predicted_ms: float) -> dict
     }
 
 
-run_page(body, keys=predict_keys)
+run_page(body, predict_keys)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import streamlit as st
 
 from profet_core.scaling.scale import axis_range
@@ -15,9 +13,11 @@ from ui.frame import run_page
 from ui.inputs.profile import anchor_input, latency_input, latency_question, profile_input
 from ui.inputs.scale_ends import SIZE_WORDS, Ends, contradictions, current_ends, latencies_at, scale_ends
 from ui.inputs.steps import besides_steps
+from ui.state.page_keys import scale_keys
 from ui.state.resources import Resources
 from ui.state.session import use_sample
-from ui.state.settings import ALL_INSTANCES, AXES, END_SLOTS, ENDS, scale_keys, typed_end_key
+from ui.state.settings import ALL_INSTANCES, AXES, ENDS, typed_end_key
+from ui.state.slots import END_SLOTS
 from ui.tables import download_buttons, show_table
 
 _AXIS_LABELS = {"batch": "Batch size", "pixels": "Pixel size"}
@@ -50,12 +50,6 @@ def body(resources: Resources) -> None:
     ends = current_ends(resources, axis)
     _questions(resources, ends)
     _result(resources, ends)
-
-
-def keys(resources: Resources) -> Iterable[str]:
-    """Settings of the page's link."""
-    axis = st.session_state["axis"]
-    return ("axis", "show", *scale_keys(resources, axis))
 
 
 def _typed_ends(resources: Resources, axis: str) -> None:
@@ -208,4 +202,4 @@ def _data_row(ends: Ends, name: str, at: int, latency_ms: float) -> dict[str, ob
     }
 
 
-run_page(body, keys)
+run_page(body, scale_keys)

@@ -12,7 +12,8 @@ from profet_core.prediction.refusals import refusal
 from ui.inputs.profile import latency_input, latency_question, profile_input
 from ui.state.resources import Resources
 from ui.state.session import Held, Outcome, held_in, predict_slot
-from ui.state.settings import MEASURED_AT, MEASURED_SLOT, PREDICT_SLOT, measured_key
+from ui.state.settings import MEASURED_AT, measured_key
+from ui.state.slots import MEASURED_SLOT, PREDICT_SLOT
 
 _AT_LABELS = {"same": "Same batch and pixel size", "other": "Another size"}
 

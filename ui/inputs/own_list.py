@@ -7,7 +7,7 @@ import streamlit as st
 from ui.errors import plain
 from ui.inputs.steps import steps_number
 from ui.state.own_profiles import MAX_NAME_LETTERS, OwnProfile, change_own, own_profiles, remove_all_own, remove_own
-from ui.state.settings import Slot
+from ui.state.slots import Slot
 
 
 def own_choice(slot: Slot) -> None:

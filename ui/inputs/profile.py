@@ -23,7 +23,8 @@ from ui.state.session import (
     usable_latency_ms,
     use_latency_ms,
 )
-from ui.state.settings import SOURCES, Slot, method_options
+from ui.state.settings import SOURCES, method_options
+from ui.state.slots import Slot
 
 _SOURCE_LABELS = {"sample": "Sample", "upload": "Upload", "paste": "Paste"}
 _UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}

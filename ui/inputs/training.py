@@ -15,7 +15,8 @@ from ui.inputs.profile import latency_question, profile_phrase, shown_name
 from ui.paths import page_path
 from ui.state.resources import Resources
 from ui.state.session import Outcome, held_in
-from ui.state.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, PREDICT_SLOT, price_key
+from ui.state.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, price_key
+from ui.state.slots import PREDICT_SLOT
 from ui.tables import format_price
 
 

@@ -14,7 +14,7 @@ from profet_core.units import latency_to_ms
 from ui.state.link import forget_given, given_by_link
 from ui.state.own_profiles import OwnProfile, change_own, own_profiles
 from ui.state.resources import Resources
-from ui.state.settings import PREDICT_SLOT, Slot
+from ui.state.slots import PREDICT_SLOT, Slot
 
 
 @dataclass(frozen=True)
