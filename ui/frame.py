@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 import streamlit as st
 
 from ui.errors import one_line_errors, show_warning
+from ui.state.held import held_in, profile_defaults, remember_recorded, reread_slot
 from ui.state.link import follow_link, forget_given, write_link
 from ui.state.resources import Resources, load_resources
-from ui.state.session import held_in, profile_defaults, remember_recorded, reread_slot
 from ui.state.settings import all_settings
 from ui.state.slots import ALL_SLOTS, PREDICT_SLOT
 

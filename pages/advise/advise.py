@@ -21,9 +21,9 @@ from ui.errors import plain, show_error
 from ui.frame import run_page
 from ui.inputs.training import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
 from ui.memory import fits_of
+from ui.predicted.outcome import Outcome
 from ui.state.page_keys import COMPARED_KEYS, advise_keys
 from ui.state.resources import Resources
-from ui.state.session import Outcome
 from ui.state.settings import USUAL_PLAN, USUAL_REGION
 from ui.tables import download_buttons, show_table
 

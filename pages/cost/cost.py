@@ -19,9 +19,9 @@ from ui.frame import run_page
 from ui.inputs.training import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
 from ui.memory import fits_of, say_fits
 from ui.paths import page_path
+from ui.predicted.outcome import Outcome
 from ui.state.page_keys import cost_keys
 from ui.state.resources import Resources
-from ui.state.session import Outcome
 from ui.tables import MISSING, download_buttons, format_price, format_range, price_source, show_table
 
 #: Costs at the low and at the high end of one instance's interval.

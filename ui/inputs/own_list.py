@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from ui.errors import plain
 from ui.inputs.steps import steps_number
@@ -31,7 +32,7 @@ def own_choice(slot: Slot) -> None:
     manage_own(held[st.session_state[key]], slot.prefix, row)
 
 
-def manage_own(own: OwnProfile, prefix: str, where) -> None:
+def manage_own(own: OwnProfile, prefix: str, where: DeltaGenerator) -> None:
     """Rename or remove one, correct the steps that its file tells, or remove all."""
     with where.popover("Edit", icon=":material/edit:"):
         rename_input(own, prefix)

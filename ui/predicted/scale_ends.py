@@ -10,8 +10,9 @@ import streamlit as st
 from profet_core import InputError, InstancePrediction, NoPredictionError, scale, scale_curve
 from profet_core.scaling.context import ScaleContext, scale_context
 from profet_core.scaling.scale import axis_range
+from ui.predicted.outcome import Outcome, predict_slot
+from ui.state.held import Held
 from ui.state.resources import Resources
-from ui.state.session import Held, Outcome, predict_slot
 from ui.state.settings import typed_end_key
 from ui.state.slots import END_SLOTS, Slot
 
