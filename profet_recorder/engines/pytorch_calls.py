@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from profet_recorder.batches import BatchSizes, batch_sizes
+from profet_recorder.engines.batches import BatchSizes, batch_sizes
 
 #: More modules than any network of the data has; each is looked at once.
 _MOST_MODULES = 10_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from profet_recorder.batches import SizesSeen
-from profet_recorder.engine import StepFacts, keras_flavour
+from profet_recorder.engines.batches import SizesSeen
+from profet_recorder.engines.engine import StepFacts, keras_flavour
 from profet_recorder.errors import RecorderError, say
 
 _MIB = 2**20

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from profet_recorder.batches import SizesSeen
-from profet_recorder.engine import StepFacts, keras_flavour
+from profet_recorder.engines.batches import SizesSeen
+from profet_recorder.engines.engine import StepFacts, keras_flavour
+from profet_recorder.engines.pytorch_calls import CallsSeen
 from profet_recorder.errors import RecorderError, say
-from profet_recorder.pytorch_calls import CallsSeen
 
 _MIB = 2**20
 #: From compute capability 8 on (Ampere), cuDNN runs float32 convolutions as TF32 unless that is switched off.

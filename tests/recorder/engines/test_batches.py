@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from profet_recorder.batches import BatchSizes, SizesSeen, batch_sizes
+from profet_recorder.engines.batches import BatchSizes, SizesSeen, batch_sizes
 
 
 def tensor(*shape: object) -> SimpleNamespace:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from profet_recorder.plan import RecordPlan
-from profet_recorder.script import record_script
+from profet_recorder.script.run import record_script
 
 
 def run(options: argparse.Namespace) -> None:

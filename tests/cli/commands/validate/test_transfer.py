@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from profet_cli.commands.validate.transfer import print_derived, print_left_out_gpus
 from profet_cli.main import main
-from profet_cli.validate_transfer import print_derived, print_left_out_gpus
 
 FIGURES = {
     "mape_with_latency": 10.84,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from profet_recorder.batches import BatchSizes
+from profet_recorder.engines.batches import BatchSizes
 from profet_recorder.errors import RecorderError
 
 
@@ -80,11 +80,11 @@ def choose_engine(framework: str | None = None, model: object = None, optimizer:
     """
     framework = framework or _framework_of(model) or _framework_of(optimizer) or _imported_framework()
     if framework == "tensorflow":
-        from profet_recorder.tensorflow_engine import TensorFlowEngine
+        from profet_recorder.engines.tensorflow import TensorFlowEngine
 
         return TensorFlowEngine(model)
     if framework == "pytorch":
-        from profet_recorder.pytorch_engine import PyTorchEngine
+        from profet_recorder.engines.pytorch import PyTorchEngine
 
         return PyTorchEngine(model, optimizer)
     raise RecorderError(f"Steps of {framework!r} can't be recorded: use framework='tensorflow' or 'pytorch'.")

@@ -15,15 +15,15 @@ from profet_core.units import format_price
 def run(options: argparse.Namespace) -> None:
     """List, or do what the second word says."""
     if options.action == "add":
-        from profet_cli.instances_own import add
+        from profet_cli.commands.instances.add import add
 
         add(options)
     elif options.action == "remove":
-        from profet_cli.instances_own import remove
+        from profet_cli.commands.instances.add import remove
 
         remove(options)
     elif options.action == "refresh":
-        from profet_cli.instances_refresh import refresh
+        from profet_cli.commands.instances.refresh import refresh
 
         refresh(options)
     else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from profet_cli import validate_real, validate_transfer
+from profet_cli.commands.validate import real as validate_real
+from profet_cli.commands.validate import transfer as validate_transfer
 from profet_cli.inputs import open_models
 from profet_cli.lab import import_lab
 from profet_cli.output import print_json, print_table

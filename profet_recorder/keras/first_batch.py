@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from profet_recorder.engine import Engine
+from profet_recorder.engines.engine import Engine
 
 
 def look_at_first_batch(model: object, engine: Engine) -> None:

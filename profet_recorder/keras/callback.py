@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from os import PathLike
 
-from profet_recorder.engine import choose_engine, keras_flavour
+from profet_recorder.engines.engine import choose_engine, keras_flavour
 from profet_recorder.errors import RecorderError, say
-from profet_recorder.keras_batches import look_at_first_batch
+from profet_recorder.keras.first_batch import look_at_first_batch
 from profet_recorder.plan import RecordPlan
 from profet_recorder.recording import Recording
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from profet_cli.instances_own import writable_path
+from profet_cli.commands.instances.add import writable_path
+from profet_cli.commands.instances.published_prices import SOURCE_PREFIX, published_prices
 from profet_cli.output import print_json, print_table
-from profet_cli.published_prices import SOURCE_PREFIX, published_prices
 from profet_core.catalog import HOME_REGION, load_catalog, load_shipped
 from profet_core.catalog.own import laid_over, read_own, write_own
 from profet_core.catalog.refresh import PriceChange, check_believable, price_changes

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from profet_core.errors import ProfetError
-from profet_recorder.after_import import after_import
 from profet_recorder.errors import RecorderError, RecordingDone, say
-from profet_recorder.hooks import ScriptHooks
 from profet_recorder.plan import RecordPlan
+from profet_recorder.script.after_import import after_import
+from profet_recorder.script.hooks import ScriptHooks
 
 
 def record_script(
