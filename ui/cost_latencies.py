@@ -44,9 +44,8 @@ def latencies_for_cost(resources: Resources, outcome: Outcome, profiled_batch: i
     at = st.session_state["batch"]
     read_off = latencies_at(resources, current_ends(resources, "batch"), at)
     smallest, largest = axis_range("batch")
-    found = {name: values[0] for name, values in read_off.latencies_ms.items()}
     return StepLatencies(
-        found,
+        read_off.latencies_ms,
         at,
         f"carried there from batch {smallest} and {largest} on Scale",
         problems=read_off.problems,

@@ -8,8 +8,8 @@ import streamlit as st
 
 from profet_core.accuracy.real import RealCheck, RealReport, figures
 from profet_core.units import format_ms
-from ui.errors import plain
 from ui.tables import download_buttons, format_percent, format_range_ms, percent_in_text, show_table
+from ui.texts import plain
 
 
 def show_real(report: RealReport, known: bool) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import streamlit as st
 
@@ -18,11 +19,12 @@ from ui.state.slots import END_SLOTS, Slot
 
 #: The meta field that says where on an axis a profile was recorded.
 _META_FIELD = {"batch": "batch_size", "pixels": "pixels"}
-SIZE_WORDS = {"batch": "batch {}", "pixels": "{} pixels"}
 _WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "number of parameters", "gpu": "GPU"}
 
+Carried = TypeVar("Carried", float, list[float])
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Ends:
     """Latencies at both ends of an axis.
 
@@ -43,8 +45,8 @@ class Ends:
         return scale_context(self.axis, self.outcomes[1].held.profile) if self.outcomes else None
 
     @property
-    def rests(self) -> dict[str, InstancePrediction]:
-        """What each instance's ends rest on; empty where latencies were typed."""
+    def predictions(self) -> dict[str, InstancePrediction]:
+        """Instance -> its row at the smallest size, with the basis of both ends; empty where latencies were typed."""
         return {row.instance: row for row in self.outcomes[0].prediction.predictions} if self.outcomes else {}
 
     @property
@@ -52,13 +54,33 @@ class Ends:
         """Instances whose latency is known at both ends."""
         return tuple(name for name in self.min_ms if name in self.max_ms)
 
+    def only(self, instance: str) -> Ends:
+        """The ends of one instance, or none if one of them isn't known."""
+        known = {instance} & set(self.both)
+        return replace(
+            self,
+            min_ms={name: self.min_ms[name] for name in known},
+            max_ms={name: self.max_ms[name] for name in known},
+        )
 
-@dataclass(frozen=True)
-class Scaled:
-    """Latencies carried to sizes between the ends, and one line for each instance that has none."""
 
-    latencies_ms: dict[str, list[float]] = field(default_factory=dict)
-    problems: dict[str, str] = field(default_factory=dict)
+@dataclass(frozen=True, slots=True)
+class Scaled(Generic[Carried]):
+    """What the ends were carried to.
+
+    Attributes
+    ----------
+    latencies_ms : instance -> milliseconds a step, at one size or at every size of the axis.
+    problems : instance -> one line on why it has none.
+    """
+
+    latencies_ms: Mapping[str, Carried]
+    problems: Mapping[str, str]
+
+
+def size_words(axis: str, size: int) -> str:
+    """'batch 64', '128 pixels'."""
+    return f"batch {size}" if axis == "batch" else f"{size} pixels"
 
 
 def current_ends(resources: Resources, axis: str) -> Ends:
@@ -77,40 +99,35 @@ def current_ends(resources: Resources, axis: str) -> Ends:
     return Ends(axis, low.prediction.latencies_ms, high.prediction.latencies_ms, (low, high))
 
 
-def scale_ends(resources: Resources, ends: Ends, sizes: list[int] | None = None) -> Scaled:
-    """Carry every instance's ends to `sizes`, or to every size of the axis."""
-    scaled = Scaled()
-    for name in ends.both:
-        try:
-            low_ms, high_ms = ends.min_ms[name], ends.max_ms[name]
-            curve = scale_curve(
-                resources.models,
-                resources.models.profiled(name),
-                ends.axis,
-                low_ms,
-                high_ms,
-                sizes,
-                context=ends.context,
-            )
-            scaled.latencies_ms[name] = curve.tolist()
-        except InputError as error:
-            scaled.problems[name] = str(error)
-    return scaled
+def latencies_at_every_size(resources: Resources, ends: Ends) -> Scaled[list[float]]:
+    """Every instance's curve over the whole axis."""
+    models = resources.models
+
+    def carry(name: str, min_ms: float, max_ms: float) -> list[float]:
+        return scale_curve(models, models.profiled(name), ends.axis, min_ms, max_ms, context=ends.context).tolist()
+
+    return _carried(ends, carry)
 
 
-def latencies_at(resources: Resources, ends: Ends, at: int) -> Scaled:
-    """The read-off: latency of every instance at one size, a list of one each."""
-    scaled = Scaled()
+def latencies_at(resources: Resources, ends: Ends, at: int) -> Scaled[float]:
+    """Every instance's latency at one size."""
+    models = resources.models
+
+    def carry(name: str, min_ms: float, max_ms: float) -> float:
+        return scale(models, models.profiled(name), ends.axis, min_ms, max_ms, at, context=ends.context).latency_ms
+
+    return _carried(ends, carry)
+
+
+def _carried(ends: Ends, carry: Callable[[str, float, float], Carried]) -> Scaled[Carried]:
+    latencies_ms: dict[str, Carried] = {}
+    problems: dict[str, str] = {}
     for name in ends.both:
         try:
-            low_ms, high_ms = ends.min_ms[name], ends.max_ms[name]
-            found = scale(
-                resources.models, resources.models.profiled(name), ends.axis, low_ms, high_ms, at, context=ends.context
-            )
-            scaled.latencies_ms[name] = [found.latency_ms]
+            latencies_ms[name] = carry(name, ends.min_ms[name], ends.max_ms[name])
         except InputError as error:
-            scaled.problems[name] = str(error)
-    return scaled
+            problems[name] = str(error)
+    return Scaled(latencies_ms, problems)
 
 
 def contradictions(ends: Ends) -> list[str]:
@@ -126,7 +143,8 @@ def contradictions(ends: Ends) -> list[str]:
                 f"This end needs a profile at {_WORDS[field_name]} {size}, but the one given says {recorded}: "
                 "the curve would be wrong."
             )
-    return lines + different_networks(*(outcome.held for outcome in ends.outcomes), apart_from=field_name)
+    smallest, largest = ends.outcomes
+    return lines + different_networks(smallest.held, largest.held, apart_from=field_name)
 
 
 def different_networks(first: Held, second: Held, apart_from: str = "") -> list[str]:
@@ -145,7 +163,7 @@ def _predicted_end(resources: Resources, axis: str, slot: Slot, size: int) -> Ou
     try:
         return predict_slot(resources, slot)
     except NoPredictionError as error:
-        raise NoPredictionError(f"At {SIZE_WORDS[axis].format(size)}: {error}") from None
+        raise NoPredictionError(f"At {size_words(axis, size)}: {error}") from None
 
 
 def _typed(resources: Resources, axis: str, end: str) -> dict[str, float]:
