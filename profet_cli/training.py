@@ -14,8 +14,9 @@ from profet_core.errors import InputError, NoPredictionError
 from profet_core.prediction.predict import Prediction
 from profet_core.prediction.step_times import StepTime, carried_steps
 from profet_core.profiles import Profile
+from profet_core.scaling.axes import axis_range
 from profet_core.scaling.context import ScaleContext
-from profet_core.scaling.scale import axis_range, scale
+from profet_core.scaling.scale import scale
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from profet_core import NoPredictionError
 from profet_core.prediction.step_times import StepTime, carried_steps
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
 from ui.inputs.scale_ends import contradictions, current_ends, different_networks, latencies_at
 from ui.state.resources import Resources
 from ui.state.session import Outcome

@@ -9,7 +9,7 @@ from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
 from profet_core.prediction.refusals import MOST_UNKNOWN_SHARE
 from profet_core.prediction.unprofiled import reachable
-from profet_core.scaling.scale import AXIS_RANGE
+from profet_core.scaling.axes import AXIS_RANGE
 from ui.basis import SHORT_BASIS
 from ui.errors import plain
 from ui.frame import run_page

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
 from profet_core.units import MS_PER_S, format_ms, format_significant
 from ui.basis import SHORT_BASIS, is_rough, say_basis
 from ui.charts import curves, instance_colours

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from profet_core import InputError, InstancePrediction, NoPredictionError, scale, scale_curve
+from profet_core.scaling.axes import axis_range
 from profet_core.scaling.context import ScaleContext, scale_context
-from profet_core.scaling.scale import axis_range
 from ui.state.resources import Resources
 from ui.state.session import Held, Outcome, predict_slot
 from ui.state.settings import END_SLOTS, Slot, typed_end_key
