@@ -19,7 +19,6 @@ from profet_core.advice.words import answer_sentences, beaten_lines, pick_line, 
 from profet_core.catalog import load_catalog
 from profet_core.catalog.offers import offers_in_market
 from profet_core.errors import InputError
-from profet_core.prediction.step_times import BASIS_WORDS
 from profet_core.units import format_duration, format_price, format_usd
 
 
@@ -107,7 +106,12 @@ def plan_document(plan: Plan) -> dict:
         "gpu": offer.gpu,
         "gpu_count": offer.gpu_count,
         **_own_fields(offer, "market", "region", "usd_per_hour", "as_of", "source", "status"),
-        **_own_fields(plan, "basis", "latency_ms", "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd"),
+        **_own_fields(plan, "basis", "latency_ms", "total_s"),
+        "low_s": plan.interval and plan.interval.low_s,
+        "high_s": plan.interval and plan.interval.high_s,
+        "total_usd": plan.total_usd,
+        "low_usd": plan.interval and plan.interval.low_usd,
+        "high_usd": plan.interval and plan.interval.high_usd,
         **_own_fields(plan, "in_time", "in_budget", "rests_on", "note"),
     }
 
@@ -141,13 +145,13 @@ def _print_advice(advice: Advice, compared: Comparison | None) -> None:
     limits = advice.limits
     chances = [("in_time", "in time")] if limits.deadline_h is not None else []
     chances += [("in_budget", "in budget")] if limits.budget_usd is not None else []
-    bounds = any(plan.low_s is not None for plan in advice.plans)
+    bounds = any(plan.interval for plan in advice.plans)
     header = ("offer", "time", *(("from", "to") if bounds else ()), "cost", *(("from", "to") if bounds else ()))
     print_table(
         (*header, *(words for _, words in chances), "$ an hour", "basis", "note"),
         [_text_row(plan, [name for name, _ in chances], bounds) for plan in advice.plans],
     )
-    _print_list("Basis:", [f"{key}: {BASIS_WORDS[key]}" for key in dict.fromkeys(plan.basis for plan in advice.plans)])
+    _print_list("Basis:", [f"{key}: {key.words}" for key in dict.fromkeys(plan.basis for plan in advice.plans)])
     resting = {plan.instance: plan.rests_on for plan in advice.plans if plan.rests_on}
     _print_list("What times rest on:", [f"{name}: {text}" for name, text in resting.items()])
     _print_list(
@@ -170,8 +174,9 @@ def _print_list(title: str, lines: Sequence[str]) -> None:
 
 
 def _text_row(plan: Plan, chances: Sequence[str], bounds: bool) -> tuple[str, ...]:
-    times = (_or_dash(plan.low_s, format_duration), _or_dash(plan.high_s, format_duration)) if bounds else ()
-    costs = (_or_dash(plan.low_usd, format_usd), _or_dash(plan.high_usd, format_usd)) if bounds else ()
+    ends = plan.interval
+    times = (_or_dash(end, format_duration) for end in (ends and ends.low_s, ends and ends.high_s) if bounds)
+    costs = (_or_dash(end, format_usd) for end in (ends and ends.low_usd, ends and ends.high_usd) if bounds)
     return (
         plan.label,
         format_duration(plan.total_s),

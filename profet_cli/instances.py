@@ -8,6 +8,7 @@ from dataclasses import asdict
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.catalog import Catalog, Instance, load_catalog
 from profet_core.errors import ArtifactError
+from profet_core.latency import Basis
 from profet_core.units import format_price
 
 
@@ -65,7 +66,7 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
     return [row for row in catalog.all_offers if market in (None, row.market) and region in (None, row.region)]
 
 
-def _basis(catalog: Catalog) -> dict[str, str]:
+def _basis(catalog: Catalog) -> dict[str, Basis]:
     """What a prediction for each instance rests on; without models every instance is a price only."""
     from profet_core.artifacts.models import load_models
     from profet_core.prediction.unprofiled import reachable
@@ -76,6 +77,6 @@ def _basis(catalog: Catalog) -> dict[str, str]:
     except ArtifactError:
         return {}
     return {
-        **dict.fromkeys(models.instances, "measured"),
+        **dict.fromkeys(models.instances, Basis.MEASURED),
         **{name: models.transfer.basis_of(gpu) for name, gpu in beyond.items()},
     }

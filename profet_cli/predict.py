@@ -16,7 +16,6 @@ from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.prediction.predict import InstancePrediction, Prediction
-from profet_core.prediction.step_times import BASIS_WORDS
 from profet_core.profiles import Profile
 from profet_core.units import format_ms, format_price, format_usd
 
@@ -49,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
         if row.note:
             print(f"{row.instance}, {row.basis}: {row.note}")
     kinds = dict.fromkeys(row.basis for row in prediction.predictions)
-    print("Basis: " + "; ".join(f"{kind}: {BASIS_WORDS[kind]}" for kind in kinds) + ".")
+    print("Basis: " + "; ".join(f"{kind}: {kind.words}" for kind in kinds) + ".")
     if prediction.likeness and not prediction.likeness.warned_of:
         print(_likeness_text(prediction.likeness))
     found = diagnose(profile, prediction.anchor_latency_ms)
@@ -92,8 +91,8 @@ def _row_document(row: InstancePrediction) -> dict:
     return {
         "instance": row.instance,
         "latency_ms": row.latency_ms,
-        "low_ms": row.low_ms,
-        "high_ms": row.high_ms,
+        "low_ms": row.interval and row.interval.low_ms,
+        "high_ms": row.interval and row.interval.high_ms,
         "members": dict(row.members),
         "basis": row.basis,
         "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
@@ -113,7 +112,8 @@ def _likeness_text(likeness: Likeness) -> str:
 def _text_row(row: InstancePrediction, fit: str, with_bounds: bool) -> tuple[str, ...]:
     latency = "not given" if row.latency_ms is None else format_ms(row.latency_ms)
     cost = "-" if row.cost_per_1000_steps_usd is None else format_usd(row.cost_per_1000_steps_usd)
-    bounds = ("-" if value is None else format_ms(value) for value in (row.low_ms, row.high_ms))
+    ends = (row.interval.low_ms, row.interval.high_ms) if row.interval else ()
+    bounds = [format_ms(value) for value in ends] or ["-", "-"]
     return (
         row.instance,
         latency,
