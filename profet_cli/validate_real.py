@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from profet_cli.inputs import open_models
 from profet_cli.lab import import_lab
 from profet_cli.output import print_json, print_table
-from profet_core.accuracy.real import RealCheck, RealFigures, RealReading, RealReport
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_checks import RealCheck, RealReading
+from profet_core.accuracy.real_figures import RealFigures
 
 
 def run(options: argparse.Namespace) -> None:
@@ -98,10 +100,10 @@ def print_readings(readings: tuple[RealReading, ...]) -> None:
 def _check_row(check: RealCheck) -> tuple[str, ...]:
     cells = []
     for known in (True, False):
-        said = check.said(known)
+        predicted = check.predicted(known)
         inside = "" if check.covered(known) else ", missed"
         cells += [
-            f"{said.latency_ms:.1f} ({said.low_ms:.1f}-{said.high_ms:.1f}{inside})",
+            f"{predicted.latency_ms:.1f} ({predicted.low_ms:.1f}-{predicted.high_ms:.1f}{inside})",
             f"{check.error(known):+.1f}",
         ]
     return check.profile, check.anchor_gpu, check.target_gpu, check.basis, f"{check.truth_ms:.1f}", *cells

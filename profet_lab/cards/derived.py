@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from profet_core.accuracy.transfer import Direction, TransferAccuracy
-from profet_core.accuracy.validation import Errors
+from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.transfer import OtherGpu, TransferAccuracy
 from profet_core.transfer.model import TransferModel
 from profet_lab.cards.format import fixed, fixed_or_empty, markdown_table
 
@@ -86,7 +86,7 @@ instead of a step of the source, **the way the GPUs below are reached and the on
 {markdown_table((*header, *more), rows)}"""
 
 
-def _given(row: Direction) -> tuple[str, ...]:
+def _given(row: OtherGpu) -> tuple[str, ...]:
     given, sheet = row.point[True], row.sheet_only[True]
     return (
         fixed(given.mape),
@@ -98,7 +98,7 @@ def _given(row: Direction) -> tuple[str, ...]:
     )
 
 
-def _published(row: Direction) -> tuple[str, ...]:
+def _published(row: OtherGpu) -> tuple[str, ...]:
     found = row.published
     if found is None:
         return ("",) * 4

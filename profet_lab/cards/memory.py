@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.accuracy.transfer import MemoryAccuracy, MemoryScores
+from profet_core.accuracy.memory import MemoryAccuracy, MemoryScores
 from profet_core.memory.model import MemoryModel
 from profet_lab.cards.format import fixed, markdown_table
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from profet_core.accuracy.real import RealCheck, RealReport, figures
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_checks import RealCheck
+from profet_core.accuracy.real_figures import figures
 from profet_lab.cards.format import fixed, markdown_table
 
 _KNOWN = (True, False)
@@ -51,7 +53,7 @@ def _row(checks: Sequence[RealCheck]) -> tuple[str, ...]:
         cell
         for known in _KNOWN
         for cell in (
-            _ends([check.said(known).latency_ms for check in checks]),
+            _ends([check.predicted(known).latency_ms for check in checks]),
             fixed(found.error.of(known)),
             f"{found.covered.of(known):.0f}",
         )
