@@ -9,7 +9,7 @@ from dataclasses import asdict
 from profet_cli.inputs import open_models
 from profet_cli.memory import fits_in_memory
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_cli.training import training_steps
+from profet_cli.training import predicted_training
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.certainty import INTERVAL_LEVEL, format_certainty
 from profet_core.advice.comparison import comparison_sentences
@@ -33,8 +33,9 @@ def run(options: argparse.Namespace) -> None:
         own_usd_per_hour=dict(options.price),
         spot_discount=options.spot_discount,
     )
-    steps = training_steps(options, models, catalog)
-    level = steps.prediction.interval_level or INTERVAL_LEVEL
+    training = predicted_training(options, models, catalog)
+    steps, prediction = training.steps, training.prediction
+    level = prediction.interval_level or INTERVAL_LEVEL
     advice = advise(
         steps.step_times,
         offers,
@@ -42,16 +43,14 @@ def run(options: argparse.Namespace) -> None:
         limits,
         certainty=options.certainty,
         include_retired=options.include_retired,
-        fits=fits_in_memory(
-            models, catalog, steps.profile, steps.prediction.anchor, steps.latencies_ms, steps.batch_size
-        ),
+        fits=fits_in_memory(models, catalog, training.profile, prediction.anchor, steps.latencies_ms, steps.batch_size),
         interval_level=level,
     )
     compared = None if options.compare is None else compare(*_named(advice, options.compare), level)
     if options.format == "json":
-        print_json(advice_document(advice, compared, options.anchor, steps.warnings))
+        print_json(advice_document(advice, compared, options.anchor, training.warnings))
         return
-    print_warnings(steps.warnings)
+    print_warnings(training.warnings)
     _print_advice(advice, compared)
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from profet_cli.inputs import open_models
 from profet_cli.memory import fit_cell, fits_document, fits_in_memory
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_cli.training import training_steps
+from profet_cli.training import predicted_training
 from profet_core.catalog import load_catalog
 from profet_core.cost import CostRow, cost_table
 from profet_core.units import format_duration, format_significant, format_usd
@@ -18,7 +18,8 @@ def run(options: argparse.Namespace) -> None:
     """Predict, cost and print."""
     models = open_models(options)
     catalog = load_catalog().with_prices(dict(options.price))
-    steps = training_steps(options, models, catalog)
+    training = predicted_training(options, models, catalog)
+    steps = training.steps
     table = cost_table(
         steps.latencies_ms,
         catalog,
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
         anchor=options.anchor,
     )
     instances = [row.instance for row in table.rows]
-    fits = fits_in_memory(models, catalog, steps.profile, options.anchor, instances, steps.batch_size)
+    fits = fits_in_memory(models, catalog, training.profile, options.anchor, instances, steps.batch_size)
     rests = {row.instance: row for row in steps.step_times}
     if options.format == "json":
         document = asdict(table)
@@ -37,10 +38,10 @@ def run(options: argparse.Namespace) -> None:
             {**row, "basis": rests[row["instance"]].basis, "note": rests[row["instance"]].note}
             for row in document["rows"]
         ]
-        warnings, memory = list(steps.warnings), fits_document(fits)
+        warnings, memory = list(training.warnings), fits_document(fits)
         print_json({"anchor": options.anchor, **document, "warnings": warnings, "memory": memory})
         return
-    print_warnings(steps.warnings)
+    print_warnings(training.warnings)
     columns = ("instance", "in memory (batch)", "an epoch", "$ an epoch", f"{table.epochs} epochs", "$ in all")
     print_table(
         (*columns, "images/s", "speed-up", "basis", "status"),
