@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from profet_core.latency import StepTime
 from profet_core.prediction.refusals import refusal
-from profet_core.prediction.step_times import StepTime
 from profet_core.profiles import Profile
 
 #: What a table shows where there is no value.

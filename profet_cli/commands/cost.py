@@ -13,8 +13,8 @@ from profet_cli.output import MISSING, print_json, print_notes, print_table, pri
 from profet_cli.training import training_steps
 from profet_core.catalog import load_catalog
 from profet_core.cost import CostRow, CostTable, cost_table
+from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
-from profet_core.prediction.step_times import StepTime
 from profet_core.units import format_duration, format_significant, format_usd
 
 

@@ -19,7 +19,6 @@ from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.prediction.predict import InstancePrediction, Prediction
-from profet_core.prediction.step_times import BASIS_WORDS
 from profet_core.profiles import Profile
 from profet_core.units import format_ms, format_price, format_usd
 
@@ -95,11 +94,12 @@ def prediction_document(prediction: Prediction, fits: Mapping[str, FitAnswer]) -
 
 
 def _row_document(row: InstancePrediction) -> Document:
+    interval = row.interval
     return {
         "instance": row.instance,
         "latency_ms": row.latency_ms,
-        "low_ms": row.low_ms,
-        "high_ms": row.high_ms,
+        "low_ms": interval and interval.low_ms,
+        "high_ms": interval and interval.high_ms,
         "members": dict(row.members),
         "basis": row.basis,
         "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
@@ -123,7 +123,7 @@ def _print_prediction(prediction: Prediction, profile: Profile, fits: Mapping[st
     )
     print_notes(prediction.predictions)
     bases = dict.fromkeys(row.basis for row in prediction.predictions)
-    print("Basis: " + "; ".join(f"{basis}: {BASIS_WORDS[basis]}" for basis in bases) + ".")
+    print("Basis: " + "; ".join(f"{basis}: {basis.words}" for basis in bases) + ".")
     if prediction.likeness and not prediction.likeness.warned_of:
         print(_likeness_text(prediction.likeness))
     diagnosis = diagnose(profile, prediction.anchor_latency_ms)
@@ -139,10 +139,12 @@ def _likeness_text(likeness: Likeness) -> str:
 
 
 def _text_row(row: InstancePrediction, fit: str, with_bounds: bool) -> tuple[str, ...]:
+    interval = row.interval
+    bounds = (cell(interval and interval.low_ms, format_ms), cell(interval and interval.high_ms, format_ms))
     return (
         row.instance,
         "not given" if row.latency_ms is None else format_ms(row.latency_ms),
-        *((cell(row.low_ms, format_ms), cell(row.high_ms, format_ms)) if with_bounds else ()),
+        *(bounds if with_bounds else ()),
         fit,
         cell(row.cost_per_1000_steps_usd, format_usd),
         format_price(row.usd_per_hour),

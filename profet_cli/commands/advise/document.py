@@ -45,7 +45,7 @@ def _workload_document(workload: Workload) -> Document:
 
 def _plan_document(plan: Plan) -> Document:
     """One plan; null where there is no interval or no limit."""
-    offer = plan.offer
+    offer, interval = plan.offer, plan.interval
     return {
         "plan": plan.label,
         "instance": plan.instance,
@@ -60,11 +60,11 @@ def _plan_document(plan: Plan) -> Document:
         "basis": plan.basis,
         "latency_ms": plan.latency_ms,
         "total_s": plan.total_s,
-        "low_s": plan.low_s,
-        "high_s": plan.high_s,
+        "low_s": interval and interval.low_s,
+        "high_s": interval and interval.high_s,
         "total_usd": plan.total_usd,
-        "low_usd": plan.low_usd,
-        "high_usd": plan.high_usd,
+        "low_usd": interval and interval.low_usd,
+        "high_usd": interval and interval.high_usd,
         "in_time": plan.in_time,
         "in_budget": plan.in_budget,
         "rests_on": plan.rests_on,

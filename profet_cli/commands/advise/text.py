@@ -10,7 +10,6 @@ from profet_core.advice.certainty import format_certainty
 from profet_core.advice.comparison import comparison_sentences
 from profet_core.advice.plans import Comparison, Limits, Plan
 from profet_core.advice.words import answer_sentences, beaten_lines, pick_line, upgrade_line
-from profet_core.prediction.step_times import BASIS_WORDS
 from profet_core.units import format_duration, format_price, format_usd
 
 #: A limit's column -> the chance that a plan keeps to it.
@@ -23,7 +22,7 @@ def print_advice(advice: Advice, comparison: Comparison | None) -> None:
     print()
     _print_plans(advice)
     bases = dict.fromkeys(plan.basis for plan in advice.plans)
-    _print_list("Basis:", [f"{basis}: {BASIS_WORDS[basis]}" for basis in bases])
+    _print_list("Basis:", [f"{basis}: {basis.words}" for basis in bases])
     sources = {plan.instance: plan.rests_on for plan in advice.plans if plan.rests_on}
     _print_list("What times rest on:", [f"{instance}: {source}" for instance, source in sources.items()])
     _print_list("Picks:", _pick_lines(advice))
@@ -36,7 +35,7 @@ def print_advice(advice: Advice, comparison: Comparison | None) -> None:
 
 def _print_plans(advice: Advice) -> None:
     chances = _chances(advice.limits)
-    with_bounds = any(plan.low_s is not None for plan in advice.plans)
+    with_bounds = any(plan.interval for plan in advice.plans)
     bounds = ("from", "to") if with_bounds else ()
     print_table(
         ("offer", "time", *bounds, "cost", *bounds, *chances, "$ an hour", "basis", "note"),
@@ -54,14 +53,15 @@ def _chances(limits: Limits) -> Chances:
 
 
 def _text_row(plan: Plan, chances: Chances, with_bounds: bool) -> tuple[str, ...]:
-    times = (cell(plan.low_s, format_duration), cell(plan.high_s, format_duration)) if with_bounds else ()
-    costs = (cell(plan.low_usd, format_usd), cell(plan.high_usd, format_usd)) if with_bounds else ()
+    interval = plan.interval
+    times = (cell(interval and interval.low_s, format_duration), cell(interval and interval.high_s, format_duration))
+    costs = (cell(interval and interval.low_usd, format_usd), cell(interval and interval.high_usd, format_usd))
     return (
         plan.label,
         format_duration(plan.total_s),
-        *times,
+        *(times if with_bounds else ()),
         format_usd(plan.total_usd),
-        *costs,
+        *(costs if with_bounds else ()),
         *(cell(chance(plan), format_certainty) for chance in chances.values()),
         format_price(plan.offer.usd_per_hour),
         plan.basis,

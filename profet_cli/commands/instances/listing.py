@@ -9,6 +9,7 @@ from profet_cli.documents import offer_document
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.catalog import Catalog, Instance, load_catalog
 from profet_core.errors import ArtifactError
+from profet_core.latency import Basis
 from profet_core.units import format_price
 
 #: The basis of an instance that nothing is predicted for.
@@ -56,7 +57,7 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
     return [row for row in catalog.all_offers if market in (None, row.market) and region in (None, row.region)]
 
 
-def _basis(catalog: Catalog) -> dict[str, str]:
+def _basis(catalog: Catalog) -> dict[str, Basis]:
     """What a prediction for each instance rests on; without models every instance is a price only."""
     from profet_core.artifacts.models import load_models
     from profet_core.prediction.unprofiled import reachable
@@ -66,7 +67,7 @@ def _basis(catalog: Catalog) -> dict[str, str]:
         unprofiled = reachable(models, catalog)
     except ArtifactError:
         return {}
-    basis = dict.fromkeys(models.instances, "measured")
+    basis = dict.fromkeys(models.instances, Basis.MEASURED)
     if models.transfer is not None:
         basis |= {name: models.transfer.basis_of(gpu) for name, gpu in unprofiled.items()}
     return basis

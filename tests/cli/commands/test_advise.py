@@ -11,7 +11,7 @@ from profet_core.advice.advise import advise
 from profet_core.advice.plans import Limits, Workload, compare
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.offers import offers_in_market
-from profet_core.prediction.step_times import BASIS_WORDS
+from profet_core.latency import Basis
 
 IMAGES, EPOCHS = 50_000, 10
 
@@ -113,7 +113,7 @@ def test_the_text_answers_first(run, asked, expected):
     assert "in time" in lines[len(answer_sentences(advice)) + 1]
     for title in ("Basis:", "Picks:", "What more money buys:"):
         assert title in lines
-    assert f"  measured: {BASIS_WORDS['measured']}" in lines
+    assert f"  measured: {Basis.MEASURED.words}" in lines
     assert "p3.2xlarge against g4dn.xlarge:" in lines
 
 
