@@ -6,7 +6,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import cast
 
@@ -54,16 +54,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parse(arguments: list[str]) -> argparse.Namespace:
-    """The options of the chosen command, with its `run`."""
+def build_parser(commands: Iterable[str] = COMMANDS) -> OneLineParser:
+    """The command line; arguments are declared for `commands`, whose modules are imported, and for no others."""
     parser = OneLineParser(prog=PROGRAM, description=_DESCRIPTION)
     parsers = add_commands(parser, COMMANDS, dest="command", required=True)
+    for name in commands:
+        command = _command(name)
+        command.add_arguments(parsers[name])
+        parsers[name].set_defaults(run=command.run)
+    return parser
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of the chosen command, with its `run`."""
     # No option comes before the command, so that the first word that names one is the choice.
     chosen = next((word for word in arguments if word in COMMANDS), None)
     if chosen is None:
-        return parser.parse_args(arguments)
-    command = cast(Command, import_module(f"profet_cli.commands.{chosen}"))
-    command.add_arguments(parsers[chosen])
-    parsers[chosen].set_defaults(run=command.run)
-    parse = getattr(command, "parse_arguments", OneLineParser.parse_args)
-    return parse(parser, arguments)
+        return build_parser([]).parse_args(arguments)
+    parse = getattr(_command(chosen), "parse_arguments", OneLineParser.parse_args)
+    return parse(build_parser([chosen]), arguments)
+
+
+def _command(name: str) -> Command:
+    return cast(Command, import_module(f"profet_cli.commands.{name}"))
