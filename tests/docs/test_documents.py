@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.map import with_map
 from profet_cli.main import main
 from profet_core import read_profile
 from profet_core.profiles import READERS
@@ -175,6 +176,11 @@ def test_every_format_is_listed():
     listed = " ".join(rows).replace("`", "").lower()
     for reader in READERS:
         assert reader.NAME.split(", ")[0].removeprefix("TensorFlow 1 ").split(" ", 1)[-1].lower() in listed, reader.NAME
+
+
+def test_the_map_is_that_of_the_code():
+    document = text_of("docs/ARCHITECTURE.md")
+    assert document == with_map(document), "write it anew: python -m docs.map"
 
 
 def test_pictures_are_small_and_of_both_desktops():
