@@ -7,9 +7,9 @@ import streamlit as st
 from profet_core import NoPredictionError
 from profet_core.scaling.axes import axis_range
 from profet_core.training.steps import CarryObstacle, TrainingSteps, carry_obstacle, steps_as_profiled, steps_carried
-from ui.inputs.scale_ends import current_ends
+from ui.predicted.outcome import Outcome
+from ui.predicted.scale_ends import current_ends
 from ui.state.resources import Resources
-from ui.state.session import Outcome
 
 
 def latencies_for_cost(resources: Resources, outcome: Outcome, profiled_batch: int | None) -> TrainingSteps:

@@ -9,9 +9,10 @@ import streamlit as st
 from profet_core import InstancePrediction, NoPredictionError
 from profet_core.scaling.axes import axis_range
 from profet_core.training.ends import AxisEnds, EndProfiles
+from ui.predicted.outcome import Outcome, predict_slot
 from ui.state.resources import Resources
-from ui.state.session import Outcome, predict_slot
-from ui.state.settings import END_SLOTS, Slot, typed_end_key
+from ui.state.settings import typed_end_key
+from ui.state.slots import END_SLOTS, Slot
 
 SIZE_WORDS = {"batch": "batch {}", "pixels": "{} pixels"}
 
