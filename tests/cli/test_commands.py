@@ -14,7 +14,7 @@ import pytest
 
 from profet_core import load_catalog, predict
 from profet_core.artifacts.samples import Sample
-from profet_core.profiles.pytorch.trace import TRANSLATED_WARNING
+from profet_core.profiles.pytorch.reader import TRANSLATED_WARNING
 from profet_core.profiles.record import NO_DEVICE
 
 CPU_ONLY = {"Host_Dataset": 1000.0, "Host_IDLE": 50_000.0}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from profet_core.catalog.offers import MARKETS
-from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaling.scale import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.state.resources import Resources

@@ -12,8 +12,9 @@ import pytest
 
 from benchmarks.slow_files import slow_files
 from profet_core import ProfileError, read_profile
-from profet_core.profiles.containers import content as containers
-from profet_core.profiles.containers.content import Content
+from profet_core.profiles.containers import unpacking, watch
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.containers.watch import Watch
 
 #: Does not shrink, so that the position in the gzip file moves.
 NOISE = os.urandom(3 * 2**20)
@@ -55,7 +56,7 @@ def test_a_pipe_is_read():
 
 
 def test_a_long_pipe_is_refused(monkeypatch):
-    monkeypatch.setattr(containers, "MAX_WHOLE_BYTES", 1000)
+    monkeypatch.setattr(unpacking, "MAX_WHOLE_BYTES", 1000)
     reading, writing = os.pipe()
     with os.fdopen(writing, "wb") as out:
         out.write(NOISE[:2000])
@@ -66,7 +67,8 @@ def test_a_long_pipe_is_refused(monkeypatch):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_progress_rises_to_one_and_is_not_told_too_often(pack):
     told: list[float] = []
-    content = Content(pack(NOISE), told.append)
+    content = Content(pack(NOISE), watch=Watch(told.append))
+    content.follow()
     content.read()
     content.read()
     assert told == sorted(set(told))
@@ -85,7 +87,7 @@ def test_reading_whole_stops_at_its_cap():
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_streaming_stops_at_its_cap(monkeypatch, pack):
-    monkeypatch.setattr(containers, "MAX_STREAMED_BYTES", 2 * 2**20)
+    monkeypatch.setattr(unpacking, "MAX_STREAMED_BYTES", 2 * 2**20)
     with pytest.raises(ProfileError, match="unpacks to more than 2 MB"):
         stream_all(Content(pack(NOISE)))
 
@@ -117,7 +119,7 @@ def test_a_wrong_checksum_is_noticed():
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_reading_stops_when_it_took_too_long(monkeypatch, pack):
-    monkeypatch.setattr(containers, "MAX_SECONDS", 0.02)
+    monkeypatch.setattr(watch, "MAX_SECONDS", 0.02)
     content = Content(pack(bytes(range(256)) * 4096 * 16))
     with pytest.raises(ProfileError, match="took more than 0 s of processor time and was stopped: record fewer steps"):
         while True:
@@ -125,7 +127,7 @@ def test_reading_stops_when_it_took_too_long(monkeypatch, pack):
 
 
 def test_what_other_threads_do_and_waiting_does_not_count(monkeypatch):
-    monkeypatch.setattr(containers, "MAX_SECONDS", 0.2)
+    monkeypatch.setattr(watch, "MAX_SECONDS", 0.2)
     content = Content(NOISE)
     other = threading.Thread(target=lambda: sum(range(20_000_000)))
     other.start()
@@ -154,6 +156,6 @@ SLOW = ("xplane, tiny fields: empty events", "PyTorch trace, empty events", "Ten
 @pytest.mark.parametrize("name", SLOW)
 def test_a_slow_file_is_stopped(monkeypatch, name):
     data = slow_files()[name]()
-    monkeypatch.setattr(containers, "MAX_SECONDS", 0.3)
+    monkeypatch.setattr(watch, "MAX_SECONDS", 0.3)
     with pytest.raises(ProfileError, match="of processor time and was stopped"):
         read_profile(data)

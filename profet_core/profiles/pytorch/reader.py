@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import Content
-from profet_core.profiles.profet_json.reader import is_short_text
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.decoding.chrome_trace import ChromeTrace, is_chrome_trace
+from profet_core.profiles.limits import is_short_text
 from profet_core.profiles.pytorch.events import PyTorchEvents
-from profet_core.profiles.record import DEVICE_PREFIX, Profile, ProfileMeta
+from profet_core.profiles.pytorch.step_totals import StepTotals
+from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.profiles.totals import profile_from_totals
-from profet_core.profiles.traces.chrome_events import ChromeTrace, is_chrome_trace
-from profet_core.profiles.traces.precision_signs import read_signs
-
-if TYPE_CHECKING:
-    from profet_core.profiles.pytorch.steps import StepTotals
+from profet_core.profiles.trace_events.precision_signs import read_signs
+from profet_core.units import US_PER_MS
 
 NAME = "PyTorch trace"
 
@@ -33,7 +32,6 @@ _UNLINKED_SHARE = 0.1
 #: first one.
 _COLD_SHARE = 0.5
 
-_IDLE = "Device_IDLE"
 _EXECUTION_TRACE = re.compile(rb'[\s\xef\xbb\xbf]*\{\s*"schema"\s*:\s*"')
 _TRAINS = re.compile(
     r"backward|[dw]grad|bwd|wrw|bn_bw|^Optimizer\.step|_fused_(?:sgd|adam)|multi_tensor_apply", re.IGNORECASE
@@ -65,21 +63,19 @@ def read(content: Content) -> Profile:
             "This is a PyTorch ExecutionTrace, which holds no times: upload the trace that torch.profiler's "
             "export_chrome_trace() wrote of the same step."
         )
-    trace, events = (
-        ChromeTrace(content, keep=("deviceProperties", "distributedInfo", *_VERSION_ENTRIES)),
-        PyTorchEvents(),
-    )
+    trace = ChromeTrace(content, keep=("deviceProperties", "distributedInfo", *_VERSION_ENTRIES))
+    events = PyTorchEvents()
     for event in trace.events():
         events.add(event)
     if not len(events.host.keys) and not len(events.device.keys):
         raise ProfileError(_NOTHING if not events.old_exports else _OLD_EXPORT)
-    from profet_core.profiles.pytorch.steps import reduce_events  # late: it needs numpy
+    from profet_core.profiles.pytorch.reduction import reduce_events  # late: it needs numpy
 
     content.check_time()
     totals = reduce_events(events)
-    properties = _device(trace.entries, totals.gpu) if len(events.device.keys) else {}
+    properties = _device(trace.entries, totals.gpu_number) if len(events.device.keys) else {}
     signs = read_signs(
-        totals.kernels_us,
+        totals.gpu.kernels_us,
         [*(name for name, _ in events.operations), *events.labels],
         events.input_types,
         _whole(properties.get("computeMajor")),
@@ -126,53 +122,49 @@ def _first_input(events: PyTorchEvents) -> tuple[int | None, int | None, int | N
 def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     """Why nothing may be predicted from the trace."""
     names = [name for name, _ in events.operations]
-    if totals.unlinked_us > _UNLINKED_SHARE * _busy_us(totals):
+    if totals.gpu.unlinked_us > _UNLINKED_SHARE * totals.gpu.busy_us:
         # A gradient's kernel may run forward, in transposed convolutions: only where the operations don't tell.
         names += events.kernels
-    if totals.kernels_us and not any(_TRAINS.search(name) for name in names):
+    if totals.gpu.kernels_us and not any(_TRAINS.search(name) for name in names):
         return FORWARD_ONLY
-    window_us, idle_us = totals.window_us, totals.totals_us.get(_IDLE, 0.0)
-    if totals.steps == 1 and window_us and min(totals.longest_us, idle_us) > _COLD_SHARE * window_us:
+    window_us, longest_us = totals.gpu.window_us, totals.host.longest_us
+    if totals.steps == 1 and window_us and min(longest_us, totals.gpu.idle_us) > _COLD_SHARE * window_us:
         return (
-            f"This is a first step: one operation kept the GPU waiting for {totals.longest_us / 1000:.3g} of "
-            f"{window_us / 1000:.3g} ms while libraries started. Profile a step after ten or so others."
+            f"This is a first step: one operation kept the GPU waiting for {longest_us / US_PER_MS:.3g} of "
+            f"{window_us / US_PER_MS:.3g} ms while libraries started. Profile a step after ten or so others."
         )
     return ""
 
 
-def _warnings(totals: StepTotals, processes: int):
+def _warnings(totals: StepTotals, processes: int) -> Iterator[str]:
     yield TRANSLATED_WARNING
-    if totals.kernels_us and (totals.gpus > 1 or processes > 1 or totals.communication_us > 0):
+    gpu = totals.gpu
+    if gpu.kernels_us and (totals.gpus > 1 or processes > 1 or gpu.communication_us > 0):
         several = (
             f"; of the {totals.gpus} GPUs in the trace, the times are the busiest one's" if totals.gpus > 1 else ""
         )
-        share = totals.communication_us / totals.window_us if totals.window_us else 0.0
+        share = gpu.communication_us / gpu.window_us if gpu.window_us else 0.0
         yield (
             f"This step was shared between GPUs, and waiting for their communication took {share:.0%} of it{several}: "
             "the models know steps on one GPU."
         )
-    busy_us = _busy_us(totals)
-    if totals.unlinked_us > _UNLINKED_SHARE * busy_us:
+    if gpu.unlinked_us > _UNLINKED_SHARE * gpu.busy_us:
         yield (
-            f"{totals.unlinked_us / busy_us:.0%} of the GPU's time was started by no operation the trace holds (CUDA "
+            f"{gpu.unlinked_us / gpu.busy_us:.0%} of the GPU's time was started by no operation the trace holds (CUDA "
             "graphs, or only CUDA activity recorded) and goes by its kernels' names: record CPU and CUDA activities."
         )
 
 
-def _busy_us(totals: StepTotals) -> float:
-    return sum(us for name, us in totals.totals_us.items() if name.startswith(DEVICE_PREFIX) and name != _IDLE)
-
-
-def _ignored(events: PyTorchEvents, totals: StepTotals):
-    if totals.dropped_us:
-        ms = totals.dropped_us / 1000
+def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
+    if totals.host.dropped_us:
+        ms = totals.host.dropped_us / US_PER_MS
         yield f"{ms:.3g} ms a step on the host in views, allocations, wrappers of autograd and the user's own labels"
     if totals.partial:
         yield f"{totals.partial} {'ProfilerStep' if totals.basis == 'marked' else 'step'} that is not complete"
     if totals.cold_us is not None:
-        yield f"the first step, of {totals.cold_us / 1000:.4g} ms, in which libraries start; the others count"
+        yield f"the first step, of {totals.cold_us / US_PER_MS:.4g} ms, in which libraries start; the others count"
     if totals.step_us:
-        yield f"the length of a profiled step, {totals.step_us / 1000:.4g} ms: without the profiler it is shorter"
+        yield f"the length of a profiled step, {totals.step_us / US_PER_MS:.4g} ms: without the profiler it is shorter"
     _, height, width = _first_input(events)
     if height != width:
         yield f"pictures of {height} x {width} pixels: the models know square ones"
@@ -204,4 +196,4 @@ def _whole(value: object) -> int | None:
 
 
 def _text(value: object) -> str | None:
-    return value.strip() or None if is_short_text(value) else None
+    return (value.strip() or None) if is_short_text(value) else None

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import ProfileError
-from profet_core.profiles.containers.content import Content
-from profet_core.profiles.traces import chrome_events
-from profet_core.profiles.traces.chrome_events import ChromeTrace, event_time_us, is_chrome_trace
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.decoding import chrome_trace
+from profet_core.profiles.decoding.chrome_trace import ChromeTrace, event_time_us, is_chrome_trace
 
 
 def events_of(data: bytes, keep: tuple[str, ...] = ()) -> tuple[list[dict], dict]:
@@ -35,7 +35,7 @@ def test_windows_of_any_size_give_the_same_events(window, events, ascii_only, in
     document = {"before": entry, "traceEvents": events, "after": entry}
     data = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chrome_events, "_WINDOW_BYTES", window)
+        patch.setattr(chrome_trace, "_WINDOW_BYTES", window)
         found, entries = events_of(data, keep=("before", "after"))
     assert found == events
     assert entries == {"before": entry, "after": entry}
@@ -52,7 +52,7 @@ def test_every_cut_of_a_trace_is_noticed(events, data):
 @pytest.mark.parametrize("window", range(1, 30))
 @pytest.mark.parametrize("number", [-5.0771532157509976e16, 1.5, 12345678, 1e-7])
 def test_a_number_that_a_window_cuts_is_read_whole(window, number, monkeypatch):
-    monkeypatch.setattr(chrome_events, "_WINDOW_BYTES", window)
+    monkeypatch.setattr(chrome_trace, "_WINDOW_BYTES", window)
     assert events_of(b'{"a": %s, "traceEvents": []}' % repr(number).encode(), keep=("a",)) == ([], {"a": number})
 
 

@@ -12,10 +12,10 @@ import pytest
 from benchmarks.made_trace import LAYERS, write_pytorch_trace
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
 from profet_core.operations.kinds import kind_of
-from profet_core.profiles.pytorch import trace as pytorch_trace
-from profet_core.profiles.pytorch.operations import Translation, kernel_of, load_translations, shares
-from profet_core.profiles.pytorch.step_count import repetition
-from profet_core.profiles.pytorch.trace import FORWARD_ONLY, TRANSLATED_WARNING
+from profet_core.profiles.pytorch import reader
+from profet_core.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
+from profet_core.profiles.pytorch.step_bounds import repetition
+from profet_core.profiles.pytorch.translations import Translation, kernel_of, load_translations, shares
 from profet_lab.measurements.data import DataError, data_folder
 from tests.made.chrome_traces import (
     CUDA_STEP_US,
@@ -742,7 +742,7 @@ def test_too_many_kept_events_are_refused(monkeypatch):
 
 
 def test_its_reader_says_what_it_reads():
-    assert pytorch_trace.looks_like(trace([]))
-    assert pytorch_trace.looks_like(json.dumps(cuda_step(1, 0)).encode())
-    assert not pytorch_trace.looks_like(b'{"operations": {"Device_Conv2D": 1.0}}')
-    assert not pytorch_trace.looks_like(b'[{"Device_Conv2D": 1.0}]')
+    assert reader.looks_like(trace([]))
+    assert reader.looks_like(json.dumps(cuda_step(1, 0)).encode())
+    assert not reader.looks_like(b'{"operations": {"Device_Conv2D": 1.0}}')
+    assert not reader.looks_like(b'[{"Device_Conv2D": 1.0}]')

@@ -43,10 +43,8 @@ class WireStream:
         The caller may read the field, or go through its own fields; what it leaves is skipped, and so are numbers.
         """
         end = None if size is None else self._position + size
-        while end is None or self._position < end:
-            tag = self._varint(may_end=end is None)
-            if tag is None:
-                return
+        while not self._is_at_end() if end is None else self._position < end:
+            tag = self._varint()
             self._fields_left -= 1
             if self._fields_left < 0:
                 raise ProfileError(f"The trace has more than {MAX_FIELDS:,} parts beside its events: record it again.")
@@ -96,13 +94,19 @@ class WireStream:
         while size > 0:
             size -= len(self.read(min(size, PIECE_BYTES)))
 
-    def _varint(self, may_end: bool = False) -> int | None:
+    def _is_at_end(self) -> bool:
+        self._fill()
+        return self._at == len(self._window)
+
+    def _fill(self) -> None:
+        """See to it that a whole number stands in the window, if the stream goes on."""
         if self._at + _MAX_VARINT_BYTES > len(self._window):
             more = self._stream.read(_WINDOW_BYTES)
             self._window_end += len(more)
             self._window, self._at = self._window[self._at :] + more, 0
-        if may_end and self._at == len(self._window):
-            return None
+
+    def _varint(self) -> int:
+        self._fill()
         try:
             value, self._at = _varint_at(self._window, self._at)
         except IndexError:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
-import time
 import zlib
-from collections.abc import Callable
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol
 
 from profet_core.errors import ProfileError
+from profet_core.profiles.containers.watch import Watch
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 #: What a reader sees to tell its format.
 HEAD_BYTES = 2**20
@@ -19,36 +21,25 @@ MAX_STREAMED_BYTES = 2**30
 #: Recorded traces shrink 3 to 35 times; only a bomb shrinks by more than this. Small files may.
 MAX_RATIO = 100
 MAX_UNCHECKED_RATIO_BYTES = 16 * 2**20
-#: Processor time that reading one upload may take. A PyTorch trace of 300 MB takes 8 s.
-MAX_SECONDS = 15.0
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 256 * 2**10
 
-Progress = Callable[[float], None]
 
+class Source(Protocol):
+    """Where bytes come from: a binary file, or what behaves as one."""
 
-class Watch:
-    """Processor time and progress of reading one upload, over all streams that are opened for it."""
+    def read(self, size: int = -1, /) -> bytes:
+        """At most `size` bytes, all that are left if it is negative."""
 
-    def __init__(self, progress: Progress | None = None) -> None:
-        self._progress = progress
-        self._told = 0.0
-        # Of this thread: what other sessions of a server do does not count, nor does waiting for a disk.
-        self._until = time.thread_time() + MAX_SECONDS
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to a place; where that is, from the start."""
 
-    def check_time(self) -> None:
-        """Raise ProfileError if reading has taken too long."""
-        if time.thread_time() > self._until:
-            raise ProfileError(
-                f"Reading took more than {MAX_SECONDS:.0f} s of processor time and was stopped: record fewer steps."
-            )
+    def seekable(self) -> bool:
+        """False for a pipe."""
 
-    def tell(self, share: float) -> None:
-        """Tell the share that is read; forwards only, and a hundred times: a reader may open the content twice."""
-        if self._progress and (share >= self._told + 0.01 or share >= 1 > self._told):
-            self._told = share
-            self._progress(min(share, 1.0))
+    def close(self) -> None:
+        """No more is read."""
 
 
 class Content:
@@ -57,8 +48,7 @@ class Content:
     Parameters
     ----------
     source : the bytes, or a binary file.
-    progress : called with the share of `source` that is read.
-    watch : that of the upload, if this is a file in an archive; it says nothing of the progress before `follow`.
+    watch : that of the upload; it hears nothing of the progress before `follow`.
     head_bytes : length of `head`, at most.
     packing : "deflate" if it is packed as zip packs; "gzip" is unpacked if its header is there.
     checksum : CRC-32 of the unpacked bytes, if known; it is checked at their end.
@@ -76,27 +66,26 @@ class Content:
 
     def __init__(
         self,
-        source: bytes | BinaryIO,
-        progress: Progress | None = None,
+        source: bytes | Source,
         *,
         watch: Watch | None = None,
         head_bytes: int = HEAD_BYTES,
         packing: Literal["gzip", "deflate", "none"] = "gzip",
         checksum: int | None = None,
     ) -> None:
-        self._source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
+        self._source: Source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
         self.size = self._source.seek(0, io.SEEK_END)
-        self.watch = watch or Watch(progress)
-        self._tells = watch is None
+        self.watch = watch or Watch()
+        self._is_followed = False
         self._checksum = checksum
         start = self._block(0, 4)
         if not start:
             raise _empty()
-        # What zlib calls window bits: with gzip's header, without any, or nothing to unpack.
-        self._wbits = -zlib.MAX_WBITS if packing == "deflate" else None
+        # With gzip's header, without any, or nothing to unpack.
+        self._window_bits = -zlib.MAX_WBITS if packing == "deflate" else None
         if packing == "gzip" and start.startswith(GZIP_MAGIC):
-            self._wbits = 16 + zlib.MAX_WBITS
-        if self._wbits is None and self.size > MAX_STREAMED_BYTES:
+            self._window_bits = 16 + zlib.MAX_WBITS
+        if self._window_bits is None and self.size > MAX_STREAMED_BYTES:
             raise ProfileError(_too_large(MAX_STREAMED_BYTES))
         with self.open() as stream:
             self.head = stream.read(head_bytes)
@@ -108,11 +97,11 @@ class Content:
     @property
     def is_packed(self) -> bool:
         """True if the bytes that are read are not those of the source."""
-        return self._wbits is not None
+        return self._window_bits is not None
 
     def follow(self) -> None:
-        """Tell the progress from now on."""
-        self._tells = True
+        """Report the progress from now on."""
+        self._is_followed = True
 
     def read(self, max_bytes: int = MAX_WHOLE_BYTES, too_large: str | None = None) -> bytes:
         """Everything, for a format that is parsed whole.
@@ -143,8 +132,8 @@ class Content:
         """Bytes of the source as it is, packed or not."""
         self._source.seek(position)
         data = self._source.read(size)
-        if self._tells:
-            self.watch.tell((position + len(data)) / max(self.size, 1))
+        if self._is_followed:
+            self.watch.report((position + len(data)) / max(self.size, 1))
         return data
 
 
@@ -158,7 +147,8 @@ class _Unpacked(io.RawIOBase):
         self._produced = 0
         self._checksum = 0
         # zlib stops at max_length, so a bomb never unfolds beyond what was asked for.
-        self._inflater = zlib.decompressobj(wbits=content._wbits) if content.is_packed else None
+        bits = content._window_bits
+        self._inflater = None if bits is None else zlib.decompressobj(wbits=bits)
         # A checksum is that of everything.
         if self._inflater is None and content._checksum is None:
             self._position = start
@@ -169,15 +159,16 @@ class _Unpacked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:
-        data = self._next(min(len(buffer), _BLOCK_BYTES))
-        buffer[: len(data)] = data
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        data = self._next(min(len(view), _BLOCK_BYTES))
+        view[: len(data)] = data
         return len(data)
 
     def _next(self, size: int) -> bytes:
         """At most `size` unpacked bytes, none at the end."""
         self._content.check_time()
-        data = self._inflated(size) if self._inflater else self._taken(size)
+        data = self._taken(size) if self._inflater is None else self._inflated(self._inflater, size)
         self._produced += len(data)
         if self._produced > MAX_STREAMED_BYTES:
             raise ProfileError(_too_large(MAX_STREAMED_BYTES))
@@ -192,8 +183,7 @@ class _Unpacked(io.RawIOBase):
         self._position += len(data)
         return data
 
-    def _inflated(self, size: int) -> bytes:
-        inflater = self._inflater
+    def _inflated(self, inflater: zlib._Decompress, size: int) -> bytes:
         while not inflater.eof:
             packed = inflater.unconsumed_tail or self._taken(_BLOCK_BYTES)
             try:
@@ -205,7 +195,7 @@ class _Unpacked(io.RawIOBase):
                 return data
             if not packed and not inflater.eof:
                 raise ProfileError("The compressed file is cut short: compress or download it again.")
-        self._check_tail()
+        self._check_tail(inflater.unused_data)
         return b""
 
     def _check_ratio(self, more: int) -> None:
@@ -216,15 +206,14 @@ class _Unpacked(io.RawIOBase):
                 "record the profile again."
             )
 
-    def _check_tail(self) -> None:
-        rest = self._inflater.unused_data
+    def _check_tail(self, rest: bytes) -> None:
         while rest:
             if rest.strip(b"\x00"):
                 raise ProfileError("The compressed file holds more than one file: unpack it and upload one profile.")
             rest = self._taken(_BLOCK_BYTES)
 
 
-def _seekable(source: BinaryIO) -> BinaryIO:
+def _seekable(source: Source) -> Source:
     if source.seekable():
         return source
     data = source.read(MAX_WHOLE_BYTES + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.profiles.traces.precision_signs import PrecisionSigns, read_signs
+from profet_core.profiles.trace_events.precision_signs import PrecisionSigns, read_signs
 
 
 @pytest.mark.parametrize(

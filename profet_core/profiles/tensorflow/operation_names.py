@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from profet_core.profiles.record import UNKNOWN
+
 DATASET = "Dataset"
-#: What is counted but not named: XProf's own word for kernels whose `tf_op` it can't read.
-UNKNOWN = "Unknown"
+#: A path in a network is shorter; a cut name is no operation's.
+MAX_NAME_CHARACTERS = 4096
 
 # How XProf 2.24 tells operations from other events, found by giving it made-up traces.
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*", re.ASCII)
@@ -28,7 +30,8 @@ _PUBLIC_TYPE = re.compile(r"_?[A-Z][A-Za-z0-9_]{0,99}", re.ASCII)
 def operation_type(full_name: str) -> str | None:
     """The type in "model/layer/Conv2D:Conv2D"; "Dataset" for iterators; None if XProf counts no such operation.
 
-    A type that might be a name of the user's own is "Unknown", so that a profile never tells it.
+    A type that might be a name of the user's own is "Unknown", so that a profile never tells it; XProf calls so the
+    kernels whose `tf_op` it can't read.
     """
     name, colon, kind = full_name.partition(":")
     if not colon:

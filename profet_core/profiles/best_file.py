@@ -6,35 +6,16 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.archives import HEAD_BYTES, ArchivedFile
-from profet_core.profiles.containers.content import HEAD_BYTES as WHOLE_HEAD_BYTES
-from profet_core.profiles.containers.content import Watch
+from profet_core.profiles.containers.archives import SHORT_HEAD_BYTES, ArchivedFile
+from profet_core.profiles.containers.unpacking import HEAD_BYTES
+from profet_core.profiles.containers.watch import Watch
+from profet_core.profiles.formats import MOST_TELLING_FIRST, Reader, reader_of
 from profet_core.profiles.profet_json import reader as profet_json
-from profet_core.profiles.pytorch import trace as pytorch_trace
 from profet_core.profiles.record import Profile
-from profet_core.profiles.tensorflow import timeline as tensorflow_timeline
-from profet_core.profiles.tensorflow import trace as tensorflow_trace
-from profet_core.profiles.tensorflow.siblings import refused_sibling
-from profet_core.profiles.tensorflow.statistics import framework_op_stats, statistics_csv, tensorflow_stats
-from profet_core.profiles.tensorflow.xplane import reader as xplane
+from profet_core.profiles.tensorflow.tensorboard_files import refused_sibling
 
-if TYPE_CHECKING:
-    from profet_core.profiles import Reader
-
-#: What tells most first: traces know the steps, statistics may be cut.
-PREFERENCE = (
-    xplane,
-    tensorflow_trace,
-    tensorflow_timeline,
-    tensorflow_stats,
-    statistics_csv,
-    framework_op_stats,
-    pytorch_trace,
-    profet_json,
-)
 #: If the best file is damaged, the next ones are tried.
 MAX_TRIES = 3
 
@@ -47,7 +28,7 @@ _OPERATION = re.compile(rb'"(?:Device|Host)_')
 _NAME_CHARACTERS = 80
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Candidate:
     """A file that a reader takes for its own, and the rank of the process that wrote it, if it tells."""
 
@@ -68,14 +49,13 @@ class _Candidate:
         return self.rank, [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else part for at, part in parts]
 
 
-def read_best(files: Sequence[ArchivedFile], readers: Sequence[Reader], where: str, watch: Watch) -> Profile:
+def read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profile:
     """Read the file that tells most, and note which one it was.
 
     Of several runs the last one is taken, of several hosts or ranks the first.
 
     Parameters
     ----------
-    readers : in the order they are asked whether a file is theirs.
     where : "archive" or "folder", for messages.
     watch : that of the upload.
 
@@ -83,7 +63,7 @@ def read_best(files: Sequence[ArchivedFile], readers: Sequence[Reader], where: s
     ------
     ProfileError : no file is a profile, or none that is can be read.
     """
-    candidates, failed = _candidates(files, readers, watch)
+    candidates, failed = _candidates(files, watch)
     if not candidates:
         raise failed[0] if failed and len(failed) == len(files) else ProfileError(_nothing_found(files, where))
     candidates.sort(key=lambda each: each.order)
@@ -92,7 +72,7 @@ def read_best(files: Sequence[ArchivedFile], readers: Sequence[Reader], where: s
     failed = []
     for candidate in candidates[:MAX_TRIES]:
         try:
-            with closing(candidate.file.open(WHOLE_HEAD_BYTES)) as content:
+            with closing(candidate.file.open(HEAD_BYTES)) as content:
                 content.follow()
                 profile = candidate.reader.read(content)
         except ProfileError as error:
@@ -106,21 +86,19 @@ def read_best(files: Sequence[ArchivedFile], readers: Sequence[Reader], where: s
     raise failed[0]
 
 
-def _candidates(
-    files: Sequence[ArchivedFile], readers: Sequence[Reader], watch: Watch
-) -> tuple[list[_Candidate], list[ProfileError]]:
+def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Candidate], list[ProfileError]]:
     """The files that a reader takes for its own, and what is wrong with those that can't be looked at."""
     found: list[_Candidate] = []
     failed: list[ProfileError] = []
     for file in files:
         watch.check_time()
         try:
-            with closing(file.open(HEAD_BYTES)) as content:
+            with closing(file.open(SHORT_HEAD_BYTES)) as content:
                 head = content.head
         except ProfileError as error:
             failed.append(_named(error, file))
             continue
-        reader = next((reader for reader in readers if reader.looks_like(head)), None)
+        reader = reader_of(head)
         if reader is None or refused_sibling(head) or (reader is profet_json and not _OPERATION.search(head)):
             continue
         rank = _RANK.search(head)
@@ -133,7 +111,7 @@ def _named(error: ProfileError, file: ArchivedFile) -> ProfileError:
 
 
 def _preference(reader: Reader) -> int:
-    return PREFERENCE.index(reader) if reader in PREFERENCE else len(PREFERENCE)
+    return MOST_TELLING_FIRST.index(reader) if reader in MOST_TELLING_FIRST else len(MOST_TELLING_FIRST)
 
 
 def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, where: str) -> str:

@@ -1,101 +1,26 @@
-"""Reduces the events of a PyTorch trace to the time per TensorFlow operation type of the mean step."""
+"""Adds up what the CPU's threads did in a PyTorch trace, and tells which operation started which work on the GPU."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
-from profet_core.profiles.pytorch.gpu import GpuSteps, busiest_gpu
 from profet_core.profiles.pytorch.launches import Launches
-from profet_core.profiles.pytorch.operations import (
-    COPY,
-    UNKNOWN,
-    Kernel,
-    Translation,
-    kernel_of,
-    load_translations,
-    shares,
-)
-from profet_core.profiles.pytorch.optimizers import OPTIMIZER_STEP, update_operation
-from profet_core.profiles.pytorch.step_count import StepBounds, find_steps
-from profet_core.profiles.record import HOST_PREFIX, StepsBasis
-from profet_core.profiles.traces.nested_times import gaps_us, in_nesting_order, self_times
+from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP, update_operation
+from profet_core.profiles.pytorch.step_bounds import StepBounds
+from profet_core.profiles.pytorch.step_totals import HostTotals
+from profet_core.profiles.pytorch.translations import COPY, Kernel, Translation, load_translations, shares
+from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, UNKNOWN
+from profet_core.profiles.trace_events.nested_times import gaps_us, in_nesting_order, self_times
 
 #: What loads a library when it is called for the first time.
 _LOADS_LIBRARIES = ("Conv2D", "MatMul", "FusedBatchNorm", "DepthwiseConv2d")
 
 
-@dataclass(slots=True)
-class StepTotals:
-    """Totals of the mean step.
-
-    Attributes
-    ----------
-    totals_us : "Device_Conv2D" -> microseconds.
-    steps, basis : how many the trace covers, and how that is known.
-    partial : steps that were left out because they are not complete.
-    cold_us : length of the first step, which was left out because libraries started in it; None if it counts.
-    kernels_us : kernel name -> microseconds, of all steps that count.
-    dropped_us : time on the host of views, allocations and wrappers.
-    unlinked_us : GPU time that no operation on the host started.
-    communication_us : what communication between GPUs took beyond the computing.
-    gpu, gpus : number of the GPU whose times these are (None without one), and how many worked.
-    step_us : median length of a marked step on the host.
-    window_us : length of the step on the GPU, idle time included.
-    longest_us : the longest that one operation, which may load a library, kept the host.
-    """
-
-    totals_us: Counter[str] = field(default_factory=Counter)
-    steps: int = 1
-    basis: StepsBasis = "assumed"
-    partial: int = 0
-    cold_us: float | None = None
-    kernels_us: dict[str, float] = field(default_factory=dict)
-    dropped_us: float = 0.0
-    unlinked_us: float = 0.0
-    communication_us: float = 0.0
-    gpu: int | None = None
-    gpus: int = 0
-    step_us: float | None = None
-    window_us: float = 0.0
-    longest_us: float = 0.0
-
-
-def reduce_events(events: PyTorchEvents) -> StepTotals:
-    """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times."""
-    device, gpu, gpus = busiest_gpu(events)
-    steps = find_steps(events, device)
-    totals = StepTotals(steps=len(steps), basis=steps.basis, partial=steps.partial, gpu=gpu, gpus=gpus)
-    host = _Host(events)
-    work = GpuSteps(device, host.launches, steps)
-    bounds = _closed(steps.bounds_us, host.span_us if host.threads else work.span_us)
-    totals.cold_us = work.first_is_cold(bounds[0, 0])
-    kept = np.ones(len(steps), bool)
-    kept[0] = totals.cold_us is None
-    host.add_up(totals, steps, kept)
-    if len(device.keys):
-        kernels = [kernel_of(name) for name in events.kernels]
-        done = work.add_up(kept, bounds[:, 1] - bounds[:, 0], kernels, host)
-        totals.totals_us.update(done.totals_us)
-        totals.kernels_us, totals.unlinked_us, totals.window_us = done.kernels_us, done.unlinked_us, done.window_us
-        totals.communication_us = done.communication_us
-    if steps.basis == "marked":
-        totals.step_us = float(np.median((bounds[:, 1] - bounds[:, 0])[kept]))
-    return totals
-
-
-def _closed(bounds_us: np.ndarray, span_us: tuple[float, float]) -> np.ndarray:
-    """Bounds of steps; where they are open, those of `span_us`."""
-    return np.column_stack(
-        [np.where(np.isinf(bounds_us[:, side]), span_us[side], bounds_us[:, side]) for side in (0, 1)]
-    )
-
-
-class _Host:
+class HostWork:
     """What the CPU's threads did: self times, and which operation started which work."""
 
     def __init__(self, events: PyTorchEvents) -> None:
@@ -136,8 +61,9 @@ class _Host:
             return shares(translation if copies else update, kernel, None)
         return shares(translation, kernel, self._operations[key][1])
 
-    def add_up(self, totals: StepTotals, steps: StepBounds, kept: np.ndarray) -> None:
-        """Add the host's rows of the mean step."""
+    def add_up(self, steps: StepBounds, kept: np.ndarray) -> HostTotals:
+        """Totals of the mean of the steps kept, (steps,) of True and False."""
+        totals = HostTotals()
         count = int(kept.sum())
         loads = np.array([any(kind.startswith(_LOADS_LIBRARIES) for kind in row.types) for row in self._translations])
         for thread in self.threads:
@@ -156,9 +82,10 @@ class _Host:
             # As if each step had been recorded alone: a thread is idle between its operations of one step.
             same = step[inside][1:] == step[inside][:-1]
             idle_us = gaps_us(thread.begins[inside], thread.durations[inside])[same].sum()
-            totals.totals_us[HOST_PREFIX + "IDLE"] += float(idle_us) / count
+            totals.totals_us[HOST_IDLE] += float(idle_us) / count
             heavy = self_us[loads[owners % len(self._operations)]]
             totals.longest_us = max(totals.longest_us, float(heavy.max(initial=0.0)))
+        return totals
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import Content
+from profet_core.profiles.containers.unpacking import Content
 
 #: One event, or one entry beside the events, is held while it is decoded: lists in lists take 25 times their text.
 MAX_ENTRY_CHARACTERS = 2 * 2**20
@@ -124,7 +124,8 @@ class ChromeTrace:
     def _next(self, skipped: re.Pattern[str]) -> str:
         """The next character that isn't skipped, or "" at the end of the file; the cursor stands on it."""
         while True:
-            self._at = skipped.match(self._text, self._at).end()
+            if found := skipped.match(self._text, self._at):
+                self._at = found.end()
             if self._at < len(self._text) or self._ended:
                 return self._text[self._at : self._at + 1]
             self._refill()

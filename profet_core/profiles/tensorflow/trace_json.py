@@ -10,38 +10,40 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import Content
-from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.profiles.tensorflow.gpu import GpuWork, cold_refusal, gpu_rows, gpu_warnings, read_gpu
-from profet_core.profiles.tensorflow.names import UNKNOWN, kernel_operation, operation_type
-from profet_core.profiles.tensorflow.steps import count_steps, tells_steps
-from profet_core.profiles.tensorflow.training import JAX, has_gradient, is_jax_name, training_refusal
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.decoding.chrome_trace import ChromeTrace, event_thread, event_time_us, is_chrome_trace
+from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS
+from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
+from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
+from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
+from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation, operation_type
+from profet_core.profiles.tensorflow.step_count import StepCount, count_steps, is_graph_operation
+from profet_core.profiles.tensorflow.training_check import JAX, has_gradient, is_jax_name, training_refusal
 from profet_core.profiles.totals import profile_from_totals
-from profet_core.profiles.traces.chrome_events import ChromeTrace, event_thread, event_time_us, is_chrome_trace
-from profet_core.profiles.traces.precision_signs import read_signs
+from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_core.profiles.trace_events.precision_signs import read_signs
+from profet_core.profiles.trace_events.sums import add_times, no_times
 
 NAME = "TensorFlow trace.json"
 
 #: XProf leaves the shortest events out of a trace that would have more than this.
 XPROF_MAX_EVENTS = 1_000_000
-MAX_THREADS = 10_000
 #: Different operations, kernels and steps, of all threads together.
 MAX_NAMES = 50_000
-#: Operations of the host: their intervals are held, 16 bytes each.
-MAX_KEPT_EVENTS = 2_000_000
-MAX_NAME_CHARACTERS = 4096
-_MAX_KERNEL_CHARACTERS = 600
 HOST_PROCESS = "/host:CPU"
 DEVICE_PROCESS_PREFIX = "/device:GPU:"
 #: What may name a kernel's operation, in the order it is believed.
 _LABELS = ("tf_op", "annotation", *(f"level {depth}" for depth in range(16)))
-_STEPS_LINE = "Steps"
 
 _PROCESS = re.compile(rb'"/(?:host|device):\w')
+
+Amount = TypeVar("Amount", int, float)
 
 
 @dataclass(slots=True)
@@ -50,10 +52,10 @@ class _Thread:
 
     first_us: float = float("inf")
     last_us: float = float("-inf")
-    host_us: Counter[str] = field(default_factory=Counter)
-    device_us: Counter[str] = field(default_factory=Counter)
-    kernels_us: Counter[str] = field(default_factory=Counter)
-    unnamed_us: Counter[str] = field(default_factory=Counter)
+    host_us: defaultdict[str, float] = field(default_factory=no_times)
+    device_us: defaultdict[str, float] = field(default_factory=no_times)
+    kernels_us: defaultdict[str, float] = field(default_factory=no_times)
+    unnamed_us: defaultdict[str, float] = field(default_factory=no_times)
     events: int = 0
     begins_us: array = field(default_factory=lambda: array("d"))
     durations_us: array = field(default_factory=lambda: array("d"))
@@ -130,7 +132,7 @@ class _Events:
             self._add_host(thread, begin_us, duration_us, name, args)
 
     def _add_kernel(self, thread: _Thread, name: str, args: dict, duration_us: float) -> None:
-        name = name[:_MAX_KERNEL_CHARACTERS]
+        name = name[:MAX_KERNEL_CHARACTERS]
         self._sum(thread.kernels_us, name, duration_us)
         kind = None
         for label in (args[key] for key in _LABELS if key in args):
@@ -151,7 +153,7 @@ class _Events:
         self._has_jax = self._has_jax or is_jax_name(long_name)
         if kind := operation_type(long_name):
             self._sum(thread.host_us, kind, duration_us)
-            if tells_steps(long_name, kind):
+            if is_graph_operation(long_name, kind):
                 self._sum(thread.runs, long_name, 1)
             thread.begins_us.append(begin_us)
             thread.durations_us.append(duration_us)
@@ -170,7 +172,7 @@ class _Events:
             thread = self._threads[where] = _Thread()
         return thread
 
-    def _sum(self, sums: dict[str, float], name: str, amount: float) -> None:
+    def _sum(self, sums: dict[str, Amount], name: str, amount: Amount) -> None:
         if name not in sums:
             self._names += 1
             if self._names > MAX_NAMES:
@@ -178,55 +180,52 @@ class _Events:
         sums[name] = sums.get(name, 0) + amount
 
     def profile(self) -> Profile:
-        totals: Counter[str] = Counter()
-        runs: Counter[str] = Counter()
-        marked = others = 0
-        gpus: dict[object, GpuWork] = {}
-        for where, thread in self._threads.items():
-            process = self._processes.get(where[0], "")
-            if process == HOST_PROCESS:
-                totals.update({f"Host_{kind}": us for kind, us in thread.host_us.items()})
-                if thread.begins_us:
-                    totals["Host_IDLE"] += _idle_us(thread)
-                marked = max([marked, *(len(numbers) for numbers in thread.steps.values())])
-                runs.update(thread.runs)
-            elif not process.startswith(DEVICE_PROCESS_PREFIX):
-                others += 1
-            else:
-                gpu = gpus.setdefault(where[0], GpuWork(process.removeprefix(DEVICE_PROCESS_PREFIX)[:10]))
-                _add_stream(gpu, thread, self._thread_names.get(where, ""))
-        gpu, worked = read_gpu({process: gpu for process, gpu in gpus.items() if gpu.kernels_us})
-        if self._has_jax and {name.partition("_")[2] for name in totals} <= {UNKNOWN, "IDLE"}:
+        host = [thread for where, thread in self._threads.items() if self._process(where) == HOST_PROCESS]
+        totals_us = _host_times(host)
+        if self._has_jax and {name.removeprefix(HOST_PREFIX) for name in totals_us} <= {UNKNOWN, IDLE}:
             raise ProfileError(JAX)
-        if gpu is None and not totals:
+        gpu, worked = busiest_gpu([gpu for gpu in self._gpus() if gpu.kernels_us])
+        if gpu is None and not totals_us:
             raise ProfileError(
                 f"The trace holds no operation of a {HOST_PROCESS} or {DEVICE_PROCESS_PREFIX}N process: "
                 "record a training step with TensorFlow's profiler."
             )
-        counted = count_steps(marked or (gpu.steps if gpu else 0), runs.values())
-        warnings, refusal = [*counted.warnings, *self._warnings()], ""
-        if gpu is not None:
-            rows = gpu_rows(gpu)
-            totals.update({f"Device_{kind}": us for kind, us in rows.totals_us.items()})
-            warnings += gpu_warnings(gpu, rows, worked)
-            refusal = cold_refusal(rows)
-        signs = read_signs(gpu.kernels_us if gpu else {}, [name.partition("_")[2] for name in totals])
-        ignored = [f"{others} threads that are neither the host's nor a GPU's"] if others else []
-        if self._untimed:
-            ignored.append(f"{self._untimed} events without a valid time")
+        counted = _count_steps(host, gpu)
+        report = gpu_report(gpu, worked)
+        totals_us |= report.totals_us
+        signs = read_signs(gpu.kernels_us if gpu else {}, [name.partition("_")[2] for name in totals_us])
         return profile_from_totals(
-            totals,
+            totals_us,
             source_format=NAME,
             steps=counted.steps,
             steps_basis=counted.basis,
             meta=ProfileMeta(framework="TensorFlow", precision=signs.precision, compiled=signs.compiled or None),
-            ignored=tuple(ignored),
-            warnings=tuple(warnings),
-            refusal=refusal or training_refusal(totals, self._has_gradient),
+            ignored=tuple(self._ignored()),
+            warnings=(*counted.warnings, *self._warnings(), *report.warnings),
+            refusal=report.refusal or training_refusal(totals_us, self._has_gradient),
             may_be_cut=False,
         )
 
-    def _warnings(self):
+    def _process(self, where: tuple) -> str:
+        return self._processes.get(where[0], "")
+
+    def _gpus(self) -> Collection[GpuWork]:
+        gpus: dict[object, GpuWork] = {}
+        for where, thread in self._threads.items():
+            if (process := self._process(where)).startswith(DEVICE_PROCESS_PREFIX):
+                gpu = gpus.setdefault(where[0], GpuWork(process.removeprefix(DEVICE_PROCESS_PREFIX)[:10]))
+                _add_stream(gpu, thread, self._thread_names.get(where, ""))
+        return gpus.values()
+
+    def _ignored(self) -> Iterator[str]:
+        processes = map(self._process, self._threads)
+        others = sum(each != HOST_PROCESS and not each.startswith(DEVICE_PROCESS_PREFIX) for each in processes)
+        if others:
+            yield f"{others} threads that are neither the host's nor a GPU's"
+        if self._untimed:
+            yield f"{self._untimed} events without a valid time"
+
+    def _warnings(self) -> Iterator[str]:
         if self._count >= XPROF_MAX_EVENTS:
             yield (
                 f"XProf writes {XPROF_MAX_EVENTS:,} events of a trace and leaves out others, and this one has as many: "
@@ -234,16 +233,35 @@ class _Events:
             )
 
 
-def _add_stream(gpu: GpuWork, thread: _Thread, name: str) -> None:
+def _host_times(threads: Iterable[_Thread]) -> dict[str, float]:
+    """Time by operation of the host, "Host_MatMul", and what its threads were idle."""
+    totals_us = no_times()
+    for thread in threads:
+        add_times(totals_us, {HOST_PREFIX + kind: us for kind, us in thread.host_us.items()})
+        if thread.begins_us:
+            totals_us[HOST_IDLE] += _idle_us(thread)
+    return totals_us
+
+
+def _count_steps(host: Iterable[_Thread], gpu: GpuWork | None) -> StepCount:
+    runs: Counter[str] = Counter()
+    marked = 0
+    for thread in host:
+        marked = max([marked, *(len(numbers) for numbers in thread.steps.values())])
+        runs.update(thread.runs)
+    return count_steps(marked or (gpu.steps if gpu else 0), runs.values())
+
+
+def _add_stream(gpu: GpuWork, stream: _Thread, name: str) -> None:
     """Add a stream to its GPU; lines that repeat the streams tell at most the number of steps."""
-    if _is_derived(name):
-        if name == _STEPS_LINE:
-            gpu.steps = thread.events
+    if is_derived_line(name):
+        if name == STEPS_LINE:
+            gpu.steps = stream.events
         return
-    gpu.first_us, gpu.last_us = min(gpu.first_us, thread.first_us), max(gpu.last_us, thread.last_us)
-    gpu.operations_us.update(thread.device_us)
-    gpu.kernels_us.update(thread.kernels_us)
-    gpu.unnamed_us.update(thread.unnamed_us)
+    gpu.first_us, gpu.last_us = min(gpu.first_us, stream.first_us), max(gpu.last_us, stream.last_us)
+    add_times(gpu.operations_us, stream.device_us)
+    add_times(gpu.kernels_us, stream.kernels_us)
+    add_times(gpu.unnamed_us, stream.unnamed_us)
 
 
 def without_number(name: str) -> str:
@@ -256,13 +274,7 @@ def _idle_us(thread: _Thread) -> float:
     """What the operations leave of the time from the first one's start to the last one's end."""
     import numpy as np  # late: most readers do without
 
-    from profet_core.profiles.traces.nested_times import covered_us
+    from profet_core.profiles.trace_events.nested_times import covered_us
 
     begins_us, durations_us = np.frombuffer(thread.begins_us), np.frombuffer(thread.durations_us)
     return float((begins_us + durations_us).max() - begins_us.min() - covered_us(begins_us, durations_us))
-
-
-def _is_derived(thread_name: str) -> bool:
-    from profet_core.profiles.tensorflow.xplane.lines import is_derived_line
-
-    return is_derived_line(thread_name.encode("utf-8", "replace"))

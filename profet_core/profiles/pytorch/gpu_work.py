@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
 from profet_core.profiles.pytorch.launches import NOBODY, Launches
-from profet_core.profiles.pytorch.operations import Kernel
-from profet_core.profiles.pytorch.step_count import StepBounds
-from profet_core.profiles.record import DEVICE_PREFIX
-from profet_core.profiles.traces.kernel_names import COLLECTIVE
-from profet_core.profiles.traces.nested_times import covered_us, covered_within_us
+from profet_core.profiles.pytorch.step_bounds import StepBounds
+from profet_core.profiles.pytorch.step_totals import GpuTotals
+from profet_core.profiles.pytorch.translations import Kernel
+from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
+from profet_core.profiles.trace_events.kernel_names import COLLECTIVE
+from profet_core.profiles.trace_events.nested_times import covered_us, covered_within_us
 
 #: A first step that took longer than this many of the others is one of start-up: libraries load and try their kernels.
 COLD_RATIO = 2.0
@@ -26,26 +25,6 @@ class Owners(Protocol):
 
     def shares(self, owner: int, kernel: Kernel) -> Mapping[str, float]:
         """TensorFlow's types of a kernel that `owner` (`NOBODY` if none) started, each with its share."""
-
-
-@dataclass(slots=True)
-class GpuTotals:
-    """What one GPU did in the steps that count.
-
-    Attributes
-    ----------
-    totals_us : "Device_Conv2D" -> microseconds of the mean step.
-    kernels_us : kernel name -> microseconds, of all steps that count.
-    unlinked_us : time of kernels that no operation on the host started, of the mean step.
-    communication_us : what communication between GPUs took beyond the computing, of the mean step.
-    window_us : length of the mean step, from the end of the one before on the GPU to its own.
-    """
-
-    totals_us: Counter[str] = field(default_factory=Counter)
-    kernels_us: dict[str, float] = field(default_factory=dict)
-    unlinked_us: float = 0.0
-    communication_us: float = 0.0
-    window_us: float = 0.0
 
 
 def busiest_gpu(events: PyTorchEvents) -> tuple[Spans, int | None, int]:
@@ -63,7 +42,7 @@ def busiest_gpu(events: PyTorchEvents) -> tuple[Spans, int | None, int]:
     return device.rows(np.sort(rows[busiest])), found[busiest], len(found)
 
 
-class GpuSteps:
+class GpuWork:
     """One GPU's work, each piece with the operation and the step that started it."""
 
     def __init__(self, kernels: Spans, launches: Launches, steps: StepBounds) -> None:
@@ -79,7 +58,9 @@ class GpuSteps:
         order = np.argsort(times, kind="stable")
         latest = np.maximum.accumulate((self.begins + self.durations)[order])
         before = np.searchsorted(times[order], steps.ends_us, side="right")
-        self._ends = np.where(before > 0, latest[np.maximum(before - 1, 0)], -np.inf) if len(order) else None
+        self._step_ends = (
+            np.where(before > 0, latest[np.maximum(before - 1, 0)], -np.inf) if len(order) else np.zeros(0, float)
+        )
 
     @property
     def span_us(self) -> tuple[float, float]:
@@ -91,16 +72,16 @@ class GpuSteps:
     def first_is_cold(self, first_begin_us: float) -> float | None:
         """Length of the first step, which began then, if it took far longer than the others; else None."""
         windows = self._windows(self._follows)
-        if not len(windows) or not np.isfinite(self._ends[0]):
+        if not len(windows) or not np.isfinite(self._step_ends[0]):
             return None
-        first_us = float(self._ends[0] - first_begin_us)
+        first_us = float(self._step_ends[0] - first_begin_us)
         return first_us if first_us > COLD_RATIO * float(np.median(windows[:, 1] - windows[:, 0])) else None
 
     def _windows(self, which: np.ndarray) -> np.ndarray:
         """From the end of the step before to that of each of these steps, (windows, 2)."""
-        if self._ends is None:
+        if not len(self._step_ends):
             return np.zeros((0, 2))
-        windows = np.column_stack([self._ends[:-1], self._ends[1:]])[which[1:]]
+        windows = np.column_stack([self._step_ends[:-1], self._step_ends[1:]])[which[1:]]
         return windows[np.isfinite(windows).all(axis=1) & (windows[:, 1] > windows[:, 0])]
 
     def add_up(self, kept: np.ndarray, alone_us: np.ndarray, kernels: Sequence[Kernel], owners: Owners) -> GpuTotals:
@@ -118,32 +99,43 @@ class GpuSteps:
         if not inside.any():
             return totals
         count = int(kept.sum())
-        begins, durations, keys, steps = (all_[inside] for all_ in (self.begins, self.durations, self.keys, self.steps))
-        sums = np.bincount(keys, weights=durations, minlength=len(kernels))
-        totals.kernels_us = {kernel.name: us for kernel, us in zip(kernels, sums.tolist(), strict=True) if us}
-        communicates = np.array([kernel.operation == COLLECTIVE for kernel in kernels])[keys]
-        pairs = (self.owners[inside] + 1) * len(kernels) + keys
-        for pair, us in zip(*_summed(pairs[~communicates], durations[~communicates]), strict=True):
-            owner, key = divmod(pair, len(kernels))
-            if owner - 1 == NOBODY:
-                totals.unlinked_us += us / count
-            for kind, share in owners.shares(owner - 1, kernels[key]).items():
-                totals.totals_us[DEVICE_PREFIX + kind] += us * share / count
-        busy_us = covered_us(begins, durations)
-        if communicates.any():
+        totals.kernels_us = self._kernels_us(inside, kernels)
+        computes = inside & ~np.array([kernel.operation == COLLECTIVE for kernel in kernels])[self.keys]
+        self._add_operations(totals, computes, count, kernels, owners)
+        busy_us = self._covered_us(inside)
+        if computes.sum() < inside.sum():
             # What runs beside computing on another stream keeps nothing up.
-            totals.communication_us = (busy_us - covered_us(begins[~communicates], durations[~communicates])) / count
+            totals.communication_us = (busy_us - self._covered_us(computes)) / count
             totals.totals_us[DEVICE_PREFIX + COLLECTIVE] += totals.communication_us
         windows = self._windows(self._follows & kept)
         if len(windows):
             idle_us = windows[:, 1] - windows[:, 0] - covered_within_us(self.begins, self.durations, windows)
             totals.window_us = float((windows[:, 1] - windows[:, 0]).mean())
-            totals.totals_us[DEVICE_PREFIX + "IDLE"] = max(0.0, float(idle_us.mean()))
+            totals.totals_us[DEVICE_IDLE] = max(0.0, float(idle_us.mean()))
         else:
-            spans = _spans(begins, durations, steps)
+            steps = self.steps[inside]
+            spans = _spans(self.begins[inside], self.durations[inside], steps)
             totals.window_us = float(np.maximum(spans, alone_us[np.unique(steps)]).sum()) / count
-            totals.totals_us[DEVICE_PREFIX + "IDLE"] = max(0.0, totals.window_us - busy_us / count)
+            totals.totals_us[DEVICE_IDLE] = max(0.0, totals.window_us - busy_us / count)
         return totals
+
+    def _kernels_us(self, inside: np.ndarray, kernels: Sequence[Kernel]) -> dict[str, float]:
+        sums = np.bincount(self.keys[inside], weights=self.durations[inside], minlength=len(kernels))
+        return {kernel.name: us for kernel, us in zip(kernels, sums.tolist(), strict=True) if us}
+
+    def _add_operations(
+        self, totals: GpuTotals, computes: np.ndarray, steps: int, kernels: Sequence[Kernel], owners: Owners
+    ) -> None:
+        pairs = (self.owners[computes] + 1) * len(kernels) + self.keys[computes]
+        for pair, us in zip(*_summed(pairs, self.durations[computes]), strict=True):
+            owner, key = divmod(pair, len(kernels))
+            if owner - 1 == NOBODY:
+                totals.unlinked_us += us / steps
+            for kind, share in owners.shares(owner - 1, kernels[key]).items():
+                totals.totals_us[DEVICE_PREFIX + kind] += us * share / steps
+
+    def _covered_us(self, rows: np.ndarray) -> float:
+        return covered_us(self.begins[rows], self.durations[rows])
 
 
 def _spans(begins: np.ndarray, durations: np.ndarray, steps: np.ndarray) -> np.ndarray:

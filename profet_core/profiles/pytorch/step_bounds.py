@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
-from profet_core.profiles.pytorch.optimizers import OPTIMIZER_STEP
+from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP
 from profet_core.profiles.record import StepsBasis
-from profet_core.profiles.traces.kernel_names import operation_of_kernel
+from profet_core.profiles.trace_events.kernel_names import operation_of_kernel
 
 #: A ProfilerStep with fewer operations than this share of the fullest one was cut off: the profiler opens one more at
 #: the end.

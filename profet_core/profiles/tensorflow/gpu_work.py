@@ -1,4 +1,4 @@
-"""What one GPU did in a trace of TensorFlow's: its time by operation, and what is to be said of it.
+"""What one GPU did in a trace of TensorFlow's: its time by operation, and what makes that less sure.
 
 XProf's rules hold for kernels that name their operation: they count with their time, and the device is idle for what
 they leave of its span, at least 0, over all streams together. Kernels that name none, which the statistics leave out,
@@ -9,15 +9,14 @@ stay out, as in the statistics, unless the trace names no operation at all.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from profet_core.profiles.tensorflow.names import UNKNOWN
-from profet_core.profiles.traces.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
+from profet_core.profiles.record import DEVICE_PREFIX, IDLE, UNKNOWN
+from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
+from profet_core.profiles.trace_events.sums import no_times
 from profet_core.units import US_PER_MS
-
-IDLE = "IDLE"
 
 #: A GPU that worked less than this share of what the busiest did only copied something.
 _WORKED_SHARE = 0.1
@@ -25,8 +24,8 @@ _WORKED_SHARE = 0.1
 _SEARCH_KERNELS = 3
 #: A step that is this much search and waiting is a first one.
 _COLD_SHARE = 0.8
-#: From this share on it is said that kernels count by their names.
-_SAID_SHARE = 0.05
+#: From this share on a warning says that kernels count by their names.
+_WARNED_SHARE = 0.05
 
 
 @dataclass(slots=True)
@@ -48,9 +47,9 @@ class GpuWork:
     name: str | None = None
     first_us: float = math.inf
     last_us: float = -math.inf
-    operations_us: Counter[str] = field(default_factory=Counter)
-    kernels_us: Counter[str] = field(default_factory=Counter)
-    unnamed_us: Counter[str] = field(default_factory=Counter)
+    operations_us: defaultdict[str, float] = field(default_factory=no_times)
+    kernels_us: defaultdict[str, float] = field(default_factory=no_times)
+    unnamed_us: defaultdict[str, float] = field(default_factory=no_times)
     steps: int = 0
 
     @property
@@ -60,7 +59,7 @@ class GpuWork:
 
 
 @dataclass(slots=True)
-class GpuRows:
+class _Rows:
     """Time by operation, microseconds over all steps.
 
     Attributes
@@ -70,29 +69,59 @@ class GpuRows:
     search_us : time of cuDNN's search for its fastest kernels, which is left out.
     """
 
-    totals_us: Counter[str]
+    totals_us: defaultdict[str, float]
     by_name_us: float = 0.0
     search_us: float = 0.0
 
     @property
     def busy_us(self) -> float:
         """Time of all operations."""
-        return self.totals_us.total() - self.totals_us[IDLE]
+        return sum(self.totals_us.values()) - self.idle_us
+
+    @property
+    def idle_us(self) -> float:
+        """Time of none."""
+        return self.totals_us.get(IDLE, 0.0)
 
 
-def read_gpu(gpus: Mapping[object, GpuWork]) -> tuple[GpuWork | None, int]:
-    """The GPU that is read, and how many worked: the busiest, since steps of all take as long; None without any."""
+@dataclass(frozen=True, slots=True)
+class GpuReport:
+    """What a profile holds of a GPU.
+
+    Attributes
+    ----------
+    totals_us : "Device_Conv2D" -> microseconds over all steps.
+    warnings, refusal : as `Profile` has them.
+    """
+
+    totals_us: Mapping[str, float]
+    warnings: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+def busiest_gpu(gpus: Collection[GpuWork]) -> tuple[GpuWork | None, int]:
+    """The GPU that is read, since steps of all take as long, and how many worked; None without any."""
     if not gpus:
         return None, 0
-    worked = {key: gpu.worked_us for key, gpu in gpus.items()}
-    busiest = max(worked, key=worked.__getitem__)
-    enough = max(_WORKED_SHARE * worked[busiest], math.ulp(0.0))
-    return gpus[busiest], max(1, sum(us >= enough for us in worked.values()))
+    worked_us = [gpu.worked_us for gpu in gpus]
+    most_us = max(worked_us)
+    busiest = next(gpu for gpu, us in zip(gpus, worked_us, strict=True) if us == most_us)
+    enough_us = max(_WORKED_SHARE * most_us, math.ulp(0.0))
+    return busiest, max(1, sum(us >= enough_us for us in worked_us))
 
 
-def gpu_rows(gpu: GpuWork) -> GpuRows:
+def gpu_report(gpu: GpuWork | None, worked: int) -> GpuReport:
+    """What the profile of a step on `gpu`, one of so many that worked, holds of it; nothing without any."""
+    if gpu is None:
+        return GpuReport({})
+    rows = _rows(gpu)
+    totals_us = {DEVICE_PREFIX + kind: us for kind, us in rows.totals_us.items()}
+    return GpuReport(totals_us, _warnings(gpu, rows, worked), _cold_refusal(rows))
+
+
+def _rows(gpu: GpuWork) -> _Rows:
     """Time by operation of one GPU."""
-    rows = GpuRows(Counter(gpu.operations_us))
+    rows = _Rows(defaultdict(float, gpu.operations_us))
     searched = _searched(gpu)
     for kernel, us in gpu.unnamed_us.items():
         if kernel in searched:
@@ -104,35 +133,36 @@ def gpu_rows(gpu: GpuWork) -> GpuRows:
         rows.totals_us[kind or UNKNOWN] += us
         rows.by_name_us += us if kind else 0.0
     if gpu.first_us <= gpu.last_us:
-        rows.totals_us[IDLE] = max(0.0, gpu.last_us - gpu.first_us - rows.totals_us.total() - rows.search_us)
+        busy_us = sum(rows.totals_us.values())
+        rows.totals_us[IDLE] = max(0.0, gpu.last_us - gpu.first_us - busy_us - rows.search_us)
     return rows
 
 
-def gpu_warnings(gpu: GpuWork, rows: GpuRows, worked: int) -> tuple[str, ...]:
-    """What is to be said of the GPU's times, one sentence each."""
-    said = []
+def _warnings(gpu: GpuWork, rows: _Rows, worked: int) -> tuple[str, ...]:
+    """What makes the GPU's times less sure, one sentence each."""
+    warnings = []
     if worked > 1:
-        said.append(
+        warnings.append(
             f"{worked} GPUs worked on this step: read is GPU {gpu.number}, with its share of the batch; time between "
             "GPUs (NCCL) counts as an operation of the step."
         )
-    if rows.by_name_us > _SAID_SHARE * rows.busy_us:
-        said.append(
+    if rows.by_name_us > _WARNED_SHARE * rows.busy_us:
+        warnings.append(
             f"{rows.by_name_us / rows.busy_us:.0%} of the GPU's time is of kernels that name no operation: "
             "they count by their own names."
         )
     if rows.search_us:
-        said.append(
+        warnings.append(
             f"{rows.search_us / US_PER_MS:.3g} ms are cuDNN's search for its fastest kernels, which only a first step "
             "has: left out. Profile a later step."
         )
-    return tuple(said)
+    return tuple(warnings)
 
 
-def cold_refusal(rows: GpuRows) -> str:
+def _cold_refusal(rows: _Rows) -> str:
     """Why a first step tells nothing of the others; empty if it is none."""
-    idle_us = rows.totals_us[IDLE]
-    if not rows.search_us or rows.busy_us > (1 - _COLD_SHARE) * (rows.busy_us + rows.search_us + idle_us):
+    span_us = rows.busy_us + rows.search_us + rows.idle_us
+    if not rows.search_us or rows.busy_us > (1 - _COLD_SHARE) * span_us:
         return ""
     return (
         f"This is a first step: all but {rows.busy_us / US_PER_MS:.3g} ms of it are start-up and cuDNN's search for "

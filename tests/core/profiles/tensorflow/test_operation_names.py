@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.profiles.tensorflow.names import kernel_operation, operation_type, public_type
+from profet_core.profiles.tensorflow.operation_names import kernel_operation, operation_type, public_type
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from profet_core import ProfileError, read_profile
-from profet_core.profiles.tensorflow import trace as reader
+from profet_core.profiles.tensorflow import trace_json as reader
 from tests.made.chrome_traces import tensorflow_trace, tf_event, tf_step
 
 

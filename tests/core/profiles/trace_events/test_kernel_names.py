@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.profiles.traces.kernel_names import is_convolution_kernel, operation_of_kernel
+from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel, operation_of_kernel
 
 KERNELS = {
     # Copies and memory.

@@ -19,8 +19,9 @@ COLLECTIVE = "NcclAllReduce"
 #: Setting memory, for which TensorFlow has no operation.
 MEMSET = "Memset"
 
-#: Names of templates have thousands of letters; what tells the operation stands further to the front.
-_MAX_CHARACTERS = 600
+#: Names of templates have thousands of characters; what tells the operation stands further to the front, in Eigen's
+#: behind the first 300.
+MAX_KERNEL_CHARACTERS = 600
 
 #: What MLIR makes for TensorFlow: "AddV2_GPU_DT_FLOAT_DT_FLOAT_kernel".
 _GENERATED = re.compile(r"(_?[A-Z][A-Za-z0-9]{1,60})_GPU_DT_")
@@ -117,7 +118,7 @@ def operation_of_kernel(name: str) -> str | None:
     """
     if generated := _GENERATED.match(name):
         return generated[1]
-    name = name[:_MAX_CHARACTERS].lower()
+    name = name[:MAX_KERNEL_CHARACTERS].lower()
     if copy := _COPY.search(name):
         source, target = copy.group(1, 2)
         return f"Memcpy{_MEMORY[source]}To{_MEMORY[target]}"
@@ -130,12 +131,12 @@ def operation_of_kernel(name: str) -> str | None:
 
 def moves_memory(name: str) -> bool:
     """True for copies and settings of memory, which the GPU lists beside its kernels."""
-    return _MOVES.search(name[:_MAX_CHARACTERS].lower()) is not None
+    return _MOVES.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
 
 
 def is_convolution_kernel(name: str) -> bool:
     """True for a kernel that a library runs for a convolution or one of its gradients."""
-    return _CONVOLUTION.search(name[:_MAX_CHARACTERS].lower()) is not None
+    return _CONVOLUTION.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
 
 
 def _convolution(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Translates PyTorch's operations to TensorFlow's types by a table, `operations.csv`, and by kernels' names.
+"""Translates PyTorch's operations to TensorFlow's types by a table, `translations.csv`, and by kernels' names.
 
 The table covers 97 % of the time of a ResNet's step on a CPU and 96 % on a GPU; a kernel whose operation it leaves out
 goes by its own name.
@@ -14,10 +14,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 
-from profet_core.profiles.traces.kernel_names import COLLECTIVE, operation_of_kernel
-
-#: What is counted but not named: an operation outside PyTorch's own may be a name of the user's.
-UNKNOWN = "Unknown"
+from profet_core.profiles.record import UNKNOWN
+from profet_core.profiles.trace_events.kernel_names import COLLECTIVE, operation_of_kernel
 
 _PUBLIC_NAME = re.compile(r"aten::\w{1,100}", re.ASCII)
 _INPUT_GRADIENT = re.compile(r"dgrad|bwd_?data|backward_?data|backward_input|bwdd", re.IGNORECASE)
@@ -82,7 +80,10 @@ class TranslationTable:
     patterns: tuple[tuple[str, Translation], ...]
 
     def find(self, operation: str) -> Translation:
-        """Where an operation goes; one that isn't in the table keeps its name if it is PyTorch's own."""
+        """Where an operation goes; one that isn't in the table keeps its name if it is PyTorch's own.
+
+        Any other may be a name of the user's, and is not named.
+        """
         found = self.exact.get(operation)
         if found is None:
             found = next((row for pattern, row in self.patterns if fnmatchcase(operation, pattern)), None)
@@ -107,7 +108,7 @@ def shares(translation: Translation, kernel: Kernel | None, mask: str | None) ->
     if kernel is not None and types == (COPY,) and kernel.operation != COPY:
         return {kernel.operation if kernel.operation in _COPIES_ON_GPU else _COPY_ON_GPU: 1.0}
     if kernel is not None and kernel.depthwise:
-        types = [f"DepthwiseConv2dNative{kind[6:]}" if kind.startswith("Conv2D") else kind for kind in types]
+        types = tuple(f"DepthwiseConv2dNative{kind[6:]}" if kind.startswith("Conv2D") else kind for kind in types)
     if not translation.splits:
         return dict.fromkeys(types, 1.0)
     if kernel is not None and kernel.gradient is not None:
@@ -120,7 +121,7 @@ def shares(translation: Translation, kernel: Kernel | None, mask: str | None) ->
 @cache
 def load_translations() -> TranslationTable:
     """The shipped table."""
-    text = resources.files("profet_core.profiles.pytorch").joinpath("operations.csv").read_text(encoding="utf-8")
+    text = resources.files("profet_core.profiles.pytorch").joinpath("translations.csv").read_text(encoding="utf-8")
     exact, patterns = {}, []
     for row in csv.DictReader(text.splitlines()):
         types = tuple(row["types"].split(";")) if row["types"] else ()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from profet_core.profiles.record import StepsBasis
-from profet_core.profiles.tensorflow.names import DATASET
+from profet_core.profiles.tensorflow.operation_names import DATASET
 
 #: The first and the last step.
 UNMARKED_ENDS = 2
@@ -25,7 +25,7 @@ class StepCount:
     warnings: tuple[str, ...] = ()
 
 
-def tells_steps(full_name: str, kind: str) -> bool:
+def is_graph_operation(full_name: str, kind: str) -> bool:
     """True for an operation of a graph, "model/layer/Conv2D:Conv2D": all runs of that name are runs of one operation.
 
     Eager operations have no path, and the input pipeline reads ahead.
@@ -58,7 +58,7 @@ def count_steps(marked: int, runs: Iterable[int]) -> StepCount:
     Parameters
     ----------
     marked : steps that the trace marks.
-    runs : how often each operation ran for which `tells_steps` is true.
+    runs : how often each operation ran for which `is_graph_operation` is true.
     """
     ran = usual_runs(runs)
     if ran is None or (marked > 0 and not marked < ran <= marked + UNMARKED_ENDS):

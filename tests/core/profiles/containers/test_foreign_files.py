@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from profet_core import ProfileError, read_profile
-from profet_core.profiles.containers.other_files import what_it_is
+from profet_core.profiles.containers.foreign_files import what_it_is
 
 
 def database() -> bytes:
