@@ -15,7 +15,7 @@ from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, read_tran
 from profet_core.files import manifest_checksum
 from profet_core.memory.model import MemoryModel
 from profet_core.transfer.model import BenchmarkPoint, TransferModel
-from profet_lab.cards.transfer import transfer_card
+from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.stacked import STEPS
 from profet_lab.measurements.data import Measurements
@@ -27,8 +27,6 @@ from profet_lab.validation.default import Progress
 from profet_lab.validation.derived import derived_report, route_report
 from profet_lab.validation.gpus import LeftOutNetworks, left_out_networks, median_networks, other_gpus, profiled_gpus
 from profet_lab.validation.memory import memory_report
-
-TRANSFER_CARD_NAME = "TRANSFER_CARD.md"
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import copy
+import json
 
 import pytest
 
-from profet_lab.cards.model import model_card
+from profet_core.accuracy.real import load_real_report
+from profet_core.accuracy.validation import VALIDATION_NAME
+from profet_lab.cards.model import CARD_NAME, model_card
+from tests.lab.cards.conftest import number_paths, one_more
 
 pytestmark = pytest.mark.training
 
@@ -152,15 +155,6 @@ def test_nothing_says_that_a_kernel_counts_twice():
     assert not any(wrong in card for wrong in ("count twice", "counts twice", "counted twice", "counts a kernel twice"))
 
 
-def numbers(value, path=()):
-    """Paths of all numbers below."""
-    if isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from numbers(inner, (*path, key))
-    elif isinstance(value, float):
-        yield path
-
-
 #: Tables of pairs, networks and families are short: these details are on the accuracy page alone.
 LEFT_TO_THE_APP = {
     "coverage_90_without_latency",
@@ -176,11 +170,12 @@ def is_shown(path) -> bool:
     return not SHORT & set(path) or path[-1] not in LEFT_TO_THE_APP
 
 
-@pytest.mark.parametrize("path", [path for path in numbers(small_report()) if is_shown(path)], ids=str)
+@pytest.mark.parametrize("path", [path for path in number_paths(small_report(), float) if is_shown(path)], ids=str)
 def test_another_number_is_another_card(path):
-    report = copy.deepcopy(small_report())
-    place = report
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] += 1
-    assert model_card(report, MANIFEST) != model_card(small_report(), MANIFEST)
+    assert model_card(one_more(small_report(), path), MANIFEST) != model_card(small_report(), MANIFEST)
+
+
+def test_the_shipped_card_is_that_of_the_shipped_reports(repository, models):
+    report = json.loads((repository / "models" / VALIDATION_NAME).read_bytes())
+    card = model_card(report, models.manifest, load_real_report(models))
+    assert (repository / "models" / CARD_NAME).read_text() == card

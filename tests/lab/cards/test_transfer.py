@@ -11,8 +11,9 @@ import pytest
 from profet_core.accuracy.transfer_report import load_transfer_accuracy, read_transfer_accuracy
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
-from profet_lab.cards.transfer import transfer_card
-from profet_lab.validation.transfer import TRANSFER_CARD_NAME, write_transfer_report
+from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
+from profet_lab.validation.transfer import write_transfer_report
+from tests.lab.cards.conftest import number_paths, one_more
 from tests.made.transfer_report import made_transfer_report
 
 pytestmark = pytest.mark.training
@@ -69,15 +70,6 @@ def test_the_verdict_on_memory_follows_from_the_figures(files):
     assert "reached with layers known; as said, with that it ran." in card_of(report, files)
 
 
-def numbers(value, path=()):
-    """Paths of all numbers below."""
-    if isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from numbers(inner, (*path, key))
-    elif isinstance(value, int | float):
-        yield path
-
-
 #: On data sheets the card leaves these out, of other GPUs and per network too: they are in the report.
 LEFT_TO_THE_REPORT = ("sheet_only_bias", "sheet_only_mape_without_resnet50", "published_mape_without_resnet50")
 
@@ -97,14 +89,9 @@ def is_shown(path) -> bool:
     return not ("directions" in path and name == "n")
 
 
-@pytest.mark.parametrize("path", [path for path in numbers(REPORT) if is_shown(path)], ids=str)
+@pytest.mark.parametrize("path", [path for path in number_paths(REPORT, (int, float)) if is_shown(path)], ids=str)
 def test_another_number_is_another_card(path, files):
-    report = copy.deepcopy(REPORT)
-    place = report
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] += 1
-    assert card_of(report, files) != card_of(REPORT, files)
+    assert card_of(one_more(REPORT, path), files) != card_of(REPORT, files)
 
 
 def test_report_and_card_are_written_together_and_tied_to_both_files(files, tmp_path):
