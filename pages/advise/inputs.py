@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core.catalog.offers import ANY_MARKET, MARKETS, SPOT
+from profet_core.catalog.instance import SPOT
+from profet_core.catalog.offers import ANY_MARKET, MARKET_CHOICES
 from ui.state.resources import Resources
 from ui.state.settings import CERTAINTY_RANGE, RETIRED, USUAL_REGION, regions
 
@@ -48,7 +49,7 @@ def offer_inputs(resources: Resources) -> None:
     """Market, retired instances, region, and a guess of spot prices where the market has them."""
     market, retired, region = st.columns(3, gap="medium")
     with market:
-        st.segmented_control("Market", MARKETS, key="market", required=True, persist_state="session")
+        st.segmented_control("Market", MARKET_CHOICES, key="market", required=True, persist_state="session")
     with retired:
         st.segmented_control(
             "Retired instances",

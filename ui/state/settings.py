@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from profet_core.catalog.offers import MARKETS
+from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaling.scale import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
@@ -136,7 +136,7 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         Setting("deadline_h", None, positive_or_empty),
         Setting("budget_usd", None, positive_or_empty),
         Setting("certainty", 90, whole_between(*CERTAINTY_RANGE)),
-        Setting("market", MARKETS[0], one_of(MARKETS)),
+        Setting("market", MARKET_CHOICES[0], one_of(MARKET_CHOICES)),
         Setting("region", USUAL_REGION, one_of((USUAL_REGION, *regions(resources)))),
         Setting("spot_discount", None, whole_or_empty(1, 99)),
         Setting("retired", RETIRED[0], one_of(RETIRED)),
