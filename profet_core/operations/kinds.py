@@ -85,7 +85,8 @@ def stem(name: str) -> str:
     """
     if found := _PYTORCH_STEM.fullmatch(name):
         return found[1] + found[2]
-    return _TENSORFLOW_STEM.fullmatch(name)[1] if "\n" not in name else name
+    found = _TENSORFLOW_STEM.fullmatch(name)
+    return found[1] if found else name
 
 
 @cache
