@@ -81,7 +81,7 @@ class Catalog(Mapping[str, Instance]):
     def with_prices(self, usd_per_hour: Mapping[str, float]) -> Catalog:
         """A copy in which the named instances cost a price of the user's own, US dollars an hour.
 
-        It replaces the usual offer; the others of an instance stay. Choose a market first, then lay prices over it.
+        It replaces the usual offer; the others of an instance stay.
         """
         own = {name: positive_number(f"The price of {self[name].name}", price) for name, price in usd_per_hour.items()}
         rows: list[Instance] = []

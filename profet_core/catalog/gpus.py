@@ -105,6 +105,9 @@ class Gpus(Mapping[str, Gpu]):
         Raises
         ------
         InputError : no GPU, or more than one, fits; the message names those that are close.
+
+        >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
+        1555.0
         """
         full = [gpu for gpu in self.values() if gpu.name.lower() == name.strip().lower()]
         same = full or [gpu for gpu in self.values() if gpu.model.lower() == gpu_model(name).lower()]
@@ -128,7 +131,11 @@ def load_gpus() -> Gpus:
 
 
 def gpu_model(name: str) -> str:
-    """The model designation inside a GPU's name ('T4', 'V100', 'A10G'); the whole name if there is none."""
+    """The model designation inside a GPU's name; the whole name if there is none.
+
+    >>> gpu_model("Tesla V100-SXM2-16GB"), gpu_model("NVIDIA L4"), gpu_model("my GPU")
+    ('V100', 'L4', 'my GPU')
+    """
     found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
     return found.group(1) if found else name.strip()
 

@@ -23,7 +23,11 @@ class OperationCluster:
 
     @property
     def name(self) -> str:
-        """Name of the feature: 'Device_AvgPool&MaxPool'."""
+        """Name of the feature.
+
+        >>> OperationCluster(("AvgPool", "MaxPool")).name
+        'Device_AvgPool&MaxPool'
+        """
         return DEVICE_PREFIX + "&".join(self.operations)
 
 

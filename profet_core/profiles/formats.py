@@ -54,5 +54,9 @@ MOST_TELLING_FIRST: tuple[Reader, ...] = (
 
 
 def reader_of(head: bytes) -> Reader | None:
-    """The reader of the format that a file is of, by its first unpacked bytes; None if it is of none."""
+    """The reader of the format that a file is of, by its first unpacked bytes; None if it is of none.
+
+    >>> reader_of(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').NAME
+    'PyTorch trace'
+    """
     return next((reader for reader in READERS if reader.looks_like(head)), None)

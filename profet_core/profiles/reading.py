@@ -29,6 +29,13 @@ def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: P
     Raises
     ------
     ProfileError : one line that says what is wrong with this file and what to do.
+
+    >>> profile = read_profile(b'{"Device_Conv2D": 51425.8, "Host_IDLE": 613483.8}')
+    >>> profile.source_format, profile.steps, profile.operations["Device_Conv2D"]
+    ('PROFET JSON, version 1', 2, 25712.9)
+    >>> read_profile(b'{"Device_Conv2D": -1}', "mine.json")
+    Traceback (most recent call last):
+    profet_core.errors.ProfileError: mine.json: 'Device_Conv2D' is negative: times are 0 or more microseconds.
     """
     try:
         return _read(Content(source, watch=Watch(progress)), name)

@@ -91,7 +91,11 @@ class Profile:
         object.__setattr__(self, "operations", MappingProxyType(ordered))
 
     def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
-        """The same file read as covering `steps` training steps."""
+        """The same file read as covering `steps` training steps.
+
+        >>> Profile({"Device_Conv2D": 50.0}, steps=2, steps_basis="assumed").with_steps(1).operations["Device_Conv2D"]
+        100.0
+        """
         factor = self.steps / steps
         operations = {name: us * factor for name, us in self._unrounded_us.items()}
         return replace(self, operations=operations, steps=steps, steps_basis=basis)

@@ -203,6 +203,11 @@ def repetition(sequence: Sequence[int], min_period: int, *, cold_start: bool = F
     ----------
     min_period : shorter pieces do not count.
     cold_start : what is before the last two or more repetitions may differ, if it is at most half as long again.
+
+    >>> repetition([1, 2, 3, 1, 2, 3], min_period=2), repetition([1, 2, 3], min_period=1)
+    (3, None)
+    >>> repetition([9, 1, 2, 1, 2], min_period=2, cold_start=True)
+    2
     """
     count = len(sequence)
     if count < 2 * min_period:

@@ -28,7 +28,10 @@ _PUBLIC_TYPE = re.compile(r"_?[A-Z][A-Za-z0-9_]{0,99}", re.ASCII)
 
 @lru_cache(maxsize=4096)
 def operation_type(full_name: str) -> str | None:
-    """The type in "model/layer/Conv2D:Conv2D"; "Dataset" for iterators; None if XProf counts no such operation.
+    """The type that a name tells; "Dataset" for iterators; None if XProf counts no such operation.
+
+    >>> operation_type("model/layer/Conv2D:Conv2D"), operation_type("Iterator::Root"), operation_type("Session")
+    ('Conv2D', 'Dataset', None)
 
     A type that might be a name of the user's own is "Unknown", so that a profile never tells it; XProf calls so the
     kernels whose `tf_op` it can't read.
@@ -71,7 +74,11 @@ def public_type(kind: str) -> str:
 
 
 def plain_type(kind: str) -> str:
-    """The operation that a kernel of oneDNN runs: "_FusedConv2D" for "_MklNativeFusedConv2D"; others as they are."""
+    """The operation that a kernel of oneDNN runs; others as they are.
+
+    >>> plain_type("_MklNativeFusedConv2D"), plain_type("Relu")
+    ('_FusedConv2D', 'Relu')
+    """
     onednn = _ONEDNN.fullmatch(kind)
     if onednn is None:
         return kind

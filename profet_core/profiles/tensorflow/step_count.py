@@ -38,6 +38,9 @@ def usual_runs(runs: Iterable[int]) -> int | None:
 
     What divides all counts; where nothing does, one operation that the profiler's start or end cut must not decide:
     then the count of nearly all, or one if that is the most frequent count.
+
+    >>> usual_runs([3, 3, 6]), usual_runs([3, 3, 3, 2]), usual_runs([2, 3])
+    (3, 3, None)
     """
     counts = Counter(run for run in runs if run > 0)
     if not counts:

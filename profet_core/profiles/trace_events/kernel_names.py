@@ -113,8 +113,10 @@ _RULES: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = tuple(
 def operation_of_kernel(name: str) -> str | None:
     """The TensorFlow type that a kernel of this name runs for; None if its name does not tell.
 
-    "volta_sgemm_64x64_nn" is MatMul, "MemcpyH2D" is MemcpyHToD, "Memset" is Memset; "fusion_12", which a compiler made,
-    is None.
+    What a compiler made is none's:
+
+    >>> operation_of_kernel("volta_sgemm_64x64_nn"), operation_of_kernel("MemcpyH2D"), operation_of_kernel("fusion_12")
+    ('MatMul', 'MemcpyHToD', None)
     """
     if generated := _GENERATED.match(name):
         return generated[1]

@@ -29,6 +29,9 @@ def self_times(begins_us: np.ndarray, durations_us: np.ndarray) -> np.ndarray:
     Raises
     ------
     ProfileError : deeper than `MAX_DEPTH`.
+
+    >>> self_times(np.array([0.0, 2.0, 3.0]), np.array([10.0, 5.0, 1.0]))
+    array([5., 4., 1.])
     """
     self_us = durations_us.astype(np.float64, copy=True)
     open_ends: list[float] = []
@@ -87,7 +90,11 @@ def gaps_us(begins_us: np.ndarray, durations_us: np.ndarray) -> np.ndarray:
 
 
 def covered_us(begins_us: np.ndarray, durations_us: np.ndarray) -> float:
-    """Length of the union of intervals."""
+    """Length of the union of intervals.
+
+    >>> covered_us(np.array([0.0, 1.0, 10.0]), np.array([2.0, 3.0, 5.0]))
+    9.0
+    """
     if not len(begins_us):
         return 0.0
     order = np.argsort(begins_us, kind="stable")

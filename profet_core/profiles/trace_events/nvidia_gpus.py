@@ -23,7 +23,11 @@ _SERVER_GPUS = (
 
 
 def server_gpu(capability: tuple[int, int], multiprocessors: int, memory_bytes: int) -> str | None:
-    """The name of the GPU with these properties if it is one of those that clouds rent out, else None."""
+    """The name of the GPU with these properties if it is one of those that clouds rent out, else None.
+
+    >>> server_gpu((7, 5), 40, 15_843_721_216)
+    'Tesla T4'
+    """
     return next(
         (
             name
