@@ -10,9 +10,9 @@ import streamlit as st
 from profet_core import NoPredictionError
 from profet_core.latency import Interval, StepTime, carried_steps
 from profet_core.scaling.scale import axis_range
-from ui.inputs.scale_ends import contradictions, current_ends, different_networks, latencies_at
+from ui.predicted.outcome import Outcome
+from ui.predicted.scale_ends import contradictions, current_ends, different_networks, latencies_at
 from ui.state.resources import Resources
-from ui.state.session import Outcome
 
 
 @dataclass(frozen=True)

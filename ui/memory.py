@@ -8,8 +8,8 @@ import streamlit as st
 
 from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT, FITS, FitAnswer, fit_answers
 from ui.errors import plain, show_warning
+from ui.predicted.outcome import Outcome
 from ui.state.resources import Resources
-from ui.state.session import Outcome
 from ui.tables import MISSING
 
 

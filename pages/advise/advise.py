@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import streamlit as st
 
 from pages.advise.inputs import limit_inputs, offer_inputs, spot_discount
@@ -22,15 +20,10 @@ from ui.errors import plain, show_error
 from ui.frame import run_page
 from ui.inputs.training import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
 from ui.memory import fits_of
+from ui.predicted.outcome import Outcome
+from ui.state.page_keys import COMPARED_KEYS, advise_keys
 from ui.state.resources import Resources
-from ui.state.session import Outcome
-from ui.state.settings import (
-    COMPARED_KEYS,
-    USUAL_PLAN,
-    USUAL_REGION,
-    advise_keys,
-    scale_keys,
-)
+from ui.state.settings import USUAL_PLAN, USUAL_REGION
 from ui.tables import download_buttons, show_table
 
 
@@ -49,12 +42,6 @@ def body(resources: Resources) -> None:
     for name, line in latencies.problems.items():
         show_error(f"{name}: {line}")
     _result(_advice(resources, outcome, latencies, own), latencies, _level(outcome))
-
-
-def keys(resources: Resources) -> Iterable[str]:
-    """Settings of the page's link; the ends of the batch axis too where the latencies come from them."""
-    scaled = st.session_state["batch_from"] == "scaled"
-    return (*advise_keys(resources), *(scale_keys(resources, "batch") if scaled else ()))
 
 
 def _advice(resources: Resources, outcome: Outcome, latencies: StepLatencies, own: dict[str, float]) -> Advice:
@@ -172,4 +159,4 @@ def _text(line: str) -> str:
     return plain(line).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-run_page(body, keys)
+run_page(body, advise_keys)

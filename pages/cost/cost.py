@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import streamlit as st
 
@@ -19,9 +19,9 @@ from ui.frame import run_page
 from ui.inputs.training import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
 from ui.memory import fits_of, say_fits
 from ui.paths import page_path
+from ui.predicted.outcome import Outcome
+from ui.state.page_keys import cost_keys
 from ui.state.resources import Resources
-from ui.state.session import Outcome
-from ui.state.settings import cost_keys, scale_keys
 from ui.tables import MISSING, download_buttons, format_price, format_range, price_source, show_table
 
 #: Costs at the low and at the high end of one instance's interval.
@@ -47,12 +47,6 @@ def body(resources: Resources) -> None:
         table = _table(catalog, outcome, latencies.latencies_ms, latencies.batch_size)
         rests = {row.instance: row for row in step_times(outcome, latencies) if row.instance in latencies.latencies_ms}
         _result(catalog, table, latencies, _ends(catalog, outcome, latencies), rests)
-
-
-def keys(resources: Resources) -> Iterable[str]:
-    """Settings of the page's link; the ends of the batch axis too where the costs come from them."""
-    scaled = st.session_state["batch_from"] == "scaled"
-    return (*cost_keys(resources), *(scale_keys(resources, "batch") if scaled else ()))
 
 
 def _say_anchor_is_missing(outcome: Outcome, latencies: StepLatencies) -> None:
@@ -213,4 +207,4 @@ def _data_row(
     }
 
 
-run_page(body, keys)
+run_page(body, cost_keys)

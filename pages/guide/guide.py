@@ -18,8 +18,8 @@ from ui.basis import SHORT_BASIS
 from ui.errors import plain
 from ui.frame import run_page
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
-from ui.method import rule_phrase
 from ui.paths import page_path
+from ui.phrases import rule_phrase
 from ui.state.resources import Resources
 from ui.tables import MISSING, price_source, show_table
 from ui.texts import read_text, show_text

@@ -15,17 +15,9 @@ PUBLISHED = Path(__file__).parent / "published"
 gpuhunt = pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")
 
 
-@pytest.fixture
-def own(tmp_path, monkeypatch) -> Path:
-    path = tmp_path / "mine.csv"
-    monkeypatch.setenv("PROFET_INSTANCES", str(path))
+@pytest.fixture(autouse=True)
+def published(monkeypatch):
     monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(PUBLISHED))
-    return path
-
-
-@pytest.fixture
-def run(run, own):
-    return lambda *arguments: run("instances", *arguments)
 
 
 @pytest.fixture

@@ -10,9 +10,11 @@ import streamlit as st
 from profet_core import InputError, InstancePrediction, NoPredictionError, scale, scale_curve
 from profet_core.scaling.context import ScaleContext, scale_context
 from profet_core.scaling.scale import axis_range
+from ui.predicted.outcome import Outcome, predict_slot
+from ui.state.held import Held
 from ui.state.resources import Resources
-from ui.state.session import Held, Outcome, predict_slot
-from ui.state.settings import END_SLOTS, Slot, typed_end_key
+from ui.state.settings import typed_end_key
+from ui.state.slots import END_SLOTS, Slot
 
 #: The meta field that says where on an axis a profile was recorded.
 _META_FIELD = {"batch": "batch_size", "pixels": "pixels"}

@@ -1,46 +1,13 @@
-"""`profet instances`: rows of one's own are added, shown everywhere and removed; wrong ones are refused in one line."""
+"""`profet instances add`: rows of one's own are added and shown everywhere; wrong ones are refused in one line."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from profet_cli.main import main
 from profet_core.catalog import load_shipped
-
-RECORDED = Path(__file__).parent / "published"
-
-
-@pytest.fixture
-def own(tmp_path, monkeypatch) -> Path:
-    path = tmp_path / "mine" / "instances.csv"
-    monkeypatch.setenv("PROFET_INSTANCES", str(path))
-    return path
-
-
-@pytest.fixture
-def run(run, own):
-    return lambda *arguments: run("instances", *arguments)
-
-
-@pytest.fixture
-def refused(run, own):
-    """The one line of a command that exits with 2 and leaves the file as it was."""
-
-    def read(*arguments: object) -> str:
-        before = own.read_bytes() if own.exists() else None
-        status, out, err = run(*arguments)
-        assert (status, out) == (2, "")
-        assert err.startswith("profet: ") and err[:-1].isprintable()
-        assert (own.read_bytes() if own.exists() else None) == before
-        return err[len("profet: ") : -1]
-
-    return read
-
-
-# --- add, list, remove ----------------------------------------------------------------------------------------------
 
 
 def test_an_added_instance_is_listed_with_what_was_said(document):
@@ -76,32 +43,6 @@ def test_the_price_of_a_node_is_said_to_be_the_nodes(run):
     status, out, _ = run("add", "my.node", "--gpu", "H100", "--gpu-count", 8, "--usd-per-hour", 20)
     assert status == 0
     assert out.splitlines()[1] == "$20.00 an hour is the whole node of 8 GPUs."
-
-
-def test_a_list_shows_all_offers_or_those_of_a_market_or_region(run, document):
-    run("add", "g4dn.xlarge", "--usd-per-hour", 0.2, "--market", "spot")
-    run("add", "g4dn.xlarge", "--usd-per-hour", 0.6, "--region", "eu-west-1")
-    assert len(document("list")) == len(document()) == len(load_shipped())
-    assert len(document("list", "--all")) == len(document("--all")) == len(load_shipped()) + 2
-    assert [(row["name"], row["usd_per_hour"]) for row in document("--market", "spot")] == [("g4dn.xlarge", 0.2)]
-    assert [row["usd_per_hour"] for row in document("list", "--region", "eu-west-1")] == [0.6]
-    assert "spot, own" in run("list", "--all")[1]
-
-
-def test_a_list_without_offers_says_how_to_get_some(run, document):
-    assert document("list", "--market", "spot") == []
-    status, out, err = run("list", "--market", "spot")
-    assert (status, len(out.splitlines())) == (0, 1)
-    assert err == "warning: the catalogue has no such offers; `profet instances add` and `refresh` bring some\n"
-
-
-def test_removing_takes_own_rows_only(run, document, refused):
-    run("add", "g4dn.xlarge", "--usd-per-hour", 0.2, "--market", "spot")
-    run("add", "g4dn.xlarge", "--usd-per-hour", 0.4)
-    assert [row["market"] for row in document("remove", "g4dn.xlarge", "--market", "spot")["removed"]] == ["spot"]
-    run("remove", "g4dn.xlarge")
-    assert [row["usd_per_hour"] for row in document() if row["name"] == "g4dn.xlarge"] == [0.526]
-    assert "has no such row of 'g4dn.xlarge'" in refused("remove", "g4dn.xlarge")
 
 
 @pytest.mark.parametrize(
@@ -148,8 +89,3 @@ def test_a_damaged_own_file_stops_every_command_in_one_line(refused, own):
 def test_without_a_place_for_the_file_the_variable_is_named(refused, monkeypatch):
     monkeypatch.setenv("PROFET_INSTANCES", "")
     assert "name a file in PROFET_INSTANCES" in refused("add", "g4dn.xlarge", "--usd-per-hour", 1)
-
-
-def test_without_models_every_instance_is_a_price_only(document, monkeypatch, tmp_path):
-    monkeypatch.setenv("PROFET_HOME", str(tmp_path))
-    assert {row["basis"] for row in document()} == {"price only"}

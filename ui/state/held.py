@@ -1,23 +1,22 @@
-"""The profiles one visitor works with, and what is predicted from them. Nothing here is shared between visitors."""
+"""The profiles one visitor works with: which one each slot holds, and the settings that follow it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
-from profet_core import InputError, LatencyDoubtError, Prediction, Profile, predict
+from profet_core import InputError, Profile
 from profet_core.artifacts.samples import Sample
-from profet_core.prediction.steps import counted
-from profet_core.units import latency_to_ms
+from ui.state.latency import typed_latency_ms, use_latency_ms
 from ui.state.link import forget_given, given_by_link
 from ui.state.own_profiles import OwnProfile, change_own, own_profiles
 from ui.state.resources import Resources
-from ui.state.settings import PREDICT_SLOT, Slot
+from ui.state.slots import PREDICT_SLOT, Slot
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Held:
     """A profile in a slot, with where it came from.
 
@@ -25,37 +24,22 @@ class Held:
     ----------
     name : what a person knows it by; of an upload it is a stranger's text.
     origin : "sample", "upload" or "paste".
+    identity : differs for two profiles that differ.
+    sample, own : one of them, the other is None.
     """
 
     profile: Profile
     name: str
     origin: str
+    identity: str
     sample: Sample | None = None
     own: OwnProfile | None = None
 
     @property
-    def identity(self) -> str:
-        """Differs for two profiles that differ."""
-        return self.own.key if self.own else f"sample {self.sample.name}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A prediction, and the reason if the latency that was typed could not be used for it.
-
-    Attributes
-    ----------
-    held : its profile with the number of steps that was predicted from.
-    doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
-    invalid : one line on a latency that is no latency at all.
-    unused_measurement : one line on why a latency measured on a target could not correct the prediction.
-    """
-
-    held: Held
-    prediction: Prediction
-    doubt: LatencyDoubtError | None = None
-    invalid: str | None = None
-    unused_measurement: str | None = None
+    def latency_ms(self) -> float | None:
+        """Its step latency on its anchor, milliseconds, as far as the sample or the visitor tells it."""
+        source = self.sample or self.own
+        return source.latency_ms if source else None
 
 
 def held_in(resources: Resources, slot: Slot) -> Held:
@@ -85,22 +69,22 @@ def choose_own(slot: Slot, key: str) -> None:
 
 def own_in(slot: Slot) -> Held | None:
     """The visitor's own profile in `slot`: the chosen one, or the newest."""
-    held = own_profiles()
-    if not held:
+    every = own_profiles()
+    if not every:
         return None
-    key = st.session_state.get(slot.key("chosen"))
-    return held_own(held[key] if key in held else list(held.values())[-1])
+    *_, newest = every.values()
+    return held_own(every.get(st.session_state.get(slot.key("chosen"), ""), newest))
 
 
 def held_own(own: OwnProfile) -> Held:
     """One of the visitor's own profiles, as pages show it."""
-    return Held(own.profile, own.name, own.origin, own=own)
+    return Held(own.profile, own.name, own.origin, own.key, own=own)
 
 
 def held_sample(resources: Resources, name: str) -> Held:
     """A sample, as pages show it."""
     sample = resources.samples[name]
-    return Held(resources.profiles[name], sample.title, "sample", sample)
+    return Held(resources.profiles[name], sample.title, "sample", f"sample {name}", sample)
 
 
 def remember_recorded(slot: Slot) -> None:
@@ -133,60 +117,6 @@ def say_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None
 def reread_slot(slot: Slot) -> None:
     """Forget which profile is shown, so that settings are taken from it (or from the link) again."""
     st.session_state.pop(_current_key(slot), None)
-
-
-def predict_slot(resources: Resources, slot: Slot) -> Outcome:
-    """Predict the profile in `slot` with its latency, or without it while the latency is in doubt.
-
-    Raises
-    ------
-    NoPredictionError : nothing can be predicted from the profile.
-    """
-    held = held_in(resources, slot)
-    anchor = st.session_state[slot.anchor_key]
-    without = {
-        "models": resources.models,
-        "catalog": resources.catalog,
-        "profile": held.profile,
-        "anchor": anchor,
-        "method": st.session_state["method"],
-        "tf32": st.session_state["tf32"],
-    }
-    try:
-        latency_ms = typed_latency_ms(slot)
-        trusted = latency_ms is not None and st.session_state.get(_trust_key(slot)) == _trust(held, anchor, latency_ms)
-        prediction = predict(**without, latency_ms=latency_ms, trust_latency=trusted)
-        return Outcome(replace(held, profile=counted(held.profile, latency_ms)), prediction)
-    except LatencyDoubtError as doubt:
-        return Outcome(held, predict(**without), doubt=doubt)
-    except InputError as error:
-        return Outcome(held, predict(**without), invalid=str(error))
-
-
-def typed_latency_ms(slot: Slot) -> float | None:
-    """The latency in `slot`, milliseconds; None if the field is empty."""
-    number = st.session_state.get(slot.key("latency"))
-    return None if number is None else latency_to_ms(number, st.session_state[slot.key("unit")])
-
-
-def usable_latency_ms(slot: Slot) -> float | None:
-    """As `typed_latency_ms`; None also for what is no latency."""
-    try:
-        return typed_latency_ms(slot)
-    except InputError:
-        return None
-
-
-def trust_latency(resources: Resources, slot: Slot, latency_ms: float) -> None:
-    """The visitor says that the latency is right as it was typed."""
-    held = held_in(resources, slot)
-    st.session_state[_trust_key(slot)] = _trust(held, st.session_state[slot.anchor_key], latency_ms)
-
-
-def use_latency_ms(slot: Slot, latency_ms: float | None) -> None:
-    """Put a latency into the field, in milliseconds."""
-    st.session_state[slot.key("latency")] = latency_ms
-    st.session_state[slot.key("unit")] = "ms"
 
 
 def use_sample(slot: Slot, name: str) -> None:
@@ -253,11 +183,6 @@ def _follow_steps(slot: Slot) -> None:
     st.session_state[key] = held.own.steps if held.own else None
 
 
-def _trust(held: Held, anchor: str, latency_ms: float) -> tuple:
-    """What a visitor trusts: that number beside that profile, read as so many steps."""
-    return held.identity, held.profile.steps, anchor, latency_ms
-
-
 def _current_key(slot: Slot) -> str:
     return f"shown:{slot.prefix}"
 
@@ -268,7 +193,3 @@ def _memory_key(slot: Slot) -> str:
 
 def _assumed_key(slot: Slot) -> str:
     return f"assumed:{slot.prefix}"
-
-
-def _trust_key(slot: Slot) -> str:
-    return f"trusted:{slot.prefix}"
