@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from profet_core.errors import ArtifactError, InputError
 from profet_core.scaling.context import ScaleContext
+from profet_core.scaling.fitted import FittedScalers
 from profet_core.units import positive_number, whole_number
-
-if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models
 
 #: Smallest and largest size of each axis in the training data.
 AXIS_RANGE = {"batch": (16, 256), "pixels": (32, 256)}
@@ -70,7 +67,7 @@ class ScaledLatency:
 
 
 def scale(
-    models: Models,
+    models: FittedScalers,
     instance: str | None,
     axis: str,
     min_ms: float,
@@ -103,7 +100,7 @@ def scale(
 
 
 def scale_curve(
-    models: Models,
+    models: FittedScalers,
     instance: str | None,
     axis: str,
     min_ms: float,
