@@ -138,11 +138,11 @@ class Models:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
         return found
 
-    def scaler(self, instance: str, axis: str) -> DocumentedScaler:
+    def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
         """The scaler of an instance along "batch" or "pixels"."""
         if axis not in AXIS_RANGE:
             raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")
-        if (instance, axis) not in self._scalers:
+        if instance is None or (instance, axis) not in self._scalers:
             raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
         return self._scalers[instance, axis]
 
