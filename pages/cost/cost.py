@@ -9,11 +9,12 @@ import streamlit as st
 from pages.cost.view import CostEnds, Costs, cost_bars, data_rows, points, text_rows, time_bars
 from profet_core import Catalog, CostTable, cost_table
 from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.training.steps import TrainingSteps
 from ui.basis import show_basis
 from ui.charts.bars import bars
 from ui.charts.style import show_chart
 from ui.charts.trade_off import trade_off
-from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
+from ui.cost_latencies import latencies_for_cost, source_words
 from ui.errors import show_errors
 from ui.frame import run_page
 from ui.inputs.training import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
@@ -44,13 +45,13 @@ def body(resources: Resources) -> None:
         _result(_costs(catalog, outcome, latencies), latencies)
 
 
-def _say_anchor_is_missing(outcome: Outcome, latencies: StepLatencies) -> None:
+def _say_anchor_is_missing(outcome: Outcome, latencies: TrainingSteps) -> None:
     anchor = outcome.prediction.anchor
     if anchor not in latencies.latencies_ms and anchor not in latencies.problems:
         st.info(f"{anchor} is the anchor and its latency isn't given, so it has no row and there is no speed-up.")
 
 
-def _costs(catalog: Catalog, outcome: Outcome, latencies: StepLatencies) -> Costs:
+def _costs(catalog: Catalog, outcome: Outcome, latencies: TrainingSteps) -> Costs:
     """Costs at each latency, and at both ends of its interval where it has one."""
 
     def table(latencies_ms: Mapping[str, float]) -> CostTable:
@@ -70,15 +71,15 @@ def _costs(catalog: Catalog, outcome: Outcome, latencies: StepLatencies) -> Cost
         catalog,
         table(latencies.latencies_ms),
         {ends.low.instance: ends for ends in map(CostEnds, low.rows, high.rows)},
-        {row.instance: row for row in step_times(outcome, latencies) if row.instance in latencies.latencies_ms},
+        {row.instance: row for row in latencies.step_times if row.latency_ms is not None},
     )
 
 
-def _result(costs: Costs, latencies: StepLatencies) -> None:
-    table = costs.table
+def _result(costs: Costs, latencies: TrainingSteps) -> None:
+    table, source = costs.table, plain(source_words(latencies))
     st.subheader("Time and cost of an epoch", anchor="epoch")
     st.caption(
-        f"{table.images:,} images at batch size {table.batch_size}, {plain(latencies.source)}. Measured epochs of "
+        f"{table.images:,} images at batch size {table.batch_size}, {source}. Measured epochs of "
         f"the training data took {MEASURED_EPOCH_FACTOR[0] - 1:.0%} to {MEASURED_EPOCH_FACTOR[1] - 1:.0%} longer "
         "than steps times latency: add that for loading data and start-up."
     )

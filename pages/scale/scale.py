@@ -6,7 +6,9 @@ import streamlit as st
 
 from pages.scale.figures import curves
 from pages.scale.view import ReadOff, curve_rows, data_rows, text_rows
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
+from profet_core.training.carried import carried_latencies
+from profet_core.training.ends import contradictions
 from ui.basis import show_basis
 from ui.charts.style import show_chart
 from ui.errors import show_errors, show_warning
@@ -15,14 +17,7 @@ from ui.inputs.fields import choice, instance_or_all, optional_number
 from ui.inputs.profile import profile_input
 from ui.inputs.recorded import anchor_input, latency_input, latency_question
 from ui.inputs.steps import besides_steps
-from ui.predicted.scale_ends import (
-    Ends,
-    contradictions,
-    current_ends,
-    latencies_at,
-    latencies_at_every_size,
-    size_words,
-)
+from ui.predicted.scale_ends import Ends, current_ends, size_words
 from ui.state.held import use_sample
 from ui.state.page_keys import scale_keys
 from ui.state.resources import Resources
@@ -108,7 +103,7 @@ def _result(resources: Resources, ends: Ends) -> None:
         instance_or_all(resources, "Show", "show", every="All instances")
     show = st.session_state["show"]
     chosen = ends if show == ALL_INSTANCES else ends.only(show)
-    scaled = latencies_at_every_size(resources, chosen)
+    scaled = carried_latencies(resources.models, chosen)
     show_errors(scaled.problems)
     _say_what_is_missing(resources, ends, show)
     if not scaled.latencies_ms:
@@ -121,7 +116,7 @@ def _result(resources: Resources, ends: Ends) -> None:
         st.caption(
             "Between the ends a latency is carried along a curve, whatever its ends rest on; it has no interval."
         )
-    read_off = ReadOff(chosen, at, latencies_at(resources, chosen, at).latencies_ms)
+    read_off = ReadOff(chosen, at, _latencies_at(resources, chosen, at))
     show_table(text_rows(resources.catalog, read_off), "Read-off")
     show_basis(predictions)
     download_buttons(data_rows(read_off), f"profet-{axis}")
@@ -130,6 +125,11 @@ def _result(resources: Resources, ends: Ends) -> None:
             "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
             "1000), so these curves include a growing last layer."
         )
+
+
+def _latencies_at(resources: Resources, ends: Ends, size: int) -> dict[str, float]:
+    found = carried_latencies(resources.models, ends, [size]).latencies_ms
+    return {name: values[0] for name, values in found.items()}
 
 
 def _say_what_is_missing(resources: Resources, ends: Ends, show: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pages.scale.figures import Curve
 from profet_core import Catalog
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
 from profet_core.units import MS_PER_S, format_ms, format_significant
 from ui.basis import SHORT_BASIS
 from ui.charts.style import instance_colours

@@ -8,8 +8,8 @@ import pytest
 
 from pages.scale.figures import Curve, curves
 from profet_core import predict, scale
+from profet_core.scaling.axes import axis_range
 from profet_core.scaling.context import scale_context
-from profet_core.scaling.scale import axis_range
 from profet_core.units import format_ms
 from tests.pages.conftest import as_version_2, column, go, lines
 
