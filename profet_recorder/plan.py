@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from profet_core.profiles.profet_json.reader import is_short_text
+from profet_core.profiles.limits import is_short_text
 from profet_core.units import whole_number
 from profet_recorder.errors import RecorderError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -13,15 +13,17 @@ from profet_core.units import format_ms
 from ui.basis import MARK
 from ui.errors import inspect_link, plain
 from ui.frame import run_page
+from ui.inputs.fields import choice
+from ui.inputs.method import method_input
 from ui.inputs.own_list import remove_all_button, rename_input
-from ui.inputs.profile import method_input
 from ui.inputs.questions import step_questions
 from ui.inputs.steps import steps_input, steps_words
 from ui.inputs.uploads import upload_input
+from ui.state.held import say_recorded
 from ui.state.own_profiles import MAX_PROFILES, OwnProfile, own_profiles, remove_own
+from ui.state.page_keys import compare_keys
 from ui.state.resources import Resources
-from ui.state.session import say_recorded
-from ui.state.settings import COMPARE_KEYS
+from ui.state.settings import COMPARE_BY
 from ui.tables import download_buttons
 
 _EXAMPLES = 3
@@ -48,11 +50,6 @@ def body(resources: Resources) -> None:
         _empty(resources)
         return
     _result(compare(resources, candidates, st.session_state["method"]))
-
-
-def keys(_: Resources) -> Iterable[str]:
-    """Settings of the page's link; a visitor's own profiles can't be in it."""
-    return COMPARE_KEYS
 
 
 def _own_list(resources: Resources) -> None:
@@ -166,9 +163,7 @@ def _result(compared: Sequence[Compared]) -> None:
     if not done:
         return
     st.subheader("On every instance", anchor="compared")
-    st.segmented_control(
-        "Compare", tuple(METRICS), format_func=METRICS.get, key="compare_by", required=True, persist_state="session"
-    )
+    choice("Compare", "compare_by", COMPARE_BY, METRICS)
     metric = st.session_state["compare_by"]
     instances = instances_of(done)
     st.plotly_chart(dots(done, metric, instances), config={"displayModeBar": False}, key="compare-dots")
@@ -214,4 +209,4 @@ def _warnings(compared: Sequence[Compared]) -> None:
             st.markdown(f"**{plain(row.candidate.name)}**\n{lines}")
 
 
-run_page(body, keys)
+run_page(body, compare_keys)

@@ -11,8 +11,9 @@ from profet_core import InstancePrediction, Prediction
 from profet_core.units import format_ms, format_significant, format_usd
 from ui.basis import MARK
 from ui.charts import GRID, framed, instance_colours
+from ui.state.settings import COMPARE_BY
 
-LATENCY, COST = "latency", "cost"
+LATENCY, COST = COMPARE_BY
 METRICS = {LATENCY: "Step latency", COST: "Cost of 1,000 steps"}
 #: What fits a phone's width.
 _LABEL_LETTERS = 44

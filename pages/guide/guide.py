@@ -12,14 +12,14 @@ from profet_core.latency import Basis
 from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
 from profet_core.prediction.refusals import MOST_UNKNOWN_SHARE
 from profet_core.prediction.unprofiled import reachable
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
 from profet_core.units import format_price
 from ui.basis import SHORT_BASIS
 from ui.errors import plain
 from ui.frame import run_page
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
-from ui.method import rule_phrase
 from ui.paths import page_path
+from ui.phrases import rule_phrase
 from ui.state.resources import Resources
 from ui.tables import MISSING, price_source, show_table
 from ui.texts import read_text, show_text

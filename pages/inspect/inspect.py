@@ -26,10 +26,11 @@ from ui.inputs.own_list import manage_own
 from ui.inputs.questions import step_questions
 from ui.inputs.steps import steps_input
 from ui.inputs.uploads import upload_input
+from ui.state.held import Held, held_in, held_own, held_sample
 from ui.state.own_profiles import own_profiles
+from ui.state.page_keys import inspect_keys
 from ui.state.resources import Resources
-from ui.state.session import Held, held_in, held_own, held_sample
-from ui.state.settings import PREDICT_SLOT
+from ui.state.slots import PREDICT_SLOT
 from ui.tables import download_buttons, show_table
 
 _OWN = "own "
@@ -40,9 +41,8 @@ def body(resources: Resources) -> None:
     """Draw the page."""
     st.title("What is in my profile?")
     held = _choice(resources)
-    latency_ms = held.sample.latency_ms if held.sample else held.own.latency_ms
-    profile = counted(held.profile, latency_ms)
-    found = diagnose(profile, latency_ms)
+    profile = counted(held.profile, held.latency_ms)
+    found = diagnose(profile, held.latency_ms)
     for line in dict.fromkeys((refusal(profile), *profile.warnings)):
         if line:
             show_warning(line)
@@ -64,11 +64,6 @@ def body(resources: Resources) -> None:
             st.caption(f"Left out: {plain(note)}.")
     _unknown(resources.models, rows)
     _all_rows(rows)
-
-
-def keys(_: Resources) -> Iterable[str]:
-    """A sample is in the link; a visitor's own profile can't be."""
-    return ("inspect",) if st.session_state.get("inspect") else ()
 
 
 def _choice(resources: Resources) -> Held:
@@ -110,7 +105,7 @@ def _choose(chosen: str) -> None:
 
 def _on_predict(resources: Resources) -> str:
     held = held_in(resources, PREDICT_SLOT)
-    return _OWN + held.own.key if held.own else held.sample.name
+    return held.sample.name if held.sample else _OWN + held.identity
 
 
 def _diagnosis(found: Diagnosis) -> None:
@@ -176,4 +171,4 @@ def _all_rows(rows: tuple[Placement, ...]) -> None:
     download_buttons([data_row(row) for row in rows], "profet-operations")
 
 
-run_page(body, keys)
+run_page(body, inspect_keys)

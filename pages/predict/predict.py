@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from pages.predict.intervals import interval_title, likeness_lines, say_interval
+from pages.predict.members import method_phrase, show_members
 from profet_core import InputError, InstancePrediction, Prediction
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.picks import Pick
@@ -20,24 +21,21 @@ from ui.basis import BADGES, MARK, SHORT_BASIS, say_basis
 from ui.charts import Bar, bars, measured_and_predicted
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
-from ui.inputs.measured import measured_input, predict_measured
-from ui.inputs.profile import (
-    anchor_input,
-    latency_input,
-    latency_question,
-    method_input,
-    profile_input,
-    profile_phrase,
-    tf32_input,
-)
+from ui.inputs.measured import measured_input
+from ui.inputs.method import method_input, tf32_input
+from ui.inputs.profile import profile_input
+from ui.inputs.recorded import anchor_input, latency_input, latency_question
 from ui.inputs.steps import besides_steps
 from ui.memory import fit_cell, fits_of, say_fits
-from ui.method import member_label, rule_of, rule_phrase
 from ui.paths import page_path
+from ui.phrases import profile_phrase
+from ui.predicted.measured import predict_measured
+from ui.predicted.outcome import Outcome
 from ui.state.own_profiles import own_profiles
+from ui.state.page_keys import predict_keys
 from ui.state.resources import Resources
-from ui.state.session import Outcome
-from ui.state.settings import DEFAULT_METHOD, PREDICT_SLOT, predict_keys
+from ui.state.settings import DEFAULT_METHOD
+from ui.state.slots import PREDICT_SLOT
 from ui.tables import MISSING, download_buttons, format_price, format_range_ms, price_source, show_table
 
 
@@ -100,7 +98,7 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     prediction = outcome.prediction
     known = [row for row in prediction.predictions if row.latency_ms is not None]
     st.subheader("Latency and cost per instance", anchor="answer")
-    st.caption(f"{_method_phrase(resources, prediction)} For {profile_phrase(outcome)}.")
+    st.caption(f"{method_phrase(resources.models, prediction)} For {profile_phrase(outcome)}.")
     fits = fits_of(resources, outcome, [row.instance for row in prediction.predictions])
     _callouts(resources, prediction, fits)
     likeness_lines(prediction)
@@ -125,16 +123,10 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     say_basis(prediction.predictions)
     _say_what_has_no_number(resources, prediction)
     download_buttons([_data_row(resources, prediction, row, fits) for row in rows], "profet-prediction")
-    _members(resources, prediction)
+    show_members(resources.models, prediction)
     st.page_link(
         page_path("guide"), label="How these numbers are made, and what they can't tell", icon=":material/menu_book:"
     )
-
-
-def _method_phrase(resources: Resources, prediction: Prediction) -> str:
-    joined = rule_phrase(rule_of(resources.models, prediction))
-    given = "without" if prediction.anchor_latency_ms is None else "with"
-    return f"Predicted **{given}** the anchor's latency ({joined})."
 
 
 def _callouts(resources: Resources, prediction: Prediction, fits: Mapping[str, FitAnswer]) -> None:
@@ -276,19 +268,6 @@ def _say_what_has_no_number(resources: Resources, prediction: Prediction) -> Non
         st.caption(f"A price only, as nothing is known of their GPU: {plain(', '.join(others))}.")
 
 
-def _members(resources: Resources, prediction: Prediction) -> None:
-    with st.expander("What each model said"):
-        st.caption(f"The number above is the {rule_phrase(rule_of(resources.models, prediction))}.")
-        show_table(
-            [{"Instance": row.instance, **_members_of(row)} for row in prediction.predictions if row.members],
-            "Members per instance",
-        )
-
-
-def _members_of(row: InstancePrediction) -> dict[str, str]:
-    return {member_label(name): format_ms(value) for name, value in row.members.items()}
-
-
 def _left_out_fold(resources: Resources, outcome: Outcome) -> None:
     """Predicted against measured, for a sample that still has its own anchor and latency, or none."""
     sample, prediction = outcome.held.sample, outcome.prediction
@@ -330,4 +309,4 @@ def _against_row(instance: str, measured_ms: float, predicted_ms: float) -> dict
     }
 
 
-run_page(body, keys=predict_keys)
+run_page(body, predict_keys)

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 
 import streamlit as st
 
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
+from profet_core.training.carried import carried_latencies
+from profet_core.training.ends import contradictions
 from profet_core.units import MS_PER_S, format_ms, format_significant
 from ui.basis import SHORT_BASIS, say_basis
 from ui.charts import curves, instance_colours
 from ui.errors import show_error, show_warning
 from ui.frame import run_page
-from ui.inputs.profile import anchor_input, latency_input, latency_question, profile_input
-from ui.inputs.scale_ends import SIZE_WORDS, Ends, contradictions, current_ends, latencies_at, scale_ends
+from ui.inputs.fields import choice, instance_or_all, optional_number
+from ui.inputs.profile import profile_input
+from ui.inputs.recorded import anchor_input, latency_input, latency_question
 from ui.inputs.steps import besides_steps
+from ui.predicted.scale_ends import SIZE_WORDS, Ends, current_ends
+from ui.state.held import use_sample
+from ui.state.page_keys import scale_keys
 from ui.state.resources import Resources
-from ui.state.session import use_sample
-from ui.state.settings import ALL_INSTANCES, AXES, END_SLOTS, ENDS, scale_keys, typed_end_key
+from ui.state.settings import ALL_INSTANCES, AXES, ENDS, typed_end_key
+from ui.state.slots import END_SLOTS
 from ui.tables import download_buttons, show_table
 
 _AXIS_LABELS = {"batch": "Batch size", "pixels": "Pixel size"}
 _ENDS_LABELS = {"profiles": "Predict from two profiles", "typed": "Type the latencies"}
-_END_NAMES = ("min", "max")
 
 
 def body(resources: Resources) -> None:
@@ -30,17 +35,8 @@ def body(resources: Resources) -> None:
     st.title("How does the step time grow?")
     st.markdown("From the latency at the smallest and at the largest size to every size between, on each instance.")
     with st.container(horizontal=True, gap="medium"):
-        st.segmented_control(
-            "Size", AXES, format_func=_AXIS_LABELS.get, key="axis", required=True, persist_state="session"
-        )
-        st.segmented_control(
-            "Latencies at both ends",
-            ENDS,
-            format_func=_ENDS_LABELS.get,
-            key="ends",
-            required=True,
-            persist_state="session",
-        )
+        choice("Size", "axis", AXES, _AXIS_LABELS)
+        choice("Latencies at both ends", "ends", ENDS, _ENDS_LABELS)
     axis = st.session_state["axis"]
     with st.container(border=True):
         if st.session_state["ends"] == "typed":
@@ -52,28 +48,14 @@ def body(resources: Resources) -> None:
     _result(resources, ends)
 
 
-def keys(resources: Resources) -> Iterable[str]:
-    """Settings of the page's link."""
-    axis = st.session_state["axis"]
-    return ("axis", "show", *scale_keys(resources, axis))
-
-
 def _typed_ends(resources: Resources, axis: str) -> None:
     smallest, largest = (SIZE_WORDS[axis].format(size) for size in axis_range(axis))
     st.caption(f"Step latency in milliseconds, at {smallest} and at {largest}. Leave out what you don't know.")
     for name in resources.models.instances:
         low, high = st.columns(2, gap="small")
         for column, end, words in ((low, "min", smallest), (high, "max", largest)):
-            column.number_input(
-                f"{name}, {words} (ms)",
-                value=None,
-                min_value=0.0,
-                step=1.0,
-                format="%g",
-                placeholder="not known",
-                key=typed_end_key(axis, end, name),
-                persist_state="session",
-            )
+            with column:
+                optional_number(f"{name}, {words} (ms)", typed_end_key(axis, end, name), empty="not known")
 
 
 def _profile_ends(resources: Resources, axis: str) -> None:
@@ -116,18 +98,13 @@ def _result(resources: Resources, ends: Ends) -> None:
     axis = ends.axis
     smallest, largest = axis_range(axis)
     st.subheader("Latency at every size between", anchor="curves")
-    slider, choice = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
-    at = slider.slider(_AXIS_LABELS[axis], smallest, largest, key=axis, persist_state="session")
-    choice.selectbox(
-        "Show",
-        (ALL_INSTANCES, *resources.models.instances),
-        format_func=lambda name: "All instances" if name == ALL_INSTANCES else resources.instance_label(name),
-        key="show",
-        persist_state="session",
-    )
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
+    at = left.slider(_AXIS_LABELS[axis], smallest, largest, key=axis, persist_state="session")
+    with right:
+        instance_or_all(resources, "Show", "show", every="All instances")
     show = st.session_state["show"]
     chosen = ends if show == ALL_INSTANCES else _only(ends, show)
-    scaled, read_off = scale_ends(resources, chosen), latencies_at(resources, chosen, at)
+    scaled, read_off = (carried_latencies(resources.models, chosen, sizes) for sizes in (None, [at]))
     for name, line in scaled.problems.items():
         show_error(f"{name}: {line}")
     _say_what_is_missing(resources, ends, show)
@@ -163,9 +140,7 @@ def _result(resources: Resources, ends: Ends) -> None:
 
 def _only(ends: Ends, name: str) -> Ends:
     both = {name} & set(ends.both)
-    return Ends(
-        ends.axis, {key: ends.min_ms[key] for key in both}, {key: ends.max_ms[key] for key in both}, ends.outcomes
-    )
+    return replace(ends, min_ms={key: ends.min_ms[key] for key in both}, max_ms={key: ends.max_ms[key] for key in both})
 
 
 def _say_what_is_missing(resources: Resources, ends: Ends, show: str) -> None:
@@ -208,4 +183,4 @@ def _data_row(ends: Ends, name: str, at: int, latency_ms: float) -> dict[str, ob
     }
 
 
-run_page(body, keys)
+run_page(body, scale_keys)

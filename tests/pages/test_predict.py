@@ -14,7 +14,7 @@ from profet_core.advice.words import pick_line
 from profet_core.prediction.steps import steps_note
 from profet_core.units import format_ms, format_usd
 from tests.pages.conftest import as_version_1, as_version_2, column, go, lines
-from ui.method import rule_phrase
+from ui.phrases import rule_phrase
 from ui.tables import format_range_ms
 
 LATENCY = "Step latency"

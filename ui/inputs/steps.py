@@ -8,11 +8,11 @@ import streamlit as st
 
 from profet_core import Profile
 from profet_core.prediction.steps import counted, steps_note
-from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.profiles.limits import MAX_STEPS
 from ui.state.own_profiles import OwnProfile, change_own
 
 _OTHER = "n"
-_CHOICES = {1: "1 step", 2: "2 steps", _OTHER: "n steps"}
+_CHOICES: dict[int | str, str] = {1: "1 step", 2: "2 steps", _OTHER: "n steps"}
 _KNOWN_BY = {
     "marked": "marked in the file",
     "counted": "counted from its operations",
@@ -42,7 +42,7 @@ def steps_input(own: OwnProfile | None, prefix: str, latency_ms: float | None) -
     row.segmented_control(
         "This profile covers",
         tuple(_CHOICES),
-        format_func=_CHOICES.get,
+        format_func=_CHOICES.__getitem__,
         key=key,
         required=True,
         help=_HELP,

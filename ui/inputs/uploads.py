@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
@@ -91,7 +92,7 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
     return added
 
 
-def _read_one(resources: Resources, file: UploadedFile, bar, text: str) -> tuple[OwnProfile, bool]:
+def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, text: str) -> tuple[OwnProfile, bool]:
     progress = None
     if file.size >= PROGRESS_FROM_BYTES:
         bar.progress(0.0, text=text)
@@ -106,8 +107,9 @@ def _read_one(resources: Resources, file: UploadedFile, bar, text: str) -> tuple
 def _let_go(file: UploadedFile) -> None:
     """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
     context = get_script_run_ctx()
-    remove = getattr(context.uploaded_file_mgr, "remove_file", None) if context else None
-    if remove:
+    if context is not None:
+        # Not part of what every file manager must have; the one that comes with Streamlit has it.
+        remove = getattr(context.uploaded_file_mgr, "remove_file", lambda **_: None)
         remove(session_id=context.session_id, file_id=file.file_id)
     file.close()
 
