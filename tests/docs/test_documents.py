@@ -192,6 +192,19 @@ def test_the_map_is_that_of_the_code():
     assert document == with_map(document), "write it anew: python -m docs.map"
 
 
+def test_rooms_import_only_what_stands_above_them():
+    (listed,) = (block.text for block in blocks(text_of("docs/ARCHITECTURE.md")) if block.language == "rooms")
+    floors = {room.strip(): floor for floor, line in enumerate(listed.splitlines()) for room in line.split(",")}
+    core = ROOT / "profet_core"
+    for path in core.rglob("*.py"):
+        room = path.relative_to(core).parts[0].removesuffix(".py")
+        found = set(re.findall(r"^\s*(?:from|import) profet_core\.(\w+)", path.read_text("utf-8"), re.MULTILINE)) - {
+            room
+        }
+        if room != "__init__":
+            assert {other for other in found if floors[other] >= floors[room]} == set(), path.relative_to(ROOT)
+
+
 def test_pictures_are_small_and_of_both_desktops():
     for scheme in ("light", "dark"):
         path = ROOT / "docs" / "images" / f"predict-{scheme}.png"
