@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from profet_core.profiles.profet_json.reader import is_short_text
+from profet_core.profiles.limits import is_short_text
 from profet_core.units import whole_number
 from profet_recorder.errors import RecorderError
 

@@ -17,7 +17,8 @@ from pages.accuracy.memory import show_memory
 from pages.accuracy.real import show_real
 from pages.accuracy.unprofiled import show_unprofiled
 from profet_core import ArtifactError
-from profet_core.accuracy.validation import WITH_TWIN, Errors, FastestNamed, LeftOut, PairAccuracy, Validation
+from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.validation import WITH_TWIN, FastestNamed, LeftOutAccuracy, PairAccuracy, Validation
 from ui.errors import plain, show_error
 from ui.frame import run_page
 from ui.inputs.fields import choice, instance_or_all
@@ -241,7 +242,7 @@ def _coverage(resources: Resources, accuracy: Validation, known: bool) -> None:
     )
 
 
-def _family_row(name: str, row: LeftOut, known: bool) -> dict[str, str]:
+def _family_row(name: str, row: LeftOutAccuracy, known: bool) -> dict[str, str]:
     return {
         "Family": name,
         "Off by": format_percent(row.error.of(known)),

@@ -8,10 +8,12 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from profet_core import ArtifactError
-from profet_core.accuracy.real import RealReport, load_real_report
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_report import load_real_report
 from profet_core.accuracy.transfer import TransferAccuracy
 from profet_core.accuracy.transfer_report import load_transfer_accuracy
-from profet_core.accuracy.validation import MeasuredPoint, Validation, load_validation
+from profet_core.accuracy.validation import MeasuredPoint, Validation
+from profet_core.accuracy.validation_report import load_validation
 from profet_core.memory.model import MEMORY_NAME
 from profet_core.transfer.model import TRANSFER_NAME
 from profet_core.units import format_ms

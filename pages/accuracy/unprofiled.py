@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.accuracy.words import GpuNames, lead, must_know, verdict
-from profet_core.accuracy.transfer import Direction, GpuErrors, TransferAccuracy, unmeasured_gpus
+from profet_core.accuracy.transfer import Direction, LeftOutGpu, TransferAccuracy, unmeasured_gpus
 from profet_core.transfer.speed import known_speed
 from ui.charts import GRID, INTERVAL_COLOUR, MEASURED_COLOUR, PREDICTED_COLOUR, framed
 from ui.errors import plain
@@ -78,7 +78,7 @@ def _directions(names: GpuNames, accuracy: TransferAccuracy, known: bool) -> Non
     download_buttons([_data(row) for row in accuracy.directions], "profet-accuracy-gpus")
 
 
-def _figures(row: GpuErrors, known: bool) -> dict[str, str]:
+def _figures(row: LeftOutGpu, known: bool) -> dict[str, str]:
     point, sheet = row.point[known], row.sheet_only[known]
     return {
         "Off by": format_percent(point.mape),

@@ -13,9 +13,10 @@ from profet_core.advice.plans import Limits, Workload, compare
 from profet_core.advice.words import answer_sentences, beaten_lines
 from profet_core.catalog.offers import offers_in_market
 from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.training.steps import TrainingSteps
 from ui.basis import BADGES, SHORT_BASIS
 from ui.charts import trade_off
-from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
+from ui.cost_latencies import latencies_for_cost, source_words
 from ui.errors import plain, show_error
 from ui.frame import run_page
 from ui.inputs.training import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
@@ -44,7 +45,7 @@ def body(resources: Resources) -> None:
     _result(_advice(resources, outcome, latencies, own), latencies, _level(outcome))
 
 
-def _advice(resources: Resources, outcome: Outcome, latencies: StepLatencies, own: dict[str, float]) -> Advice:
+def _advice(resources: Resources, outcome: Outcome, latencies: TrainingSteps, own: dict[str, float]) -> Advice:
     state = st.session_state
     offers = offers_in_market(
         resources.catalog,
@@ -54,7 +55,7 @@ def _advice(resources: Resources, outcome: Outcome, latencies: StepLatencies, ow
         spot_discount=spot_discount(),
     )
     return advise(
-        step_times(outcome, latencies),
+        latencies.step_times,
         offers,
         Workload(state["images"], latencies.batch_size, state["epochs"], state["validation_images"]),
         Limits(state["deadline_h"], state["budget_usd"]),
@@ -69,7 +70,7 @@ def _level(outcome: Outcome) -> float:
     return outcome.prediction.interval_level or INTERVAL_LEVEL
 
 
-def _result(advice: Advice, latencies: StepLatencies, level: float) -> None:
+def _result(advice: Advice, latencies: TrainingSteps, level: float) -> None:
     st.subheader("What to rent", anchor="answer")
     first, *others = answer_sentences(advice)
     st.markdown(f"**{_text(first)}**")
@@ -78,9 +79,9 @@ def _result(advice: Advice, latencies: StepLatencies, level: float) -> None:
     show_cards(advice)
     work, (low, high) = advice.workload, MEASURED_EPOCH_FACTOR
     st.caption(
-        f"For {work.images:,} images at batch size {work.batch_size}, {plain(latencies.source)}, {work.epochs:,} "
-        f"epochs. Measured epochs took {100 * low - 100:.0f} % to {100 * high - 100:.0f} % longer than steps times "
-        "latency: add that for loading data and start-up."
+        f"For {work.images:,} images at batch size {work.batch_size}, {plain(source_words(latencies))}, "
+        f"{work.epochs:,} epochs. Measured epochs took {100 * low - 100:.0f} % to {100 * high - 100:.0f} % longer than "
+        "steps times latency: add that for loading data and start-up."
     )
     st.subheader("Time against money", anchor="trade-off")
     st.plotly_chart(

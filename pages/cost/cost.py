@@ -10,10 +10,11 @@ from profet_core import Catalog, CostRow, CostTable, cost_table
 from profet_core.advice.frontier import frontier
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.latency import StepTime
+from profet_core.training.steps import TrainingSteps
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 from ui.basis import MARK, SHORT_BASIS, say_basis
 from ui.charts import Bar, TradeOffPoint, bars, trade_off
-from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
+from ui.cost_latencies import latencies_for_cost, source_words
 from ui.errors import plain, show_error
 from ui.frame import run_page
 from ui.inputs.training import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
@@ -45,11 +46,11 @@ def body(resources: Resources) -> None:
     if latencies.latencies_ms:
         say_fits(fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size))
         table = _table(catalog, outcome, latencies.latencies_ms, latencies.batch_size)
-        rests = {row.instance: row for row in step_times(outcome, latencies) if row.instance in latencies.latencies_ms}
+        rests = {row.instance: row for row in latencies.step_times if row.latency_ms is not None}
         _result(catalog, table, latencies, _ends(catalog, outcome, latencies), rests)
 
 
-def _say_anchor_is_missing(outcome: Outcome, latencies: StepLatencies) -> None:
+def _say_anchor_is_missing(outcome: Outcome, latencies: TrainingSteps) -> None:
     anchor = outcome.prediction.anchor
     if anchor not in latencies.latencies_ms and anchor not in latencies.problems:
         st.info(f"{anchor} is the anchor and its latency isn't given, so it has no row and there is no speed-up.")
@@ -67,7 +68,7 @@ def _table(catalog: Catalog, outcome: Outcome, latencies_ms: Mapping[str, float]
     )
 
 
-def _ends(catalog: Catalog, outcome: Outcome, latencies: StepLatencies) -> dict[str, Ends]:
+def _ends(catalog: Catalog, outcome: Outcome, latencies: TrainingSteps) -> dict[str, Ends]:
     """Costs at both ends of each interval, for the instances that have one."""
     low, high = (
         _table(catalog, outcome, ends_ms, latencies.batch_size)
@@ -82,14 +83,14 @@ def _ends(catalog: Catalog, outcome: Outcome, latencies: StepLatencies) -> dict[
 def _result(
     catalog: Catalog,
     table: CostTable,
-    latencies: StepLatencies,
+    latencies: TrainingSteps,
     ends: Mapping[str, Ends],
     rests: Mapping[str, StepTime],
 ) -> None:
     st.subheader("Time and cost of an epoch", anchor="epoch")
     st.caption(
-        f"{table.images:,} images at batch size {table.batch_size}, {plain(latencies.source)}. Measured epochs of "
-        f"the training data took {MEASURED_EPOCH_FACTOR[0] - 1:.0%} to {MEASURED_EPOCH_FACTOR[1] - 1:.0%} longer "
+        f"{table.images:,} images at batch size {table.batch_size}, {plain(source_words(latencies))}. Measured epochs "
+        f"of the training data took {MEASURED_EPOCH_FACTOR[0] - 1:.0%} to {MEASURED_EPOCH_FACTOR[1] - 1:.0%} longer "
         "than steps times latency: add that for loading data and start-up."
     )
     left, right = st.columns(2, gap="medium")

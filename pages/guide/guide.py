@@ -12,7 +12,7 @@ from profet_core.latency import Basis
 from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
 from profet_core.prediction.refusals import MOST_UNKNOWN_SHARE
 from profet_core.prediction.unprofiled import reachable
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
 from profet_core.units import format_price
 from ui.basis import SHORT_BASIS
 from ui.errors import plain

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
+from profet_core.training.carried import carried_latencies
+from profet_core.training.ends import contradictions
 from profet_core.units import MS_PER_S, format_ms, format_significant
 from ui.basis import SHORT_BASIS, say_basis
 from ui.charts import curves, instance_colours
@@ -14,7 +18,7 @@ from ui.inputs.fields import choice, instance_or_all, optional_number
 from ui.inputs.profile import profile_input
 from ui.inputs.recorded import anchor_input, latency_input, latency_question
 from ui.inputs.steps import besides_steps
-from ui.predicted.scale_ends import SIZE_WORDS, Ends, contradictions, current_ends, latencies_at, scale_ends
+from ui.predicted.scale_ends import SIZE_WORDS, Ends, current_ends
 from ui.state.held import use_sample
 from ui.state.page_keys import scale_keys
 from ui.state.resources import Resources
@@ -100,7 +104,7 @@ def _result(resources: Resources, ends: Ends) -> None:
         instance_or_all(resources, "Show", "show", every="All instances")
     show = st.session_state["show"]
     chosen = ends if show == ALL_INSTANCES else _only(ends, show)
-    scaled, read_off = scale_ends(resources, chosen), latencies_at(resources, chosen, at)
+    scaled, read_off = (carried_latencies(resources.models, chosen, sizes) for sizes in (None, [at]))
     for name, line in scaled.problems.items():
         show_error(f"{name}: {line}")
     _say_what_is_missing(resources, ends, show)
@@ -136,9 +140,7 @@ def _result(resources: Resources, ends: Ends) -> None:
 
 def _only(ends: Ends, name: str) -> Ends:
     both = {name} & set(ends.both)
-    return Ends(
-        ends.axis, {key: ends.min_ms[key] for key in both}, {key: ends.max_ms[key] for key in both}, ends.outcomes
-    )
+    return replace(ends, min_ms={key: ends.min_ms[key] for key in both}, max_ms={key: ends.max_ms[key] for key in both})
 
 
 def _say_what_is_missing(resources: Resources, ends: Ends, show: str) -> None:

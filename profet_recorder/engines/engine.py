@@ -1,14 +1,12 @@
-"""What a framework does for a recording, and which framework it is."""
+"""What a framework does for a recording."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from profet_recorder.engines.batches import BatchSizes
-from profet_recorder.errors import RecorderError
 
 
 @dataclass
@@ -71,25 +69,6 @@ class Engine(Protocol):
         """What was found out, after the recording."""
 
 
-def choose_engine(framework: str | None = None, model: object = None, optimizer: object = None) -> Engine:
-    """The engine of `framework` ("tensorflow", "pytorch"), else of `model` or `optimizer`, else of what is imported.
-
-    Raises
-    ------
-    RecorderError : it can't be told, or is not supported.
-    """
-    framework = framework or _framework_of(model) or _framework_of(optimizer) or _imported_framework()
-    if framework == "tensorflow":
-        from profet_recorder.engines.tensorflow import TensorFlowEngine
-
-        return TensorFlowEngine(model)
-    if framework == "pytorch":
-        from profet_recorder.engines.pytorch import PyTorchEngine
-
-        return PyTorchEngine(model, optimizer)
-    raise RecorderError(f"Steps of {framework!r} can't be recorded: use framework='tensorflow' or 'pytorch'.")
-
-
 def keras_flavour(model: object) -> str | None:
     """The package `model` is of, "keras" or "tf_keras"; None if it is of neither."""
     for kind in type(model).__mro__:
@@ -97,23 +76,3 @@ def keras_flavour(model: object) -> str | None:
         if package in ("keras", "tf_keras"):
             return package
     return None
-
-
-def _framework_of(thing: object) -> str | None:
-    flavour = keras_flavour(thing)
-    if flavour == "keras" and hasattr(sys.modules["keras"], "config"):
-        backend = sys.modules["keras"].config.backend()
-        return {"tensorflow": "tensorflow", "torch": "pytorch"}.get(backend, backend)
-    if flavour:
-        return "tensorflow"
-    packages = {kind.__module__.partition(".")[0] for kind in type(thing).__mro__}
-    return "pytorch" if "torch" in packages else "tensorflow" if "tensorflow" in packages else None
-
-
-def _imported_framework() -> str:
-    loaded = [name for name, module in (("tensorflow", "tensorflow"), ("pytorch", "torch")) if module in sys.modules]
-    if not loaded:
-        raise RecorderError("Import TensorFlow or PyTorch before recording: neither is loaded.")
-    if len(loaded) > 1:
-        raise RecorderError("Both TensorFlow and PyTorch are loaded: say framework='tensorflow' or 'pytorch'.")
-    return loaded[0]

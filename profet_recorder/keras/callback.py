@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from os import PathLike
 
-from profet_recorder.engines.engine import choose_engine, keras_flavour
+from profet_recorder.engines.choice import choose_engine
+from profet_recorder.engines.engine import keras_flavour
 from profet_recorder.errors import RecorderError, say
 from profet_recorder.keras.first_batch import look_at_first_batch
 from profet_recorder.plan import RecordPlan

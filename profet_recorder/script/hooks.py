@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-from profet_recorder.engines.engine import choose_engine
+from profet_recorder.engines.choice import choose_engine
 from profet_recorder.errors import say
 from profet_recorder.keras.callback import check_model, keras_callback
 from profet_recorder.plan import RecordPlan

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from profet_core import predict, scale
+from profet_core.scaling.axes import axis_range
 from profet_core.scaling.context import scale_context
-from profet_core.scaling.scale import axis_range
 from profet_core.units import format_ms
 from tests.pages.conftest import as_version_2, column, go, lines
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from profet_core import Profile
 from profet_core.prediction.steps import counted, steps_note
-from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.profiles.limits import MAX_STEPS
 from ui.state.own_profiles import OwnProfile, change_own
 
 _OTHER = "n"

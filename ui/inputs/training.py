@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from profet_core import NoPredictionError, check_profiled_batch
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
 from ui.cost_latencies import why_not_scaled
 from ui.errors import plain, show_warning
 from ui.inputs.fields import choice, optional_number
