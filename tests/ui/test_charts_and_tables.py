@@ -6,7 +6,7 @@ import csv
 import io
 import json
 
-from profet_core.artifacts.models import EnsembleRule
+from profet_core.artifacts.methods import EnsembleRule
 from ui.charts import Bar, TradeOffPoint, bars, curves, instance_colours, measured_and_predicted, trade_off
 from ui.phrases import rule_phrase
 from ui.tables import as_csv, as_json, format_percent, format_price, format_range, format_range_ms
