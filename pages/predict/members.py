@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import InstancePrediction, Models, Prediction
-from profet_core.artifacts.models import EnsembleRule
+from profet_core.artifacts.methods import EnsembleRule
 from profet_core.units import format_ms
 from ui.phrases import rule_phrase, sentence
 from ui.tables import show_table
