@@ -58,8 +58,10 @@ def coverage_dots(covered: Mapping[str, float], half_width: Mapping[str, float],
     )
     figure.add_vline(x=100 * level, line={"color": "rgba(128,128,128,0.9)", "width": 1.5, "dash": "dot"})
     least = min(covered.values(), default=0.0)
-    value_axis(figure, "measurements inside the interval, %", range=[min(60.0, least - 3), 101])
-    name_axis(figure, gridcolor=GRID)
+    figure.update_xaxes(
+        title="measurements inside the interval, %", range=[min(60.0, least - 3), 101], gridcolor=GRID, fixedrange=True
+    )
+    name_axis(figure, lines=True)
     return framed(figure, "", height=90 + 26 * len(ordered))
 
 
@@ -113,7 +115,7 @@ def direction_dots(errors: Mapping[str, Mapping[str, float]]) -> go.Figure:
             hovertemplate="%{y}: %{x:.1f} % " + way + "<extra></extra>",
         )
     value_axis(figure, "mean error, %", rangemode="tozero")
-    name_axis(figure, gridcolor=GRID)
+    name_axis(figure, lines=True)
     return framed(figure, "", height=130 + 28 * len(ordered))
 
 
