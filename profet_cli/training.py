@@ -13,7 +13,7 @@ from profet_core.errors import InputError, NoPredictionError
 from profet_core.prediction.records import Prediction
 from profet_core.profiles import Profile
 from profet_core.scaling.axes import axis_range
-from profet_core.training.ends import AxisEnds, EndProfiles
+from profet_core.training.ends import AxisEnds, EndProfiles, contradictions
 from profet_core.training.steps import TrainingSteps, on_shared_curve, steps_as_profiled, steps_carried
 
 
@@ -55,7 +55,7 @@ def predicted_training(options: argparse.Namespace, models: Models, catalog: Cat
     steps = steps_carried(models, ends, options.at_batch, prediction.predictions)
     if steps.problems:
         raise InputError(next(iter(steps.problems.values())))
-    warnings = [*prediction.warnings, *(f"--largest: {text}" for text in largest.warnings)]
+    warnings = [*prediction.warnings, *(f"--largest: {text}" for text in (*largest.warnings, *contradictions(ends)))]
     shared = on_shared_curve(models, steps)
     if shared:
         warnings.append(

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from profet_core.artifacts.models import Method, Models
+from profet_core.artifacts.methods import Method
+from profet_core.artifacts.models import Models
 from profet_core.networks.intervals import IntervalScale, class_shares, nearest_distance, words_of
 from profet_core.networks.members import size_inputs
 from profet_core.networks.stacks import StepInputs, member_latency, step_inputs

@@ -357,6 +357,16 @@ def test_the_cheapest_in_time_with_the_certainty_asked_for():
     )
 
 
+def test_a_bolder_plan_without_an_interval_is_named_without_a_chance():
+    rows = (Row("slow", 200, sd=None), Row("fast", 50, sd=None, basis=Basis.GIVEN))
+    advice = advise(rows, OFFERS, HOUR_AT_100_MS, Limits(deadline_h=2.1))
+    assert (advice.within.sure.label, advice.within.expected.label) == ("fast", "slow")
+    assert answer_sentences(advice)[1] == (
+        "slow at $0.50 an hour (2 h 0 min, $1.00) is expected to keep to it too, but without an interval nobody can "
+        "say how sure that is."
+    )
+
+
 def test_the_fastest_within_a_budget():
     advice = advise(ROWS, OFFERS, HOUR_AT_100_MS, Limits(budget_usd=2.5))
     assert (advice.within.sure.label, advice.within.expected.label) == ("middle", "fast")
