@@ -18,6 +18,7 @@ from profet_cli.main import main
 from profet_core import read_profile
 from profet_core.profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, run, section
+from tests.test_imports import CORE
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A card is generated, the formats' README has a test of its own.
@@ -192,15 +193,9 @@ def test_the_map_is_that_of_the_code():
     assert document == with_map(document), "write it anew: python -m docs.map"
 
 
-def test_rooms_import_only_what_stands_before_them():
+def test_the_order_of_the_core_s_rooms_is_the_one_that_is_tested():
     (listed,) = (block.text for block in blocks(text_of("docs/ARCHITECTURE.md")) if block.language == "rooms")
-    rooms = [room.strip() for room in listed.replace("\n", " ").split(",")]
-    core = ROOT / "profet_core"
-    for path in core.rglob("*.py"):
-        room = path.relative_to(core).parts[0].removesuffix(".py")
-        found = re.findall(r"^\s*(?:from|import) profet_core\.(\w+)", path.read_text("utf-8"), re.MULTILINE)
-        if room != "__init__":
-            assert set(found) <= set(rooms[: rooms.index(room) + 1]), path.relative_to(ROOT)
+    assert [room.strip() for room in listed.replace("\n", " ").split(",")] == CORE
 
 
 def test_pictures_are_small_and_of_both_desktops():
