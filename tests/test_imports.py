@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 #: The core from the lowest room up: each imports only what stands before it.
 CORE = ["errors", "units", "files", "latency", "profiles", "catalog", "cost", "operations", "networks", "scaling"]
-CORE += ["transfer", "memory", "artifacts", "prediction", "advice", "accuracy"]
+CORE += ["transfer", "memory", "artifacts", "prediction", "training", "advice", "accuracy"]
 #: The same of the room that reads profiles; formats, which are one step, import none of each other.
 PROFILES = ["limits", "record", "containers", "decoding", "trace_events", "totals", "FORMAT", "formats"]
 PROFILES += ["best_file", "reading"]
