@@ -11,7 +11,8 @@ from profet_cli.output import print_json
 
 def run(options: argparse.Namespace) -> None:
     """Train and write the models folder, or `transfer.json` or `memory.json` in it alone."""
-    data, transfer, memory = import_lab("measurements.data"), import_lab("transfer.fit"), import_lab("memory.fit")
+    data = import_lab("measurements.tables")
+    transfer, memory = import_lab("transfer.transfer_file"), import_lab("memory.memory_file")
     folder = data.data_folder(options.data)
     measurements = data.load_measurements(folder)
     out = Path(options.out)

@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> None:
         _check_alone(options, "--transfer validates on all instances at once")
         validate_transfer.run(options)
         return
-    data, validate = import_lab("measurements.data"), import_lab("validation.documented")
+    data, validate = import_lab("measurements.tables"), import_lab("validation.documented")
     from tqdm import tqdm  # part of the training set: only once import_lab has found that
 
     measurements = data.load_measurements(data.data_folder(options.data))
@@ -35,18 +35,20 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("No pair is left: name an anchor and a target that differ.")
     with tqdm(desc="validate", unit="step", disable=None) as bar:
         if options.card:
-            report = import_lab("cards.report").write_report(
+            report = import_lab("reports").write_report(
                 measurements, open_models(options), seed=options.seed, progress=bar.update
             )
         elif options.method == "profet" or options.no_clustering or options.scaler:
-            predictions = validate.predict_left_out(
+            predictions = validate.documented_table(
                 measurements, wanted, clustered=not options.no_clustering, seed=options.seed, progress=bar.update
             )
-            make = validate.scaler_report if options.scaler else None
-            report = make(measurements, predictions) if make else validate.anchor_report(predictions)
+            if options.scaler:
+                report = import_lab("validation.scalers").scaler_report(measurements, predictions)
+            else:
+                report = validate.documented_report(predictions)
         else:
             default, bank = import_lab("validation.default"), import_lab("classes.bank").class_bank(measurements)
-            report = default.default_report(
+            report = import_lab("validation.default_report").default_report(
                 default.default_table(bank, measurements.workloads, wanted, seed=options.seed, progress=bar.update)
             )
     _print(options, report)

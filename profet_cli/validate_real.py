@@ -13,7 +13,7 @@ from profet_core.accuracy.real import RealCheck, RealFigures, RealReading, RealR
 
 def run(options: argparse.Namespace) -> None:
     """Compare and print, and with `--card` write the report and its section of the card beside the models."""
-    real_index, real_profiles = import_lab("measurements.real_index"), import_lab("validation.real")
+    real_index, real_profiles = import_lab("measurements.real_index"), import_lab("validation.real_profiles")
     index = real_index.read_index(options.real)
     models = open_models(options)
     report = real_profiles.real_report(models, index, _truth_in_measurements(options, index))
@@ -23,14 +23,14 @@ def run(options: argparse.Namespace) -> None:
         print_checks(report)
         print_readings(report.readings)
     if options.card:
-        import_lab("cards.report").write_real_report(report, models)
+        import_lab("reports").write_real_report(report, models)
 
 
 def _truth_in_measurements(options: argparse.Namespace, index):
     """Asks the measurements, where an entry names a workload of theirs."""
     if all(entry.measured is None for entry in index.profiles):
         return None
-    data, truth = import_lab("measurements.data"), import_lab("measurements.real_truth")
+    data, truth = import_lab("measurements.tables"), import_lab("validation.real_truth")
     measurements = data.load_measurements(data.data_folder(options.data))
     return lambda workload: truth.measured_latencies(measurements, workload)
 

@@ -15,7 +15,7 @@ from profet_core.transfer.model import load_transfer
 
 def run(options: argparse.Namespace) -> None:
     """Make every section, print it, and with `--card` write report and card beside the models."""
-    data, validate = import_lab("measurements.data"), import_lab("validation.transfer")
+    data, validate = import_lab("measurements.tables"), import_lab("validation.transfer")
     from tqdm import tqdm  # part of the training set: only once import_lab has found that
 
     folder = data.data_folder(options.data)
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
             validate.TransferData(measurements, folder, seed=options.seed, progress=bar.update)
         )
     if written_for:
-        report = validate.write_transfer_report(report, *written_for, models)
+        report = import_lab("reports").write_transfer_report(report, *written_for, models)
     if options.format == "json":
         print_json(report)
         return

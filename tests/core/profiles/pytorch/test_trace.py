@@ -16,7 +16,7 @@ from profet_core.profiles.pytorch import trace as pytorch_trace
 from profet_core.profiles.pytorch.operations import Translation, kernel_of, load_translations, shares
 from profet_core.profiles.pytorch.step_count import repetition
 from profet_core.profiles.pytorch.trace import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_lab.measurements.data import DataError, data_folder
+from profet_lab.measurements.tables import DataError, data_folder
 from tests.made.chrome_traces import (
     CUDA_STEP_US,
     call,

@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
 from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve
-from profet_lab.measurements.data import Measurements
+from profet_lab.measurements.tables import Measurements
 
 #: The sizes measured along each axis, and the value of the other axis whose workloads PROFET fits on.
 AXIS_SIZES = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}
