@@ -6,7 +6,7 @@ PORT ?= 8501
 ADDRESS ?= localhost
 
 .DEFAULT_GOAL := help
-.PHONY: help app test bench train validate samples lint lock clean
+.PHONY: help app test bench train validate samples screenshots lint lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -31,6 +31,10 @@ validate: $(VENV)/all.done ## leave-one-architecture-out tables (PROFET_DATA)
 
 samples: $(VENV)/all.done ## make sample_traces/ from the measurements (PROFET_DATA)
 	$(BIN)/python -m profet_lab.samples
+
+screenshots: $(VENV)/all.done ## take the README's pictures of the app anew (needs a Chromium)
+	@sh tests/browser/ensure_chromium.sh
+	$(BIN)/python -m docs.screenshots
 
 lint: $(VENV)/all.done ## check style and types
 	$(BIN)/ruff check .

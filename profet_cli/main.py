@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from profet_cli.instances_arguments import add_instances_arguments
+from profet_cli.commands.instances.arguments import add_instances_arguments
+from profet_cli.commands.profile_arguments import COMMAND, add_profile_arguments, parse_arguments
 from profet_cli.output import add_format
-from profet_cli.profile_arguments import COMMAND, add_profile_arguments, parse_arguments
 from profet_core.errors import ProfetError
 
 PROGRAM = "profet"
@@ -156,7 +156,7 @@ def _add_training(command: argparse.ArgumentParser) -> None:
 
 def _add_instances(commands) -> None:
     add_instances_arguments(
-        _command(commands, "instances", "instances", "the catalogue: GPUs, prices, dates; rows of your own")
+        _command(commands, "instances", "instances.listing", "the catalogue: GPUs, prices, dates; rows of your own")
     )
 
 
@@ -199,7 +199,7 @@ def _add_train(commands) -> None:
 
 
 def _add_validate(commands) -> None:
-    command = _command(commands, "validate", "validate", "accuracy on architectures the models have not seen")
+    command = _command(commands, "validate", "validate.left_out", "accuracy on architectures the models have not seen")
     _add_data(command)
     command.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")
     command.add_argument("--target", action="append", metavar="INSTANCE", help="only pairs to this target")
@@ -234,7 +234,7 @@ def _command(commands, name: str, module: str, description: str) -> argparse.Arg
 
 
 def _lazily(module: str) -> Callable[[argparse.Namespace], None]:
-    return lambda options: import_module(f"profet_cli.{module}").run(options)
+    return lambda options: import_module(f"profet_cli.commands.{module}").run(options)
 
 
 def _add_profile(command: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import TypeVar
 
-from profet_recorder.engine import choose_engine
+from profet_recorder.engines.engine import choose_engine
 from profet_recorder.errors import RecorderError, say
 from profet_recorder.plan import RecordPlan
 from profet_recorder.recording import Recording

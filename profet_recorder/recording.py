@@ -11,7 +11,7 @@ from time import perf_counter
 from profet_core.profiles import Profile, ProfileMeta, read_profile, write_profile
 from profet_core.profiles.record import DEVICE_PREFIX, NO_DEVICE
 from profet_core.units import MS_PER_S, format_ms
-from profet_recorder.engine import Engine, StepFacts
+from profet_recorder.engines.engine import Engine, StepFacts
 from profet_recorder.errors import RecorderError, say
 from profet_recorder.plan import RecordPlan
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from profet_core import NoPredictionError
-from profet_core.prediction.step_times import StepTime, carried_steps
+from profet_core.latency import Interval, StepTime, carried_steps
 from profet_core.scaling.scale import axis_range
 from ui.inputs.scale_ends import contradictions, current_ends, different_networks, latencies_at
 from ui.state.resources import Resources
@@ -22,7 +22,7 @@ class StepLatencies:
     Attributes
     ----------
     source : where they are from, in words.
-    bounds_ms : instance -> ends of its interval, for those that have one; carried latencies have none.
+    intervals : instance -> its interval, for those that have one; carried latencies have none.
     problems : instance -> one line on why it has none.
     carried : to another batch size than the profile's.
     """
@@ -30,7 +30,7 @@ class StepLatencies:
     latencies_ms: Mapping[str, float]
     batch_size: int
     source: str
-    bounds_ms: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
     carried: bool = False
 
@@ -39,8 +39,8 @@ def latencies_for_cost(resources: Resources, outcome: Outcome, profiled_batch: i
     """Predict's latencies if they belong to a profiled batch size, else Scale's at the slider's."""
     if profiled_batch is not None:
         prediction = outcome.prediction
-        bounds = {row.instance: (row.low_ms, row.high_ms) for row in prediction.predictions if row.low_ms is not None}
-        return StepLatencies(prediction.latencies_ms, profiled_batch, "as the profile was recorded", bounds)
+        intervals = {row.instance: row.interval for row in prediction.predictions if row.interval}
+        return StepLatencies(prediction.latencies_ms, profiled_batch, "as the profile was recorded", intervals)
     at = st.session_state["batch"]
     read_off = latencies_at(resources, current_ends(resources, "batch"), at)
     smallest, largest = axis_range("batch")

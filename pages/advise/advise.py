@@ -15,8 +15,7 @@ from profet_core.advice.plans import Limits, Workload, compare
 from profet_core.advice.words import answer_sentences, beaten_lines
 from profet_core.catalog.offers import offers_in_market
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.prediction.step_times import BASIS_WORDS
-from ui.basis import SHORT_BASIS
+from ui.basis import BADGES, SHORT_BASIS
 from ui.charts import trade_off
 from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
 from ui.errors import plain, show_error
@@ -110,7 +109,7 @@ def _result(advice: Advice, latencies: StepLatencies, level: float) -> None:
     show_table([text_row(advice, plan) for plan in advice.plans], "Advice per offer")
     download_buttons([data_row(advice, plan) for plan in advice.plans], "profet-advice")
     kinds = dict.fromkeys(plan.basis for plan in advice.plans)
-    st.caption("; ".join(f"**{SHORT_BASIS[kind]}**: {BASIS_WORDS[kind]}" for kind in kinds) + ".")
+    st.caption("; ".join(f"**{SHORT_BASIS[kind]}**: {kind.words}" for kind in kinds) + ".")
     resting = {plan.instance: plan.rests_on for plan in advice.plans if plan.rests_on}
     if resting:
         with st.expander("What derived times and estimates rest on"):
@@ -126,13 +125,13 @@ def _say_what_is_shown(advice: Advice, level: float) -> None:
     beaten = beaten_lines(advice)
     if beaten:
         lines.append(f"Grey, beaten in time and money: {_text(', '.join(beaten))}.")
-    if any(plan.low_s is not None for plan in advice.plans):
+    if any(plan.interval for plan in advice.plans):
         lines.append(
             f"Lines: the {level:.0%} interval of the step latency; time and money move along it together. Certainties "
             f"are computed from it. On left-out architectures {CAME_TRUE_80_TO_90:.0%} of the claims called 80% to 90% "
             "sure came true; for derived times and estimates nobody could count."
         )
-    if any(plan.basis in ("derived", "transferred", "carried") for plan in advice.plans):
+    if any(plan.basis in BADGES for plan in advice.plans):
         lines.append("\\*: not predicted from profiles of that GPU at that size; the table says what it is.")
     for line in lines:
         st.caption(line)

@@ -13,7 +13,6 @@ from profet_core.advice.plans import Plan
 from profet_core.advice.within import chance_within
 from profet_core.advice.words import pick_line
 from profet_core.catalog.offers import is_guess
-from profet_core.prediction.step_times import BASIS_WORDS
 from profet_core.units import S_PER_HOUR, format_duration, format_ms, format_usd
 from ui.basis import BADGES, MARK, SHORT_BASIS
 from ui.charts import TradeOffPoint
@@ -70,15 +69,14 @@ def _badges(plan: Plan) -> str:
 
 def point(advice: Advice, plan: Plan) -> TradeOffPoint:
     """A plan in the trade-off of time and money."""
-    words = BASIS_WORDS.get(plan.basis, plan.basis)
-    ends = (None, None)
-    if plan.low_s is not None:
-        ends = ((plan.low_s / S_PER_HOUR, plan.low_usd), (plan.high_s / S_PER_HOUR, plan.high_usd))
+    between, ends = plan.interval, (None, None)
+    if between:
+        ends = ((between.low_s / S_PER_HOUR, between.low_usd), (between.high_s / S_PER_HOUR, between.high_usd))
     return TradeOffPoint(
         f"{plan.label}{MARK if plan.basis in BADGES else ''}",
         plan.total_s / S_PER_HOUR,
         plan.total_usd,
-        f"{plan.label}<br>{format_duration(plan.total_s)}<br>{format_usd(plan.total_usd)}<br>{words}",
+        f"{plan.label}<br>{format_duration(plan.total_s)}<br>{format_usd(plan.total_usd)}<br>{plan.basis.words}",
         plan in advice.frontier,
         plan.offer.status == "retired",
         *ends,
@@ -87,17 +85,21 @@ def point(advice: Advice, plan: Plan) -> TradeOffPoint:
 
 def text_row(advice: Advice, plan: Plan) -> dict[str, str]:
     """A plan as a row of the table."""
-    bounds = any(one.low_s is not None for one in advice.plans)
-    limits = advice.limits
+    bounds = any(one.interval for one in advice.plans)
+    limits, ends = advice.limits, plan.interval
     return {
         "Offer": f"{plan.label} (retired)" if plan.offer.status == "retired" else plan.label,
         "Time": format_duration(plan.total_s),
-        **({"Time, between": _between(plan.low_s, plan.high_s, format_duration)} if bounds else {}),
+        **({"Time, between": _between(ends and ends.low_s, ends and ends.high_s, format_duration)} if bounds else {}),
         "Cost": plain(format_usd(plan.total_usd)),
-        **({"Cost, between": plain(_between(plan.low_usd, plan.high_usd, format_usd))} if bounds else {}),
+        **(
+            {"Cost, between": plain(_between(ends and ends.low_usd, ends and ends.high_usd, format_usd))}
+            if bounds
+            else {}
+        ),
         **({"In time": _chance(plan.in_time)} if limits.deadline_h is not None else {}),
         **({"Within budget": _chance(plan.in_budget)} if limits.budget_usd is not None else {}),
-        "Time is": SHORT_BASIS.get(plan.basis, plan.basis),
+        "Time is": SHORT_BASIS[plan.basis],
         "GPU": f"{plan.offer.gpu_model} (1 of {plan.offer.gpu_count})" if plan.whole_node else plan.offer.gpu_model,
         "Step latency": format_ms(plan.latency_ms),
         "Price per hour": plain(format_price(plan.offer.usd_per_hour)),
@@ -116,7 +118,7 @@ def _chance(chance: float | None) -> str:
 
 def data_row(advice: Advice, plan: Plan) -> dict[str, object]:
     """A plan for download, with full digits."""
-    offer = plan.offer
+    offer, ends = plan.offer, plan.interval
     return {
         "offer": plan.label,
         "instance": plan.instance,
@@ -128,11 +130,11 @@ def data_row(advice: Advice, plan: Plan) -> dict[str, object]:
         "epochs": advice.workload.epochs,
         "latency_ms": plan.latency_ms,
         "total_s": plan.total_s,
-        "total_s_low": plan.low_s,
-        "total_s_high": plan.high_s,
+        "total_s_low": ends and ends.low_s,
+        "total_s_high": ends and ends.high_s,
         "total_usd": plan.total_usd,
-        "total_usd_low": plan.low_usd,
-        "total_usd_high": plan.high_usd,
+        "total_usd_low": ends and ends.low_usd,
+        "total_usd_high": ends and ends.high_usd,
         "deadline_h": advice.limits.deadline_h,
         "in_time": plan.in_time,
         "budget_usd": advice.limits.budget_usd,

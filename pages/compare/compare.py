@@ -10,7 +10,7 @@ from pages.compare.candidates import Candidate, Compared, compare, own_candidate
 from pages.compare.view import COST, METRICS, data_rows, dots, instances_of, table_row
 from profet_core.prediction.steps import counted
 from profet_core.units import format_ms
-from ui.basis import MARK, is_rough
+from ui.basis import MARK
 from ui.errors import inspect_link, plain
 from ui.frame import run_page
 from ui.inputs.own_list import remove_all_button, rename_input
@@ -172,7 +172,7 @@ def _result(compared: Sequence[Compared]) -> None:
     metric = st.session_state["compare_by"]
     instances = instances_of(done)
     st.plotly_chart(dots(done, metric, instances), config={"displayModeBar": False}, key="compare-dots")
-    rough = {one.instance for row in done for one in row.prediction.predictions if is_rough(one.basis)}
+    rough = {one.instance for row in done for one in row.prediction.predictions if one.basis.is_rough}
     form = "$%.4f" if metric == COST else None
     st.dataframe(
         [table_row(row, metric, instances) for row in done],

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from pages.compare.candidates import Compared
 from profet_core import InstancePrediction, Prediction
 from profet_core.units import format_ms, format_significant, format_usd
-from ui.basis import MARK, is_rough
+from ui.basis import MARK
 from ui.charts import GRID, framed, instance_colours
 
 LATENCY, COST = "latency", "cost"
@@ -21,7 +21,7 @@ _LABEL_LETTERS = 44
 def instances_of(compared: Sequence[Compared]) -> list[str]:
     """Every instance that one of them has a row for: those of the training data first."""
     rows = [row for one in compared for row in one.prediction.predictions]
-    carried = {row.instance: is_rough(row.basis) for row in rows}
+    carried = {row.instance: row.basis.is_rough for row in rows}
     return sorted(carried, key=lambda name: (carried[name], list(carried).index(name) if carried[name] else name))
 
 
@@ -36,7 +36,7 @@ def dots(compared: Sequence[Compared], metric: str, instances: Sequence[str]) ->
         if not rows:
             continue
         retired = rows[0][2].status == "retired"
-        shape = "diamond" if any(is_rough(found.basis) for _, _, found in rows) else "circle"
+        shape = "diamond" if any(found.basis.is_rough for _, _, found in rows) else "circle"
         figure.add_scatter(
             x=[value_of(found, metric) for _, _, found in rows],
             y=[label for label, _, _ in rows],
@@ -93,7 +93,7 @@ def table_row(compared: Compared, metric: str, instances: Sequence[str]) -> dict
 
 
 def _marked(prediction: Prediction, instance: str) -> str:
-    rough = any(row.instance == instance and is_rough(row.basis) for row in prediction.predictions)
+    rough = any(row.instance == instance and row.basis.is_rough for row in prediction.predictions)
     return f"{instance}{MARK}" if rough else instance
 
 
@@ -109,8 +109,8 @@ def data_rows(compared: Compared) -> list[dict[str, object]]:
             "pixels": candidate.profile.meta.pixels,
             "instance": row.instance,
             "latency_ms": row.latency_ms,
-            "low_ms": row.low_ms,
-            "high_ms": row.high_ms,
+            "low_ms": row.interval and row.interval.low_ms,
+            "high_ms": row.interval and row.interval.high_ms,
             "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
             "usd_per_hour": row.usd_per_hour,
             "status": row.status,

@@ -9,9 +9,9 @@ import streamlit as st
 from profet_core import Catalog, CostRow, CostTable, cost_table
 from profet_core.advice.frontier import frontier
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.prediction.step_times import StepTime
+from profet_core.latency import StepTime
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
-from ui.basis import MARK, SHORT_BASIS, is_rough, say_basis
+from ui.basis import MARK, SHORT_BASIS, say_basis
 from ui.charts import Bar, TradeOffPoint, bars, trade_off
 from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
 from ui.errors import plain, show_error
@@ -76,8 +76,11 @@ def _table(catalog: Catalog, outcome: Outcome, latencies_ms: Mapping[str, float]
 def _ends(catalog: Catalog, outcome: Outcome, latencies: StepLatencies) -> dict[str, Ends]:
     """Costs at both ends of each interval, for the instances that have one."""
     low, high = (
-        _table(catalog, outcome, {name: ends[end] for name, ends in latencies.bounds_ms.items()}, latencies.batch_size)
-        for end in (0, 1)
+        _table(catalog, outcome, ends_ms, latencies.batch_size)
+        for ends_ms in (
+            {name: interval.low_ms for name, interval in latencies.intervals.items()},
+            {name: interval.high_ms for name, interval in latencies.intervals.items()},
+        )
     )
     return {at_low.instance: (at_low, at_high) for at_low, at_high in zip(low.rows, high.rows, strict=True)}
 
@@ -96,7 +99,7 @@ def _result(
         "than steps times latency: add that for loading data and start-up."
     )
     left, right = st.columns(2, gap="medium")
-    rough = {name for name, row in rests.items() if is_rough(row.basis)}
+    rough = {name for name, row in rests.items() if row.basis.is_rough}
     times = [_bar(row, ends.get(row.instance), "epoch_s", format_duration, rough) for row in table.rows]
     costs = [_bar(row, ends.get(row.instance), "epoch_usd", format_usd, rough) for row in table.rows]
     left.plotly_chart(bars(times, "Time of an epoch"), config={"displayModeBar": False}, key="epoch-time")

@@ -35,7 +35,7 @@ def say_interval(resources: Resources, prediction: Prediction) -> None:
         st.caption("The documented ensemble has no interval; the default method has.")
         return
     count = len(resources.models.manifest["training_data"]["architectures"])
-    rough = any(row.basis in ("derived", "transferred") for row in prediction.predictions)
+    rough = any(row.basis.is_rough for row in prediction.predictions)
     st.caption(
         f"Interval: {prediction.interval_level:.0%} of predictions on left-out architectures fell inside. With {count} "
         "architectures that is no guarantee for each new network. It is wider for profiles unlike the data."

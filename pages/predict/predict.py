@@ -16,7 +16,7 @@ from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.units import format_ms, format_significant, format_usd
-from ui.basis import BADGES, MARK, SHORT_BASIS, is_rough, say_basis
+from ui.basis import BADGES, MARK, SHORT_BASIS, say_basis
 from ui.charts import Bar, bars, measured_and_predicted
 from ui.errors import plain, show_error, show_warning
 from ui.frame import run_page
@@ -194,18 +194,19 @@ def _label(prediction: Prediction, row: InstancePrediction) -> str:
 
 
 def _marked(prediction: Prediction, row: InstancePrediction) -> str:
-    return f"{_label(prediction, row)}{MARK if is_rough(row.basis) else ''}"
+    return f"{_label(prediction, row)}{MARK if row.basis.is_rough else ''}"
 
 
 def _latency_bar(prediction: Prediction, row: InstancePrediction) -> Bar:
     label, text, retired = _marked(prediction, row), format_ms(row.latency_ms), row.status == "retired"
-    return Bar(label, row.latency_ms, text, retired, row.low_ms, row.high_ms, is_rough(row.basis))
+    low_ms, high_ms = (row.interval.low_ms, row.interval.high_ms) if row.interval else (None, None)
+    return Bar(label, row.latency_ms, text, retired, low_ms, high_ms, row.basis.is_rough)
 
 
 def _cost_bar(prediction: Prediction, row: InstancePrediction) -> Bar:
     cost_usd = row.cost_per_1000_steps_usd
     label, text, retired = _marked(prediction, row), format_usd(cost_usd), row.status == "retired"
-    return Bar(label, cost_usd, text, retired, rough=is_rough(row.basis))
+    return Bar(label, cost_usd, text, retired, rough=row.basis.is_rough)
 
 
 def _speedup(prediction: Prediction, row: InstancePrediction) -> float | None:
@@ -221,7 +222,7 @@ def _text_row(
     speedup = _speedup(prediction, row)
     cost_usd = row.cost_per_1000_steps_usd
     level = prediction.interval_level
-    between = MISSING if row.low_ms is None else format_range_ms(row.low_ms, row.high_ms)
+    between = format_range_ms(row.interval.low_ms, row.interval.high_ms) if row.interval else MISSING
     return {
         "Instance": _label(prediction, row),
         "Step latency": MISSING if row.latency_ms is None else format_ms(row.latency_ms),
@@ -248,7 +249,14 @@ def _data_row(
         "gpu": entry.gpu,
         "gpu_count": entry.gpu_count,
         "latency_ms": row.latency_ms,
-        **({} if prediction.interval_level is None else {"low_ms": row.low_ms, "high_ms": row.high_ms}),
+        **(
+            {}
+            if prediction.interval_level is None
+            else {
+                "low_ms": row.interval and row.interval.low_ms,
+                "high_ms": row.interval and row.interval.high_ms,
+            }
+        ),
         "speedup": _speedup(prediction, row),
         "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
         "usd_per_hour": row.usd_per_hour,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from profet_core.scaling.scale import axis_range
 from profet_core.units import MS_PER_S, format_ms, format_significant
-from ui.basis import SHORT_BASIS, is_rough, say_basis
+from ui.basis import SHORT_BASIS, say_basis
 from ui.charts import curves, instance_colours
 from ui.errors import show_error, show_warning
 from ui.frame import run_page
@@ -141,7 +141,7 @@ def _result(resources: Resources, ends: Ends) -> None:
             at,
             instance_colours(list(dict.fromkeys((*resources.models.instances, *scaled.latencies_ms)))),
             "images per step (batch size)" if axis == "batch" else "pixels per side",
-            [name for name, row in rests.items() if is_rough(row.basis)],
+            [name for name, row in rests.items() if row.basis.is_rough],
         ),
         config={"displayModeBar": False},
         key="curves",

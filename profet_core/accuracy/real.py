@@ -10,6 +10,7 @@ from profet_core.accuracy.validation import Errors
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
 from profet_core.files import finite_number, strict_json
+from profet_core.latency import Basis
 
 REAL_REPORT_NAME = "real_profiles.json"
 
@@ -36,7 +37,7 @@ class RealCheck:
     anchor, target : instances that stand for the two GPUs; `target` is the GPU's name where it was never profiled.
     anchor_gpu, target_gpu : short names.
     framework : with its version, as the index has it. kind : what was trained.
-    basis : "measured", "derived" or "transferred", as a prediction's row says.
+    basis : measured, derived or transferred, as a prediction's row says.
     trained_on : measurements of this very network are among those the models learned from.
     step_ms : measured on the anchor. truth_ms, truth : measured on the target, and by whom.
     with_latency, without_latency : what is predicted with `step_ms` given, and without.
@@ -49,7 +50,7 @@ class RealCheck:
     target_gpu: str
     framework: str
     kind: str
-    basis: str
+    basis: Basis
     trained_on: bool
     step_ms: float
     truth_ms: float
@@ -139,7 +140,7 @@ class RealReport:
     @property
     def of_profiled(self) -> tuple[RealCheck, ...]:
         """Checks towards GPUs that were profiled for the training data: what the means are over."""
-        return tuple(check for check in self.checks if check.basis == "measured")
+        return tuple(check for check in self.checks if check.basis is Basis.MEASURED)
 
     @property
     def mean(self) -> RealFigures | None:
@@ -269,7 +270,7 @@ def _read(document: Mapping) -> RealReport:
 
 
 def _check(row: Mapping) -> RealCheck:
-    readers = {"str": _text, "bool": _flag, "float": _positive, "Said": _said}
+    readers = {"str": _text, "Basis": Basis, "bool": _flag, "float": _positive, "Said": _said}
     return RealCheck(**{field.name: readers[field.type](row[field.name]) for field in fields(RealCheck)})
 
 

@@ -14,8 +14,8 @@ from profet_core.advice.plans import Limits, Plan, Workload, compare, plan_of
 from profet_core.advice.within import CERTAINTY, Within, within_limits
 from profet_core.catalog import Instance
 from profet_core.errors import InputError
+from profet_core.latency import StepTime
 from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT
-from profet_core.prediction.step_times import StepTime
 from profet_core.units import S_PER_HOUR
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.picks import claim_from, why_too_close
 from profet_core.advice.plans import Comparison, Plan
+from profet_core.latency import Basis
 from profet_core.units import format_price, format_significant, format_usd
 
 
@@ -33,8 +34,8 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
 def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
     """What a time rests on that is no measurement of its GPU, one sentence a kind."""
     for basis, words in (
-        ("derived", "Derived from others' biased timings, not from a profile of the GPU"),
-        ("transferred", "A rough estimate, as nobody profiled the GPU"),
+        (Basis.DERIVED, "Derived from others' biased timings, not from a profile of the GPU"),
+        (Basis.TRANSFERRED, "A rough estimate, as nobody profiled the GPU"),
     ):
         names = dict.fromkeys(plan.instance for plan in plans if plan.basis == basis)
         if names:

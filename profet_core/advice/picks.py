@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from profet_core.advice.certainty import INTERVAL_LEVEL, format_certainty
 from profet_core.advice.plans import Plan, compare
-from profet_core.prediction.step_times import PROFILED
 
 #: Below this chance that one offer beats another there is no telling them apart.
 CLOSE_CALL = 0.80
@@ -44,7 +43,7 @@ class Pick:
 
 def claim_from(a: Plan, b: Plan) -> float:
     """The chance from which on it is said that one of two plans beats the other."""
-    return CLOSE_CALL if all(plan.basis in PROFILED for plan in (a, b)) else CLOSE_CALL_OF_ESTIMATES
+    return CLOSE_CALL if all(plan.basis.is_profiled for plan in (a, b)) else CLOSE_CALL_OF_ESTIMATES
 
 
 def why_too_close(certainty: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 from profet_core.advice.certainty import (
     ERROR_CORRELATION,
@@ -14,11 +15,10 @@ from profet_core.advice.certainty import (
     deviation_of_half_width,
     deviation_of_ratio,
     interval_ends,
-    log_deviation,
 )
 from profet_core.catalog import Instance
 from profet_core.cost import epoch_steps
-from profet_core.prediction.step_times import EXACT, PROFILED, StepTime
+from profet_core.latency import Basis, Interval, StepTime
 from profet_core.units import MS_PER_S, S_PER_HOUR, cost_usd, positive_number, whole_number
 
 
@@ -57,6 +57,17 @@ class Limits:
         return None if self.deadline_h is None else self.deadline_h * S_PER_HOUR
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class TotalInterval:
+    """Time and cost of a training at both ends of its step latency's interval."""
+
+    low_s: float
+    high_s: float
+    low_usd: float
+    high_usd: float
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One training on one offer.
@@ -65,9 +76,9 @@ class Plan:
     ----------
     offer : instance, market, region and price. Of a node of several GPUs the whole node is paid for, and the speed is
         that of one GPU.
-    basis : what stands behind the latency, a key of `step_times.BASIS_WORDS`.
+    basis : what stands behind the latency.
     deviation : standard deviation of the latency's logarithm; 0 for a given latency, None where nothing is known.
-    low_s, high_s, low_usd, high_usd : at both ends of the latency's interval; None where it has none.
+    interval : None where the latency has none.
     in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
     rests_on : what a latency that was not measured rests on; empty if nothing is to say.
     fit_note : what to keep in mind about memory; empty if nothing.
@@ -76,15 +87,12 @@ class Plan:
     """
 
     offer: Instance
-    basis: str
+    basis: Basis
     latency_ms: float
     deviation: float | None
     total_s: float
-    low_s: float | None
-    high_s: float | None
     total_usd: float
-    low_usd: float | None
-    high_usd: float | None
+    interval: TotalInterval | None
     in_time: float | None
     in_budget: float | None
     rests_on: str
@@ -120,39 +128,45 @@ def plan_of(
     """What `workload` takes and costs on `offer` at the step latency of `row`, which must be known."""
     steps = workload.steps
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
-    bounded = row.low_ms is not None and row.high_ms is not None
-    deviation = 0.0 if row.basis in EXACT else log_deviation(row.low_ms, row.high_ms, level) if bounded else None
-    relative_half = getattr(row, "relative_log_half_width", None)
-    (total_s, total_usd), low, high = (
-        (None, None) if ms is None else (steps * ms / MS_PER_S, cost_usd(steps * ms, offer.usd_per_hour))
-        for ms in (latency_ms, row.low_ms if bounded else None, row.high_ms if bounded else None)
-    )
+    deviation = 0.0 if row.basis.is_exact else _deviation_of(row, level)
+    total_s, total_usd = _totals(steps, latency_ms, offer)
     return Plan(
         offer=offer,
         basis=row.basis,
         latency_ms=latency_ms,
         deviation=deviation,
         total_s=total_s,
-        low_s=low[0],
-        high_s=high[0],
         total_usd=total_usd,
-        low_usd=low[1],
-        high_usd=high[1],
+        interval=row.interval and _total_interval(steps, row.interval, offer),
         in_time=_chance(limits.deadline_s, total_s, deviation, _surest(row.basis)),
         in_budget=_chance(limits.budget_usd, total_usd, deviation, _surest(row.basis)),
-        rests_on=getattr(row, "note", ""),
+        rests_on=row.note,
         fit_note=fit_note,
-        relative_to=getattr(row, "relative_to", ""),
-        relative_deviation=None if relative_half is None else deviation_of_half_width(relative_half, level),
+        relative_to=row.relative.instance if row.relative else "",
+        relative_deviation=row.relative and deviation_of_half_width(row.relative.log_half_width, level),
     )
+
+
+def _deviation_of(row: StepTime, level: float) -> float | None:
+    return None if row.interval is None else deviation_of_half_width(row.interval.log_half_width, level)
+
+
+def _totals(steps: float, latency_ms: float, offer: Instance) -> tuple[float, float]:
+    """Seconds and US dollars."""
+    return steps * latency_ms / MS_PER_S, cost_usd(steps * latency_ms, offer.usd_per_hour)
+
+
+def _total_interval(steps: float, interval: Interval, offer: Instance) -> TotalInterval:
+    (low_s, low_usd), (high_s, high_usd) = (_totals(steps, ms, offer) for ms in (interval.low_ms, interval.high_ms))
+    return TotalInterval(low_s, high_s, low_usd, high_usd)
 
 
 def _chance(limit: float | None, expected: float, deviation: float | None, surest: float) -> float | None:
     return None if limit is None or deviation is None else chance_at_most(limit / expected, deviation, surest)
 
 
-def _surest(*bases: str) -> float:
-    return SUREST if all(basis in PROFILED for basis in bases) else SUREST_ESTIMATE
+def _surest(*bases: Basis) -> float:
+    return SUREST if all(basis.is_profiled for basis in bases) else SUREST_ESTIMATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,4 +242,4 @@ def _deviation(a: Plan, b: Plan) -> float | None:
 def _correlation(a: Plan, b: Plan) -> float:
     if a.offer.gpu == b.offer.gpu:
         return 1.0
-    return ERROR_CORRELATION if a.basis == b.basis == "measured" else 0.0
+    return ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0

@@ -83,8 +83,8 @@ def transfer_weight(meta: ProfileMeta, reference_meta: ProfileMeta) -> float:
 
 def _unrelated(row: InstancePrediction, factors: Mapping[str, float]) -> InstancePrediction:
     """The row without the interval of its ratio to another, if either of the two is corrected: their errors are new."""
-    if row.instance in factors or row.relative_to in factors:
-        return replace(row, relative_to="", relative_log_half_width=None)
+    if row.relative and (row.instance in factors or row.relative.instance in factors):
+        return replace(row, relative=None)
     return row
 
 
@@ -95,7 +95,6 @@ def _corrected(row: InstancePrediction, factor: float | None, catalog: Catalog) 
     return replace(
         row,
         latency_ms=latency_ms,
-        low_ms=None if row.low_ms is None else row.low_ms * factor,
-        high_ms=None if row.high_ms is None else row.high_ms * factor,
+        interval=row.interval and row.interval.scaled(factor),
         cost_per_1000_steps_usd=cost_usd(1000 * latency_ms, catalog[row.instance].usd_per_hour),
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.errors import InputError, LatencyDoubtError
+from profet_core.latency import Basis, Interval
 from profet_core.prediction import by_class, documented
 from profet_core.prediction.answers import Answers
 from profet_core.prediction.caveats import caveats, floor_ms
@@ -221,7 +221,7 @@ def _prediction(
         anchor_latency_ms=given_ms,
         method=method,
         predictions=(
-            prediction_row(catalog, anchor, given_ms, {}, "given"),
+            prediction_row(catalog, anchor, given_ms, {}, Basis.GIVEN),
             *(_target_row(models, catalog, answers, name, number, row) for number, name in enumerate(targets)),
         ),
         interval_level=answers.interval_level,
@@ -238,9 +238,9 @@ def _target_row(
 ) -> InstancePrediction:
     members = {name: float(said[number, row]) for name, said in answers.members.items()}
     latency_ms = max(float(answers.latency_ms[number, row]), floor_ms(models, target))
-    half = None if answers.log_half_width is None else float(answers.log_half_width[number, row])
-    bounds = (None, None) if half is None else (latency_ms * math.exp(-half), latency_ms * math.exp(half))
-    return prediction_row(catalog, target, latency_ms, members, "measured", bounds)
+    halves = answers.log_half_width
+    interval = None if halves is None else Interval.around(latency_ms, float(halves[number, row]))
+    return prediction_row(catalog, target, latency_ms, members, Basis.MEASURED, interval)
 
 
 def _with_rows(prediction: Prediction, more: Sequence[InstancePrediction], wanted: set[str]) -> Prediction:

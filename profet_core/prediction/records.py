@@ -6,40 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from profet_core.catalog import Catalog, Instance
+from profet_core.latency import Basis, Interval, RelativeInterval, StepTime
 from profet_core.operations.clusters import UnknownOperations
 from profet_core.prediction.answers import Likeness
 from profet_core.profiles.record import StepsBasis
 from profet_core.units import cost_usd
 
 
-@dataclass(frozen=True, slots=True)
-class InstancePrediction:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstancePrediction(StepTime):
     """One instance's row.
+
+    The basis is "given" for the anchor, whose latency is None if nobody gave it; "measured" for an instance that was
+    profiled for the training data; "derived" for one whose GPU ran the same networks in other measurements;
+    "transferred" for one whose GPU nobody profiled.
 
     Attributes
     ----------
-    latency_ms : milliseconds per training step; None for the anchor if its latency was not given.
-    low_ms, high_ms : bounds of the interval; None until intervals are calibrated.
-    members : what each member of the ensemble said, milliseconds.
-    basis : "given" for the anchor; "measured" for an instance that was profiled for the training data; "derived" for
-        one whose GPU ran the same networks in other measurements; "transferred" for one whose GPU nobody profiled.
-    note : what a derived or transferred latency rests on, or how the price belongs to it; empty if nothing is to say.
-    relative_to, relative_log_half_width : of a derived or transferred latency, another instance and half the interval
-        of log(latency / latency there): errors that both share cancel. Empty and None where that is not known.
+    members : latency as each member of the ensemble has it, milliseconds.
     """
 
-    instance: str
-    latency_ms: float | None
-    low_ms: float | None
-    high_ms: float | None
     members: Mapping[str, float]
-    basis: str
     cost_per_1000_steps_usd: float | None
     usd_per_hour: float
     status: str
-    note: str = ""
-    relative_to: str = ""
-    relative_log_half_width: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +63,24 @@ def prediction_row(
     instance: str,
     latency_ms: float | None,
     members: Mapping[str, float],
-    basis: str,
-    bounds_ms: tuple[float | None, float | None] = (None, None),
+    basis: Basis,
+    interval: Interval | None = None,
     note: str = "",
-    relative: tuple[str, float | None] = ("", None),
+    relative: RelativeInterval | None = None,
 ) -> InstancePrediction:
-    """A row with the price of the instance as a whole: that of a node of several GPUs is never divided.
-
-    `relative` : the row's `relative_to` and `relative_log_half_width`.
-    """
+    """A row with the price of the instance as a whole: that of a node of several GPUs is never divided."""
     entry = catalog[instance]
     return InstancePrediction(
         instance=instance,
         latency_ms=latency_ms,
-        low_ms=bounds_ms[0],
-        high_ms=bounds_ms[1],
+        interval=interval,
         members=members,
         basis=basis,
         cost_per_1000_steps_usd=None if latency_ms is None else cost_usd(1000 * latency_ms, entry.usd_per_hour),
         usd_per_hour=entry.usd_per_hour,
         status=entry.status,
         note=note if entry.gpu_count == 1 else _with_node(note, entry),
-        relative_to=relative[0],
-        relative_log_half_width=relative[1],
+        relative=relative,
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
+from profet_core.latency import Basis, Interval, RelativeInterval
 from profet_core.prediction.records import InstancePrediction, Prediction, prediction_row
 from profet_core.prediction.refusals import unknown_log_width
 from profet_core.profiles.record import Profile
@@ -119,28 +120,26 @@ def _anchor_ms(predictions: Sequence[Prediction]) -> np.ndarray | None:
 
 
 def _log_half_width(row: InstancePrediction) -> float:
-    return 0.0 if row.low_ms is None else math.log(row.high_ms / row.low_ms) / 2
+    return 0.0 if row.interval is None else row.interval.log_half_width
 
 
 def _reached(catalog: Catalog, instance: str, answer: Reached, number: int, unknown_half: float) -> InstancePrediction:
-    low_ms, latency_ms, high_ms = answer.of(number)
-    # The anchor's own latency, which nothing widens, speaks here too.
-    bounds_ms = (low_ms * math.exp(-unknown_half), high_ms * math.exp(unknown_half))
-    relative = answer.relative_to, float(answer.relative_log_half_width[number])
-    return prediction_row(catalog, instance, latency_ms, {}, answer.basis, bounds_ms, answer.note, relative)
+    latency_ms, interval = answer.of(number)
+    relative = RelativeInterval(answer.relative_to, float(answer.relative_log_half_width[number]))
+    # The anchor's own latency, which nothing widens, counts here too.
+    wide = interval.widened(unknown_half)
+    return prediction_row(catalog, instance, latency_ms, {}, answer.basis, wide, answer.note, relative)
 
 
 def _same_gpu(catalog: Catalog, instance: str, measured: InstancePrediction, host_half: float) -> InstancePrediction:
     """An instance with the GPU of a profiled one takes its latency; its host may launch faster or slower."""
     note = f"latency of {measured.instance}, which has the same GPU"
-    row = prediction_row(catalog, instance, measured.latency_ms, {}, "derived", note=note)
+    row = prediction_row(catalog, instance, measured.latency_ms, {}, Basis.DERIVED, note=note)
     if measured.latency_ms is None:
         return row
     width = math.exp(math.hypot(_log_half_width(measured), host_half))
     return replace(
         row,
-        low_ms=measured.latency_ms / width,
-        high_ms=measured.latency_ms * width,
-        relative_to=measured.instance,
-        relative_log_half_width=float(host_half),
+        interval=Interval.within_factor(measured.latency_ms, width),
+        relative=RelativeInterval(measured.instance, float(host_half)),
     )

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
+from profet_core.latency import Basis
 from profet_core.networks.intervals import NORMAL_90
 from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.step import InstanceStep, StepLaw
@@ -82,10 +83,10 @@ class TransferModel:
         """Profiled instances: each can be the anchor."""
         return tuple(self.step.instances)
 
-    def basis_of(self, gpu: Gpu) -> str:
-        """What a latency on the GPU rests on: "derived" where it was measured somewhere, else "transferred"."""
+    def basis_of(self, gpu: Gpu) -> Basis:
+        """What stands behind a latency on the GPU: derived where it was measured somewhere, else transferred."""
         profiled = {row.gpu for row in self.step.instances.values()}
-        return "derived" if gpu.name in self.derived or gpu.name in profiled else "transferred"
+        return Basis.DERIVED if gpu.name in self.derived or gpu.name in profiled else Basis.TRANSFERRED
 
     @property
     def reference_gpu(self) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
+from profet_core.latency import Basis, Interval, RelativeInterval
 from profet_core.networks.intervals import NORMAL_90
 from profet_core.profiles.record import Profile
 from profet_core.transfer.derived import derive, relative_half_width
@@ -38,18 +39,15 @@ HOST_LOG_SD = 0.26
 
 @dataclass(frozen=True, slots=True)
 class KnownLatency:
-    """A latency on a profiled instance: given, measured or predicted; without bounds it counts as exact."""
+    """A latency on a profiled instance: given, measured or predicted; without an interval it counts as exact."""
 
     latency_ms: float
-    low_ms: float | None = None
-    high_ms: float | None = None
+    interval: Interval | None = None
 
     @property
     def log_half_width(self) -> float:
         """Half the interval's width in the logarithm."""
-        if self.low_ms is None or self.high_ms is None:
-            return 0.0
-        return math.log(self.high_ms / self.low_ms) / 2
+        return 0.0 if self.interval is None else self.interval.log_half_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +56,17 @@ class ReachedLatency:
 
     Attributes
     ----------
-    basis : "derived" or "transferred".
-    relative_log_half_width : the same interval of log(latency / latency on `relative_to`), a profiled instance, where
-        errors of the known latencies cancel as far as they are shared: for asking which of the two is cheaper.
+    basis : derived or transferred.
+    relative : the same interval of log(latency / latency on a profiled instance), where errors of the known latencies
+        cancel as far as they are shared: for asking which of the two is cheaper.
     """
 
     gpu: str
     latency_ms: float
-    low_ms: float
-    high_ms: float
-    basis: str
+    interval: Interval
+    basis: Basis
     note: str
-    relative_to: str
-    relative_log_half_width: float
+    relative: RelativeInterval
 
 
 @dataclass(frozen=True)
@@ -97,15 +93,15 @@ class Reached:
 
     latency_ms: np.ndarray
     log_half_width: np.ndarray
-    basis: str
+    basis: Basis
     note: str
     relative_to: str
     relative_log_half_width: np.ndarray
 
-    def of(self, row: int) -> tuple[float, float, float]:
-        """Lower bound, latency and upper bound of one step, milliseconds."""
-        latency_ms, width = float(self.latency_ms[row]), math.exp(float(self.log_half_width[row]))
-        return latency_ms / width, latency_ms, latency_ms * width
+    def of(self, row: int) -> tuple[float, Interval]:
+        """Latency of one step, milliseconds, and its interval."""
+        latency_ms = float(self.latency_ms[row])
+        return latency_ms, Interval.within_factor(latency_ms, math.exp(float(self.log_half_width[row])))
 
 
 def reach(
@@ -149,17 +145,15 @@ def reach(
     answers = []
     for gpu in gpus:
         reached = found[gpu.name]
-        low_ms, value_ms, high_ms = reached.of(0)
+        value_ms, interval = reached.of(0)
         answers.append(
             ReachedLatency(
                 gpu.name,
                 value_ms,
-                low_ms,
-                high_ms,
+                interval,
                 reached.basis,
                 reached.note,
-                reached.relative_to,
-                float(reached.relative_log_half_width[0]),
+                RelativeInterval(reached.relative_to, float(reached.relative_log_half_width[0])),
             )
         )
     return answers
@@ -277,7 +271,7 @@ def _reached(model: TransferModel, voices: Voices, gpu: Gpu, tf32: bool) -> Reac
     if law and all(name in voices.latency_ms for name in law.instances):
         value, half = derive(law, voices.latency_ms, voices.log_half_width)
         relative_to, relative = law.base, relative_half_width(law, voices.log_half_width)
-        note, basis = law.note(gpu, tf32), "derived"
+        note, basis = law.note(gpu, tf32), Basis.DERIVED
         if tf32 != law.tf32 and gpu.tf32_tensor_dense_tflops:
             half, relative = (np.hypot(one, NORMAL_90 * law.other_precision_log_sd) for one in (half, relative))
     else:
@@ -285,7 +279,7 @@ def _reached(model: TransferModel, voices: Voices, gpu: Gpu, tf32: bool) -> Reac
         value, half = transfer_to(model, voices, gpu, speed, tf32)
         # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
         relative_to, relative = voices.anchor, np.hypot(half, voices.log_half_width[voices.anchor])
-        note, basis = speed.note, "transferred"
+        note, basis = speed.note, Basis.TRANSFERRED
     return Reached(value, half, basis, note, relative_to, relative)
 
 

@@ -135,9 +135,9 @@ def _predicted(
 
 
 def _said(row: InstancePrediction) -> Said:
-    if row.latency_ms is None or row.low_ms is None or row.high_ms is None:
+    if row.latency_ms is None or row.interval is None:
         raise InputError("These models have no intervals: train them with `profet train`.")
-    return Said(row.latency_ms, row.low_ms, row.high_ms)
+    return Said(row.latency_ms, row.interval.low_ms, row.interval.high_ms)
 
 
 def _left_out_percent(models: Models, profile: Profile) -> float | None:

@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,15 +40,22 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def app_url(repository: Path) -> Iterator[str]:
-    """The address of the app, served for these tests."""
+    """The address of the app, served for all these tests."""
+    with served(repository / "streamlit_app.py", started_in=repository) as url:
+        yield url
+
+
+@contextmanager
+def served(script: Path, *, started_in: Path) -> Iterator[str]:
+    """Serve the app from a process of its own; yields its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py"]
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
     options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
     server = subprocess.Popen(
-        [*command, *options], cwd=repository, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*command, *options], cwd=started_in, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         _wait_until_up(url, server)

@@ -161,7 +161,9 @@ def test_the_interval_goes_with_the_documented_method_and_its_link(page, app_url
     between = column(page, f"{expected.interval_level:.0%} interval")
     assert between.pop(f"{sample.anchor} (anchor)") == "–"
     assert between == {
-        row.instance: format_range_ms(row.low_ms, row.high_ms) for row in expected.predictions if row.low_ms is not None
+        row.instance: format_range_ms(row.interval.low_ms, row.interval.high_ms)
+        for row in expected.predictions
+        if row.interval
     }
     open_page(page, f"{app_url}/?method=profet")
     documented = predict(

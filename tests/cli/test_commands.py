@@ -92,7 +92,8 @@ def test_predict_says_what_the_library_says(document, sample, models, catalog):
         assert row["latency_ms"] == wanted.latency_ms
         assert row["members"] == dict(wanted.members)
         assert row["cost_per_1000_steps_usd"] == pytest.approx(row["latency_ms"] / 3600 * row["usd_per_hour"])
-        assert (row["low_ms"], row["high_ms"]) == (wanted.low_ms, wanted.high_ms)
+        ends = (wanted.interval.low_ms, wanted.interval.high_ms) if wanted.interval else (None, None)
+        assert (row["low_ms"], row["high_ms"]) == ends
         assert (row["basis"] == "given") == (row["low_ms"] is None)
     assert answer["likeness"]["words"] == expected.likeness.words
 
@@ -472,7 +473,7 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
 
 
 def test_inspect_tells_steps_framework_and_warnings_of_a_pytorch_trace(document, run, repository):
-    path = repository / "tests" / "unit" / "traces" / "pytorch-2.13-cpu.pt.trace.json.gz"
+    path = repository / "tests" / "core" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
     found = document("inspect", path)
     assert (found["format"], found["framework"], found["steps"]) == ("PyTorch trace", "PyTorch", 2)
     assert found["warnings"] == [TRANSLATED_WARNING]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from profet_core.accuracy.real import RealCheck, RealReading, RealReport, Said
+from profet_core.latency import Basis
 
 T4_TO_V100 = RealCheck(
     profile="a.json, 0",
@@ -14,7 +15,7 @@ T4_TO_V100 = RealCheck(
     target_gpu="V100",
     framework="TensorFlow 2.4",
     kind="LeNet, Adam",
-    basis="measured",
+    basis=Basis.MEASURED,
     trained_on=False,
     step_ms=151.5,
     truth_ms=80.0,
@@ -48,7 +49,7 @@ DERIVED = replace(
     T4_TO_V100,
     target="Tesla P100-PCIE-16GB",
     target_gpu="P100",
-    basis="derived",
+    basis=Basis.DERIVED,
     truth_ms=110.0,
     with_latency=Said(55.0, 50.0, 60.0),  # half of it, missed
     without_latency=Said(165.0, 100.0, 270.0),  # half too long, inside

@@ -54,9 +54,9 @@ def assert_says(app, advice: Advice) -> None:
     for plan in advice.plans:
         row = table[plan.label]
         assert (row["Time"], row["Cost"]) == (format_duration(plan.total_s), format_usd(plan.total_usd))
-        if plan.low_s is not None:
-            assert row["Time, between"] == format_range(format_duration(plan.low_s), format_duration(plan.high_s))
-            assert row["Cost, between"] == format_range(format_usd(plan.low_usd), format_usd(plan.high_usd))
+        if ends := plan.interval:
+            assert row["Time, between"] == format_range(format_duration(ends.low_s), format_duration(ends.high_s))
+            assert row["Cost, between"] == format_range(format_usd(ends.low_usd), format_usd(ends.high_usd))
 
 
 def test_the_first_screen_advises_on_the_first_sample(open_app, expected):
@@ -194,5 +194,6 @@ def test_the_download_and_the_chart_have_every_plan(expected):
     assert [row["in_time"] for row in read] == [plan.in_time for plan in advice.plans]
     points = [point(advice, plan) for plan in advice.plans]
     assert [one.on_frontier for one in points] == [plan in advice.frontier for plan in advice.plans]
-    assert [one.low and one.low[1] for one in points] == [plan.low_usd for plan in advice.plans]
+    ends = [plan.interval for plan in advice.plans]
+    assert [one.low and one.low[1] for one in points] == [end and end.low_usd for end in ends]
     assert [one.hours for one in points] == [plan.total_s / 3600 for plan in advice.plans]

@@ -11,7 +11,6 @@ from pages.compare.candidates import Candidate, compare
 from pages.compare.view import data_rows, dots, instances_of, table_row
 from profet_core import predict, read_profile
 from tests.pages.conftest import as_version_1, as_version_2, column, go, lines
-from ui.basis import is_rough
 from ui.state.resources import load_resources
 from ui.tables import as_csv
 
@@ -195,7 +194,7 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, samples):
     assert drawn == found[0].prediction.latencies_ms
     shapes = {trace.name: trace.marker.symbol for trace in figure.data}
     for row in found[0].prediction.predictions:
-        assert shapes[row.instance].startswith("diamond") is (is_rough(row.basis))
+        assert shapes[row.instance].startswith("diamond") is row.basis.is_rough
         assert shapes[row.instance].endswith("open") is (row.status == "retired")
     row = table_row(found[0], "latency", instances)
     # The fastest that can be rented is an estimate here, and marked as one.

@@ -175,7 +175,7 @@ def test_the_interval_is_carried_into_time_and_cost(open_app, models, catalog, s
     predicted = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms).predictions
     ends = [
         cost_table(
-            {row.instance: getattr(row, end) for row in predicted if row.low_ms is not None},
+            {row.instance: getattr(row.interval, end) for row in predicted if row.interval},
             catalog,
             images=50_000,
             batch_size=64,

@@ -295,7 +295,7 @@ def test_the_interval_is_profet_core_s(open_app, models, catalog, samples):
         app = open_app(sample=sample.name)
         expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
         assert column(app, f"{expected.interval_level:.0%} interval") == {
-            name: "–" if row.low_ms is None else format_range_ms(row.low_ms, row.high_ms)
+            name: format_range_ms(row.interval.low_ms, row.interval.high_ms) if row.interval else "–"
             for name, row in zip(shown_ms(expected), expected.predictions, strict=True)
         }
         count = len(models.manifest["training_data"]["architectures"])

@@ -31,7 +31,7 @@ from profet_core.advice.words import (
 )
 from profet_core.catalog.offers import is_guess, offers_in_market
 from profet_core.errors import InputError
-from profet_core.prediction.step_times import carried_steps
+from profet_core.latency import Basis, Interval, RelativeInterval, carried_steps
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.
 HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)
@@ -40,26 +40,24 @@ Z90 = NormalDist().inv_cdf(0.95)
 
 @dataclass(frozen=True)
 class Row:
-    """A step time; `sd` is the deviation its interval is made of, `relative_sd` that of its ratio to `relative_to`."""
+    """A `StepTime`; `sd` is the deviation its interval is made of, `relative_sd` that of its ratio to `relative_to`."""
 
     instance: str
     latency_ms: float | None
     sd: float | None = 0.1
-    basis: str = "measured"
+    basis: Basis = Basis.MEASURED
     relative_to: str = ""
     relative_sd: float | None = None
+    note: str = ""
 
     @property
-    def relative_log_half_width(self) -> float | None:
-        return None if self.relative_sd is None else Z90 * self.relative_sd
+    def relative(self) -> RelativeInterval | None:
+        return None if self.relative_sd is None else RelativeInterval(self.relative_to, Z90 * self.relative_sd)
 
     @property
-    def low_ms(self) -> float | None:
-        return None if self.sd is None or self.latency_ms is None else self.latency_ms * math.exp(-Z90 * self.sd)
-
-    @property
-    def high_ms(self) -> float | None:
-        return None if self.sd is None or self.latency_ms is None else self.latency_ms * math.exp(Z90 * self.sd)
+    def interval(self) -> Interval | None:
+        known = self.sd is not None and self.latency_ms is not None
+        return Interval.around(self.latency_ms, Z90 * self.sd) if known else None
 
 
 def offer(name: str, usd_per_hour: float, **others: object) -> Instance:
@@ -142,8 +140,8 @@ def test_a_plan_s_time_and_money_are_those_of_the_cost_table(catalog):
 
 def test_the_interval_is_carried_into_time_and_money():
     plan = planned(Row("middle", 100, sd=math.log(1.5) / Z90), offer("middle", 2))
-    assert (plan.low_s, plan.total_s, plan.high_s) == pytest.approx((2400, 3600, 5400))
-    assert (plan.low_usd, plan.total_usd, plan.high_usd) == pytest.approx((4 / 3, 2, 3))
+    assert (plan.interval.low_s, plan.total_s, plan.interval.high_s) == pytest.approx((2400, 3600, 5400))
+    assert (plan.interval.low_usd, plan.total_usd, plan.interval.high_usd) == pytest.approx((4 / 3, 2, 3))
 
 
 def test_the_chance_to_keep_to_a_limit():
@@ -154,8 +152,8 @@ def test_the_chance_to_keep_to_a_limit():
 
 def test_a_given_latency_has_no_error_and_a_missing_interval_no_chance():
     limits = Limits(deadline_h=1.01, budget_usd=1.99)
-    given = planned(Row("middle", 100, sd=None, basis="given"), offer("middle", 2), limits)
-    assert (given.in_time, given.in_budget, given.low_s) == (1, 0, None)
+    given = planned(Row("middle", 100, sd=None, basis=Basis.GIVEN), offer("middle", 2), limits)
+    assert (given.in_time, given.in_budget, given.interval) == (1, 0, None)
     unknown = planned(Row("middle", 100, sd=None), offer("middle", 2), limits)
     assert (unknown.deviation, unknown.in_time, unknown.in_budget) == (None, None, None)
 
@@ -184,13 +182,13 @@ def test_two_measured_gpus_share_part_of_their_error():
 
 def test_errors_of_an_estimate_are_taken_for_independent():
     a = planned(Row("a", 80, 0.1), offer("a", 1.0))
-    b = planned(Row("b", 100, 0.2, "transferred"), offer("b", 1.0))
+    b = planned(Row("b", 100, 0.2, Basis.TRANSFERRED), offer("b", 1.0))
     assert compare(a, b).faster == pytest.approx(NormalDist().cdf(math.log(1.25) / math.hypot(0.1, 0.2)))
 
 
 def derived_pair(ratio: float, relative_sd: float = 0.15) -> tuple[Plan, Plan]:
     """g5 at `ratio` times the latency of g4dn, from which it was derived, at their prices of 2026."""
-    g5 = Row("g5", 100 * ratio, 0.2, "derived", "g4dn", relative_sd)
+    g5 = Row("g5", 100 * ratio, 0.2, Basis.DERIVED, "g4dn", relative_sd)
     return planned(g5, offer("g5", 1.006)), planned(Row("g4dn", 100, 0.1), offer("g4dn", 0.526))
 
 
@@ -252,21 +250,21 @@ def test_between_profiled_gpus_a_claim_needs_80_percent():
 def test_a_rival_that_is_too_close_comes_before_a_surer_claim():
     """a beats b at 85 %, which is enough between profiled GPUs, and c at 90 %, too little for an estimate."""
     offers = tuple(offer(name, 1) for name in "abc")
-    rows = (Row("a", 100), Row("b", 112), Row("c", 135, 0.21, "transferred"))
+    rows = (Row("a", 100), Row("b", 112), Row("c", 135, 0.21, Basis.TRANSFERRED))
     pick = advise(rows, offers, HOUR_AT_100_MS).cheapest
     assert (pick.plan.label, pick.rival.label, pick.too_close) == ("a", "c", True)
     assert pick.certainty == pytest.approx(NormalDist().cdf(math.log(1.35) / math.hypot(0.1, 0.21)))
 
 
 def test_beside_a_given_latency_only_the_other_s_error_counts():
-    a = planned(Row("a", 100, None, "given"), offer("a", 1.0))
+    a = planned(Row("a", 100, None, Basis.GIVEN), offer("a", 1.0))
     b = planned(Row("b", 100, 0.2), offer("b", 1.1))
     assert compare(a, b).cheaper == pytest.approx(NormalDist().cdf(math.log(1.1) / 0.2))
 
 
 def test_an_estimate_is_never_as_sure_as_a_prediction():
     limits = Limits(deadline_h=1000)
-    a, b = (planned(Row("a", 10, 0.1, basis), offer("a", 1.0), limits) for basis in ("measured", "transferred"))
+    a, b = (planned(Row("a", 10, 0.1, basis), offer("a", 1.0), limits) for basis in (Basis.MEASURED, Basis.TRANSFERRED))
     assert (a.in_time, b.in_time) == (0.999, 0.99)
     slow = planned(Row("slow", 1000, 0.1), offer("slow", 1.0))
     assert (compare(a, slow).faster, compare(b, slow).faster) == (0.999, 0.99)
@@ -469,9 +467,9 @@ def test_of_one_gpu_the_cheapest_offer_is_the_cheapest_without_doubt():
 
 
 def test_what_is_carried_to_another_batch_size_stays_what_it_was():
-    rows = (Row("a", 100, None, "given"), Row("b", 90), Row("c", 50, 0.2, "transferred"))
+    rows = (Row("a", 100, None, Basis.GIVEN), Row("b", 90), Row("c", 50, 0.2, Basis.TRANSFERRED))
     carried = carried_steps({"a": 200, "b": 180, "c": 100, "d": 1}, rows)
-    assert [(row.instance, row.latency_ms, row.basis, row.low_ms) for row in carried] == [
+    assert [(row.instance, row.latency_ms, row.basis, row.interval) for row in carried] == [
         ("a", 200, "carried", None),
         ("b", 180, "carried", None),
         ("c", 100, "transferred", None),
@@ -482,10 +480,10 @@ def test_what_is_carried_to_another_batch_size_stays_what_it_was():
 
 
 def test_an_estimate_is_never_presented_like_a_measurement():
-    rows = (replace(ROWS[0], basis="transferred"), *ROWS[1:])
+    rows = (replace(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])
     lines = answer_sentences(advise(rows, OFFERS, HOUR_AT_100_MS))
     assert "A rough estimate, as nobody profiled the GPU: the time on slow." in lines
-    derived = tuple(replace(row, basis="derived") for row in ROWS)
+    derived = tuple(replace(row, basis=Basis.DERIVED) for row in ROWS)
     lines = answer_sentences(advise(derived, OFFERS, HOUR_AT_100_MS))
     assert lines[-1] == (
         "Derived from others' biased timings, not from a profile of the GPU: the time on slow and on fast."

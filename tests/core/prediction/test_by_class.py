@@ -34,7 +34,7 @@ def with_sizes(profile: Profile, batch_size: int | None, pixels: int | None) -> 
 
 def same(one, other) -> bool:
     return one.latencies_ms == pytest.approx(other.latencies_ms, rel=1e-5) and all(
-        (a.low_ms, a.high_ms) == pytest.approx((b.low_ms, b.high_ms), rel=1e-4)
+        (a.interval.low_ms, a.interval.high_ms) == pytest.approx((b.interval.low_ms, b.interval.high_ms), rel=1e-4)
         for a, b in zip(targets_of(one), targets_of(other), strict=True)
     )
 
@@ -64,10 +64,10 @@ def test_bounds_lie_around_the_latency(models, catalog, samples, given):
     for sample in samples.values():
         prediction = ask(models, catalog, sample.profile, sample.anchor, sample.latency_ms if given else None)
         assert prediction.interval_level == 0.9
-        assert (prediction.predictions[0].low_ms, prediction.predictions[0].high_ms) == (None, None)
+        assert prediction.predictions[0].interval is None
         for row in targets_of(prediction):
-            assert 0 < row.low_ms < row.latency_ms < row.high_ms < math.inf
-            assert row.low_ms * row.high_ms == pytest.approx(row.latency_ms**2)
+            assert 0 < row.interval.low_ms < row.latency_ms < row.interval.high_ms < math.inf
+            assert row.interval.low_ms * row.interval.high_ms == pytest.approx(row.latency_ms**2)
             assert list(row.members) == list(rule.members)
             logs = [math.log(row.members[name]) for name in rule.members]
             expected = sum(map(operator.mul, rule.weights, logs)) / sum(rule.weights)
@@ -106,14 +106,14 @@ def test_the_method_of_the_paper_has_neither_interval_nor_likeness(models, catal
     for sample in samples.values():
         prediction = ask(models, catalog, sample.profile, sample.anchor, sample.latency_ms, method="profet")
         assert (prediction.interval_level, prediction.likeness) == (None, None)
-        assert {(row.low_ms, row.high_ms) for row in prediction.predictions} == {(None, None)}
+        assert {row.interval for row in prediction.predictions} == {None}
 
 
 # --- unlike the training data ---------------------------------------------------------------------------------------
 
 
 def ratio_of(row) -> float:
-    return row.high_ms / row.low_ms
+    return row.interval.high_ms / row.interval.low_ms
 
 
 def test_samples_are_near_the_training_data(models, catalog, samples):
@@ -147,7 +147,7 @@ def test_extreme_profiles_have_finite_positive_bounds(models, catalog, operation
     profile = Profile(operations, ProfileMeta(batch_size=64, pixels=128))
     for anchor in models.instances:
         for row in targets_of(ask(models, catalog, profile, anchor)):
-            assert 0 < row.low_ms < row.latency_ms < row.high_ms < math.inf
+            assert 0 < row.interval.low_ms < row.latency_ms < row.interval.high_ms < math.inf
 
 
 def test_no_profiles_have_no_predictions(models, catalog):

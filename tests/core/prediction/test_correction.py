@@ -48,8 +48,8 @@ def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
     factor = 2**0.9
     moved, was = after["p2.xlarge"], before["p2.xlarge"]
     assert moved.latency_ms == pytest.approx(factor * was.latency_ms)
-    assert moved.low_ms == pytest.approx(factor * was.low_ms)
-    assert moved.high_ms == pytest.approx(factor * was.high_ms)
+    assert moved.interval.low_ms == pytest.approx(factor * was.interval.low_ms)
+    assert moved.interval.high_ms == pytest.approx(factor * was.interval.high_ms)
     assert moved.cost_per_1000_steps_usd == pytest.approx(factor * was.cost_per_1000_steps_usd)
     assert {name: row for name, row in after.items() if name != "p2.xlarge"} == {
         name: row for name, row in before.items() if name != "p2.xlarge"
@@ -64,8 +64,8 @@ def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another():
     said = prediction.latencies_ms
     for corrected, kept in (("g3s.xlarge", True), ("g4dn.xlarge", False), ("g5.xlarge", False)):
         rows = {row.instance: row for row in correct(case, {corrected: 1.1 * said[corrected]}).predictions}
-        assert rows["g5.xlarge"].relative_to == ("g4dn.xlarge" if kept else "")
-        assert (rows["g5.xlarge"].relative_log_half_width is not None) == kept
+        relative = rows["g5.xlarge"].relative
+        assert (relative.instance if relative else None) == ("g4dn.xlarge" if kept else None)
 
 
 def test_a_measurement_that_agrees_changes_nothing_but_says_so(case):

@@ -98,5 +98,6 @@ def test_a_stalled_step_predicts_what_the_fed_one_does(models, catalog, samples,
             assert late_anchor.latency_ms == pytest.approx(fed_anchor.latency_ms + wait_ms)
         for one, other in zip(fed_rows, late_rows, strict=True):
             assert other.latency_ms == pytest.approx(one.latency_ms, rel=1e-5), (sample.name, one.instance)
-            if one.low_ms is not None:
-                assert (other.low_ms, other.high_ms) == pytest.approx((one.low_ms, one.high_ms), rel=1e-4)
+            if one.interval is not None:
+                ends = [(row.interval.low_ms, row.interval.high_ms) for row in (one, other)]
+                assert ends[1] == pytest.approx(ends[0], rel=1e-4)

@@ -107,7 +107,7 @@ def test_a_target_row_carries_price_status_and_cost(tiny, catalog):
     fast = row(predict(tiny, catalog, PROFILE, ANCHOR, latency_ms=80), "p3.2xlarge")
     assert (fast.usd_per_hour, fast.status, fast.basis) == (3.06, "retired", "measured")
     assert fast.cost_per_1000_steps_usd == pytest.approx(0.034)  # 40 s at 3.06 an hour
-    assert (fast.low_ms, fast.high_ms) == (None, None)
+    assert fast.interval is None
 
 
 def test_an_own_price_reaches_the_prediction(tiny, catalog):

@@ -104,7 +104,7 @@ def widths(models, catalog, profile, anchor=ANCHOR, latency_ms=None) -> dict[str
     """Half the interval's width in the logarithm, by what the row rests on and instance."""
     found = {"measured": {}, "derived": {}, "transferred": {}}
     for row in predict(models, catalog, profile, anchor, latency_ms=latency_ms).predictions[1:]:
-        found[row.basis][row.instance] = math.log(row.high_ms / row.low_ms) / 2
+        found[row.basis][row.instance] = row.interval.log_half_width
     return found
 
 

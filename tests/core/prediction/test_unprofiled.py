@@ -46,14 +46,14 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
     sample, prediction = asked
     rows = rows_of(prediction)
     known = {
-        name: KnownLatency(rows[name].latency_ms, rows[name].low_ms, rows[name].high_ms)
+        name: KnownLatency(rows[name].latency_ms, rows[name].interval)
         for name in models.instances
         if name != sample.anchor
     }
     gpu = models.transfer.gpus.find("L40S")
     (told,) = reach(models.transfer, sample.profile, sample.anchor, known, [gpu], latency_ms=sample.latency_ms)
     row = rows["g6e.xlarge"]
-    assert (row.latency_ms, row.low_ms, row.high_ms) == pytest.approx((told.latency_ms, told.low_ms, told.high_ms))
+    assert (row.latency_ms, row.interval) == (told.latency_ms, told.interval)
     assert row.note == told.note
     assert row.cost_per_1000_steps_usd == pytest.approx(
         cost_usd(1000 * told.latency_ms, catalog["g6e.xlarge"].usd_per_hour)
@@ -64,25 +64,25 @@ def test_a_row_keeps_the_interval_of_its_ratio_to_what_it_was_derived_from(model
     sample = samples["alexnet-64px-b128-p2"]
     rows = rows_of(predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
     law = models.transfer.derived["A10G"]
-    t4, v100 = (math.log(rows[name].high_ms / rows[name].low_ms) / 2 for name in ("g4dn.xlarge", "p3.2xlarge"))
+    t4, v100 = (rows[name].interval.log_half_width for name in ("g4dn.xlarge", "p3.2xlarge"))
     own = 1.645 * math.hypot(law.log_sd, law.bias_log_sd)
     g5 = rows["g5.xlarge"]
-    assert g5.relative_to == "g4dn.xlarge"
-    assert g5.relative_log_half_width == pytest.approx(
+    assert g5.relative.instance == "g4dn.xlarge"
+    assert g5.relative.log_half_width == pytest.approx(
         math.hypot((law.by_ratio - law.by_size) * t4 + law.by_ratio * v100, own)
     )
-    independent = math.hypot(math.log(g5.high_ms / g5.low_ms) / 2, t4)
-    assert g5.relative_log_half_width < independent
+    independent = math.hypot(g5.interval.log_half_width, t4)
+    assert g5.relative.log_half_width < independent
     l40s = rows["g6e.xlarge"]
-    assert l40s.relative_to == sample.anchor
-    assert l40s.relative_log_half_width == pytest.approx(math.log(l40s.high_ms / l40s.low_ms) / 2), "a given anchor"
+    assert l40s.relative.instance == sample.anchor
+    assert l40s.relative.log_half_width == pytest.approx(l40s.interval.log_half_width), "a given anchor"
     for name in models.instances:
-        assert (rows[name].relative_to, rows[name].relative_log_half_width) == ("", None)
+        assert rows[name].relative is None
 
 
 def test_a_transferred_row_is_less_sure_than_any_measured_one(asked):
     _, prediction = asked
-    width = {row.instance: row.high_ms / row.low_ms for row in prediction.predictions if row.low_ms}
+    width = {row.instance: row.interval.high_ms / row.interval.low_ms for row in prediction.predictions if row.interval}
     measured = [width[row.instance] for row in prediction.predictions if row.basis == "measured"]
     assert min(width[row.instance] for row in prediction.predictions if row.basis == "transferred") > max(measured)
     # L4 has no published point of its own.
@@ -108,10 +108,10 @@ def test_an_own_instance_with_a_profiled_gpu_takes_that_latency(asked, models, c
     theirs = rows_of(prediction)["p3.2xlarge"]
     assert rows["my-v100"].latency_ms == theirs.latency_ms
     # Copy, start and launches may take a host longer or shorter, by HOST_LOG_SD.
-    host = rows["my-v100"].relative_log_half_width
-    assert rows["my-v100"].relative_to == "p3.2xlarge" and 0 < host < 1.645 * HOST_LOG_SD
-    width = math.exp(math.hypot(math.log(theirs.high_ms / theirs.low_ms) / 2, host))
-    assert (rows["my-v100"].low_ms, rows["my-v100"].high_ms) == pytest.approx(
+    host = rows["my-v100"].relative.log_half_width
+    assert rows["my-v100"].relative.instance == "p3.2xlarge" and 0 < host < 1.645 * HOST_LOG_SD
+    width = math.exp(math.hypot(theirs.interval.log_half_width, host))
+    assert (rows["my-v100"].interval.low_ms, rows["my-v100"].interval.high_ms) == pytest.approx(
         (theirs.latency_ms / width, theirs.latency_ms * width)
     )
     assert rows["my-v100"].basis == "derived"
@@ -131,10 +131,10 @@ def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models
     gpu_ms = sample.latency_ms - step.fixed_ms(parts)[0]
     host = 1.645 * HOST_LOG_SD * beside_gpu / (gpu_ms + beside_gpu)
     assert rows["my-t4"].latency_ms == sample.latency_ms
-    assert rows["my-t4"].high_ms == pytest.approx(sample.latency_ms * math.exp(host))
-    assert rows["my-t4"].low_ms == pytest.approx(sample.latency_ms / math.exp(host))
+    assert rows["my-t4"].interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))
+    assert rows["my-t4"].interval.low_ms == pytest.approx(sample.latency_ms / math.exp(host))
     untold = rows_of(predict(models, wider, sample.profile, sample.anchor))["my-t4"]
-    assert (untold.latency_ms, untold.low_ms, untold.relative_log_half_width) == (None, None, None)
+    assert (untold.latency_ms, untold.interval, untold.relative) == (None, None, None)
 
 
 def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):
@@ -170,9 +170,7 @@ def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalo
     without = rows_of(predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, tf32=False))
     rows = rows_of(prediction)
     assert without["p4d.24xlarge"].latency_ms > rows["p4d.24xlarge"].latency_ms
-    assert without["p4d.24xlarge"].high_ms / without["p4d.24xlarge"].low_ms > (
-        rows["p4d.24xlarge"].high_ms / rows["p4d.24xlarge"].low_ms
-    )
+    assert without["p4d.24xlarge"].interval.log_half_width > rows["p4d.24xlarge"].interval.log_half_width
     assert without["p3.2xlarge"] == rows["p3.2xlarge"]
 
 

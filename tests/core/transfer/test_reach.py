@@ -10,6 +10,7 @@ import pytest
 
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
+from profet_core.latency import Interval
 from profet_core.profiles import Profile
 from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
 from profet_core.transfer.model import Spread, TransferModel, load_transfer
@@ -147,10 +148,10 @@ def modern():
 
 
 KNOWN = {
-    "g3s.xlarge": KnownLatency(180.0, 160.0, 200.0),
-    "g4dn.xlarge": KnownLatency(105.0, 95.0, 120.0),
-    "p2.xlarge": KnownLatency(310.0, 270.0, 350.0),
-    "p3.2xlarge": KnownLatency(36.0, 32.0, 40.0),
+    "g3s.xlarge": KnownLatency(180.0, Interval(160.0, 200.0)),
+    "g4dn.xlarge": KnownLatency(105.0, Interval(95.0, 120.0)),
+    "p2.xlarge": KnownLatency(310.0, Interval(270.0, 350.0)),
+    "p3.2xlarge": KnownLatency(36.0, Interval(32.0, 40.0)),
 }
 
 
@@ -161,7 +162,7 @@ def test_every_anchor_reaches_every_gpu_with_and_without_its_latency(shipped, mo
     found = reach(shipped, PROFILE, anchor, KNOWN, modern, latency_ms=latency_ms)
     assert [row.gpu for row in found] == [gpu.name for gpu in modern]
     assert [row.basis for row in found] == ["derived"] + ["transferred"] * 5
-    assert all(0 < row.low_ms < row.latency_ms < row.high_ms < math.inf for row in found)
+    assert all(0 < row.interval.low_ms < row.latency_ms < row.interval.high_ms < math.inf for row in found)
     assert all("90 % if" in row.note for row in found)
 
 
@@ -170,7 +171,7 @@ def by_gpu(rows):
 
 
 def width(row) -> float:
-    return math.log(row.high_ms / row.low_ms)
+    return 2 * row.interval.log_half_width
 
 
 def test_a_gpu_without_a_benchmark_point_is_much_less_sure(shipped, modern):
@@ -199,7 +200,7 @@ def test_fp32_is_slower_and_less_sure_where_tf32_was_published(shipped, modern):
 
 
 def test_less_sure_latencies_give_a_wider_interval_around_the_same_answer(shipped, modern):
-    unsure = {name: KnownLatency(row.latency_ms, row.low_ms / 1.5, row.high_ms * 1.5) for name, row in KNOWN.items()}
+    unsure = {name: KnownLatency(row.latency_ms, row.interval.widened(math.log(1.5))) for name, row in KNOWN.items()}
     sure = reach(shipped, PROFILE, "g4dn.xlarge", KNOWN, modern, latency_ms=105.0)
     for one, other in zip(sure, reach(shipped, PROFILE, "g4dn.xlarge", unsure, modern, latency_ms=105.0), strict=True):
         assert other.latency_ms == one.latency_ms

@@ -71,17 +71,17 @@ def test_error_and_coverage_by_hand(models, catalog, sample, write):
     report = real_report(models, read_index(folder))
     (check,) = report.checks
     assert (check.anchor, check.target, check.target_gpu, check.truth) == ("g4dn.xlarge", "p3.2xlarge", "V100", "me")
-    assert check.with_latency.latency_ms == given.latency_ms and check.with_latency.high_ms == given.high_ms
+    assert check.with_latency.latency_ms == given.latency_ms and check.with_latency.high_ms == given.interval.high_ms
     assert check.without_latency.latency_ms == without.latency_ms
     assert report.mean.n == 1
     assert report.mean.error.with_latency == pytest.approx(20)
     assert report.mean.error.without_latency == pytest.approx(100 * abs(without.latency_ms / truth_ms - 1))
-    assert report.mean.covered.with_latency == (100.0 if truth_ms <= given.high_ms else 0.0)
+    assert report.mean.covered.with_latency == (100.0 if truth_ms <= given.interval.high_ms else 0.0)
 
 
 @pytest.mark.parametrize(("factor", "covered"), [(0.999, 100.0), (1.001, 0.0)])
 def test_the_interval_s_end_decides_what_is_covered(models, catalog, sample, write, factor, covered):
-    high_ms = said(models, catalog, write({}), sample.latency_ms).high_ms
+    high_ms = said(models, catalog, write({}), sample.latency_ms).interval.high_ms
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {"Tesla V100-SXM2-16GB": known(high_ms * factor)}})
     assert real_report(models, read_index(folder)).mean.covered.with_latency == covered
 

@@ -1,0 +1,118 @@
+"""Takes the README's pictures of the app, light and dark: `python -m docs.screenshots`, or `make screenshots`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect, sync_playwright
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+IMAGES = REPOSITORY / "docs" / "images"
+SIZE = {"width": 1280, "height": 800}
+#: A picture of a page that a reader loads with the README.
+MAX_BYTES = 200_000
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"]
+#: The picture begins with the answer; the questions above it are ordinary fields.
+RESULT = "Latency and cost per instance"
+#: A busy machine takes its time to start a server or to draw a chart.
+PATIENCE_S = 120
+#: After the page has moved, for the header to follow.
+SETTLE_MS = 1000
+
+
+def main() -> None:
+    """Start the app, take each picture, stop the app."""
+    parser = argparse.ArgumentParser(prog="python -m docs.screenshots", description=__doc__)
+    parser.add_argument("--out", type=Path, default=IMAGES, metavar="DIR", help="folder to write (docs/images)")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    with served_app() as url, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=_chromium(), args=FLAGS)
+        for scheme in ("light", "dark"):
+            path = options.out / f"predict-{scheme}.png"
+            take(browser, url, scheme, path)
+            print(f"{path}: {path.stat().st_size:,} bytes")
+        browser.close()
+
+
+def take(browser: Browser, url: str, scheme: str, path: Path) -> None:
+    """Write the answer that Predict gives for its first sample, as a visitor with a light or dark desktop sees it.
+
+    Raises
+    ------
+    SystemExit : the picture has more than `MAX_BYTES`.
+    """
+    context = browser.new_context(viewport=SIZE, color_scheme=scheme, reduced_motion="reduce")
+    context.set_default_timeout(1000 * PATIENCE_S)
+    expect.set_options(timeout=1000 * PATIENCE_S)
+    page = context.new_page()
+    page.goto(url)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    # Charts and fonts load their code when first shown.
+    expect(page.locator(".js-plotly-plot .bars path").first).to_be_visible()
+    page.evaluate("document.fonts.ready")
+    page.wait_for_load_state("networkidle")
+    page.get_by_role("heading", name=RESULT).evaluate("heading => heading.scrollIntoView({block: 'start'})")
+    page.wait_for_timeout(SETTLE_MS)
+    page.screenshot(path=path, animations="disabled", caret="hide")
+    context.close()
+    if path.stat().st_size > MAX_BYTES:
+        raise SystemExit(f"{path} has {path.stat().st_size:,} bytes, more than {MAX_BYTES:,}.")
+
+
+@contextmanager
+def served_app() -> Iterator[str]:
+    """The app on a free port, without anybody's own instances; gives its address and stops it at the end."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--server.port", str(port), "--server.address", "127.0.0.1"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", *options],
+        cwd=REPOSITORY,
+        env={**os.environ, "PROFET_INSTANCES": ""},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait_until_up(url, server)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def _wait_until_up(url: str, server: subprocess.Popen) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
+            return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise SystemExit("The app did not start: try streamlit run streamlit_app.py.")
+
+
+def _chromium() -> str:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise SystemExit("No Chromium is installed: sudo apt-get install chromium.")
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`profet instances`: the catalogue, rows of the user's own, and published prices."""

@@ -1,0 +1,1 @@
+"""`profet validate`: accuracy on what the models have not seen."""

@@ -1,0 +1,149 @@
+"""What is known of one instance's step latency: the number, its interval, and what stands behind both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import final
+
+
+class Basis(StrEnum):
+    """What stands behind a latency; the values are those of documents.
+
+    >>> f"{Basis.DERIVED}", Basis("given").words
+    ('derived', 'your own measurement')
+    """
+
+    GIVEN = "given"
+    MEASURED = "measured"
+    DERIVED = "derived"
+    TRANSFERRED = "transferred"
+    CARRIED = "carried"
+
+    @property
+    def words(self) -> str:
+        """The same for a person."""
+        return _WORDS[self]
+
+    @property
+    def is_exact(self) -> bool:
+        """Without an error of its own: what the user measured."""
+        return self is Basis.GIVEN
+
+    @property
+    def is_profiled(self) -> bool:
+        """The GPU was profiled, and at this batch size."""
+        return self in (Basis.GIVEN, Basis.MEASURED)
+
+    @property
+    def is_rough(self) -> bool:
+        """Nobody profiled the GPU."""
+        return self in (Basis.DERIVED, Basis.TRANSFERRED)
+
+
+_WORDS = {
+    Basis.GIVEN: "your own measurement",
+    Basis.MEASURED: "predicted by models that learned from profiles of this GPU",
+    Basis.DERIVED: "derived from others' timings of this GPU, which are biased; nobody profiled it",
+    Basis.TRANSFERRED: "estimated from data sheets and benchmarks; nobody profiled this GPU",
+    Basis.CARRIED: "carried to another batch size",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Both ends of the interval of a latency, milliseconds; its width is told in the logarithm.
+
+    >>> Interval.around(100, math.log(1.25))
+    Interval(low_ms=80.0, high_ms=125.0)
+    >>> Interval(80, 125).scaled(2)
+    Interval(low_ms=160, high_ms=250)
+    """
+
+    low_ms: float
+    high_ms: float
+
+    @classmethod
+    def around(cls, latency_ms: float, log_half_width: float) -> Interval:
+        """As wide on either side of a latency."""
+        return cls(latency_ms, latency_ms).widened(log_half_width)
+
+    @classmethod
+    def within_factor(cls, latency_ms: float, factor: float) -> Interval:
+        """From a latency over `factor` to as many times the latency.
+
+        >>> Interval.within_factor(100, 1.25)
+        Interval(low_ms=80.0, high_ms=125.0)
+        """
+        return cls(latency_ms / factor, latency_ms * factor)
+
+    @property
+    def log_half_width(self) -> float:
+        """Half the width in the logarithm.
+
+        >>> Interval(50, 200).log_half_width == math.log(2)
+        True
+        """
+        return math.log(self.high_ms / self.low_ms) / 2
+
+    def scaled(self, factor: float) -> Interval:
+        """Both ends times `factor`: the relative width stays."""
+        return Interval(self.low_ms * factor, self.high_ms * factor)
+
+    def widened(self, log_half_width: float) -> Interval:
+        """Wider by this much in the logarithm, on either side."""
+        return Interval(self.low_ms * math.exp(-log_half_width), self.high_ms * math.exp(log_half_width))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RelativeInterval:
+    """Interval of log(latency / latency on `instance`): errors that both share cancel in it."""
+
+    instance: str
+    log_half_width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTime:
+    """One instance's step latency.
+
+    Attributes
+    ----------
+    latency_ms : milliseconds a training step; None: not known.
+    interval : None where none is known.
+    note : what a latency that was not measured rests on, or how the price belongs to it; empty if nothing is to say.
+    relative : of a derived or transferred latency, how it lies to another instance's; None where that is not known.
+    """
+
+    instance: str
+    latency_ms: float | None
+    basis: Basis
+    interval: Interval | None = None
+    note: str = ""
+    relative: RelativeInterval | None = None
+
+
+def carried_steps(latencies_ms: Mapping[str, float], predicted: Iterable[StepTime]) -> list[StepTime]:
+    """Latencies at another batch size, without intervals; what was no measurement of its GPU there is none here.
+
+    Parameters
+    ----------
+    latencies_ms : instance -> milliseconds a step at the other batch size.
+    predicted : the rows they were carried from, with the basis of each.
+    """
+    rows = {row.instance: row for row in predicted}
+    return [_carried(name, latency_ms, rows.get(name)) for name, latency_ms in latencies_ms.items()]
+
+
+def _carried(instance: str, latency_ms: float, row: StepTime | None) -> StepTime:
+    notes = (Basis.CARRIED.words, row.note if row else "")
+    return StepTime(
+        instance=instance,
+        latency_ms=latency_ms,
+        basis=row.basis if row and row.basis.is_rough else Basis.CARRIED,
+        note="; ".join(note for note in notes if note),
+    )

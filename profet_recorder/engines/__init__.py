@@ -1,0 +1,1 @@
+"""What a framework does for a recording: one engine each."""

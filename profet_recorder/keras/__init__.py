@@ -1,0 +1,1 @@
+"""Recording from within Keras' `fit`."""

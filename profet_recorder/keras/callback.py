@@ -1,0 +1,142 @@
+"""Recording from within Keras' `fit`: a callback for Keras 3 and tf_keras."""
+
+from __future__ import annotations
+
+import sys
+from os import PathLike
+
+from profet_recorder.engines.engine import choose_engine, keras_flavour
+from profet_recorder.errors import RecorderError, say
+from profet_recorder.keras.first_batch import look_at_first_batch
+from profet_recorder.plan import RecordPlan
+from profet_recorder.recording import Recording
+
+
+def ProfileCallback(output: str | PathLike[str] = "profile.json", **options: object) -> object:  # noqa: N802 - a class to its users
+    """A callback for `model.fit(callbacks=[...])` that writes a version-2 profile of one training step.
+
+    >>> model.fit(images, labels, callbacks=[ProfileCallback("profile.json")])  # doctest: +SKIP
+
+    Parameters
+    ----------
+    output : the profile to write.
+    options : fields of `RecordPlan`: warm_up, timed, profiled, batch_size, pixels, parameters, precision, force,
+        keep_trace.
+
+    Raises
+    ------
+    RecorderError : the output can't be written, or neither keras nor tf_keras is loaded.
+    """
+    return keras_callback(RecordPlan(output, **options))
+
+
+def keras_callback(plan: RecordPlan, when_done=None) -> object:
+    """The callback of a plan; `when_done()` is called, on the training's thread, after the profile is written."""
+    bases = tuple(
+        sys.modules[name].callbacks.Callback
+        for name in ("keras", "tf_keras")
+        if hasattr(sys.modules.get(name), "callbacks")
+    )
+    if not bases:
+        raise RecorderError("Import keras (or tf_keras) before making a ProfileCallback.")
+    # One class for whichever Keras calls it: both ask for the same hooks.
+    kind = type("ProfileCallback", (_Hooks, *bases), {})
+    return kind(plan, when_done)
+
+
+class _Hooks:
+    """What Keras calls on the way."""
+
+    # tf_keras: logs need not be fetched from the device for this callback.
+    _supports_tf_logs = True
+
+    def __init__(self, plan: RecordPlan, when_done) -> None:
+        super().__init__()
+        self._plan = plan
+        self._when_done = when_done
+        self._recording: Recording | None = None
+        self._recorded: tuple[object, object] | None = None
+        self._batches_an_epoch: int | None = None
+
+    def set_params(self, params) -> None:
+        super().set_params(params)
+        self._batches_an_epoch = (params or {}).get("steps")
+
+    def set_model(self, model) -> None:
+        super().set_model(model)
+        if self.finished:
+            return
+        check_model(model)
+        trained = (model, getattr(model, "optimizer", None))
+        if self._recording is None:
+            self._recording = Recording(self._plan, choose_engine(None, model))
+        elif self._recorded is not None and any(a is not b for a, b in zip(self._recorded, trained, strict=True)):
+            say("fit was called with another network or optimizer: the recording begins again")
+            self._recording.start_over(choose_engine(None, model))
+        self._recorded = trained
+        # Here and not at the first batch: fit makes its train function in between.
+        self._recording.prepare()
+
+    @property
+    def finished(self) -> bool:
+        """The profile is written."""
+        return self._recording is not None and self._recording.finished
+
+    @property
+    def recording(self) -> Recording | None:
+        """What was recorded so far; None before the first fit."""
+        return self._recording
+
+    def on_train_begin(self, logs=None) -> None:
+        if not self.finished:
+            self._check_epoch()
+            look_at_first_batch(self.model, self._recording.engine)
+
+    def on_train_batch_begin(self, batch, logs=None) -> None:
+        if self.finished:
+            return
+        if self._is_rest(batch):
+            self._recording.pause()
+        else:
+            self._recording.begin_step()
+
+    def on_train_batch_end(self, batch, logs=None) -> None:
+        if self.finished or self._is_rest(batch):
+            return
+        if self._recording.end_step() and self._when_done is not None:
+            self._when_done()
+
+    def on_test_begin(self, logs=None) -> None:
+        if self._recording is not None:
+            self._recording.pause()
+
+    def on_train_end(self, logs=None) -> None:
+        if not self.finished:
+            self._recording.pause()
+            say(
+                f"fit ended after {self._recording.steps_seen} of {self._recording.steps_needed} steps: no profile is "
+                "written yet; the next fit of this network goes on, or take fewer warm-up and timed steps"
+            )
+
+    def _check_epoch(self) -> None:
+        """Refuse epochs in which a profile never comes to its end: the last batch is left out, and steps follow on."""
+        in_a_row = self._recording.profiled_steps
+        if self._batches_an_epoch is not None and 1 < self._batches_an_epoch <= in_a_row:
+            raise RecorderError(
+                f"An epoch of {self._batches_an_epoch} batches is too short: {in_a_row} steps in a row are profiled, "
+                "and the last batch is left out. Take fewer profiled steps, or dataset.repeat() and steps_per_epoch."
+            )
+
+    def _is_rest(self, batch: int) -> bool:
+        """The last batch of an epoch may be smaller than the others."""
+        return self._batches_an_epoch is not None and 1 < self._batches_an_epoch == batch + 1
+
+
+def check_model(model: object) -> None:
+    """Refuse what can't be recorded."""
+    several = getattr(model, "steps_per_execution", None) or getattr(model, "_steps_per_execution", None) or 1
+    several = int(several.numpy()) if hasattr(several, "numpy") else int(several)
+    if several > 1:
+        raise RecorderError(
+            f"{keras_flavour(model) or 'Keras'} runs {several} steps at once here: compile with steps_per_execution=1."
+        )

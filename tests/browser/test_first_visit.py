@@ -1,0 +1,39 @@
+"""A fresh server's very first visit, by any link and from any working directory, opens the page that was asked for."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import served
+from tests.browser.test_whole_flow import open_page
+
+pytestmark = pytest.mark.browser
+
+PREDICT, COST = "Which cloud GPU should train this network?", "What will the training take and cost?"
+
+
+@pytest.mark.parametrize(
+    ("link", "heading"),
+    [
+        ("", PREDICT),
+        ("predict", PREDICT),
+        ("scale", "How does the step time grow?"),
+        ("cost?epochs=3", COST),
+        ("guide", "Guide"),
+    ],
+)
+def test_the_first_link_opens_its_page(page, repository, link, heading):
+    with served(repository / "streamlit_app.py", started_in=repository) as url:
+        open_page(page, f"{url}/{link}")
+        expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+        expect(page.get_by_text("Page not found")).to_have_count(0)
+        assert page.url == f"{url}/{link}"
+
+
+def test_the_server_may_be_started_from_any_folder(page, repository, tmp_path):
+    with served(repository / "streamlit_app.py", started_in=tmp_path) as url:
+        open_page(page, f"{url}/cost?epochs=3")
+        expect(page.get_by_role("heading", level=1)).to_have_text(COST)
+        page.goto(f"{url}/guide")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Guide")

@@ -1,0 +1,181 @@
+"""`profet advise`: its JSON, its numbers against the library's, its text, and one line for everything that is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from profet_core import predict
+from profet_core.advice.advise import advise
+from profet_core.advice.plans import Limits, Workload, compare
+from profet_core.advice.words import answer_sentences
+from profet_core.catalog.offers import offers_in_market
+from profet_core.latency import Basis
+
+IMAGES, EPOCHS = 50_000, 10
+
+
+@pytest.fixture
+def sample(samples):
+    return samples["resnet50-128px-b64-g4dn"]
+
+
+@pytest.fixture
+def asked(sample):
+    """The arguments that every case shares."""
+    given = ["--anchor", sample.anchor, "--latency-ms", sample.latency_ms, "--images", IMAGES, "--epochs", EPOCHS]
+    return ["advise", sample.path, *given]
+
+
+@pytest.fixture
+def expected(sample, models, catalog):
+    """`expected(limits, **choices)` -> the library's advice on the same question."""
+
+    def ask(limits: Limits | None = None, *, offers=None, **choices: object):
+        prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+        workload = Workload(IMAGES, sample.batch_size, EPOCHS)
+        return advise(prediction.predictions, offers or offers_in_market(catalog), workload, limits, **choices)
+
+    return ask
+
+
+def test_the_json_says_what_the_library_says(document, asked, expected):
+    answer = document(*asked, "--deadline-hours", 3, "--budget-usd", 20, "--include-retired")
+    advice = expected(Limits(3, 20), include_retired=True)
+    assert list(answer) == [
+        "anchor",
+        "workload",
+        "deadline_h",
+        "budget_usd",
+        "answer",
+        "plans",
+        "fastest",
+        "cheapest",
+        "within",
+        "frontier",
+        "upgrades",
+        "beaten",
+        "left_out",
+        "comparison",
+        "warnings",
+    ]
+    assert answer["answer"] == {"plan": advice.answer.label, "sentences": list(answer_sentences(advice))}
+    assert [row["plan"] for row in answer["plans"]] == [plan.label for plan in advice.plans]
+    for row, plan in zip(answer["plans"], advice.plans, strict=True):
+        for name in ("total_s", "total_usd", "in_time", "in_budget", "basis"):
+            assert row[name] == getattr(plan, name)
+        for name in ("low_s", "high_s", "low_usd", "high_usd"):
+            assert row[name] == (plan.interval and getattr(plan.interval, name))
+        assert (row["usd_per_hour"], row["gpu_count"]) == (plan.offer.usd_per_hour, plan.offer.gpu_count)
+    assert answer["cheapest"]["certainty"] == advice.cheapest.certainty
+    assert answer["within"]["sure"] == advice.within.sure.label
+    assert answer["frontier"] == [plan.label for plan in advice.frontier]
+    assert [one["hours_per_usd"] for one in answer["upgrades"]] == [one.hours_per_usd for one in advice.upgrades]
+    assert (answer["left_out"], answer["comparison"]) == ([], None)
+    assert answer["workload"] == {"images": IMAGES, "batch_size": 64, "epochs": EPOCHS, "validation_images": 0}
+
+
+def test_retired_instances_are_left_out_with_their_reason(document, asked, catalog):
+    answer = document(*asked)
+    assert all(row["status"] == "available" for row in answer["plans"])
+    retired = {name for name, row in catalog.items() if row.status == "retired"}
+    assert {row["instance"] for row in answer["left_out"]} & retired == {"g3s.xlarge", "p2.xlarge", "p3.2xlarge"}
+    assert answer["within"] is None
+
+
+def test_own_prices_and_a_guess_of_spot_prices(document, asked, expected, catalog):
+    own = document(*asked, "--include-retired", "--price", "p3.2xlarge=0.01")
+    assert own["answer"]["plan"] == "p3.2xlarge own price"
+    guessed = document(*asked, "--market", "spot", "--spot-discount", 0.75)
+    row = next(row for row in guessed["plans"] if row["instance"] == "g4dn.xlarge")
+    if not any(offer.market == "spot" for offer in catalog.offers("g4dn.xlarge")):
+        assert row["usd_per_hour"] == pytest.approx(0.25 * catalog["g4dn.xlarge"].usd_per_hour)
+    assert row["market"] == "spot"
+    assert any("can be taken back at any time" in line for line in guessed["answer"]["sentences"])
+
+
+def test_two_instances_are_compared(document, asked, expected):
+    answer = document(*asked, "--include-retired", "--compare", "p3.2xlarge, g4dn.xlarge")
+    plans = {plan.label: plan for plan in expected(include_retired=True).plans}
+    found = compare(plans["p3.2xlarge"], plans["g4dn.xlarge"])
+    shown = answer["comparison"]
+    assert (shown["a"], shown["b"]) == ("p3.2xlarge", "g4dn.xlarge")
+    for name in ("faster", "cheaper", "latency_ratio", "break_even_ratio", "break_even_usd_per_hour"):
+        assert shown[name] == getattr(found, name)
+    assert shown["break_even_ratio"] == pytest.approx(0.526 / 3.06)
+
+
+def test_the_text_answers_first(run, asked, expected):
+    status, out, _ = run(*asked, "--deadline-hours", 6, "--include-retired", "--compare", "p3.2xlarge,g4dn.xlarge")
+    advice = expected(Limits(6), include_retired=True)
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[0] == answer_sentences(advice)[0]
+    assert "in time" in lines[len(answer_sentences(advice)) + 1]
+    for title in ("Basis:", "Picks:", "What more money buys:"):
+        assert title in lines
+    assert f"  measured: {Basis.MEASURED.words}" in lines
+    assert "p3.2xlarge against g4dn.xlarge:" in lines
+
+
+def test_another_batch_size_has_no_interval(document, samples):
+    ends = [samples[f"resnet50-128px-b{size}-g4dn"] for size in (16, 256)]
+    answer = document(
+        *("advise", ends[0].path, "--anchor", "g4dn.xlarge", "--images", IMAGES, "--include-retired"),
+        *("--at-batch", 128, "--largest", ends[1].path, "--deadline-hours", 5),
+    )
+    assert answer["workload"]["batch_size"] == 128
+    known = {row["instance"]: row["basis"] for row in answer["plans"]}
+    assert {known[name] for name in ("g4dn.xlarge", "g3s.xlarge", "p2.xlarge", "p3.2xlarge")} <= {"carried"}
+    assert all(basis != "measured" for basis in known.values())
+    assert all(row["rests_on"].startswith("carried to another batch size") for row in answer["plans"])
+    assert {row["in_time"] for row in answer["plans"]} == {row["low_s"] for row in answer["plans"]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--deadline-hours", "-1"], "The deadline in hours must be a number above 0, not -1.0."),
+        (["--budget-usd", "0"], "The budget in US dollars must be a number above 0, not 0.0."),
+        (["--certainty", "90"], "The certainty must be a share from 0.5 to less than 1, such as 0.9, not 90."),
+        (["--spot-discount", "60"], "The spot discount must be a share between 0 and 1, such as 0.6, not 60."),
+        (["--region", "mars"], "The catalogue has no on-demand prices in mars: give prices of your own"),
+        (["--price", "g9.huge=1"], "Unknown instance 'g9.huge'"),
+        (["--compare", "g4dn.xlarge"], "--compare takes two of "),
+        (["--compare", "g4dn.xlarge,p2.xlarge"], "not 'p2.xlarge'."),
+        (["--epochs", "0"], "The number of epochs must be a whole number of at least 1, not 0."),
+        (["--market", "black"], "argument --market: invalid choice: 'black'"),
+    ],
+)
+def test_bad_arguments_get_one_line(refused, asked, arguments, line):
+    assert line in refused(*asked, *arguments)
+
+
+def test_nothing_to_choose_from_says_why(refused, samples):
+    sample = samples["vgg16-224px-b16-g3s"]
+    line = refused(
+        *("advise", sample.path, "--anchor", sample.anchor, "--images", 100, "--without-latency"),
+        *("--price", "g3s.xlarge=1", "--market", "reserved"),
+    )
+    assert line.startswith("There is nothing to choose from (g3s.xlarge: its latency is not given; ")
+    assert "g4dn.xlarge: no price in this market" in line
+
+
+def test_the_document_is_plain_json(run, asked):
+    _, out, _ = run(*asked, "--format", "json")
+    assert json.loads(out)["plans"]
+
+
+def test_what_does_not_fit_in_memory_is_left_out(document, sample, tmp_path):
+    content = json.loads(sample.path.read_text())
+    content["meta"]["peak_memory_mib"] = 14_000
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps(content))
+    answer = document(
+        "advise", path, "--anchor", sample.anchor, "--images", IMAGES, "--include-retired", "--deadline-hours", 5
+    )
+    left_out = {row["instance"]: row["reason"] for row in answer["left_out"]}
+    assert left_out["g3s.xlarge"].startswith("does not fit in memory: "), "14 GB in 8"
+    assert "g3s.xlarge" not in {row["instance"] for row in answer["plans"]}
+    assert "g4dn.xlarge" in {row["instance"] for row in answer["plans"]}, "where it ran it fits"

@@ -1,0 +1,96 @@
+"""The figures of README and Accuracy are those of the shipped reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def report(name: str) -> dict:
+    return json.loads((ROOT / "models" / name).read_text(encoding="utf-8"))
+
+
+def rows(name: str) -> dict[str, list[str]]:
+    """First cell of each table row -> the other cells, without bold."""
+    lines = (ROOT / name).read_text(encoding="utf-8").replace("**", "").splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return {first: others for first, *others in cells}
+
+
+def percent(*values: float) -> list[str]:
+    return [f"{value:.1f} %" for value in values]
+
+
+def both(part: dict, what: str = "mape") -> list[str]:
+    return percent(part[f"{what}_with_latency"], part[f"{what}_without_latency"])
+
+
+@pytest.fixture(scope="module")
+def validation() -> dict:
+    return report("validation.json")
+
+
+def without_twin(validation: dict) -> tuple[float, float]:
+    """The original's error on the networks without a near twin, as the model card has it."""
+    twins = ("VGG", "ResNet1", "ResNet3", "ResNet5")
+    kept = [row for model, row in validation["original"]["by_model"].items() if not model.startswith(twins)]
+    assert len(kept) == 8
+    return tuple(sum(row[f"mape_{case}_latency"] for row in kept) / 8 for case in ("with", "without"))
+
+
+def test_accuracy_s_table_is_the_validation_s(validation):
+    found, default = rows("docs/ACCURACY.md"), validation["default"]
+    mean, original = default["mean"], validation["original"]["mean"]
+    assert found["a whole family left out"] == both(default["family"])
+    assert found["its worst pair"] == percent(*default["worst_pair"].values())
+    assert found["the documented ensemble, `--method profet`"] == both(validation["profet"]["mean"])
+    assert found["one architecture left out"] == [
+        f"{ours} (original {theirs})" for ours, theirs in zip(both(mean), both(original), strict=True)
+    ]
+    assert found["batch and pixel size known too"] == percent(
+        mean["mape_with_latency_and_sizes"], mean["mape_without_latency_and_sizes"]
+    )
+    assert found["90 % intervals: covered; median half width"] == [
+        "; ".join(percent(mean[f"coverage_90{case}"], mean[f"median_interval_pct{case}"]))
+        for case in ("", "_without_latency")
+    ]
+
+
+def test_the_first_line_is_that_of_networks_unlike_any(validation):
+    found = rows("docs/ACCURACY.md")["networks unlike any in the data (eight architectures without a near twin)"]
+    ours = both(validation["default"]["without_twin"])
+    assert [cell.split(" (")[0] for cell in found] == ours
+    for cell, theirs in zip(found, without_twin(validation), strict=True):
+        assert abs(float(cell.split("original ")[1].split(" %")[0]) - theirs) < 0.3
+
+
+def test_readme_s_figures_are_the_reports(validation):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    transfer, real = report("transfer_validation.json")["left_out_gpus"], report("real_profiles.json")["mean"]
+    (left_out,) = percent(validation["default"]["without_twin"]["mape_with_latency"])
+    mean, worst = percent(*(transfer[of]["mape_with_latency"] for of in ("mean", "worst")))
+    assert f"**{left_out}** of a step's latency" in readme
+    assert f"**{mean}**, worst direction {worst}" in readme
+    assert f"**{both(real)[0]}** " in readme and f"{real['n']} predictions" in readme
+    assert f"held {validation['default']['mean']['coverage_90']:.1f} %" in readme
+
+
+def test_accuracy_s_other_figures_are_the_reports():
+    text = " ".join((ROOT / "docs" / "ACCURACY.md").read_text(encoding="utf-8").split())
+    transfer, real = report("transfer_validation.json"), report("real_profiles.json")
+    mean, worst = (transfer["left_out_gpus"][of] for of in ("mean", "worst"))
+    routes, memory = transfer["derived"]["routes"], transfer["memory"]
+    for sentence in (
+        f"**{both(real['mean'])[0]}** with the latency, **{both(real['mean'])[1]}** without",
+        f"directions is **{mean['mape_with_latency']:.1f} %**, the worst {worst['mape_with_latency']:.1f} % (one plain "
+        f"constant: {mean['one_constant']:.1f} %; data sheet alone: {mean['sheet_only_mape_with_latency']:.1f} %)",
+        f"errs by {routes['corrected']['T4 -> V100']:.1f} % and {routes['corrected']['V100 -> T4']:.1f} %",
+        f"{100 * memory['arithmetic']['strict_recall']:.1f} % of what did not run is called so, and "
+        f"{100 * memory['arithmetic']['strict_false_fits']:.1f} % of all is wrongly said to fit",
+        f"it is {100 * memory['served']['profile and its meta']['strict_recall']:.1f} %",
+    ):
+        assert sentence in text

@@ -1,0 +1,55 @@
+"""Batch size and pixels from the shapes of what a step is fed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from profet_recorder.engines.batches import BatchSizes, SizesSeen, batch_sizes
+
+
+def tensor(*shape: object) -> SimpleNamespace:
+    return SimpleNamespace(shape=shape)
+
+
+@pytest.mark.parametrize(
+    "batch, channels_last, expected",
+    [
+        ((tensor(8, 32, 48, 3), tensor(8)), True, (8, 32, 48)),
+        ((tensor(8, 3, 32, 48), tensor(8)), False, (8, 32, 48)),
+        # The channels tell, whatever the framework's layout is.
+        ([tensor(8, 32, 48, 3)], False, (8, 32, 48)),
+        ({"pixel_values": tensor(8, 1, 28, 28)}, True, (8, 28, 28)),
+        # Feature maps: the layout decides.
+        (tensor(4, 64, 14, 15), False, (4, 14, 15)),
+        (tensor(4, 14, 15, 64), True, (4, 14, 15)),
+        # Labels first, then pictures, nested.
+        ((tensor(16), {"x": (tensor(16, 3, 224, 224),)}), False, (16, 224, 224)),
+        ((tensor(16, 100), tensor(16)), True, (16, None, None)),
+        ((tensor(None, 32, 32, 3),), True, (None, None, None)),
+        (("text", 3, None), True, (None, None, None)),
+        (None, True, (None, None, None)),
+    ],
+)
+def test_sizes(batch, channels_last, expected):
+    assert batch_sizes(batch, channels_last=channels_last) == BatchSizes(*expected)
+
+
+def test_pixels_are_the_side_of_a_square_of_the_same_area():
+    assert BatchSizes(1, 224, 224).pixels == 224
+    assert BatchSizes(1, 200, 300).pixels == 245
+    assert BatchSizes(1).pixels is None
+
+
+def test_another_batch_size_is_noticed():
+    seen = SizesSeen(channels_last=True)
+    assert seen.odd() is None
+    for size in (8, 8):
+        seen.note(tensor(size, 32, 32, 3))
+        assert seen.odd() is None
+    seen.note(tensor(4, 32, 32, 3))
+    assert seen.odd() == "a batch of 4 instead of 8"
+    seen.forget_last()
+    assert seen.odd() is None, "nothing was seen"
+    assert seen.first.batch_size == 8

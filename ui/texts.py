@@ -1,0 +1,39 @@
+"""Long texts: markdown files beside the pages that show them, with the figures that the code knows filled in."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from string import Template
+
+import streamlit as st
+
+#: A fenced block: its language, "wrap" if long lines are broken, and the code.
+_FENCED = re.compile(r"^```(\w*)( wrap)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@lru_cache
+def read_text(path: Path) -> str:
+    """A text as it was written."""
+    return path.read_text(encoding="utf-8")
+
+
+def show_text(path: Path, **figures: object) -> None:
+    """A markdown file; `$name` stands for a figure, fenced blocks become code that can be copied.
+
+    Raises
+    ------
+    KeyError : the text names a figure that isn't given.
+    """
+    text = Template(read_text(path)).substitute(figures)
+    prose, *rest = _FENCED.split(text)
+    _show_prose(prose)
+    for language, wrap, code, after in zip(*(rest[part::4] for part in range(4)), strict=True):
+        st.code(code, language=language or None, wrap_lines=bool(wrap))
+        _show_prose(after)
+
+
+def _show_prose(text: str) -> None:
+    if text.strip():
+        st.markdown(text)
