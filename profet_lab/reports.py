@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from profet_core.accuracy.real import REAL_REPORT_NAME, RealReport, load_real_report
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
 from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, read_transfer_accuracy
-from profet_core.accuracy.validation import VALIDATION_NAME, load_validation
+from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum, strict_json

@@ -17,13 +17,17 @@ from pages.accuracy.memory import show_memory
 from pages.accuracy.real import show_real
 from pages.accuracy.unprofiled import show_unprofiled
 from profet_core import ArtifactError
-from profet_core.accuracy.validation import WITH_TWIN, Errors, FastestNamed, LeftOut, PairAccuracy, Validation
-from ui.errors import plain, show_error
+from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.validation import WITH_TWIN, FastestNamed, LeftOutAccuracy, PairAccuracy, Validation
+from ui.errors import show_error
 from ui.frame import run_page
+from ui.inputs.fields import choice, instance_or_all
 from ui.paths import page_path
+from ui.state.page_keys import accuracy_keys
 from ui.state.resources import Resources
-from ui.state.settings import ACCURACY_KEYS, ALL_INSTANCES, LATENCY_GIVEN
+from ui.state.settings import LATENCY_GIVEN
 from ui.tables import MISSING, download_buttons, format_percent, format_range, show_table
+from ui.texts import plain
 
 #: Why the models err most where they do; what else has no relative in the data says that.
 _REASONS = {
@@ -59,14 +63,7 @@ def body(resources: Resources) -> None:
         "are mean errors: how far the predicted step latency lay from the measured one. All were measured on PROFET's "
         "own recordings (TensorFlow 2.5, FP32); what strangers' profiles showed stands last."
     )
-    st.segmented_control(
-        "The anchor's step latency",
-        LATENCY_GIVEN,
-        format_func=_LATENCY_LABELS.get,
-        key="latency_is",
-        required=True,
-        persist_state="session",
-    )
+    choice("The anchor's step latency", "latency_is", LATENCY_GIVEN, _LATENCY_LABELS)
     known = st.session_state["latency_is"] == "given"
     _lead(accuracy, known)
     _worst(accuracy, known)
@@ -204,16 +201,10 @@ def _pair_data(row: PairAccuracy) -> dict[str, object]:
 
 def _scatter(resources: Resources, accuracy: Validation) -> None:
     st.subheader("Predicted against measured", anchor="points")
-    options = (ALL_INSTANCES, *resources.models.instances)
     left, right = st.columns([1, 3], gap="medium")
-    for key, label in (("points_anchor", "Anchor"), ("points_target", "Target")):
-        left.selectbox(
-            label,
-            options,
-            format_func=lambda name: "All" if name == ALL_INSTANCES else resources.instance_label(name),
-            key=key,
-            persist_state="session",
-        )
+    with left:
+        instance_or_all(resources, "Anchor", "points_anchor", every="All")
+        instance_or_all(resources, "Target", "points_target", every="All")
     points = chosen_points(accuracy.points, st.session_state["points_anchor"], st.session_state["points_target"])
     if not points:
         right.info("An instance isn't predicted from itself: choose another anchor or target.")
@@ -252,7 +243,7 @@ def _coverage(resources: Resources, accuracy: Validation, known: bool) -> None:
     )
 
 
-def _family_row(name: str, row: LeftOut, known: bool) -> dict[str, str]:
+def _family_row(name: str, row: LeftOutAccuracy, known: bool) -> dict[str, str]:
     return {
         "Family": name,
         "Off by": format_percent(row.error.of(known)),
@@ -329,4 +320,4 @@ def _both(errors: Errors) -> dict[str, str]:
     }
 
 
-run_page(body, keys=lambda _: ACCURACY_KEYS)
+run_page(body, accuracy_keys)

@@ -17,9 +17,9 @@ from profet_core.advice.certainty import (
     interval_ends,
 )
 from profet_core.catalog import Instance
-from profet_core.cost import epoch_steps
+from profet_core.cost import cost_usd, epoch_steps
 from profet_core.latency import Basis, Interval, StepTime
-from profet_core.units import MS_PER_S, S_PER_HOUR, cost_usd, positive_number, whole_number
+from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
 
 @dataclass(frozen=True, slots=True)

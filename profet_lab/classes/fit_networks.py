@@ -21,7 +21,7 @@ from profet_core.networks.members import (
     network_latency,
     outputs_of,
 )
-from profet_core.operations.classes import IDLE
+from profet_core.operations.classes import IDLE_CLASS
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.one_cycle import OneCycle
 from profet_lab.classes.row_sampler import Rows, RowSampler
@@ -166,9 +166,11 @@ def _loss(bank: ClassBank, member: str, raw: tf.Tensor, rows: Rows, constants: t
     latency = network_latency(keras.ops, member, raw, rows.classes, device, rows.latency, constants)
     if member == HOMOGENEOUS:
         return tf.abs(latency / rows.target_latency - 1)
-    classes = class_latencies(keras.ops, raw, rows.classes, device, constants)
-    step_error = _log_error(latency, rows.target_latency, 0.05)
-    return step_error + _class_loss(bank, classes, rows.classes, rows.target_classes)
+    loss = _log_error(latency, rows.target_latency, 0.05)
+    if member == CLASS_RATIO:
+        classes = class_latencies(keras.ops, raw, rows.classes, device, constants)
+        loss += _class_loss(bank, classes, rows.classes, rows.target_classes)
+    return loss
 
 
 def _log_error(predicted: tf.Tensor, wanted: tf.Tensor, bend: float) -> tf.Tensor:
@@ -182,7 +184,7 @@ def _class_loss(bank: ClassBank, classes: tf.Tensor, here: tf.Tensor, wanted: tf
     device = bank.device_classes
     here = here[..., :device]
     kept = np.ones(device, np.float32)
-    kept[bank.classes.names.index(IDLE)] = 0.0
+    kept[bank.classes.names.index(IDLE_CLASS)] = 0.0
     shares = wanted / tf.reduce_sum(wanted, -1, keepdims=True) * here / tf.reduce_sum(here, -1, keepdims=True)
     present = tf.cast((wanted > 5e-4) & (here > 5e-4), tf.float32)
     # Shares of absent classes are 0, where the root has no gradient; none is needed, both are data.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from profet_core.accuracy.real import RealCheck, RealReading, RealReport, Said
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_checks import PredictedLatency, RealCheck, RealReading
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, load_gpus, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
@@ -109,8 +110,8 @@ def _checks(
             step_ms=step_ms,
             truth_ms=value.latency_ms,
             truth=value.source,
-            with_latency=_said(with_latency[target]),
-            without_latency=_said(without[target]),
+            with_latency=_predicted_latency(with_latency[target]),
+            without_latency=_predicted_latency(without[target]),
         )
         for target, value in truth.elsewhere.items()
     ]
@@ -134,10 +135,10 @@ def _predicted(
         return found, True
 
 
-def _said(row: InstancePrediction) -> Said:
+def _predicted_latency(row: InstancePrediction) -> PredictedLatency:
     if row.latency_ms is None or row.interval is None:
         raise InputError("These models have no intervals: train them with `profet train`.")
-    return Said(row.latency_ms, row.interval.low_ms, row.interval.high_ms)
+    return PredictedLatency(row.latency_ms, row.interval.low_ms, row.interval.high_ms)
 
 
 def _left_out_percent(models: Models, profile: Profile) -> float | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import r2_score, root_mean_squared_error
 
-from profet_core.scaling.scale import AXIS_RANGE
+from profet_core.scaling.axes import AXIS_RANGE
 from profet_lab.cases import WITH_LATENCY
 from profet_lab.measurements.tables import Measurements
 from profet_lab.scalers.documented import AXIS_COLUMN, curves_of, fit_scaler, latency_curves

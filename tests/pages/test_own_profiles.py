@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -236,7 +236,12 @@ def raw_bytes_in(value, seen=None) -> bool:
         return any(raw_bytes_in(part, seen) for pair in value.items() for part in pair)
     if isinstance(value, list | tuple | set | frozenset):
         return any(raw_bytes_in(part, seen) for part in value)
-    return any(raw_bytes_in(part, seen) for part in getattr(value, "__dict__", {}).values())
+    parts = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else vars_of(value)
+    return any(raw_bytes_in(part, seen) for part in parts)
+
+
+def vars_of(value) -> list:
+    return list(getattr(value, "__dict__", {}).values())
 
 
 def test_the_session_holds_totals_only(open_app, samples):

@@ -41,7 +41,7 @@ def _ask(own: OwnProfile, prefix: str, field: str, label: str, answers: dict, ti
         label,
         tuple(answers),
         index=tuple(answers).index(getattr(own, field)),
-        format_func=answers.get,
+        format_func=answers.__getitem__,
         key=key,
         help=tip,
         width=230,

@@ -1,0 +1,134 @@
+"""Advice as one JSON document; plans are named by their label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profet_cli.documents import Document
+from profet_core.advice.advise import Advice, Beaten, LeftOut, Upgrade
+from profet_core.advice.comparison import comparison_sentences
+from profet_core.advice.picks import Pick
+from profet_core.advice.plans import Comparison, Plan, Workload
+from profet_core.advice.within import Within
+from profet_core.advice.words import answer_sentences
+
+
+def advice_document(advice: Advice, comparison: Comparison | None, anchor: str, warnings: Sequence[str]) -> Document:
+    """The advice; `within` is null without limits, `comparison` unless two plans were compared."""
+    return {
+        "anchor": anchor,
+        "workload": _workload_document(advice.workload),
+        "deadline_h": advice.limits.deadline_h,
+        "budget_usd": advice.limits.budget_usd,
+        "answer": {"plan": advice.answer.label, "sentences": list(answer_sentences(advice))},
+        "plans": [_plan_document(plan) for plan in advice.plans],
+        "fastest": _pick_document(advice.fastest),
+        "cheapest": _pick_document(advice.cheapest),
+        "within": advice.within and _within_document(advice.within),
+        "frontier": [plan.label for plan in advice.frontier],
+        "upgrades": [_upgrade_document(upgrade) for upgrade in advice.upgrades],
+        "beaten": [_beaten_document(beaten) for beaten in advice.beaten],
+        "left_out": [_left_out_document(left_out) for left_out in advice.left_out],
+        "comparison": comparison and _comparison_document(comparison),
+        "warnings": list(warnings),
+    }
+
+
+def _workload_document(workload: Workload) -> Document:
+    return {
+        "images": workload.images,
+        "batch_size": workload.batch_size,
+        "epochs": workload.epochs,
+        "validation_images": workload.validation_images,
+    }
+
+
+def _plan_document(plan: Plan) -> Document:
+    """One plan; null where there is no interval or no limit."""
+    offer, interval = plan.offer, plan.interval
+    return {
+        "plan": plan.label,
+        "instance": plan.instance,
+        "gpu": offer.gpu,
+        "gpu_count": offer.gpu_count,
+        "market": offer.market,
+        "region": offer.region,
+        "usd_per_hour": offer.usd_per_hour,
+        "as_of": offer.as_of,
+        "source": offer.source,
+        "status": offer.status,
+        "basis": plan.basis,
+        "latency_ms": plan.latency_ms,
+        "total_s": plan.total_s,
+        "low_s": interval and interval.low_s,
+        "high_s": interval and interval.high_s,
+        "total_usd": plan.total_usd,
+        "low_usd": interval and interval.low_usd,
+        "high_usd": interval and interval.high_usd,
+        "in_time": plan.in_time,
+        "in_budget": plan.in_budget,
+        "rests_on": plan.rests_on,
+        "note": plan.note,
+    }
+
+
+def _pick_document(pick: Pick) -> Document:
+    return {
+        "plan": pick.plan.label,
+        "certainty": pick.certainty,
+        "rival": _label(pick.rival),
+        "too_close_to_call": pick.too_close,
+    }
+
+
+def _within_document(within: Within) -> Document:
+    return {
+        "certainty": within.certainty,
+        "sure": _label(within.sure),
+        "expected": _label(within.expected),
+        "surest": _label(within.surest),
+        "nearest": within.nearest.label,
+        "over_s": within.over_s,
+        "over_usd": within.over_usd,
+    }
+
+
+def _upgrade_document(upgrade: Upgrade) -> Document:
+    return {
+        "extra_usd": upgrade.extra_usd,
+        "saves_h": upgrade.saves_h,
+        "hours_per_usd": upgrade.hours_per_usd,
+        "certainty": upgrade.certainty,
+        "cheaper": upgrade.cheaper.label,
+        "faster": upgrade.faster.label,
+    }
+
+
+def _beaten_document(beaten: Beaten) -> Document:
+    return {"plan": beaten.plan.label, "by": beaten.by.label, "certainty": beaten.certainty}
+
+
+def _left_out_document(left_out: LeftOut) -> Document:
+    return {"instance": left_out.instance, "reason": left_out.reason}
+
+
+def _comparison_document(comparison: Comparison) -> Document:
+    return {
+        "a": comparison.a.label,
+        "b": comparison.b.label,
+        "latency_ratio": comparison.latency_ratio,
+        "latency_ratio_low": comparison.latency_ratio_low,
+        "latency_ratio_high": comparison.latency_ratio_high,
+        "break_even_ratio": comparison.break_even_ratio,
+        "break_even_usd_per_hour": comparison.break_even_usd_per_hour,
+        "break_even_low": comparison.break_even_low,
+        "break_even_high": comparison.break_even_high,
+        "faster": comparison.faster,
+        "cheaper": comparison.cheaper,
+        "beats": comparison.beats,
+        "sentences": list(comparison_sentences(comparison)),
+    }
+
+
+def _label(plan: Plan | None) -> str | None:
+    return None if plan is None else plan.label
