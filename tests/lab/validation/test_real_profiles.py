@@ -16,11 +16,11 @@ from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
 from profet_core.errors import ArtifactError
 from profet_lab.cards.model import CARD_NAME, model_card
 from profet_lab.cards.real import real_section
-from profet_lab.cards.report import write_real_report
-from profet_lab.measurements.data import data_folder
 from profet_lab.measurements.real_index import Measured, read_index
-from profet_lab.measurements.real_truth import measured_latencies
-from profet_lab.validation.real import DOUBTED, NO_ANCHOR, NO_LATENCY, NO_TRUTH, real_report
+from profet_lab.measurements.tables import data_folder
+from profet_lab.reports import write_real_report
+from profet_lab.validation.real_profiles import DOUBTED, NO_ANCHOR, NO_LATENCY, NO_TRUTH, real_report
+from profet_lab.validation.real_truth import measured_latencies
 from tests.lab.cards.test_model import MANIFEST, small_report
 from tests.made.real_report import made_real_report
 

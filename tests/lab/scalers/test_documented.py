@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_lab.scalers.fit import AXIS_SIZES, curve_from_bend, fit_scaler, latency_curves, min_max_scaled
+from profet_lab.scalers.documented import AXIS_SIZES, curve_from_bend, fit_scaler, latency_curves, min_max_scaled
 
 
 def curves(axis: str, other: int, latency) -> pd.DataFrame:

@@ -9,14 +9,14 @@ import pandas as pd
 
 from profet_core.scaling.axes import KNOTS
 from profet_core.scaling.learned import LearnedScaler
-from profet_lab.measurements.data import Measurements
-from profet_lab.scalers.fit import AXIS_COLUMN, curves_of
-from profet_lab.scalers.learned_fit import curve_rows, left_out
+from profet_lab.measurements.tables import Measurements
+from profet_lab.scalers.documented import AXIS_COLUMN, curves_of
+from profet_lab.scalers.learned import curve_rows, left_out_scalers
 
 _KEYS = ["anchor", "instance", "model", "other_size"]
 
 
-class LeftOutScalers:
+class OutOfFoldScalers:
     """One scaler for each architecture of the measurements, fitted without it.
 
     Attributes
@@ -28,7 +28,7 @@ class LeftOutScalers:
     def __init__(self, measurements: Measurements, axis: str) -> None:
         self.axis = axis
         self.rows = curve_rows(measurements, axis)
-        self.scalers: Mapping[str, LearnedScaler] = dict(left_out(self.rows, axis))
+        self.scalers: Mapping[str, LearnedScaler] = dict(left_out_scalers(self.rows, axis))
 
     def from_true_ends(self, *, informed: bool) -> pd.DataFrame:
         """Inner sizes of every curve, once for each other instance the head's share may be known from.
@@ -39,7 +39,7 @@ class LeftOutScalers:
         return self._table(self.rows.assign(low_ms=self.rows[smallest], high_ms=self.rows[largest]), informed)
 
     def from_predicted_ends(self, predictions: pd.DataFrame, predicted: str, *, informed: bool) -> pd.DataFrame:
-        """As `from_true_ends`, from the ends in column `predicted` of left-out predictions.
+        """As `from_true_ends`, from the ends in column `predicted` of out-of-fold predictions.
 
         Ends that fall are refused when serving, and carry no curve; they are taken as level at the smaller size.
         """

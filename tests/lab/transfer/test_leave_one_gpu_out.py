@@ -12,18 +12,20 @@ import pytest
 from profet_core.catalog import load_gpus
 from profet_core.transfer.step import StepParts
 from profet_lab.classes.bank import class_bank
-from profet_lab.transfer.gpu_left_out import (
-    LeftOutGpu,
+from profet_lab.transfer.leave_one_gpu_out import (
+    TargetGpu,
     benchmark_fixed_ms,
-    exact,
     log_speeds,
-    measured_target,
-    predict_left_out,
+    measured_latencies,
+    predict_target,
+    profiled_target,
     spread,
 )
-from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, fit_step_law, median_steps
+from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
 from profet_lab.transfer.weights import chosen, try_settings
-from profet_lab.validation.gpus import LeftOutNetworks, answer_left_out, laws_left_out, spreads_left_out
+from profet_lab.validation.ensemble_latencies import EnsembleLatencies
+from profet_lab.validation.left_out_gpus import laws_left_out, predict_unseen, spreads_left_out
 
 #: GPU time of one network on each instance, over that on the T4: what one benchmark point tells exactly.
 SLOWNESS = {"g3s.xlarge": 1.7, "g4dn.xlarge": 1.0, "p2.xlarge": 3.0, "p3.2xlarge": 0.35}
@@ -77,10 +79,10 @@ def test_one_point_reaches_made_up_steps_exactly(made):
     for left_out in made.instances:
         others = [name for name in made.instances if name != left_out]
         law = fit_step_law(made, others, everything(made))
-        speeds = log_speeds(law, measured_target(made, left_out, sheet_only=False), benchmark_fixed_ms(law, made))
+        speeds = log_speeds(law, profiled_target(made, left_out, sheet_only=False), benchmark_fixed_ms(law, made))
         for name in others:
             assert speeds[name] == pytest.approx(math.log(SLOWNESS[name] / SLOWNESS[left_out]), abs=2e-3)
-        _, found = predict_left_out(law, made, others[0], exact(made), True, speeds)
+        _, found = predict_target(law, made, others[0], measured_latencies(made), True, speeds)
         bound = made.architectures == "D"
         assert found[~bound] == pytest.approx(made.latency_ms[left_out][~bound], rel=0.01)
 
@@ -96,27 +98,27 @@ def test_of_a_gpu_left_out_only_the_benchmarks_point_counts(made):
         with_latency={**made.with_latency, left_out: garbage},
         without_latency={**made.without_latency, left_out: garbage},
     )
-    told = {
+    predicted_ms = {
         (anchor, name, given): made.latency_ms[name] * 1.1
         for anchor in made.instances
         for name in made.instances
         for given in (True, False)
     }
-    halves = {(*key, str(model)): 0.1 for key in told for model in np.unique(made.architectures)}
-    networks = LeftOutNetworks(told, halves)
+    halves = {(*key, str(model)): 0.1 for key in predicted_ms for model in np.unique(made.architectures)}
+    ensemble = EnsembleLatencies(predicted_ms, halves)
     for sheet_only in (False, True):
-        answers = []
+        found = []
         for steps in (made, spoilt):
             laws = laws_left_out(steps, others)
             widths = spreads_left_out(steps, others, sheet_only=sheet_only)
-            target = measured_target(steps, left_out, sheet_only=sheet_only)
-            answers += [
-                answer_left_out(steps, steps, networks, laws, anchor, target, given, widths)
+            target = profiled_target(steps, left_out, sheet_only=sheet_only)
+            found += [
+                predict_unseen(steps, steps, ensemble, laws, anchor, target, given, widths)
                 for anchor in others
                 for given in (True, False)
             ]
-        half = len(answers) // 2
-        for one, other in zip(answers[:half], answers[half:], strict=True):
+        half = len(found) // 2
+        for one, other in zip(found[:half], found[half:], strict=True):
             assert np.array_equal(one.latency_ms, other.latency_ms)
             assert np.array_equal(one.log_half_width, other.log_half_width)
 
@@ -126,7 +128,7 @@ def test_the_benchmarks_point_does_count(made):
     law = fit_step_law(made, others, everything(made))
     fixed = benchmark_fixed_ms(law, made)
     gpu = load_gpus()["Tesla V100-SXM2-16GB"]
-    slow, fast = (log_speeds(law, LeftOutGpu(gpu, ms), fixed) for ms in (200.0, 100.0))
+    slow, fast = (log_speeds(law, TargetGpu(gpu, ms), fixed) for ms in (200.0, 100.0))
     assert all(fast[name] > slow[name] for name in others)
 
 
@@ -162,11 +164,11 @@ def test_real_measurements_reach_the_figures_the_project_promises(measurements):
         for left_out in medians.instances:
             others = [name for name in medians.instances if name != left_out]
             law = fit_step_law(medians, others, everything(medians))
-            target = measured_target(medians, left_out, sheet_only=sheet_only)
+            target = profiled_target(medians, left_out, sheet_only=sheet_only)
             speeds = log_speeds(law, target, benchmark_fixed_ms(law, medians))
             for anchor in others:
-                _, said = predict_left_out(law, medians, anchor, exact(medians), True, speeds)
-                away = np.abs(said / medians.latency_ms[left_out] - 1)
+                _, target_ms = predict_target(law, medians, anchor, measured_latencies(medians), True, speeds)
+                away = np.abs(target_ms / medians.latency_ms[left_out] - 1)
                 errors.setdefault(sheet_only, []).append(100 * away[medians.architectures != BENCHMARK[0]].mean())
     assert len(errors[False]) == 12
     assert np.mean(errors[False]) <= 15
@@ -186,7 +188,7 @@ def test_the_choice_of_weights_does_not_look_at_the_gpu_left_out(made):
 
 def test_a_published_point_says_how_fast_a_gpu_is_beside_each_known_one(made):
     law = fit_step_law(made, made.instances, everything(made))
-    target = LeftOutGpu(load_gpus()["A10G"], None, ("p3.2xlarge", math.log(2)))
+    target = TargetGpu(load_gpus()["A10G"], None, ("p3.2xlarge", math.log(2)))
     speeds = log_speeds(law, target, 0.0)
     assert speeds["p3.2xlarge"] == pytest.approx(math.log(2))
     assert speeds["g4dn.xlarge"] == pytest.approx(math.log(2 / 0.35), abs=2e-3)

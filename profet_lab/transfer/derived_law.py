@@ -6,15 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from profet_core.transfer.derived import DerivedLaw, derive
-from profet_lab.measurements.epoch_times import DERIVED, corrected_left_out, corrected_without, route_ratios
+from profet_lab.measurements.epoch_times import DERIVED, INSTANCES, T4, V100
+from profet_lab.transfer.epoch_correction import (
+    ROUTES,
+    corrected_left_out,
+    corrected_without,
+    ridge_pipeline,
+    route_ratios,
+)
+from profet_lab.transfer.log_errors import root_mean_square
 
-BASE, OTHER = "g4dn.xlarge", "p3.2xlarge"
-RIDGE = 3.0
+BASE, OTHER = INSTANCES[T4], INSTANCES[V100]
 #: The source's TensorFlow allows TF32 unasked. Where a user forbids it on a GPU that has it: an assumption, there is no
 #: measurement; the A10G's TF32 peak is its FP32 peak, so little should change.
 SOURCE_TF32 = True
@@ -27,13 +31,14 @@ def fit_derived(epochs: pd.DataFrame) -> dict[str, DerivedLaw]:
     laws = {}
     for instance, gpu in DERIVED.items():
         rows = derived_rows(epochs, instance, corrected_without(epochs, []))
-        laws[gpu] = fit_law(rows, log_sd=_spread(left_out_errors(epochs, instance)), bias_log_sd=bias)
+        laws[gpu] = fit_law(rows, log_sd=root_mean_square(left_out_errors(epochs, instance)), bias_log_sd=bias)
     return laws
 
 
 def route_bias(epochs: pd.DataFrame) -> float:
     """Root mean square log error of the correction on networks it never saw, from T4 to V100."""
-    return _spread(np.log(route_ratios(epochs, corrected_left_out(epochs))["T4 -> V100"].to_numpy()))
+    there, _ = ROUTES
+    return root_mean_square(np.log(route_ratios(epochs, corrected_left_out(epochs))[there].to_numpy()))
 
 
 def left_out_errors(epochs: pd.DataFrame, instance: str, beside: Sequence[str] = ()) -> np.ndarray:
@@ -46,8 +51,8 @@ def left_out_errors(epochs: pd.DataFrame, instance: str, beside: Sequence[str] =
         rows = derived_rows(epochs, instance, corrected_without(epochs, [name, *beside]))
         own = rows[rows.model == name]
         if len(own):
-            said_ms = predicted_ms(fit_law(rows[~rows.model.isin([name, *beside])]), own)
-            errors.append(np.log(said_ms / own.step_ms.to_numpy()))
+            law_ms = predicted_ms(fit_law(rows[~rows.model.isin([name, *beside])]), own)
+            errors.append(np.log(law_ms / own.step_ms.to_numpy()))
     return np.concatenate(errors)
 
 
@@ -60,7 +65,7 @@ def derived_rows(epochs: pd.DataFrame, instance: str, step_ms: np.ndarray) -> pd
 def fit_law(rows: pd.DataFrame, *, log_sd: float = 0.0, bias_log_sd: float = 0.0) -> DerivedLaw:
     """Ridge regression of log(step / T4) on log(V100 / T4) and log T4."""
     base, other = np.log(rows[BASE].to_numpy()), np.log(rows[OTHER].to_numpy())
-    model = make_pipeline(StandardScaler(), Ridge(RIDGE))
+    model = ridge_pipeline()
     model.fit(np.column_stack([other - base, base]), np.log(rows.step_ms.to_numpy()) - base)
     scaler, ridge = model[0], model[1]
     by_ratio, by_size = ridge.coef_ / scaler.scale_
@@ -83,7 +88,3 @@ def predicted_ms(law: DerivedLaw, rows: pd.DataFrame) -> np.ndarray:
     """Latency of each row by the law from PROFET's latencies on T4 and V100, milliseconds."""
     latencies = {name: rows[name].to_numpy() for name in law.instances}
     return derive(law, latencies, dict.fromkeys(law.instances, np.zeros(len(rows))))[0]
-
-
-def _spread(errors: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(errors**2)))

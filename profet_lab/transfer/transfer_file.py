@@ -1,4 +1,4 @@
-"""Fits everything that reaches GPUs nobody profiled, and writes `transfer.json` beside the models."""
+"""Fits and writes `transfer.json`: everything that reaches GPUs nobody profiled."""
 
 from __future__ import annotations
 
@@ -13,28 +13,26 @@ from profet_core.files import manifest_checksum, sha256_hex
 from profet_core.transfer.model import TRANSFER_NAME, TRANSFER_VERSION, TransferModel, transfer_model
 from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import write_coefficients
-from profet_lab.measurements.data import ARCHITECTURES_FILE, Measurements
 from profet_lab.measurements.epoch_times import EPOCHS_FILE, load_epochs
-from profet_lab.measurements.published_points import POINTS_FILE, benchmark_points, load_speeds, other_chip_log_sd
-from profet_lab.transfer.derived_fit import fit_derived
-from profet_lab.transfer.gpu_left_out import spread
-from profet_lab.transfer.steps import all_steps, fit_step_law, median_steps
+from profet_lab.measurements.published_points import POINTS_FILE, load_speeds
+from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
+from profet_lab.transfer.benchmark_points import benchmark_points, other_chip_log_sd
+from profet_lab.transfer.derived_law import fit_derived
+from profet_lab.transfer.leave_one_gpu_out import spread
+from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.steps import all_steps, median_steps
 
+#: Instance with the GPU that published points are relative to.
 REFERENCE = "p3.2xlarge"
 
 
-def fit_transfer(measurements: Measurements, folder: Path) -> TransferModel:
-    """Fit on all measurements and the files of `folder/external`.
+def transfer_content(measurements: Measurements, folder: Path) -> dict:
+    """What `transfer.json` holds, fitted on all measurements and the files of `folder/external`.
 
     Raises
     ------
     DataError : one of the files is missing.
     """
-    return transfer_model(transfer_content(measurements, folder), load_gpus())
-
-
-def transfer_content(measurements: Measurements, folder: Path) -> dict:
-    """What `transfer.json` holds."""
     epochs, speeds = load_epochs(folder, measurements.all_latencies), load_speeds(folder)
     medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
     everything = np.ones(len(medians.workloads), bool)

@@ -9,19 +9,12 @@ import pandas as pd
 import pytest
 
 from profet_core.catalog import load_gpus
-from profet_lab.measurements.data import DataError
-from profet_lab.measurements.published_points import (
-    CARDS,
-    POINTS_FILE,
-    SPEAKS_FOR,
-    batch_log_sd,
-    benchmark_points,
-    load_speeds,
-    same_chip_log_sd,
-)
+from profet_lab.measurements.published_points import POINT_OF, POINTS_FILE, PUBLISHED_GPUS, load_speeds
+from profet_lab.measurements.tables import DataError
+from profet_lab.transfer.benchmark_points import batch_log_sd, benchmark_points, same_chip_log_sd
 from profet_lab.transfer.steps import Steps
 
-SPEEDS = {"V100-SXM2-16GB": 100.0, **{card.point: 200.0 for card in CARDS}}
+SPEEDS = {"V100-SXM2-16GB": 100.0, **{gpu.point: 200.0 for gpu in PUBLISHED_GPUS}}
 
 
 @pytest.fixture
@@ -39,7 +32,7 @@ def medians() -> Steps:
 def test_a_point_is_relative_to_the_reference(medians):
     points = benchmark_points(SPEEDS, medians, "p3.2xlarge")
     assert points["H100-SXM5-80GB"].log_speed == pytest.approx(math.log(2))
-    # RTX 6000 Ada speaks for the L40S: the same chip, other clocks and less bandwidth.
+    # The L40S has the point of the RTX 6000 Ada: the same chip, other clocks and less bandwidth.
     sheet = (math.log(91.61 / 91.06) + math.log(864 / 960)) / 2
     assert points["L40S"].log_speed == pytest.approx(math.log(2) + sheet)
     assert points["L40S"].measured_on == "RTX 6000 Ada"
@@ -52,15 +45,15 @@ def test_what_the_batch_size_moves_by_hand(medians):
 
 def test_equal_speeds_of_one_chip_are_missed_by_what_their_data_sheets_differ():
     chips = {}
-    for card in CARDS:
-        chips.setdefault(card.chip, []).append(math.log(card.fp32_tflops * card.bandwidth_gb_per_s) / 2)
+    for gpu in PUBLISHED_GPUS:
+        chips.setdefault(gpu.chip, []).append(math.log(gpu.fp32_tflops * gpu.bandwidth_gb_per_s) / 2)
     gaps = [a - b for values in chips.values() for i, a in enumerate(values) for b in values[i + 1 :]]
     assert same_chip_log_sd(SPEEDS) == pytest.approx(math.sqrt(sum(gap**2 for gap in gaps) / len(gaps)))
 
 
-def test_every_gpu_a_point_speaks_for_is_in_the_catalogue():
-    assert set(SPEAKS_FOR) <= set(load_gpus())
-    assert set(SPEAKS_FOR.values()) <= {card.point for card in CARDS}
+def test_every_gpu_with_a_point_is_in_the_catalogue():
+    assert set(POINT_OF) <= set(load_gpus())
+    assert set(POINT_OF.values()) <= {gpu.point for gpu in PUBLISHED_GPUS}
 
 
 def test_a_table_without_the_reference_is_one_line(tmp_path):

@@ -8,8 +8,8 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class MemberJob:
-    """One model: a pair, and the rows (boolean mask) of the measurements it may learn from."""
+class TrainingSet:
+    """One model's: a pair, and the rows (boolean mask) of the measurements it may learn from."""
 
     anchor: str
     target: str

@@ -7,7 +7,7 @@ from profet_core import cost_table, load_catalog, load_models
 from profet_core.artifacts.samples import load_samples
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_lab.documented.clustering import fit_features
-from profet_lab.measurements.data import PROFILES_FILE, DataError, data_folder, load_architectures, load_measurements
+from profet_lab.measurements.tables import PROFILES_FILE, DataError, data_folder, load_architectures, load_measurements
 
 pytestmark = pytest.mark.data
 

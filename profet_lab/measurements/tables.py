@@ -1,13 +1,15 @@
-"""Reads the PROFET measurements: every workload on every instance, row by row in the same order."""
+"""Reads the tables of the PROFET measurements: profiles and latencies of every workload on every instance."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow  # noqa: F401  (reads the tables: missing, it is named before any work)
 
 from profet_core.errors import InputError, ProfetError
 from profet_core.files import sha256_hex
@@ -18,7 +20,11 @@ DATA_VARIABLE = "PROFET_DATA"
 PROFILES_FILE = Path("profet") / "profiles.parquet"
 LATENCIES_FILE = Path("profet") / "latencies.parquet"
 ARCHITECTURES_FILE = Path("architectures.csv")
-_WORKLOAD = ["model", "pixels", "batch_size", "repeat"]
+#: Columns that tell workloads apart; the repeats of one have another.
+WORKLOAD = ["model", "pixels", "batch_size"]
+_RUN = [*WORKLOAD, "repeat"]
+#: Anchor and target.
+Pair = tuple[str, str]
 
 
 class DataError(ProfetError):
@@ -90,11 +96,11 @@ def load_measurements(folder: Path) -> Measurements:
         if not (folder / name).is_file():
             raise DataError(f"No {name} in {folder}: name a folder with all measurements.")
     path = folder / PROFILES_FILE
-    table = pd.read_parquet(path).sort_values(["instance", *_WORKLOAD], ignore_index=True)
+    table = pd.read_parquet(path).sort_values(["instance", *_RUN], ignore_index=True)
     by_instance = {name: part.reset_index(drop=True) for name, part in table.groupby("instance")}
-    workloads = next(iter(by_instance.values()))[_WORKLOAD]
+    workloads = next(iter(by_instance.values()))[_RUN]
     for name, part in by_instance.items():
-        if not part[_WORKLOAD].equals(workloads):
+        if not part[_RUN].equals(workloads):
             raise DataError(f"{path}: {name} has other workloads than the rest.")
     operations = tuple(column for column in table if column.startswith((DEVICE_PREFIX, HOST_PREFIX)))
     return Measurements(
@@ -127,12 +133,12 @@ def load_parameters(folder: Path) -> pd.Series:
     return load_architectures(folder).set_index(["model", "pixels"])["parameters"]
 
 
-def pairs(instances: tuple[str, ...]) -> list[tuple[str, str]]:
+def pairs(instances: Sequence[str]) -> list[Pair]:
     """Every (anchor, target) pair."""
     return [(anchor, target) for anchor in instances for target in instances if target != anchor]
 
 
-def check_instances(measurements: Measurements, names: list[str]) -> None:
+def check_instances(measurements: Measurements, names: Sequence[str]) -> None:
     """Refuse names of instances that were not measured.
 
     Raises

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from profet_core.prediction.steps import USUAL_RATIOS
-from profet_lab.measurements.data import LATENCIES_FILE, PROFILES_FILE, DataError, load_measurements
+from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataError, load_measurements
 from profet_lab.validation.step_ratio import step_ratios
 
 pytestmark = pytest.mark.training

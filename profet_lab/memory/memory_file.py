@@ -1,4 +1,4 @@
-"""Fits everything that answers "does it fit?" and writes `memory.json`."""
+"""Fits and writes `memory.json`: everything that answers "does it fit?"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from profet_core.catalog import load_shipped
 from profet_core.files import manifest_checksum
 from profet_core.memory.model import MEMORY_NAME, MEMORY_VERSION, MemoryModel
 from profet_lab.coefficient_files import write_coefficients
-from profet_lab.measurements.data import Measurements, load_architectures
+from profet_lab.measurements.tables import Measurements, load_architectures
 from profet_lab.memory.cells import memory_cells, ran_elsewhere
 from profet_lab.memory.law import calibrate_law, fit_law
 from profet_lab.memory.traffic import fit_images, fit_traffic, traffic_table

@@ -1,4 +1,4 @@
-"""Leave one GPU out: of it the data sheet is known and, if at all, the benchmark's latency at one batch size."""
+"""Leave-one-GPU-out: of the target the data sheet is known, and at most the benchmark's latency at one batch size."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from profet_core.transfer.model import Spread
 from profet_core.transfer.reach import Voices, gather, transfer
 from profet_core.transfer.speed import MIX_SHARE
 from profet_core.transfer.step import StepLaw, StepParts
-from profet_lab.transfer.steps import BENCHMARK, Steps, fit_step_law, gpu_of
+from profet_lab.transfer.log_errors import root_mean_square
+from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.steps import BENCHMARK, Steps, gpu_of
 
-#: (anchor, instance, latency given) -> its latency and half its interval's width in the logarithm, (rows,).
+#: (anchor, instance, anchor's latency known) -> its latency and half its interval's width in the logarithm, (rows,).
 KnownLatencies = Callable[[str, str, bool], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class LeftOutGpu:
-    """What may be known of a GPU that is left out.
+class TargetGpu:
+    """What may be known of the GPU that is left out.
 
     Attributes
     ----------
@@ -36,7 +38,7 @@ class LeftOutGpu:
     published: tuple[str, float] | None = None
 
 
-def log_speeds(law: StepLaw, target: LeftOutGpu, benchmark_fixed_ms: float) -> dict[str, float]:
+def log_speeds(law: StepLaw, target: TargetGpu, benchmark_fixed_ms: float) -> dict[str, float]:
     """How many times faster the GPU is than each known instance's, in the logarithm."""
     if target.published:
         reference, log_speed = target.published
@@ -49,35 +51,34 @@ def log_speeds(law: StepLaw, target: LeftOutGpu, benchmark_fixed_ms: float) -> d
 
 
 def benchmark_fixed_ms(law: StepLaw, medians: Steps) -> float:
-    """Copy and start of the benchmark as the known instances' profiles tell them."""
+    """Copy and start of the benchmark: the median over the known instances' profiles."""
     row = np.flatnonzero(medians.benchmark)[0]
     return float(np.median([law.fixed_ms(medians.with_latency[name])[row] for name in law.instances]))
 
 
-def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, given: bool) -> Voices:
-    """What is known of each step, its anchor's latency `given` or not."""
-    parts = (steps.with_latency if given else steps.without_latency)[anchor]
-    others = {name: known(anchor, name, given) for name in law.instances if name != anchor}
+def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool) -> Voices:
+    """What is known of each step, its anchor's latency included or not."""
+    others = {name: known(anchor, name, latency_known) for name in law.instances if name != anchor}
     return gather(
         law,
         anchor,
-        parts,
+        steps.parts(anchor, latency_known),
         {name: value for name, (value, _) in others.items()},
         {name: half for name, (_, half) in others.items()},
-        steps.latency_ms[anchor] if given else None,
+        steps.latency_ms[anchor] if latency_known else None,
     )
 
 
-def predict_left_out(
-    law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, given: bool, speeds: Mapping[str, float]
+def predict_target(
+    law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool, speeds: Mapping[str, float]
 ) -> tuple[Voices, np.ndarray]:
     """What is known of each step, and its latency on the left-out GPU, (rows,)."""
-    voices = known_of(law, steps, anchor, known, given)
+    voices = known_of(law, steps, anchor, known, latency_known)
     return voices, transfer(law, voices, speeds, 0.0, 0.0)[0]
 
 
 def half_width(
-    law: StepLaw, voices: Voices, target: LeftOutGpu, speeds: Mapping[str, float], log_half_width: float
+    law: StepLaw, voices: Voices, target: TargetGpu, speeds: Mapping[str, float], log_half_width: float
 ) -> np.ndarray:
     """Half the interval's width in the logarithm, (rows,), as it is served."""
     return transfer(law, voices, speeds, log_half_width, mix_spread(law, voices.parts, voices.anchor, target.gpu))[1]
@@ -103,35 +104,36 @@ def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray, *, sheet_
     for left_out in instances:
         others = [name for name in instances if name != left_out]
         law = fit_step_law(medians, others, rows)
-        target = measured_target(medians, left_out, sheet_only=sheet_only)
+        target = profiled_target(medians, left_out, sheet_only=sheet_only)
         speeds = log_speeds(law, target, benchmark_fixed_ms(law, medians))
         errors = [
             np.log(
-                predict_left_out(law, medians, anchor, exact(medians), True, speeds)[1] / medians.latency_ms[left_out]
+                predict_target(law, medians, anchor, measured_latencies(medians), True, speeds)[1]
+                / medians.latency_ms[left_out]
             )
             for anchor in others
         ]
         means.append(np.mean(np.array(errors)[:, judged]))
         variances.append(np.var(np.array(errors)[:, judged]))
     return Spread(
-        between=float(np.sqrt(np.mean(np.square(means)))),
+        between=root_mean_square(means),
         within=float(np.sqrt(np.mean(variances))),
         gpus=len(instances),
-        # Two-sided 90 %: so few GPUs tell their spread badly.
+        # Two-sided 90 %: the spread of so few GPUs is badly known.
         t90=float(stats.t.ppf(0.95, len(instances) - 1)),
     )
 
 
-def exact(steps: Steps) -> KnownLatencies:
-    """Known latencies that are the measured ones."""
+def measured_latencies(steps: Steps) -> KnownLatencies:
+    """Known latencies that are the measured ones, and exact."""
 
-    def known(anchor: str, name: str, given: bool) -> tuple[np.ndarray, np.ndarray]:
+    def known(anchor: str, name: str, latency_known: bool) -> tuple[np.ndarray, np.ndarray]:
         return steps.latency_ms[name], np.zeros(len(steps.workloads))
 
     return known
 
 
-def measured_target(medians: Steps, instance: str, *, sheet_only: bool) -> LeftOutGpu:
+def profiled_target(medians: Steps, instance: str, *, sheet_only: bool) -> TargetGpu:
     """One of the profiled GPUs as if only its data sheet and the benchmark were known."""
     benchmark_ms = float(medians.latency_ms[instance][medians.benchmark][0])
-    return LeftOutGpu(gpu_of(instance), None if sheet_only else benchmark_ms)
+    return TargetGpu(gpu_of(instance), None if sheet_only else benchmark_ms)

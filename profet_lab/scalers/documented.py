@@ -9,7 +9,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.scaling.documented import DocumentedScaler
-from profet_lab.measurements.data import Measurements
+from profet_lab.measurements.tables import Measurements
 
 #: The sizes measured along each axis, and the value of the other axis whose workloads PROFET fits on.
 AXIS_SIZES = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}

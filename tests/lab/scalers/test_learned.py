@@ -11,10 +11,11 @@ from profet_core import ArtifactError
 from profet_core.scaling.axes import KNOTS
 from profet_core.scaling.law import law_ms
 from profet_core.scaling.learned import learned_scaler
-from profet_lab.measurements.data import pairs
-from profet_lab.scalers.learned_fit import curve_rows, fit_learned_scaler, learned_scalers, left_out
-from profet_lab.scalers.left_out import LeftOutScalers
-from profet_lab.validation.documented import mape_percent, scaler_report
+from profet_lab.measurements.tables import pairs
+from profet_lab.scalers.learned import curve_rows, fit_learned_scaler, learned_scalers, left_out_scalers
+from profet_lab.validation.documented import mape_percent
+from profet_lab.validation.learned_scaler import OutOfFoldScalers
+from profet_lab.validation.scalers import scaler_report
 
 pytestmark = pytest.mark.training
 
@@ -59,10 +60,10 @@ def test_a_factor_beyond_the_law_is_learned(axis, factor):
 def test_no_row_of_a_left_out_architecture_reaches_its_scaler(axis):
     """A's rows are poisoned: the scaler left out of A stays as it was, any that sees them has no numbers left."""
     rows = made_up_rows(axis, 1.1)
-    before = dict(left_out(rows, axis))
+    before = dict(left_out_scalers(rows, axis))
     poisoned = rows.copy()
     poisoned.loc[poisoned["model"] == "A", list(KNOTS[axis])] = np.nan
-    scalers = left_out(poisoned, axis)
+    scalers = left_out_scalers(poisoned, axis)
     model, scaler = next(scalers)
     assert model == "A"
     assert scaler == before["A"]
@@ -72,9 +73,9 @@ def test_no_row_of_a_left_out_architecture_reaches_its_scaler(axis):
 
 def test_a_changed_architecture_changes_every_scaler_but_its_own():
     rows = made_up_rows("batch", 1.1)
-    before = dict(left_out(rows, "batch"))
+    before = dict(left_out_scalers(rows, "batch"))
     rows.loc[rows["model"] == "B", list(KNOTS["batch"])[1:-1]] *= 1.3
-    after = dict(left_out(rows, "batch"))
+    after = dict(left_out_scalers(rows, "batch"))
     assert {model for model in "ABCD" if after[model] == before[model]} == {"B"}
 
 
@@ -125,11 +126,11 @@ def test_the_default_scaler_reaches_its_figures_on_architectures_it_has_not_seen
 
 @pytest.mark.data
 def test_the_scaler_left_out_of_real_curves_never_saw_them(measurements):
-    scalers = LeftOutScalers(measurements, "pixels")
+    scalers = OutOfFoldScalers(measurements, "pixels")
     poisoned = scalers.rows.copy()
     first = min(poisoned["model"])
     poisoned.loc[poisoned["model"] == first, list(KNOTS["pixels"])] = np.nan
-    assert next(left_out(poisoned, "pixels")) == (first, scalers.scalers[first])
+    assert next(left_out_scalers(poisoned, "pixels")) == (first, scalers.scalers[first])
 
 
 @pytest.mark.data
@@ -159,8 +160,8 @@ def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
         for anchor, target in pairs(measurements.instances)
     ]
     predictions = pd.concat(parts, ignore_index=True)
-    scalers = LeftOutScalers(measurements, "batch")
-    right = scalers.from_predicted_ends(predictions.assign(said=predictions["true_ms"]), "said", informed=True)
+    scalers = OutOfFoldScalers(measurements, "batch")
+    right = scalers.from_predicted_ends(predictions.assign(ends=predictions["true_ms"]), "ends", informed=True)
     assert mape_percent(right["true_ms"], right["scaled_ms"]) <= FIGURES["batch"]
-    falling = predictions.assign(said=1 / predictions["true_ms"])
-    assert np.isfinite(scalers.from_predicted_ends(falling, "said", informed=False)["scaled_ms"]).all()
+    falling = predictions.assign(ends=1 / predictions["true_ms"])
+    assert np.isfinite(scalers.from_predicted_ends(falling, "ends", informed=False)["scaled_ms"]).all()

@@ -1,27 +1,13 @@
-"""What the accuracy page says of the default method, by hand; and that widths come from others' errors alone."""
+"""What the accuracy page shows of the default method, by hand."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from profet_lab.classes.bank import class_bank
-from profet_lab.classes.calibrate import distances
-from profet_lab.classes.folds import left_out_folds, predict_folds
-from profet_lab.classes.member_weights import WEIGHTS
-from profet_lab.validation.default import (
-    FAMILIES,
-    _inner_errors,
-    _left_out_twice,
-    _nested_half_widths,
-    _tree_weights,
-    default_report,
-    fastest_report,
-    scatter,
-)
+from profet_lab.validation.default_report import default_report, fastest_report, scatter, tree_weights
 
 pytestmark = pytest.mark.training
 
@@ -46,7 +32,6 @@ def hand_made() -> pd.DataFrame:
                             case: factor_here * true,
                             f"{case}_and_sizes": 1.05 * true,
                             f"{case}_family": 1.3 * true,
-                            f"{case}_distance": 0.1,
                             f"{case}_half": math.log(1.15),
                             f"{case}_family_half": math.log(1.25 if model == "VGG16" else 1.5),
                         }
@@ -109,7 +94,7 @@ def test_the_weights_of_the_trees_by_hand(report):
 def test_every_architecture_counts_once_among_the_weights():
     table = hand_made()
     fewer = table[(table["model"] == "AlexNet") | (table["batch_size"] == 16)]
-    assert _tree_weights(fewer, "with_latency")["trees_mean"] == pytest.approx(0.3)
+    assert tree_weights(fewer, "with_latency")["trees_mean"] == pytest.approx(0.3)
 
 
 def test_the_fastest_instance_by_hand():
@@ -136,28 +121,3 @@ def test_the_scatter_has_one_point_a_workload():
     assert (first["anchor"], first["target"], first["model"]) == ("a", "b", "AlexNet")
     assert (first["measured_ms"], first["predicted_ms"]) == (40, 32)
     assert (first["low_ms"], first["high_ms"]) == (round(32 / 1.15, 3), round(32 * 1.15, 3))
-
-
-def test_families_are_of_the_kind_they_are_named_after():
-    assert {FAMILIES[name] for name in ("VGG11", "VGG19")} == {"VGG"}
-    assert {FAMILIES[name] for name in ("ResNetSmall", "ResNet50")} == {"ResNet"}
-    assert "InceptionResNetV2" in FAMILIES and "AlexNet" not in FAMILIES
-
-
-def test_spoilt_rows_of_the_left_out_architecture_reach_neither_weights_nor_interval(classed, poisoned):
-    """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
-    pair, left_out = ("slow", "fast"), classed.architectures == "D"
-    clean, spoilt = class_bank(classed), class_bank(poisoned)
-    plain = predict_folds(clean, left_out_folds(clean.architectures, [pair]), latency_known=True, seed=0, steps=3)
-    half, weights = [], []
-    for bank in (clean, spoilt):
-        twice = predict_folds(bank, _left_out_twice(bank, [pair]), latency_known=True, seed=0, steps=3)
-        # How far its own profiles lie from the others is what is asked, not what is learned.
-        asked, learned = distances(clean, "slow", True), distances(bank, "slow", True)
-        tables = {"slow": np.where(left_out[:, None], asked, learned)}
-        weights.append(_inner_errors(bank, [pair], twice).by_architecture)
-        half.append(_nested_half_widths(bank, [pair], plain, twice, tables, True, weights[-1])[pair])
-    assert weights[0]["D"] == weights[1]["D"] != WEIGHTS[0]  # what is not a number gives the first of them
-    assert np.isfinite(half[1][left_out]).all()
-    np.testing.assert_allclose(half[0][left_out], half[1][left_out], rtol=1e-6)
-    assert not np.isfinite(half[1][~left_out]).any()  # the others' widths do learn from it

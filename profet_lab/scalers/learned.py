@@ -19,8 +19,8 @@ from profet_core.scaling.learned import (
     informed_inputs,
     polynomial_terms,
 )
-from profet_lab.measurements.data import Measurements
-from profet_lab.scalers.fit import AXIS_COLUMN, curves_of
+from profet_lab.measurements.tables import Measurements
+from profet_lab.scalers.documented import AXIS_COLUMN, curves_of
 
 #: A polynomial's constant is hardly shrunk: without it the law itself would have to be right on average.
 _CONSTANT_SHARE = 0.02
@@ -28,8 +28,6 @@ _CONSTANT_SHARE = 0.02
 _STEPS, _SMALLEST_RESIDUAL = 6, 0.02
 #: With fewer architectures there is nothing to choose by.
 _FEWEST_ARCHITECTURES = 3
-
-
 #: Cubic in the inputs, with an offset for each instance, since each has its own kernels to switch between. The law and
 #: this form were settled with all architectures in view; how strongly terms are shrunk is chosen by inner folds.
 DEGREE = 3
@@ -37,7 +35,7 @@ PENALTIES = (0.003, 0.01, 0.03, 0.1)
 
 
 def curve_rows(measurements: Measurements, axis: str) -> pd.DataFrame:
-    """Measured curves with what the other instances' profiles tell about their head.
+    """Measured curves with what the other instances' profiles show of their head.
 
     Returns
     -------
@@ -80,7 +78,7 @@ def learned_scalers(measurements: Measurements) -> list[dict]:
     ]
 
 
-def left_out(rows: pd.DataFrame, axis: str) -> Iterator[tuple[str, LearnedScaler]]:
+def left_out_scalers(rows: pd.DataFrame, axis: str) -> Iterator[tuple[str, LearnedScaler]]:
     """Each architecture of `rows`, and the scaler that never saw it."""
     for model in sorted(set(rows["model"])):
         yield model, fit_learned_scaler(rows[rows["model"] != model], axis)
@@ -153,9 +151,9 @@ class _Problem:
 
     def errors(self, rows: np.ndarray, correction: ResidualPolynomial) -> np.ndarray:
         """Absolute relative error of each of `rows`, mean over the inner knots."""
-        said = self.lawful_ms[rows] * correction.factors(self.instances[rows], self.inputs[rows])
-        said = np.clip(said, *(end[rows] for end in self.ends_ms))
-        return np.abs(np.maximum.accumulate(said, axis=1) / self.true_ms[rows] - 1).mean(axis=1)
+        scaled_ms = self.lawful_ms[rows] * correction.factors(self.instances[rows], self.inputs[rows])
+        scaled_ms = np.clip(scaled_ms, *(end[rows] for end in self.ends_ms))
+        return np.abs(np.maximum.accumulate(scaled_ms, axis=1) / self.true_ms[rows] - 1).mean(axis=1)
 
 
 def _fit_chosen(rows: pd.DataFrame, axis: str) -> ResidualPolynomial:
