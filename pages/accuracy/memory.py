@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core.accuracy.transfer import MemoryAccuracy, MemoryScores
+from profet_core.accuracy.memory import MemoryAccuracy, MemoryScores
 from ui.state.resources import Resources
 from ui.tables import MISSING, format_percent, percent_in_text, show_table
 

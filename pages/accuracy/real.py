@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from profet_core.accuracy.real import RealCheck, RealReport, figures
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_checks import RealCheck
+from profet_core.accuracy.real_figures import figures
 from profet_core.units import format_ms
-from ui.errors import plain
 from ui.tables import download_buttons, format_percent, format_range_ms, percent_in_text, show_table
+from ui.texts import plain
 
 
 def show_real(report: RealReport, known: bool) -> None:
@@ -74,7 +76,7 @@ def _row(checks: Sequence[RealCheck], known: bool) -> dict[str, str]:
         "Recorded with": plain(first.framework),
         "Step": plain(first.kind),
         "Measured": _span([check.truth_ms for check in checks]),
-        "Predicted": _span([check.said(known).latency_ms for check in checks]),
+        "Predicted": _span([check.predicted(known).latency_ms for check in checks]),
         "Off by": format_percent(found.error.of(known)),
         "Inside interval": f"{inside} of {len(checks)}",
     }
@@ -91,10 +93,10 @@ def _data(check: RealCheck) -> dict[str, object]:
         for name in ("profile", "anchor", "target", "target_gpu", "framework", "kind", "basis", "step_ms", "truth_ms")
     }
     for case, known in (("with_latency", True), ("without_latency", False)):
-        said = check.said(known)
+        predicted = check.predicted(known)
         found |= {
-            f"predicted_ms_{case}": said.latency_ms,
-            f"low_ms_{case}": said.low_ms,
-            f"high_ms_{case}": said.high_ms,
+            f"predicted_ms_{case}": predicted.latency_ms,
+            f"low_ms_{case}": predicted.low_ms,
+            f"high_ms_{case}": predicted.high_ms,
         }
     return found

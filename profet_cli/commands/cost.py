@@ -10,7 +10,7 @@ from profet_cli.documents import Document, memory_document
 from profet_cli.inputs import open_models
 from profet_cli.memory import fit_cell, fits_in_memory
 from profet_cli.output import MISSING, print_json, print_notes, print_table, print_warnings
-from profet_cli.training import training_steps
+from profet_cli.training import predicted_training
 from profet_core.catalog import load_catalog
 from profet_core.cost import CostRow, CostTable, cost_table
 from profet_core.latency import StepTime
@@ -28,7 +28,8 @@ def run(options: argparse.Namespace) -> None:
     """Predict, cost and print."""
     models = open_models(options)
     catalog = load_catalog().with_prices(dict(options.price))
-    steps = training_steps(options, models, catalog)
+    training = predicted_training(options, models, catalog)
+    steps = training.steps
     table = cost_table(
         steps.latencies_ms,
         catalog,
@@ -39,14 +40,14 @@ def run(options: argparse.Namespace) -> None:
         anchor=options.anchor,
     )
     instances = [row.instance for row in table.rows]
-    fits = fits_in_memory(models, catalog, steps.profile, options.anchor, instances, steps.batch_size)
+    fits = fits_in_memory(models, catalog, training.profile, options.anchor, instances, steps.batch_size)
     step_times = {row.instance: row for row in steps.step_times}
     if options.format == "json":
         costs = _cost_document(table, step_times)
-        warnings = list(steps.warnings)
+        warnings = list(training.warnings)
         print_json({"anchor": options.anchor, **costs, "warnings": warnings, "memory": memory_document(fits)})
     else:
-        print_warnings(steps.warnings)
+        print_warnings(training.warnings)
         _print_costs(table, step_times, fits)
 
 

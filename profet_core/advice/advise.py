@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 from profet_core.advice.certainty import INTERVAL_LEVEL
 from profet_core.advice.frontier import frontier
@@ -15,20 +14,8 @@ from profet_core.advice.within import CERTAINTY, Within, within_limits
 from profet_core.catalog import Instance
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
-from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT
+from profet_core.memory.fit import FitAnswer, Verdict
 from profet_core.units import S_PER_HOUR
-
-
-class Fit(Protocol):
-    """Whether the training fits in an instance's GPU memory: "fits", "does not fit" or "can't tell", and why."""
-
-    @property
-    def verdict(self) -> str:
-        """One of the three."""
-
-    @property
-    def why(self) -> str:
-        """One short sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +91,7 @@ def advise(
     *,
     certainty: float = CERTAINTY,
     include_retired: bool = False,
-    fits: Mapping[str, Fit] | None = None,
+    fits: Mapping[str, FitAnswer] | None = None,
     interval_level: float | None = INTERVAL_LEVEL,
 ) -> Advice:
     """The sensible picks for one training.
@@ -151,7 +138,7 @@ def _plans(
     workload: Workload,
     limits: Limits,
     include_retired: bool,
-    fits: Mapping[str, Fit],
+    fits: Mapping[str, FitAnswer],
     level: float,
 ) -> tuple[list[Plan], list[LeftOut]]:
     by_instance: dict[str, list[Instance]] = {}
@@ -170,29 +157,22 @@ def _plans(
     return sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), left_out
 
 
-def _why_not(row: StepTime, found: Sequence[Instance], rentable: Sequence[Instance], fit: Fit | None) -> str:
+def _why_not(row: StepTime, found: Sequence[Instance], rentable: Sequence[Instance], fit: FitAnswer | None) -> str:
     if row.latency_ms is None:
         return "its latency is not given"
     if not found:
         return "no price in this market"
     if not rentable:
         return "retired, no longer rented out"
-    if fit is not None and fit.verdict == DOES_NOT_FIT:
-        return _with_reason("does not fit in memory", fit)
+    if fit is not None and fit.verdict is Verdict.DOES_NOT_FIT:
+        return f"does not fit in memory: {fit.why}"
     return ""
 
 
-def _fit_note(fit: Fit | None) -> str:
-    if fit is None or fit.verdict != CANT_TELL:
+def _fit_note(fit: FitAnswer | None) -> str:
+    if fit is None or fit.verdict is not Verdict.CANT_TELL:
         return ""
-    return _with_reason("can't tell whether it fits in memory", fit)
-
-
-def _with_reason(verdict: str, fit: Fit) -> str:
-    reason = fit.why.rstrip(".")
-    # A sentence becomes part of one; "GPU" stays "GPU".
-    reason = reason[:1].lower() + reason[1:] if reason[1:2].islower() else reason
-    return f"{verdict}: {reason}" if reason else verdict
+    return f"can't tell whether it fits in memory: {fit.why}"
 
 
 def _upgrades(best: Sequence[Plan]) -> tuple[Upgrade, ...]:

@@ -140,7 +140,13 @@ def _kept(advice: Advice, within: Within) -> tuple[str, ...]:
         lines += _other_respect(close)
     bolder = within.expected
     if bolder is not None and bolder != plan and _better(bolder, plan, best):
-        lines.append(f"{plan_phrase(bolder)} is expected to keep to it too, but that is only {_sure(bolder)}.")
+        chance = chance_within(bolder)
+        doubt = (
+            "without an interval nobody can say how sure that is"
+            if chance is None
+            else f"that is only {format_certainty(chance)} sure"
+        )
+        lines.append(f"{plan_phrase(bolder)} is expected to keep to it too, but {doubt}.")
     return tuple(lines)
 
 

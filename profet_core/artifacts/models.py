@@ -21,8 +21,9 @@ from profet_core.files import default_models_folder, manifest_checksum, sha256_h
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
+from profet_core.scaling.axes import AXIS_RANGE
+from profet_core.scaling.documented import DocumentedScaler
 from profet_core.scaling.learned import LearnedScaler, learned_scaler
-from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transfer
 
 MANIFEST_NAME = "manifest.json"
@@ -46,7 +47,7 @@ class Models:
         self.default_method: str = manifest["default_method"]
         self.ranges = {name: training_range(values) for name, values in manifest["instances"].items()}
         self._scalers = {
-            (row["instance"], row["axis"]): ScalerCurve(row["instance"], row["axis"], *row["coefficients"])
+            (row["instance"], row["axis"]): DocumentedScaler(row["instance"], row["axis"], *row["coefficients"])
             for row in manifest["scalers"]
         }
         self._learned_scalers = {row["axis"]: learned_scaler(row) for row in manifest.get("scaler_curves", ())}
@@ -73,7 +74,7 @@ class Models:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
         return found
 
-    def scaler(self, instance: str | None, axis: str) -> ScalerCurve:
+    def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
         """The scaler of an instance along "batch" or "pixels"."""
         if axis not in AXIS_RANGE:
             raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")

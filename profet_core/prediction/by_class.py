@@ -15,7 +15,7 @@ from profet_core.operations.classes import IDLE_CLASS, ClassTimes, load_operatio
 from profet_core.prediction.answers import Answers, Likeness, combine
 from profet_core.prediction.refusals import unknown_log_width
 from profet_core.profiles.record import Profile
-from profet_core.scaling.scale import AXIS_RANGE
+from profet_core.scaling.axes import AXIS_RANGE
 
 #: A repair of a few per cent changes the prediction less than its own error: not worth a warning.
 WORTH_SAYING = 1.05

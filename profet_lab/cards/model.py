@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from profet_core.accuracy.errors import Errors
 from profet_core.accuracy.real import RealReport
-from profet_core.accuracy.validation import Errors
 from profet_core.prediction.steps import TYPICAL_RATIO
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
 from profet_lab.cards.real import real_section

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from profet_core.accuracy.real import REAL_REPORT_NAME, RealReport, load_real_report
-from profet_core.accuracy.validation import VALIDATION_NAME, load_validation
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
+from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
 from profet_core.files import strict_json

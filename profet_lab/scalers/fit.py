@@ -7,7 +7,8 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve
+from profet_core.scaling.axes import AXIS_RANGE
+from profet_core.scaling.documented import DocumentedScaler
 from profet_lab.measurements.data import Measurements
 
 #: The sizes measured along each axis, and the value of the other axis whose workloads PROFET fits on.
@@ -38,7 +39,7 @@ def min_max_scaled(curves: pd.DataFrame) -> pd.DataFrame:
     return curves.sub(low, axis=0).div(high - low, axis=0)
 
 
-def fit_scaler(curves: pd.DataFrame, instance: str, axis: str) -> ScalerCurve:
+def fit_scaler(curves: pd.DataFrame, instance: str, axis: str) -> DocumentedScaler:
     """The scaler from curves as `latency_curves` gives them.
 
     PROFET's least-squares polynomial over the workloads of `FITTED_AT`, then normalised to hit both ends exactly and
@@ -56,11 +57,11 @@ def fit_scaler(curves: pd.DataFrame, instance: str, axis: str) -> ScalerCurve:
     return curve_from_bend(instance, axis, bend)
 
 
-def curve_from_bend(instance: str, axis: str, bend: float) -> ScalerCurve:
+def curve_from_bend(instance: str, axis: str, bend: float) -> DocumentedScaler:
     """The quadratic u + bend * (u**2 - u), written in powers of the size itself."""
     smallest, largest = AXIS_RANGE[axis]
     span = largest - smallest
     quadratic = bend / span**2
     linear = (1 - bend) / span - 2 * quadratic * smallest
     intercept = quadratic * smallest**2 - (1 - bend) * smallest / span
-    return ScalerCurve(instance, axis, intercept, linear, quadratic)
+    return DocumentedScaler(instance, axis, intercept, linear, quadratic)

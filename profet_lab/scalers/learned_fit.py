@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from profet_core.profiles.record import DEVICE_PREFIX
+from profet_core.scaling.axes import KNOTS
 from profet_core.scaling.context import HEAD_OPERATIONS
+from profet_core.scaling.law import law_ms
 from profet_core.scaling.learned import (
-    KNOTS,
-    LARGEST_LOG_CORRECTION,
-    Correction,
+    LARGEST_LOG_RESIDUAL,
     LearnedScaler,
+    ResidualPolynomial,
     end_inputs,
     informed_inputs,
-    lawful_ms,
     polynomial_terms,
 )
 from profet_lab.measurements.data import Measurements
@@ -123,13 +123,13 @@ class _Problem:
         known = not np.isnan(other_sizes).all()
         inputs = informed_inputs(axis, low_ms, high_ms, other_sizes) if known else end_inputs(low_ms, high_ms)
         self.inputs = inputs
-        self.lawful_ms = lawful_ms(axis, low_ms, high_ms, rows["head_share"].to_numpy(float))
+        self.lawful_ms = law_ms(axis, low_ms, high_ms, rows["head_share"].to_numpy(float))
         self.true_ms = curves[:, 1:-1]
         self.ends_ms = low_ms[:, None], high_ms[:, None]
         self.instances = rows["instance"].to_numpy(str)
         self.models = rows["model"].to_numpy(str)
 
-    def fit(self, training: np.ndarray, penalty: float) -> Correction:
+    def fit(self, training: np.ndarray, penalty: float) -> ResidualPolynomial:
         """Least absolute deviations with shrinkage, by reweighted least squares."""
         inputs = self.inputs[training]
         centre, spread = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
@@ -139,9 +139,9 @@ class _Problem:
         columns = np.column_stack([terms, *offsets])
         penalties = np.array([penalty * _CONSTANT_SHARE, *[penalty] * (terms.shape[1] - 1), *[penalty] * len(names)])
         targets = np.log(self.true_ms[training] / self.lawful_ms[training])
-        targets = np.clip(targets, -LARGEST_LOG_CORRECTION, LARGEST_LOG_CORRECTION)
+        targets = np.clip(targets, -LARGEST_LOG_RESIDUAL, LARGEST_LOG_RESIDUAL)
         solved = np.column_stack([_least_absolute(columns, target, penalties) for target in targets.T])
-        return Correction(
+        return ResidualPolynomial(
             degree=DEGREE,
             centre=_numbers(centre),
             spread=_numbers(spread),
@@ -151,14 +151,14 @@ class _Problem:
             offsets={name: _numbers(row) for name, row in zip(names, solved[terms.shape[1] :], strict=True)},
         )
 
-    def errors(self, rows: np.ndarray, correction: Correction) -> np.ndarray:
+    def errors(self, rows: np.ndarray, correction: ResidualPolynomial) -> np.ndarray:
         """Absolute relative error of each of `rows`, mean over the inner knots."""
         said = self.lawful_ms[rows] * correction.factors(self.instances[rows], self.inputs[rows])
         said = np.clip(said, *(end[rows] for end in self.ends_ms))
         return np.abs(np.maximum.accumulate(said, axis=1) / self.true_ms[rows] - 1).mean(axis=1)
 
 
-def _fit_chosen(rows: pd.DataFrame, axis: str) -> Correction:
+def _fit_chosen(rows: pd.DataFrame, axis: str) -> ResidualPolynomial:
     problem = _Problem(rows, axis)
     folds = [problem.models == model for model in sorted(set(problem.models))]
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from profet_core.scaling.learned import KNOTS, LearnedScaler
+from profet_core.scaling.axes import KNOTS
+from profet_core.scaling.learned import LearnedScaler
 from profet_lab.measurements.data import Measurements
 from profet_lab.scalers.fit import AXIS_COLUMN, curves_of
 from profet_lab.scalers.learned_fit import curve_rows, left_out

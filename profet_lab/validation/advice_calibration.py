@@ -17,7 +17,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from profet_core.accuracy.validation import MeasuredPoint, load_validation
+from profet_core.accuracy.validation import MeasuredPoint
+from profet_core.accuracy.validation_report import load_validation
 from profet_core.advice.certainty import (
     ERROR_CORRELATION,
     chance_at_most,

@@ -9,6 +9,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pandas as pd
 
+from profet_core.accuracy.validation import WITH_TWIN
 from profet_core.networks.intervals import IntervalScale
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import distances, fit_scale, nearest_other
@@ -23,8 +24,6 @@ FAMILIES = {
     **dict.fromkeys(("ResNet18", "ResNet34", "ResNet50", "ResNetSmall"), "ResNet"),
     **dict.fromkeys(("InceptionV3", "InceptionResNetV2"), "Inception"),
 }
-#: Architectures with a near twin in the data; a newcomer's network is like the others.
-WITH_TWIN = ("VGG11", "VGG13", "VGG16", "VGG19", "ResNet18", "ResNet34", "ResNet50")
 
 CASES = {True: "with_latency", False: "without_latency"}
 Progress = Callable[[int], object] | None

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT, FITS, Activity, fit_answer
+from profet_core.memory.device_times import DeviceTimes
+from profet_core.memory.fit import Verdict, fit_answer
 from profet_core.memory.model import MemoryModel
 from profet_core.operations.classes import load_operation_classes
 from profet_core.profiles.record import ProfileMeta
@@ -102,21 +103,21 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> p
     memory_gib = cells.groupby("instance")["memory_gib"].first()
     rows = []
     for _, profile in traffic[traffic["batch_size"] == PROFILED_BATCH].iterrows():
-        activity = None
+        times = None
         if not profile["cut"]:
-            activity = Activity(class_times(profile, classes), profile["gpu_model"], profile["bandwidth_gb_per_s"])
+            times = DeviceTimes(class_times(profile, classes), profile["gpu_model"], profile["bandwidth_gb_per_s"])
         sizes = {"batch_size": PROFILED_BATCH, "pixels": int(profile["pixels"])}
         meta = ProfileMeta(parameters=int(profile["parameters"]), **sizes)
-        asked = {KNOWN[0]: (meta, activity), KNOWN[1]: (meta, None), KNOWN[2]: (ProfileMeta(**sizes), None)}
+        asked = {KNOWN[0]: (meta, times), KNOWN[1]: (meta, None), KNOWN[2]: (ProfileMeta(**sizes), None)}
         for _, cell in cells[cells["pixels"] == profile["pixels"]].iterrows():
-            for known, (facts, times) in asked.items():
+            for known, (facts, known_times) in asked.items():
                 answer = fit_answer(
                     model,
                     facts,
                     float(memory_gib[profile["instance"]]),
                     float(cell["memory_gib"]),
                     batch_size=int(cell["batch_size"]),
-                    activity=times,
+                    times=known_times,
                 )
                 rows.append((known, bool(cell["ran"]), answer.probability, answer.verdict))
     return pd.DataFrame(rows, columns=["known", "ran", "probability", "verdict"])
@@ -132,8 +133,8 @@ def _scores(ran: np.ndarray, probability: np.ndarray, verdict: np.ndarray) -> di
             "recall": float((~likelier)[~ran].mean()),
             "false_fits": float((likelier & ~ran).mean()),
         }
-    decided = verdict != CANT_TELL
-    right = np.where(ran, verdict == FITS, verdict == DOES_NOT_FIT)
+    decided = verdict != Verdict.CANT_TELL
+    right = np.where(ran, verdict == Verdict.FITS, verdict == Verdict.DOES_NOT_FIT)
     return {
         "cells": len(ran),
         "did_not_run": int((~ran).sum()),
@@ -143,13 +144,14 @@ def _scores(ran: np.ndarray, probability: np.ndarray, verdict: np.ndarray) -> di
         "decided_accuracy": float(right[decided].mean()),
         "strict_accuracy": float(right.mean()),
         "strict_recall": float(right[~ran].mean()),
-        "strict_false_fits": float(((verdict == FITS) & ~ran).mean()),
-        "false_does_not_fit": float(((verdict == DOES_NOT_FIT) & ran).mean()),
+        "strict_false_fits": float(((verdict == Verdict.FITS) & ~ran).mean()),
+        "false_does_not_fit": float(((verdict == Verdict.DOES_NOT_FIT) & ran).mean()),
     }
 
 
 def _verdicts(probability: np.ndarray) -> np.ndarray:
-    return np.select([probability >= CERTAIN, probability <= 1 - CERTAIN], [FITS, DOES_NOT_FIT], CANT_TELL)
+    sure = [probability >= CERTAIN, probability <= 1 - CERTAIN]
+    return np.select(sure, [Verdict.FITS, Verdict.DOES_NOT_FIT], Verdict.CANT_TELL)
 
 
 def _logistic(values: np.ndarray) -> np.ndarray:

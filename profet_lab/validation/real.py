@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from profet_core.accuracy.real import RealCheck, RealReading, RealReport, Said
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_checks import PredictedLatency, RealCheck, RealReading
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Gpus, Instance, gpu_model, load_gpus, load_shipped
 from profet_core.errors import InputError, LatencyDoubtError, NoPredictionError, ProfetError
@@ -208,10 +209,10 @@ def _predicted(
         return found, True
 
 
-def _said(row: InstancePrediction) -> Said:
+def _said(row: InstancePrediction) -> PredictedLatency:
     if row.latency_ms is None or row.interval is None:
         raise InputError("These models have no intervals: train them with `profet train`.")
-    return Said(row.latency_ms, row.interval.low_ms, row.interval.high_ms)
+    return PredictedLatency(row.latency_ms, row.interval.low_ms, row.interval.high_ms)
 
 
 def _left_out(models: Models, profile: Profile) -> float | None:

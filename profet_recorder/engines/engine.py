@@ -8,10 +8,20 @@ from typing import Protocol
 
 from profet_recorder.engines.batches import BatchSizes
 
+BYTES_PER_MIB = 2**20
 
-@dataclass
+
+@dataclass(frozen=True, slots=True)
 class StepFacts:
-    """What was found out about the step; what stayed unknown is None."""
+    """What was found out about the step; what stayed unknown is None.
+
+    Attributes
+    ----------
+    gpu : name of the GPU it ran on; None: on a CPU.
+    parameters : of the network.
+    compiled : it ran through a compiler that joins operations.
+    warnings : what makes its times less sure, one sentence each.
+    """
 
     gpu: str | None = None
     framework: str | None = None
@@ -20,7 +30,7 @@ class StepFacts:
     sizes: BatchSizes = field(default_factory=BatchSizes)
     compiled: bool | None = None
     onednn: bool | None = None
-    warnings: list[str] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()
 
 
 class Engine(Protocol):
@@ -30,13 +40,13 @@ class Engine(Protocol):
     profiler_warm_up: int
 
     def prepare(self) -> None:
-        """Switch compilation off and start to look at the steps (which may slow them)."""
+        """Switch compilation off and begin to observe the steps (which may slow them)."""
 
-    def look_at(self, batch: object) -> None:
+    def observe_batch(self, batch: object) -> None:
         """Note the sizes of a batch."""
 
-    def stop_looking(self) -> None:
-        """Stop looking: from here on steps are timed."""
+    def stop_observing(self) -> None:
+        """From here on steps are timed."""
 
     def synchronize(self) -> None:
         """Wait until the device has done all that it was given."""
@@ -53,8 +63,8 @@ class Engine(Protocol):
     def end_profiled_step(self) -> None:
         """Mark where it ends, once the device is done."""
 
-    def stop_profiler(self) -> Path:
-        """Stop; the file of the trace."""
+    def stop_profiler(self, folder: Path) -> Path:
+        """Stop; the file of the trace in the folder that the profiler was started with."""
 
     def odd_step(self) -> str | None:
         """Why the step just profiled is not like the others, if it is known."""
@@ -67,12 +77,3 @@ class Engine(Protocol):
 
     def facts(self) -> StepFacts:
         """What was found out, after the recording."""
-
-
-def keras_flavour(model: object) -> str | None:
-    """The package `model` is of, "keras" or "tf_keras"; None if it is of neither."""
-    for kind in type(model).__mro__:
-        package = kind.__module__.partition(".")[0]
-        if package in ("keras", "tf_keras"):
-            return package
-    return None

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from contextlib import redirect_stdout
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from docs.map import with_map
 from profet_cli.main import main
 from profet_core import read_profile
-from profet_core.profiles import READERS
+from profet_core.profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, run, section
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -169,6 +170,14 @@ def test_the_examples_of_profiles_are_read():
     assert first.operations == second.operations
     assert [str(profile.steps) for profile in (first, second)] == [block.options["profile"] for block in examples]
     assert not second.ignored and second.meta.step_latency_ms == 203.295
+    for number, block in enumerate(examples, start=1):
+        assert json.loads(block.text) == json.loads(text_of(f"pages/guide/version_{number}.json"))
+
+
+def test_every_field_of_meta_is_documented():
+    contract = section(text_of("docs/PROFILES.md"), "PROFET JSON")
+    for field in fields(ProfileMeta):
+        assert f'"{field.name}"' in contract or f"`{field.name}`" in contract, field.name
 
 
 def test_every_format_is_listed():
@@ -181,6 +190,18 @@ def test_every_format_is_listed():
 def test_the_map_is_that_of_the_code():
     document = text_of("docs/ARCHITECTURE.md")
     assert document == with_map(document), "write it anew: python -m docs.map"
+
+
+def test_rooms_import_only_what_stands_above_them():
+    (listed,) = (block.text for block in blocks(text_of("docs/ARCHITECTURE.md")) if block.language == "rooms")
+    floors = {room.strip(): floor for floor, line in enumerate(listed.splitlines()) for room in line.split(",")}
+    core = ROOT / "profet_core"
+    for path in core.rglob("*.py"):
+        room = path.relative_to(core).parts[0].removesuffix(".py")
+        found = re.findall(r"^\s*(?:from|import) profet_core\.(\w+)", path.read_text("utf-8"), re.MULTILINE)
+        if room != "__init__":
+            above = {name for name, floor in floors.items() if floor < floors[room]}
+            assert set(found) <= {room, *above}, path.relative_to(ROOT)
 
 
 def test_pictures_are_small_and_of_both_desktops():

@@ -10,7 +10,7 @@ import pytest
 
 from pages.accuracy.figures import _loaded, chosen_points, coverage_dots, error_bars, predicted_against_measured
 from profet_core import ArtifactError, load_models
-from profet_core.accuracy.validation import load_validation
+from profet_core.accuracy.validation_report import load_validation
 from tests.made.validation_report import made_report
 from tests.pages.conftest import lines, rows
 from ui.state.resources import load_resources

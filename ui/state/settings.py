@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.profiles.limits import MAX_STEPS
-from profet_core.scaling.scale import AXIS_RANGE
+from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.state.parsers import one_of, positive_or_empty, some_of, true_or_false, whole_between, whole_or_empty
 from ui.state.resources import Resources

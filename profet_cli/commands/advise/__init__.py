@@ -11,7 +11,7 @@ from profet_cli.commands.advise.text import print_advice
 from profet_cli.inputs import open_models
 from profet_cli.memory import fits_in_memory
 from profet_cli.output import print_json, print_warnings
-from profet_cli.training import training_steps
+from profet_cli.training import predicted_training
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.certainty import INTERVAL_LEVEL
 from profet_core.advice.plans import Comparison, Limits, Plan, Workload, compare
@@ -57,8 +57,9 @@ def run(options: argparse.Namespace) -> None:
         own_usd_per_hour=dict(options.price),
         spot_discount=options.spot_discount,
     )
-    steps = training_steps(options, models, catalog)
-    level = steps.prediction.interval_level or INTERVAL_LEVEL
+    training = predicted_training(options, models, catalog)
+    steps = training.steps
+    level = training.prediction.interval_level or INTERVAL_LEVEL
     advice = advise(
         steps.step_times,
         offers,
@@ -66,14 +67,14 @@ def run(options: argparse.Namespace) -> None:
         limits,
         certainty=options.certainty,
         include_retired=options.include_retired,
-        fits=fits_in_memory(models, catalog, steps.profile, options.anchor, steps.latencies_ms, steps.batch_size),
+        fits=fits_in_memory(models, catalog, training.profile, options.anchor, steps.latencies_ms, steps.batch_size),
         interval_level=level,
     )
     comparison = None if options.compare is None else _compared(advice, options.compare, level)
     if options.format == "json":
-        print_json(advice_document(advice, comparison, options.anchor, steps.warnings))
+        print_json(advice_document(advice, comparison, options.anchor, training.warnings))
     else:
-        print_warnings(steps.warnings)
+        print_warnings(training.warnings)
         print_advice(advice, comparison)
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from profet_cli.inputs import open_models
 from profet_cli.lab import open_measurements, training_set
 from profet_cli.output import print_json, print_table
-from profet_core.accuracy.real import RealCheck, RealFigures, RealReading, RealReport
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_checks import RealCheck, RealReading
+from profet_core.accuracy.real_figures import RealFigures
 
 if TYPE_CHECKING:
     from profet_lab.measurements.real_index import RealIndex
@@ -92,7 +94,7 @@ def _print_readings(readings: tuple[RealReading, ...]) -> None:
 def _check_row(check: RealCheck) -> tuple[str, ...]:
     cells: list[str] = []
     for known in (True, False):
-        predicted = check.said(known)
+        predicted = check.predicted(known)
         missed = "" if check.covered(known) else ", missed"
         cells += [
             f"{predicted.latency_ms:.1f} ({predicted.low_ms:.1f}-{predicted.high_ms:.1f}{missed})",

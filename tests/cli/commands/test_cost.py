@@ -70,6 +70,13 @@ def test_the_largest_profiles_warnings_are_told_too(document, samples, tmp_path)
     assert any(text.startswith("--largest: The profile says it was recorded on Tesla P100") for text in warnings)
 
 
+def test_two_ends_that_are_not_of_one_network_are_warned_of(document, samples):
+    small, large = samples["vgg16-224px-b16-g3s"], samples["resnet50-128px-b256-g4dn"]
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--largest", large.path)
+    line = "--largest: The two profiles differ in pixel size (224 and 128): are they the same network?"
+    assert line in document(*command, "--at-batch", 64)["warnings"]
+
+
 def test_costs_text_marks_retired_instances(run, sample):
     status, out, _ = run("cost", sample.path, "--anchor", sample.anchor, "--images", 50_000, "--epochs", 2)
     lines = {line.split()[0]: line for line in out.splitlines()}

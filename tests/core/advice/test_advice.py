@@ -32,6 +32,7 @@ from profet_core.advice.words import (
 from profet_core.catalog.offers import is_guess, offers_in_market
 from profet_core.errors import InputError
 from profet_core.latency import Basis, Interval, RelativeInterval, carried_steps
+from profet_core.memory.fit import FitAnswer, Verdict
 
 #: 1,000 steps an epoch, 36 epochs: a step of 100 ms makes an hour.
 HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)
@@ -356,6 +357,16 @@ def test_the_cheapest_in_time_with_the_certainty_asked_for():
     )
 
 
+def test_a_bolder_plan_without_an_interval_is_named_without_a_chance():
+    rows = (Row("slow", 200, sd=None), Row("fast", 50, sd=None, basis=Basis.GIVEN))
+    advice = advise(rows, OFFERS, HOUR_AT_100_MS, Limits(deadline_h=2.1))
+    assert (advice.within.sure.label, advice.within.expected.label) == ("fast", "slow")
+    assert answer_sentences(advice)[1] == (
+        "slow at $0.50 an hour (2 h 0 min, $1.00) is expected to keep to it too, but without an interval nobody can "
+        "say how sure that is."
+    )
+
+
 def test_the_fastest_within_a_budget():
     advice = advise(ROWS, OFFERS, HOUR_AT_100_MS, Limits(budget_usd=2.5))
     assert (advice.within.sure.label, advice.within.expected.label) == ("middle", "fast")
@@ -414,15 +425,10 @@ def test_retired_instances_are_left_out_unless_asked_for():
 
 
 def test_what_does_not_fit_is_left_out_and_a_doubt_is_noted():
-    @dataclass
-    class Fit:
-        verdict: str
-        why: str
-
     fits = {
-        "slow": Fit("does not fit", "Needs 20 GiB."),
-        "middle": Fit("can't tell", "No memory in the profile."),
-        "fast": Fit("fits", "Needs 4 GiB."),
+        "slow": FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "needs 20 GiB"),
+        "middle": FitAnswer(Verdict.CANT_TELL, None, None, "no memory in the profile"),
+        "fast": FitAnswer(Verdict.FITS, 0.99, 512, "needs 4 GiB"),
     }
     advice = advise(ROWS, OFFERS, HOUR_AT_100_MS, fits=fits)
     assert [(one.instance, one.reason) for one in advice.left_out] == [("slow", "does not fit in memory: needs 20 GiB")]

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from profet_core import ArtifactError
-from profet_core.scaling.learned import KNOTS, lawful_ms, learned_scaler
+from profet_core.scaling.axes import KNOTS
+from profet_core.scaling.law import law_ms
+from profet_core.scaling.learned import learned_scaler
 from profet_lab.measurements.data import pairs
 from profet_lab.scalers.learned_fit import curve_rows, fit_learned_scaler, learned_scalers, left_out
 from profet_lab.scalers.left_out import LeftOutScalers
@@ -33,7 +35,7 @@ def made_up_rows(axis: str, factor: float = 1.0, models: str = "ABCD") -> pd.Dat
     )
     low = random.uniform(5, 50, len(rows))
     high = low * random.uniform(3, 12, len(rows))
-    inner = lawful_ms(axis, low, high, rows["head_share"].to_numpy()) * [1, factor, 1]
+    inner = law_ms(axis, low, high, rows["head_share"].to_numpy()) * [1, factor, 1]
     return rows.join(pd.DataFrame(np.column_stack([low, inner, high]), columns=list(KNOTS[axis])))
 
 

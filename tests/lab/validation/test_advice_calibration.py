@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from profet_core import load_models
-from profet_core.accuracy.validation import MeasuredPoint, load_validation
+from profet_core.accuracy.validation import MeasuredPoint
+from profet_core.accuracy.validation_report import load_validation
 from profet_core.advice.certainty import CAME_TRUE_80_TO_90, ERROR_CORRELATION
 from profet_lab.validation.advice_calibration import (
     PRICE_RATIOS,

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from profet_core.scaling.scale import AXIS_RANGE
+from profet_core.scaling.axes import AXIS_RANGE
 from profet_lab.documented.original import SCALER_MAPE, original_pairs
 from profet_lab.scalers.fit import AXIS_SIZES
 from profet_lab.validation.documented import (

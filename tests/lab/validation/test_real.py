@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from profet_core import InputError, load_models, predict
-from profet_core.accuracy.real import REAL_REPORT_NAME, load_real_report
+from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
 from profet_core.errors import ArtifactError
 from profet_lab.cards.model import CARD_NAME, model_card
 from profet_lab.cards.real import real_section
