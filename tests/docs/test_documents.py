@@ -192,18 +192,6 @@ def test_the_map_is_that_of_the_code():
     assert document == with_map(document), "write it anew: python -m docs.map"
 
 
-def test_rooms_import_only_what_stands_above_them():
-    (listed,) = (block.text for block in blocks(text_of("docs/ARCHITECTURE.md")) if block.language == "rooms")
-    floors = {room.strip(): floor for floor, line in enumerate(listed.splitlines()) for room in line.split(",")}
-    core = ROOT / "profet_core"
-    for path in core.rglob("*.py"):
-        room = path.relative_to(core).parts[0].removesuffix(".py")
-        found = re.findall(r"^\s*(?:from|import) profet_core\.(\w+)", path.read_text("utf-8"), re.MULTILINE)
-        if room != "__init__":
-            above = {name for name, floor in floors.items() if floor < floors[room]}
-            assert set(found) <= {room, *above}, path.relative_to(ROOT)
-
-
 def test_pictures_are_small_and_of_both_desktops():
     for scheme in ("light", "dark"):
         path = ROOT / "docs" / "images" / f"predict-{scheme}.png"
