@@ -69,7 +69,7 @@ class Interval:
     @classmethod
     def around(cls, latency_ms: float, log_half_width: float) -> Interval:
         """As wide on either side of a latency."""
-        return cls(latency_ms, latency_ms).widened(log_half_width)
+        return cls(latency_ms * math.exp(-log_half_width), latency_ms * math.exp(log_half_width))
 
     @classmethod
     def within_factor(cls, latency_ms: float, factor: float) -> Interval:

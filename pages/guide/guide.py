@@ -10,8 +10,8 @@ from profet_core.advice.picks import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.latency import Basis
 from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
-from profet_core.prediction.refusals import MOST_UNKNOWN_SHARE
-from profet_core.prediction.unprofiled import reachable
+from profet_core.prediction.refusals import MOST_UNATTRIBUTED_SHARE
+from profet_core.prediction.unprofiled import unprofiled_gpus
 from profet_core.scaling.scale import axis_range
 from profet_core.units import format_price
 from ui.basis import SHORT_BASIS
@@ -68,7 +68,7 @@ def body(resources: Resources) -> None:
     st.subheader("What can be uploaded", anchor="formats")
     show_text(_TEXTS / "traces.md")
     show_table([{"Format": name, "From": source, "Note": note} for name, source, note in _FORMATS_READ], "Formats")
-    show_text(_TEXTS / "steps.md", most_unknown=f"{MOST_UNKNOWN_SHARE:.0%}")
+    show_text(_TEXTS / "steps.md", most_unknown=f"{MOST_UNATTRIBUTED_SHARE:.0%}")
     st.subheader("Keep the network private", anchor="private")
     show_text(_TEXTS / "private.md", convert_command=CONVERT_COMMAND, max_upload_mb=max_upload_mb())
     st.subheader("The file", anchor="format")
@@ -133,7 +133,7 @@ def _instances(resources: Resources) -> None:
     )
     basis = dict.fromkeys(resources.models.instances, Basis.MEASURED) | {
         name: resources.models.transfer.basis_of(gpu)
-        for name, gpu in reachable(resources.models, resources.catalog).items()
+        for name, gpu in unprofiled_gpus(resources.models, resources.catalog).items()
     }
     show_table(
         [

@@ -11,9 +11,9 @@ from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, load_catalog
 from profet_core.errors import NoPredictionError
-from profet_core.prediction.answers import Likeness
 from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.diagnosis import diagnose
+from profet_core.prediction.estimates import Likeness
 from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.prediction.predict import InstancePrediction, Prediction
 from profet_core.profiles import Profile
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
         if options.measured_trace:
             seen, reference = _predict_measured(options, models, catalog)
         prediction = correct_by_measurement(
-            prediction, reference, dict(options.measured), catalog, meta=profile.meta, reference_meta=seen.meta
+            prediction, reference, dict(options.measured), meta=profile.meta, reference_meta=seen.meta
         )
     instances = [row.instance for row in prediction.predictions]
     fits = fits_in_memory(models, catalog, profile, prediction.anchor, instances)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-from profet_core.networks.stacks import step_inputs
-from profet_core.operations.classes import IDLE, ClassTimes, OperationClasses, load_operation_classes
-from profet_core.profiles.record import Profile
+from profet_core.networks.stacks import StepInputs
+from profet_core.operations.classes import COPY, IDLE, OperationClasses
 
-COPY_CLASSES = ("copy",)
 #: Classes that a data sheet's arithmetic peak bounds; memory bandwidth bounds the rest.
 COMPUTE_CLASSES = ("convolution", "convolution filter gradient", "convolution input gradient", "matrix product")
 #: However small a step, the GPU works for at least this share of it.
@@ -82,10 +81,6 @@ class StepLaw:
         """Copy and start, (profiles,)."""
         return self.copy_factor * parts.copy_ms + self.start_ms
 
-    def gpu_ms(self, latency_ms: np.ndarray, fixed_ms: np.ndarray) -> np.ndarray:
-        """GPU time in a latency, (profiles,)."""
-        return np.maximum(latency_ms - fixed_ms, LEAST_GPU_SHARE * latency_ms)
-
     def floor_ms(self, parts: StepParts, anchor: str, latency_ms: np.ndarray | None) -> np.ndarray:
         """What launches alone take on a host like the anchor's, (profiles,).
 
@@ -106,24 +101,22 @@ class StepLaw:
         return np.maximum(gpu + self.fixed_ms(parts), self.floor_ms(parts, anchor, None))
 
 
-def parts_of_profiles(profiles: Sequence[Profile], latencies_ms: np.ndarray | None) -> StepParts:
-    """Parts of any profiles. `latencies_ms`, (profiles,), sharpens the repair of profiles that were cut short."""
-    classes = load_operation_classes()
-    times, _ = classes.encode(profiles)
-    return step_parts(classes, times, latencies_ms)
+def gpu_time_ms(latency_ms: np.ndarray, fixed_ms: np.ndarray) -> np.ndarray:
+    """GPU time in a latency, which copy and start leave, (profiles,)."""
+    return np.maximum(latency_ms - fixed_ms, LEAST_GPU_SHARE * latency_ms)
 
 
-def step_parts(classes: OperationClasses, times: ClassTimes, latencies_ms: np.ndarray | None) -> StepParts:
-    """Parts of class times, repaired as the default method repairs them."""
-    device, idle = len(classes.device), classes.names.index(IDLE)
-    inputs = step_inputs(times, device, idle, latencies_ms, None)
+def step_parts(classes: OperationClasses, inputs: StepInputs) -> StepParts:
+    """Parts of steps whose class times are repaired as the default method repairs them."""
     columns = {name: inputs.classes_ms[:, column] for column, name in enumerate(classes.device)}
-    unknown_ms = inputs.unknown_ms[:, 0]
-    busy_ms = sum(value for name, value in columns.items() if name not in (*COPY_CLASSES, IDLE)) + unknown_ms
-    compute_ms = sum(columns[name] for name in COMPUTE_CLASSES)
+    busy_ms = _total([value for name, value in columns.items() if name not in (COPY, IDLE)]) + inputs.unknown_ms[:, 0]
     return StepParts(
         busy_ms=busy_ms,
-        copy_ms=sum(columns[name] for name in COPY_CLASSES),
+        copy_ms=columns[COPY],
         idle_ms=columns[IDLE],
-        compute_share=compute_ms / np.maximum(busy_ms, 1e-9),
+        compute_share=_total([columns[name] for name in COMPUTE_CLASSES]) / np.maximum(busy_ms, 1e-9),
     )
+
+
+def _total(columns: Sequence[np.ndarray]) -> np.ndarray:
+    return reduce(np.add, columns)

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from profet_core.transfer.derived import DerivedLaw, derive
+from profet_core.transfer.known import Latencies
 from profet_lab.measurements.epoch_times import DERIVED, corrected_left_out, corrected_without, route_ratios
 
 BASE, OTHER = "g4dn.xlarge", "p3.2xlarge"
@@ -81,8 +82,7 @@ def fit_law(rows: pd.DataFrame, *, log_sd: float = 0.0, bias_log_sd: float = 0.0
 
 def predicted_ms(law: DerivedLaw, rows: pd.DataFrame) -> np.ndarray:
     """Latency of each row by the law from PROFET's latencies on T4 and V100, milliseconds."""
-    latencies = {name: rows[name].to_numpy() for name in law.instances}
-    return derive(law, latencies, dict.fromkeys(law.instances, np.zeros(len(rows))))[0]
+    return derive(law, {name: Latencies.measured(rows[name].to_numpy()) for name in law.instances}).latency_ms
 
 
 def _spread(errors: np.ndarray) -> float:

@@ -10,10 +10,11 @@ import numpy as np
 from scipy import stats
 
 from profet_core.catalog.gpus import Gpu
+from profet_core.transfer.estimate import transfer
+from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
 from profet_core.transfer.model import Spread
-from profet_core.transfer.reach import Voices, gather, transfer
 from profet_core.transfer.speed import MIX_SHARE
-from profet_core.transfer.step import StepLaw, StepParts
+from profet_core.transfer.step import StepLaw, StepParts, gpu_time_ms
 from profet_lab.transfer.steps import BENCHMARK, Steps, fit_step_law, gpu_of
 
 #: (anchor, instance, latency given) -> its latency and half its interval's width in the logarithm, (rows,).
@@ -44,7 +45,7 @@ def log_speeds(law: StepLaw, target: LeftOutGpu, benchmark_fixed_ms: float) -> d
         return {name: log_speed + math.log(row.benchmark_gpu_ms / reference_ms) for name, row in law.instances.items()}
     if target.benchmark_ms is None:
         return {name: math.log(target.gpu.fp32_tflops / gpu_of(name).fp32_tflops) for name in law.instances}
-    gpu_ms = float(law.gpu_ms(np.array(target.benchmark_ms), np.array(benchmark_fixed_ms)))
+    gpu_ms = float(gpu_time_ms(np.array(target.benchmark_ms), np.array(benchmark_fixed_ms)))
     return {name: math.log(row.benchmark_gpu_ms / gpu_ms) for name, row in law.instances.items()}
 
 
@@ -54,33 +55,27 @@ def benchmark_fixed_ms(law: StepLaw, medians: Steps) -> float:
     return float(np.median([law.fixed_ms(medians.with_latency[name])[row] for name in law.instances]))
 
 
-def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, given: bool) -> Voices:
+def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, given: bool) -> KnownSteps:
     """What is known of each step, its anchor's latency `given` or not."""
     parts = (steps.with_latency if given else steps.without_latency)[anchor]
-    others = {name: known(anchor, name, given) for name in law.instances if name != anchor}
-    return gather(
-        law,
-        anchor,
-        parts,
-        {name: value for name, (value, _) in others.items()},
-        {name: half for name, (_, half) in others.items()},
-        steps.latency_ms[anchor] if given else None,
-    )
+    others = {name: Latencies(*known(anchor, name, given)) for name in law.instances if name != anchor}
+    return known_steps(law, AnchorSteps(anchor, parts, steps.latency_ms[anchor] if given else None), others)
 
 
 def predict_left_out(
     law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, given: bool, speeds: Mapping[str, float]
-) -> tuple[Voices, np.ndarray]:
+) -> tuple[KnownSteps, np.ndarray]:
     """What is known of each step, and its latency on the left-out GPU, (rows,)."""
-    voices = known_of(law, steps, anchor, known, given)
-    return voices, transfer(law, voices, speeds, 0.0, 0.0)[0]
+    found = known_of(law, steps, anchor, known, given)
+    return found, transfer(found, speeds, 0.0, 0.0).latency_ms
 
 
 def half_width(
-    law: StepLaw, voices: Voices, target: LeftOutGpu, speeds: Mapping[str, float], log_half_width: float
+    law: StepLaw, known: KnownSteps, target: LeftOutGpu, speeds: Mapping[str, float], log_half_width: float
 ) -> np.ndarray:
     """Half the interval's width in the logarithm, (rows,), as it is served."""
-    return transfer(law, voices, speeds, log_half_width, mix_spread(law, voices.parts, voices.anchor, target.gpu))[1]
+    mix = mix_spread(law, known.parts, known.anchor, target.gpu)
+    return transfer(known, speeds, log_half_width, mix).log_half_width
 
 
 def mix_spread(law: StepLaw, parts: StepParts, anchor: str, gpu: Gpu) -> np.ndarray:

@@ -11,7 +11,7 @@ from sklearn.linear_model import QuantileRegressor
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.transfer.step import InstanceStep, StepLaw, StepParts, step_parts
+from profet_core.transfer.step import InstanceStep, StepLaw, StepParts, gpu_time_ms, step_parts
 from profet_lab.classes.bank import ClassBank
 
 BENCHMARK = ("ResNet50", 224, 32)
@@ -58,8 +58,8 @@ def all_steps(bank: ClassBank, workloads: pd.DataFrame) -> Steps:
     return Steps(
         workloads=workloads,
         latency_ms=latency_ms,
-        with_latency={name: step_parts(bank.classes, bank.times[name], latency_ms[name]) for name in latency_ms},
-        without_latency={name: step_parts(bank.classes, bank.times[name], None) for name in latency_ms},
+        with_latency={name: step_parts(bank.classes, bank.inputs[name, True]) for name in latency_ms},
+        without_latency={name: step_parts(bank.classes, bank.inputs[name, False]) for name in latency_ms},
     )
 
 
@@ -137,7 +137,7 @@ def _profiling_slowdowns(steps: Steps, instance: str, rows: np.ndarray) -> np.nd
 def _instance_step(steps: Steps, law: StepLaw, instance: str, rows: np.ndarray) -> InstanceStep:
     """All of an instance but what depends on its launch floor."""
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
-    gpu_ms = law.gpu_ms(latency_ms, law.fixed_ms(parts))
+    gpu_ms = gpu_time_ms(latency_ms, law.fixed_ms(parts))
     bound = rows & (parts.busy_ms > LAUNCH_BOUND * latency_ms)
     benchmark = np.flatnonzero(steps.benchmark)[0]
     return InstanceStep(

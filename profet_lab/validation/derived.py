@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
-from profet_core.transfer.reach import gather
+from profet_core.transfer.known import AnchorSteps, Latencies, known_steps
 from profet_lab.measurements.epoch_times import (
     DERIVED,
     WORKLOAD,
@@ -105,24 +105,23 @@ def _served(
         errors, missed, widths, claims, right = [], [], [], [], []
         for name, part in merged.groupby("model"):
             law, rows = laws[str(name)], part["index"].to_numpy()
-            others = [instance for instance in medians.instances if instance != anchor]
-            voices = gather(
-                steps[str(name)],
-                anchor,
-                parts,
-                {other: networks.latency_ms[anchor, other, given] for other in others},
-                {
-                    other: np.full(len(medians.workloads), networks.log_half_width[anchor, other, given, str(name)])
-                    for other in others
-                },
-                medians.latency_ms[anchor] if given else None,
-            )
-            said, half = (values[rows] for values in derive(law, voices.latency_ms, voices.log_half_width))
-            away = np.log(said / voices.latency_ms[BASE][rows]) - np.log(BREAK_EVEN)
-            claimed = np.abs(away) > relative_half_width(law, voices.log_half_width)[rows]
+            others = {
+                other: Latencies(
+                    networks.latency_ms[anchor, other, given],
+                    np.full(len(medians.workloads), networks.log_half_width[anchor, other, given, str(name)]),
+                )
+                for other in medians.instances
+                if other != anchor
+            }
+            recorded = AnchorSteps(anchor, parts, medians.latency_ms[anchor] if given else None)
+            known = known_steps(steps[str(name)], recorded, others).latencies
+            found = derive(law, known)
+            found_ms, half = found.latency_ms[rows], found.log_half_width[rows]
+            away = np.log(found_ms / known[BASE].latency_ms[rows]) - np.log(BREAK_EVEN)
+            claimed = np.abs(away) > relative_half_width(law, known)[rows]
             truth = np.log(part.step_ms.to_numpy() / medians.latency_ms[BASE][rows]) - np.log(BREAK_EVEN)
-            logs = np.abs(np.log(said / part.step_ms.to_numpy()))
-            errors.append(np.abs(said / part.step_ms.to_numpy() - 1))
+            logs = np.abs(np.log(found_ms / part.step_ms.to_numpy()))
+            errors.append(np.abs(found_ms / part.step_ms.to_numpy() - 1))
             missed.append(logs > half)
             widths.append(np.exp(half) - 1)
             claims.append(claimed)

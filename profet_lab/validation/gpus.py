@@ -122,9 +122,9 @@ def answer_left_out(
             return values, np.full(values.shape, networks.log_half_width[anchor, instance, given, name])
 
         speeds = log_speeds(law, target, benchmark_fixed_ms(law, medians))
-        voices, said = predict_left_out(law, steps, anchor, known, given, speeds)
-        width = half_width(law, voices, target, speeds, log_half_width[name])
-        latency_ms[rows], half[rows] = said[rows], width[rows]
+        found, found_ms = predict_left_out(law, steps, anchor, known, given, speeds)
+        width = half_width(law, found, target, speeds, log_half_width[name])
+        latency_ms[rows], half[rows] = found_ms[rows], width[rows]
     return Answer(latency_ms, half)
 
 

@@ -69,11 +69,11 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
 def _basis(catalog: Catalog) -> dict[str, Basis]:
     """What a prediction for each instance rests on; without models every instance is a price only."""
     from profet_core.artifacts.models import load_models
-    from profet_core.prediction.unprofiled import reachable
+    from profet_core.prediction.unprofiled import unprofiled_gpus
 
     try:
         models = load_models()
-        beyond = reachable(models, catalog)
+        beyond = unprofiled_gpus(models, catalog)
     except ArtifactError:
         return {}
     return {
