@@ -8,10 +8,9 @@ import streamlit as st
 
 from profet_core.advice.picks import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.latency import Basis
 from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
 from profet_core.prediction.refusals import MOST_UNATTRIBUTED_SHARE
-from profet_core.prediction.unprofiled import unprofiled_gpus
+from profet_core.prediction.unprofiled import basis_by_instance
 from profet_core.scaling.scale import axis_range
 from profet_core.units import format_price
 from ui.basis import SHORT_BASIS
@@ -131,10 +130,7 @@ def _instances(resources: Resources) -> None:
         "regions and spot offers: `profet instances add`; list prices anew: `profet instances refresh`. The app shows "
         "them after its next start."
     )
-    basis = dict.fromkeys(resources.models.instances, Basis.MEASURED) | {
-        name: resources.models.transfer.basis_of(gpu)
-        for name, gpu in unprofiled_gpus(resources.models, resources.catalog).items()
-    }
+    basis = basis_by_instance(resources.models, resources.catalog)
     show_table(
         [
             {

@@ -52,7 +52,7 @@ class Diagnosis:
     @property
     def sentence(self) -> str:
         """One line for a person."""
-        if self.kind == "no GPU":
+        if self.gpu_busy_share is None:
             return "No GPU time was recorded, so nothing can be said about how busy a GPU was."
         busy = f"the GPU worked for about {self.gpu_busy_share:.0%} of the step"
         if self.kind == "input":

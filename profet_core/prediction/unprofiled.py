@@ -42,6 +42,14 @@ def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Gpu]:
     return dict(sorted(found.items(), key=lambda item: transfer.basis_of(item[1])))
 
 
+def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
+    """What a prediction for each instance of the catalogue rests on; absent where only a price is known."""
+    found = dict.fromkeys(models.instances, Basis.MEASURED)
+    if models.transfer is not None:
+        found |= {name: models.transfer.basis_of(gpu) for name, gpu in unprofiled_gpus(models, catalog).items()}
+    return found
+
+
 def unprofiled_steps(
     transfer: TransferModel,
     batch: ProfileBatch,

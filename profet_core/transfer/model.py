@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
@@ -139,7 +139,7 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
 
 
 def _record(kind: type[_Record], row: Mapping) -> _Record:
-    values = {
+    values: dict[str, Any] = {
         field.name: finite_number(row[field.name]) if field.type == "float" else row[field.name]
         for field in fields(kind)
     }

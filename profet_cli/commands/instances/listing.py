@@ -69,14 +69,9 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
 def _basis(catalog: Catalog) -> dict[str, Basis]:
     """What a prediction for each instance rests on; without models every instance is a price only."""
     from profet_core.artifacts.models import load_models
-    from profet_core.prediction.unprofiled import unprofiled_gpus
+    from profet_core.prediction.unprofiled import basis_by_instance
 
     try:
-        models = load_models()
-        beyond = unprofiled_gpus(models, catalog)
+        return basis_by_instance(load_models(), catalog)
     except ArtifactError:
         return {}
-    return {
-        **dict.fromkeys(models.instances, Basis.MEASURED),
-        **{name: models.transfer.basis_of(gpu) for name, gpu in beyond.items()},
-    }
