@@ -1,4 +1,4 @@
-"""Asks one member of the default method for many profiles, whatever runs its network (ONNX, or numpy in a fold)."""
+"""Runs one member of the default method on many profiles, whatever runs its network (ONNX, or numpy in a fold)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ NOTABLE_REPAIR = 1.05
 
 
 def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
-    """Run the members for all profiles; those that tell their batch and pixel size go to members that use them."""
+    """Run the members on all profiles; where batch and pixel size are known, the members that use them."""
     rule = method.rule(batch.latency_known)
     groups = list(_by_sizes(batch))
     member_ms = {name: _member_ms(models, batch, targets, name, groups) for name in rule.members}
@@ -55,7 +55,7 @@ def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
 
 
 def _sizes(profiles: Sequence[Profile]) -> tuple[np.ndarray, np.ndarray]:
-    """Batch and pixel size as inputs, and whether each profile tells both, within the range of the training data."""
+    """Batch and pixel size as inputs, and whether both are known and within the range of the training data."""
     values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in profiles], float)
     lowest, highest = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
     known = np.all((values >= lowest) & (values <= highest), axis=1)

@@ -39,7 +39,7 @@ def correct_by_measurement(
     reference : the prediction for the workload that was measured: `prediction` itself if it is the same one, else that
         of another batch or pixel size of the same network, profiled on the same anchor.
     measured_ms : target -> measured step latency, milliseconds.
-    meta, reference_meta : what the two profiles tell of their sizes.
+    meta, reference_meta : of the two profiles, for their sizes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tells from one profile what holds the step up: the GPU, the input pipeline, or waiting between short kernels."""
+"""What holds a step up, from its profile: the GPU, the input pipeline, or waiting between short kernels."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
 
     Parameters
     ----------
-    latency_ms : measured latency of the step, milliseconds; what the profile's meta says if None.
+    latency_ms : measured latency of the step, milliseconds; that of the profile's meta if None.
     """
     known_ms = latency_ms or profile.meta.step_latency_ms
     input_us = sum(us for name, us in profile.operations.items() if _is_input(name))

@@ -12,7 +12,7 @@ from profet_core.prediction.estimates import Estimates, combine, floors_ms
 
 
 def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
-    """Run every pair's members for all profiles at once."""
+    """Run every pair's members on all profiles at once."""
     matrix, unknown = models.features.encode(batch.profiles)
     inputs = {"clusters": matrix.astype(np.float32)}
     if batch.latency_ms is not None:

@@ -34,7 +34,7 @@ class Likeness:
 
     @property
     def warned_of(self) -> bool:
-        """Far enough that a warning says it."""
+        """Far enough for a warning."""
         return self.words.startswith(("unlike", "very unlike"))
 
     @property

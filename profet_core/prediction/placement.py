@@ -1,4 +1,4 @@
-"""Says of every operation of a profile what it does and where the models put its time: class and cluster."""
+"""What each operation of a profile does, and where the models put its time: class and cluster."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
 
 
 def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:
-    """What is asked for, checked."""
+    """The request, its names checked."""
     check_instance(models, anchor, "anchor")
     chosen = models.method(method)
     # The documented ensemble is what it was: four instances.
@@ -217,7 +217,7 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
 
 
 def _steps(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) -> list[_Step]:
-    """Each profile with its latency, and with its number of steps inferred where only that tells it."""
+    """Each profile with its latency, its number of steps inferred where nothing else is known of it."""
     for profile in profiles:
         check_predictable(profile)
     if latencies_ms is None:
@@ -253,7 +253,7 @@ def _unprofiled(
 def _prediction(
     request: _Request, step: _Step, estimates: ProfileEstimates, unprofiled: Sequence[StepTime]
 ) -> Prediction:
-    """One profile's rows: the anchor, the measured targets, the others; with what is to be said of them."""
+    """One profile's rows: the anchor, the measured targets, the others; with their caveats."""
     anchor = StepTime(instance=request.anchor, latency_ms=step.latency_ms, basis=Basis.GIVEN)
     found = (row for row in (*estimates.steps, *unprofiled) if row.instance in request.targets)
     return Prediction(

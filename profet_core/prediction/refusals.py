@@ -7,8 +7,8 @@ import math
 from profet_core.errors import NoPredictionError
 from profet_core.profiles.record import NO_DEVICE, Profile
 
-#: Above this share of the GPU's busy time without an operation nothing is predicted; above the second it is said, and
-#: the interval is wider.
+#: Above this share of the GPU's busy time without an operation nothing is predicted; above the second there is a
+#: caveat, and the interval is wider.
 MOST_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
 #: A GPU that worked for less of what the profile spans did not run a whole step in it: in the idlest of the 11,052
 #: PROFET profiles it worked for 8 %.

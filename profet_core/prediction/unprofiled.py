@@ -58,7 +58,7 @@ def unprofiled_steps(
     *,
     tf32: bool,
 ) -> Iterable[tuple[StepTime, ...]]:
-    """For each profile one step time an instance of `gpus`, made when it is asked for.
+    """For each profile one step time an instance of `gpus`, made when it is consumed.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.networks.intervals import NORMAL_90
+from profet_core.latency import NORMAL_90
 from profet_core.transfer.known import Latencies
 
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import Basis
-from profet_core.networks.intervals import NORMAL_90
+from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
 from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
 from profet_core.transfer.model import TransferModel

@@ -78,7 +78,7 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latenc
 
 
 def _anchor_latencies(law: StepLaw, recorded: AnchorSteps) -> Latencies:
-    """As they were measured, or as the profiles themselves tell them."""
+    """Measured, or by the profiles themselves."""
     if recorded.latency_ms is not None:
         return Latencies.measured(recorded.latency_ms)
     own_ms = law.own_latency_ms(recorded.parts, recorded.anchor)

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
-from profet_core.latency import Basis
-from profet_core.networks.intervals import NORMAL_90
+from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.step import InstanceStep, StepLaw
 

@@ -39,7 +39,7 @@ class StepParts:
 
 @dataclass(frozen=True, slots=True)
 class InstanceStep:
-    """How profiles of one instance tell the parts of its step, fitted on it.
+    """How the parts of a step are read from profiles of one instance, fitted on it.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class InstanceStep:
     idle_ms : gaps in the profile of a network with hardly any launches.
     floor_per_idle : milliseconds of launch floor for each millisecond of gaps above that.
     gpu_per_busy : GPU time of an unprofiled step over the profile's busy time, median.
-    own_log_half_width : 90 % of steps are told by their own profile within this, in the logarithm.
+    own_log_half_width : 90 % of steps lie within this of what their own profile gives, in the logarithm.
     benchmark_gpu_ms : GPU time of the benchmark (ResNet-50, 224 pixels, batch 32).
     benchmark_compute_share : compute share of its profile.
     """
@@ -63,7 +63,7 @@ class InstanceStep:
 
 @dataclass(frozen=True, slots=True)
 class StepLaw:
-    """What a step takes beside its GPU time, and how it is told from a profile.
+    """What a step takes beside its GPU time, and how that is read from a profile.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class StepLaw:
         """What launches alone take on a host like the anchor's, (profiles,).
 
         The least of three: the latency itself if it is known (it can't be shorter than its launches), the profiled step
-        over the slowdown (likewise), and what the gaps tell where the GPU hides its launches.
+        over the slowdown (likewise), and what the gaps give where the GPU hides its launches.
         """
         step = self.instances[anchor]
         gaps = np.maximum(parts.idle_ms - step.idle_ms, 0)
@@ -96,7 +96,7 @@ class StepLaw:
         return np.minimum.reduce(bounds if latency_ms is None else [*bounds, latency_ms])
 
     def own_latency_ms(self, parts: StepParts, anchor: str) -> np.ndarray:
-        """The anchor's latency as its own profile tells it, (profiles,), where nobody measured it."""
+        """The anchor's latency by its own profile, (profiles,), where nobody measured it."""
         gpu = self.instances[anchor].gpu_per_busy * parts.busy_ms
         return np.maximum(gpu + self.fixed_ms(parts), self.floor_ms(parts, anchor, None))
 

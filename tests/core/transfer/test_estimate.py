@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from profet_core.catalog import load_gpus
-from profet_core.latency import Basis
+from profet_core.latency import NORMAL_90, Basis
 from profet_core.networks.batch import ProfileBatch
-from profet_core.networks.intervals import NORMAL_90
 from profet_core.operations.classes import load_operation_classes
 from profet_core.profiles import Profile
 from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
