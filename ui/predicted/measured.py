@@ -38,7 +38,6 @@ def predict_measured(resources: Resources) -> Outcome:
             outcome.prediction,
             reference.prediction,
             given_ms,
-            resources.catalog,
             meta=outcome.held.profile.meta,
             reference_meta=reference.held.profile.meta,
         )
