@@ -7,10 +7,11 @@ import streamlit as st
 from pages.advise.inputs import limit_inputs, offer_inputs, spot_discount
 from pages.advise.plans import data_row, labels, point, show_cards, text_row, upgrade_row
 from profet_core.advice.advise import Advice, advise
-from profet_core.advice.certainty import CAME_TRUE_80_TO_90, INTERVAL_LEVEL
-from profet_core.advice.comparison import comparison_sentences
-from profet_core.advice.plans import Limits, Workload, compare
-from profet_core.advice.words import answer_sentences, beaten_lines
+from profet_core.advice.certainty import CAME_TRUE_80_TO_90
+from profet_core.advice.comparison import compare
+from profet_core.advice.comparison_words import comparison_sentences
+from profet_core.advice.request import Limits, Workload
+from profet_core.advice.words import answer_sentences, dominated_lines
 from profet_core.catalog.offers import offers_in_market
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.steps import TrainingSteps
@@ -42,7 +43,7 @@ def body(resources: Resources) -> None:
     latencies = latencies_for_cost(resources, outcome, profiled_batch(outcome))
     for name, line in latencies.problems.items():
         show_error(f"{name}: {line}")
-    _result(_advice(resources, outcome, latencies, own), latencies, _level(outcome))
+    _result(_advice(resources, outcome, latencies, own), latencies)
 
 
 def _advice(resources: Resources, outcome: Outcome, latencies: TrainingSteps, own: dict[str, float]) -> Advice:
@@ -58,26 +59,21 @@ def _advice(resources: Resources, outcome: Outcome, latencies: TrainingSteps, ow
         latencies.step_times,
         offers,
         Workload(state["images"], latencies.batch_size, state["epochs"], state["validation_images"]),
-        Limits(state["deadline_h"], state["budget_usd"]),
-        certainty=state["certainty"] / 100,
+        Limits(state["deadline_h"], state["budget_usd"], state["certainty"] / 100),
         include_retired=state["retired"] == "in",
-        interval_level=_level(outcome),
+        interval_level=outcome.prediction.interval_level,
         fits=fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size),
     )
 
 
-def _level(outcome: Outcome) -> float:
-    return outcome.prediction.interval_level or INTERVAL_LEVEL
-
-
-def _result(advice: Advice, latencies: TrainingSteps, level: float) -> None:
+def _result(advice: Advice, latencies: TrainingSteps) -> None:
     st.subheader("What to rent", anchor="answer")
     first, *others = answer_sentences(advice)
     st.markdown(f"**{_text(first)}**")
     for line in others:
         st.markdown(_text(line))
     show_cards(advice)
-    work, (low, high) = advice.workload, MEASURED_EPOCH_FACTOR
+    work, (low, high) = advice.request.workload, MEASURED_EPOCH_FACTOR
     st.caption(
         f"For {work.images:,} images at batch size {work.batch_size}, {plain(source_words(latencies))}, "
         f"{work.epochs:,} epochs. Measured epochs took {100 * low - 100:.0f} % to {100 * high - 100:.0f} % longer than "
@@ -85,11 +81,15 @@ def _result(advice: Advice, latencies: TrainingSteps, level: float) -> None:
     )
     st.subheader("Time against money", anchor="trade-off")
     st.plotly_chart(
-        trade_off([point(advice, plan) for plan in advice.plans], advice.limits.deadline_h, advice.limits.budget_usd),
+        trade_off(
+            [point(advice, plan) for plan in advice.plans],
+            advice.request.limits.deadline_h,
+            advice.request.limits.budget_usd,
+        ),
         config={"displayModeBar": False},
         key="advice-trade-off",
     )
-    _say_what_is_shown(advice, level)
+    _say_what_is_shown(advice)
     if advice.upgrades:
         st.subheader("What one more dollar buys", anchor="one-more-dollar")
         show_table([upgrade_row(one) for one in advice.upgrades], "What more money buys")
@@ -98,21 +98,21 @@ def _result(advice: Advice, latencies: TrainingSteps, level: float) -> None:
     download_buttons([data_row(advice, plan) for plan in advice.plans], "profet-advice")
     kinds = dict.fromkeys(plan.basis for plan in advice.plans)
     st.caption("; ".join(f"**{SHORT_BASIS[kind]}**: {kind.words}" for kind in kinds) + ".")
-    resting = {plan.instance: plan.rests_on for plan in advice.plans if plan.rests_on}
+    resting = {plan.instance: plan.latency_note for plan in advice.plans if plan.latency_note}
     if resting:
         with st.expander("What derived times and estimates rest on"):
             st.markdown("\n".join(f"- **{plain(name)}**: {plain(text)}" for name, text in resting.items()))
-    if advice.left_out:
-        left_out = "; ".join(f"{one.instance}: {one.reason}" for one in advice.left_out)
-        st.caption(f"Left out: {plain(left_out)}.")
-    _against(advice, level)
+    if advice.excluded:
+        excluded = "; ".join(f"{one.instance}: {one.reason}" for one in advice.excluded)
+        st.caption(f"Left out: {plain(excluded)}.")
+    _against(advice)
 
 
-def _say_what_is_shown(advice: Advice, level: float) -> None:
-    lines = []
-    beaten = beaten_lines(advice)
-    if beaten:
-        lines.append(f"Grey, beaten in time and money: {_text(', '.join(beaten))}.")
+def _say_what_is_shown(advice: Advice) -> None:
+    lines, level = [], advice.request.interval_level
+    dominated = dominated_lines(advice)
+    if dominated:
+        lines.append(f"Grey, beaten in time and money: {_text(', '.join(dominated))}.")
     if any(plan.interval for plan in advice.plans):
         lines.append(
             f"Lines: the {level:.0%} interval of the step latency; time and money move along it together. Certainties "
@@ -125,7 +125,7 @@ def _say_what_is_shown(advice: Advice, level: float) -> None:
         st.caption(line)
 
 
-def _against(advice: Advice, level: float) -> None:
+def _against(advice: Advice) -> None:
     plans = labels(advice)
     for key in COMPARED_KEYS:
         if st.session_state[key] not in plans:
@@ -134,7 +134,8 @@ def _against(advice: Advice, level: float) -> None:
         return
     st.subheader("One against another", anchor="against")
     cheapest = advice.cheapest
-    second = cheapest.rival or next(plan for plan in advice.plans if plan != cheapest.plan)
+    others = (plan for plan in advice.plans if plan != cheapest.plan)
+    second = cheapest.rival.plan if cheapest.rival else next(others)
     chosen = []
     columns = st.columns(2, gap="medium")
     usual_ones = ((cheapest.plan, "the cheapest"), (second, "next to it"))
@@ -151,7 +152,7 @@ def _against(advice: Advice, level: float) -> None:
     if a == b:
         st.info("Choose two different offers.")
         return
-    for number, line in enumerate(comparison_sentences(compare(a, b, level))):
+    for number, line in enumerate(comparison_sentences(compare(a, b, advice.request.interval_level))):
         st.markdown(f"**{_text(line)}**" if number < 2 else _text(line))
 
 

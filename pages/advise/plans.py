@@ -10,7 +10,6 @@ from profet_core.advice.advise import Advice, Upgrade
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.picks import Pick
 from profet_core.advice.plans import Plan
-from profet_core.advice.within import chance_within
 from profet_core.advice.words import pick_line
 from profet_core.catalog.offers import is_guess
 from profet_core.units import S_PER_HOUR, format_duration, format_ms, format_usd
@@ -36,7 +35,7 @@ def show_cards(advice: Advice) -> None:
         columns[2].metric(title, "none")
         columns[2].markdown(f"Nearest: {plain(within.nearest.label)}, {_figures(within.nearest)}")
         return
-    chance = chance_within(plan)
+    chance = plan.within_limits
     short = "" if within.sure else ", less than asked for"
     _card(
         columns[2], title, plan, "no interval is known" if chance is None else f"{format_certainty(chance)} sure{short}"
@@ -86,7 +85,7 @@ def point(advice: Advice, plan: Plan) -> TradeOffPoint:
 def text_row(advice: Advice, plan: Plan) -> dict[str, str]:
     """A plan as a row of the table."""
     bounds = any(one.interval for one in advice.plans)
-    limits, ends = advice.limits, plan.interval
+    limits, ends = advice.request.limits, plan.interval
     return {
         "Offer": f"{plan.label} (retired)" if plan.offer.status == "retired" else plan.label,
         "Time": format_duration(plan.total_s),
@@ -124,10 +123,10 @@ def data_row(advice: Advice, plan: Plan) -> dict[str, object]:
         "instance": plan.instance,
         "gpu": offer.gpu,
         "gpu_count": offer.gpu_count,
-        "images": advice.workload.images,
-        "validation_images": advice.workload.validation_images,
-        "batch_size": advice.workload.batch_size,
-        "epochs": advice.workload.epochs,
+        "images": advice.request.workload.images,
+        "validation_images": advice.request.workload.validation_images,
+        "batch_size": advice.request.workload.batch_size,
+        "epochs": advice.request.workload.epochs,
         "latency_ms": plan.latency_ms,
         "total_s": plan.total_s,
         "total_s_low": ends and ends.low_s,
@@ -135,9 +134,9 @@ def data_row(advice: Advice, plan: Plan) -> dict[str, object]:
         "total_usd": plan.total_usd,
         "total_usd_low": ends and ends.low_usd,
         "total_usd_high": ends and ends.high_usd,
-        "deadline_h": advice.limits.deadline_h,
+        "deadline_h": advice.request.limits.deadline_h,
         "in_time": plan.in_time,
-        "budget_usd": advice.limits.budget_usd,
+        "budget_usd": advice.request.limits.budget_usd,
         "in_budget": plan.in_budget,
         "on_frontier": plan in advice.frontier,
         "basis": plan.basis,
@@ -147,7 +146,7 @@ def data_row(advice: Advice, plan: Plan) -> dict[str, object]:
         "market": offer.market,
         "region": offer.region,
         "status": offer.status,
-        "rests_on": plan.rests_on,
+        "rests_on": plan.latency_note,
         "note": plan.note,
     }
 

@@ -11,7 +11,7 @@ from pages.predict.members import method_phrase, show_members
 from profet_core import InputError, InstancePrediction, Prediction
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.picks import Pick
-from profet_core.advice.plans import Workload
+from profet_core.advice.request import Workload
 from profet_core.advice.words import pick_line
 from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
