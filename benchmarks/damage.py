@@ -17,7 +17,8 @@ from pathlib import Path
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.slow_files import long_named_events
 from profet_core import read_profile
-from profet_core.profiles import READERS, Content
+from profet_core.profiles import READERS
+from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.tensorflow.xplane import reader as xplane
 from profet_core.profiles.tensorflow.xplane.schema import messages
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from profet_core.catalog import Instance
 from profet_core.memory.fit import FitAnswer
-from profet_core.operations.clusters import UnknownOperations
+from profet_core.operations.unknown import UnknownOperations
 
 #: A JSON object.
 Document = dict[str, object]

@@ -20,7 +20,7 @@ QUIET_S = 1.0
 
 
 def read_trace(options: argparse.Namespace) -> Profile:
-    """TRACE, covering as many steps as `--steps` says."""
+    """TRACE, read as covering `--steps` steps if that is given."""
     return read_as(read_profile_file(options.trace), options.steps)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, load_gpus
@@ -21,11 +20,6 @@ def fits_in_memory(
 ) -> dict[str, FitAnswer]:
     """The answer by instance, as recorded or at another batch size; empty if these models have no memory law."""
     return fits_by_instance(models.memory, catalog, load_gpus(), profile, anchor, instances, batch_size=batch_size)
-
-
-def fits_document(fits: Mapping[str, FitAnswer]) -> dict[str, dict]:
-    """The answers as JSON has them."""
-    return {name: asdict(answer) for name, answer in fits.items()}
 
 
 def fit_cell(fits: Mapping[str, FitAnswer], instance: str) -> str:

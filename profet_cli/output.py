@@ -41,7 +41,7 @@ def print_warnings(warnings: Iterable[str]) -> None:
 
 
 def print_notes(rows: Iterable[StepTime]) -> None:
-    """What derived and transferred latencies rest on, one line each."""
+    """The notes of derived, transferred and carried latencies, one line each."""
     for row in rows:
         if row.note:
             print(f"{row.instance}, {row.basis}: {row.note}")

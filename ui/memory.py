@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 
 from profet_core.memory.fit import FitAnswer, Verdict, fits_by_instance
-from ui.errors import plain, show_warning
+from ui.errors import show_warning
 from ui.predicted.outcome import Outcome
 from ui.state.resources import Resources
 from ui.tables import MISSING
+from ui.texts import plain
 
 
 def fits_of(

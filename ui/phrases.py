@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from profet_core.artifacts.models import EnsembleRule
+from profet_core.artifacts.methods import EnsembleRule
 from profet_core.units import format_ms
-from ui.errors import plain
 from ui.predicted.outcome import Outcome
 from ui.state.held import Held
+from ui.texts import plain
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def sentence(line: str) -> str:
+    """A line that begins with a capital."""
+    return line[:1].upper() + line[1:]
 
 
 def rule_phrase(rule: EnsembleRule) -> str:

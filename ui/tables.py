@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -57,11 +57,19 @@ def percent_in_text(value: float) -> str:
     return format_percent(value).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def format_price(usd_per_hour: float) -> str:
-    """A price with at least two decimals: '$0.90', '$0.526'."""
-    text = f"{usd_per_hour:,.6f}".rstrip("0")
-    whole, _, decimals = text.partition(".")
-    return f"${whole}.{decimals:<02}"
+def or_missing(value: float | None, words: Callable[[float], str]) -> str:
+    """A cell's value in words, or what stands where there is none."""
+    return MISSING if value is None else words(value)
+
+
+def speedup_cell(speedup: float | None) -> str:
+    """'2.31×', three digits."""
+    return or_missing(speedup, lambda times: f"{format_significant(times)}×")
+
+
+def gpu_cell(entry: Instance) -> str:
+    """'T4'; of a node 'A100 (1 of 8)': the speed is that of one GPU."""
+    return entry.gpu_model if entry.gpu_count == 1 else f"{entry.gpu_model} (1 of {entry.gpu_count})"
 
 
 def price_source(entry: Instance) -> str:

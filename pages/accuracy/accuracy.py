@@ -19,7 +19,7 @@ from pages.accuracy.unprofiled import show_unprofiled
 from profet_core import ArtifactError
 from profet_core.accuracy.errors import Errors
 from profet_core.accuracy.validation import WITH_TWIN, FastestNamed, LeftOutAccuracy, PairAccuracy, Validation
-from ui.errors import plain, show_error
+from ui.errors import show_error
 from ui.frame import run_page
 from ui.inputs.fields import choice, instance_or_all
 from ui.paths import page_path
@@ -27,6 +27,7 @@ from ui.state.page_keys import accuracy_keys
 from ui.state.resources import Resources
 from ui.state.settings import LATENCY_GIVEN
 from ui.tables import MISSING, download_buttons, format_percent, format_range, show_table
+from ui.texts import plain
 
 #: Why the models err most where they do; what else has no relative in the data says that.
 _REASONS = {

@@ -17,7 +17,7 @@ from profet_core.accuracy.validation_report import load_validation
 from profet_core.memory.model import MEMORY_NAME
 from profet_core.transfer.model import TRANSFER_NAME
 from profet_core.units import format_ms
-from ui.charts import GRID, INTERVAL_COLOUR, MEASURED_COLOUR, PREDICTED_COLOUR, framed
+from ui.charts.style import BLUE, GREY, GRID, RED, framed
 from ui.state.resources import Resources
 from ui.state.settings import ALL_INSTANCES
 from ui.tables import format_range_ms
@@ -89,7 +89,7 @@ def error_bars(default: Mapping[str, float], original: Mapping[str, float]) -> g
     """Two bars per architecture, the worst on top: our error and the original's, percent."""
     ordered = sorted(default, key=default.get)
     figure = go.Figure()
-    for name, values, colour in (("original", original, MEASURED_COLOUR), ("here", default, PREDICTED_COLOUR)):
+    for name, values, colour in (("original", original, GREY), ("here", default, BLUE)):
         figure.add_bar(
             name=name,
             x=[values[model] for model in ordered],
@@ -114,7 +114,7 @@ def coverage_dots(covered: Mapping[str, float], half_width: Mapping[str, float],
             mode="markers",
             marker={
                 "size": 11,
-                "color": [PREDICTED_COLOUR if covered[name] >= 100 * level else INTERVAL_COLOUR for name in ordered],
+                "color": [BLUE if covered[name] >= 100 * level else RED for name in ordered],
             },
             customdata=[half_width[name] for name in ordered],
             hovertemplate="%{y}: %{x:.1f} % inside, interval ±%{customdata:.0f} %<extra></extra>",
@@ -139,13 +139,13 @@ def predicted_against_measured(points: Sequence[MeasuredPoint]) -> go.Figure:
         x=ends,
         y=ends,
         mode="lines",
-        line={"color": MEASURED_COLOUR, "width": 1, "dash": "dot"},
+        line={"color": GREY, "width": 1, "dash": "dot"},
         hoverinfo="skip",
         showlegend=False,
     )
     for inside, name, colour in (
-        (True, "measured inside the interval", PREDICTED_COLOUR),
-        (False, "outside", INTERVAL_COLOUR),
+        (True, "measured inside the interval", BLUE),
+        (False, "outside", RED),
     ):
         group = [point for point in points if (point.low_ms <= point.measured_ms <= point.high_ms) is inside]
         figure.add_scatter(

@@ -10,8 +10,8 @@ from profet_core.accuracy.real import RealReport
 from profet_core.accuracy.real_checks import RealCheck
 from profet_core.accuracy.real_figures import figures
 from profet_core.units import format_ms
-from ui.errors import plain
 from ui.tables import download_buttons, format_percent, format_range_ms, percent_in_text, show_table
+from ui.texts import plain
 
 
 def show_real(report: RealReport, known: bool) -> None:

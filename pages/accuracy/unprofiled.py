@@ -11,10 +11,10 @@ import streamlit as st
 from pages.accuracy.words import GpuNames, lead, must_know, verdict
 from profet_core.accuracy.transfer import Direction, LeftOutGpu, TransferAccuracy, unmeasured_gpus
 from profet_core.transfer.speed import known_speed
-from ui.charts import GRID, INTERVAL_COLOUR, MEASURED_COLOUR, PREDICTED_COLOUR, framed
-from ui.errors import plain
+from ui.charts.style import BLUE, GREY, GRID, RED, framed
 from ui.state.resources import Resources
 from ui.tables import MISSING, download_buttons, format_percent, show_table
+from ui.texts import plain
 
 _BARS = {"displayModeBar": False}
 
@@ -48,7 +48,7 @@ def direction_dots(errors: dict[str, dict[str, float]]) -> go.Figure:
     ways = list(next(iter(errors.values())))
     ordered = sorted(errors, key=lambda name: errors[name][ways[0]])
     figure = go.Figure()
-    marks = ((PREDICTED_COLOUR, "circle"), (INTERVAL_COLOUR, "diamond-open"), (MEASURED_COLOUR, "x"))
+    marks = ((BLUE, "circle"), (RED, "diamond-open"), (GREY, "x"))
     for place, (way, (colour, symbol)) in enumerate(zip(ways, marks, strict=True)):
         figure.add_scatter(
             x=[errors[name][way] for name in ordered],

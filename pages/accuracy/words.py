@@ -13,9 +13,9 @@ from profet_core.accuracy.transfer import (
     unmeasured_gpus,
 )
 from profet_core.catalog.gpus import gpu_model
-from ui.errors import plain
 from ui.state.resources import Resources
 from ui.tables import percent_in_text
+from ui.texts import plain
 
 #: Intervals that miss within this many points of what they promise are as wide as they should be.
 _AS_PROMISED = 1.0

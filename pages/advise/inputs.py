@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core.catalog.offers import ANY_MARKET, MARKETS, SPOT
+from profet_core.catalog.instance import SPOT
+from profet_core.catalog.offers import ANY_MARKET, MARKET_CHOICES
 from ui.inputs.fields import choice, optional_number
 from ui.state.resources import Resources
 from ui.state.settings import CERTAINTY_RANGE, RETIRED, USUAL_REGION, regions
@@ -35,7 +36,7 @@ def offer_inputs(resources: Resources) -> None:
     """Market, retired instances, region, and a guess of spot prices where the market has them."""
     market, retired, region = st.columns(3, gap="medium")
     with market:
-        choice("Market", "market", MARKETS)
+        choice("Market", "market", MARKET_CHOICES)
     with retired:
         choice("Retired instances", "retired", RETIRED, _RETIRED_LABELS)
     with region:

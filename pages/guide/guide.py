@@ -15,14 +15,13 @@ from profet_core.prediction.unprofiled import reachable
 from profet_core.scaling.axes import axis_range
 from profet_core.units import format_price
 from ui.basis import SHORT_BASIS
-from ui.errors import plain
 from ui.frame import run_page
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
 from ui.paths import page_path
 from ui.phrases import rule_phrase
 from ui.state.resources import Resources
 from ui.tables import MISSING, price_source, show_table
-from ui.texts import read_text, show_text
+from ui.texts import plain, read_text, show_text
 
 _TEXTS = Path(__file__).parent
 
@@ -131,10 +130,7 @@ def _instances(resources: Resources) -> None:
         "regions and spot offers: `profet instances add`; list prices anew: `profet instances refresh`. The app shows "
         "them after its next start."
     )
-    basis = dict.fromkeys(resources.models.instances, Basis.MEASURED) | {
-        name: resources.models.transfer.basis_of(gpu)
-        for name, gpu in reachable(resources.models, resources.catalog).items()
-    }
+    basis = _basis(resources)
     show_table(
         [
             {
@@ -150,6 +146,15 @@ def _instances(resources: Resources) -> None:
         ],
         "Instances and prices",
     )
+
+
+def _basis(resources: Resources) -> dict[str, Basis]:
+    """Instance -> what its latencies rest on, for those that something is predicted for."""
+    models = resources.models
+    found = dict.fromkeys(models.instances, Basis.MEASURED)
+    if models.transfer is not None:
+        found |= {name: models.transfer.basis_of(gpu) for name, gpu in reachable(models, resources.catalog).items()}
+    return found
 
 
 run_page(body, keys=lambda _: ())

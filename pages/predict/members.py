@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import InstancePrediction, Models, Prediction
-from profet_core.artifacts.models import EnsembleRule
+from profet_core.artifacts.methods import EnsembleRule
 from profet_core.units import format_ms
-from ui.phrases import rule_phrase
+from ui.phrases import rule_phrase, sentence
 from ui.tables import show_table
 
 
@@ -34,4 +34,4 @@ def _rule_of(models: Models, prediction: Prediction) -> EnsembleRule:
 
 
 def _member_cells(row: InstancePrediction) -> dict[str, str]:
-    return {name[:1].upper() + name[1:]: format_ms(latency_ms) for name, latency_ms in row.members.items()}
+    return {sentence(name): format_ms(latency_ms) for name, latency_ms in row.members.items()}

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
+from pages.scale.figures import curves
+from pages.scale.view import ReadOff, curve_rows, data_rows, text_rows
 from profet_core.scaling.axes import axis_range
 from profet_core.training.carried import carried_latencies
 from profet_core.training.ends import contradictions
-from profet_core.units import MS_PER_S, format_ms, format_significant
-from ui.basis import SHORT_BASIS, say_basis
-from ui.charts import curves, instance_colours
-from ui.errors import show_error, show_warning
+from ui.basis import show_basis
+from ui.charts.style import show_chart
+from ui.errors import show_errors, show_warning
 from ui.frame import run_page
 from ui.inputs.fields import choice, instance_or_all, optional_number
 from ui.inputs.profile import profile_input
 from ui.inputs.recorded import anchor_input, latency_input, latency_question
 from ui.inputs.steps import besides_steps
-from ui.predicted.scale_ends import SIZE_WORDS, Ends, current_ends
+from ui.predicted.scale_ends import Ends, current_ends, size_words
 from ui.state.held import use_sample
 from ui.state.page_keys import scale_keys
 from ui.state.resources import Resources
@@ -49,7 +48,7 @@ def body(resources: Resources) -> None:
 
 
 def _typed_ends(resources: Resources, axis: str) -> None:
-    smallest, largest = (SIZE_WORDS[axis].format(size) for size in axis_range(axis))
+    smallest, largest = (size_words(axis, size) for size in axis_range(axis))
     st.caption(f"Step latency in milliseconds, at {smallest} and at {largest}. Leave out what you don't know.")
     for name in resources.models.instances:
         low, high = st.columns(2, gap="small")
@@ -72,7 +71,7 @@ def _profile_ends(resources: Resources, axis: str) -> None:
     columns = st.columns(2, gap="medium")
     for column, slot, size in zip(columns, END_SLOTS[axis], axis_range(axis), strict=True):
         with column:
-            words = SIZE_WORDS[axis].format(size)
+            words = size_words(axis, size)
             profile_input(resources, slot, f"Profile at {words}")
             latency_input(slot, f"Its step latency at {words} (optional)")
     anchor_input(resources, END_SLOTS[axis][0].anchor_key, "Both recorded on (anchor)")
@@ -91,7 +90,7 @@ def _questions(resources: Resources, ends: Ends) -> None:
         show_warning(line)
     for outcome, size in zip(ends.outcomes, axis_range(ends.axis), strict=False):
         for line in besides_steps(outcome.prediction.warnings, outcome.held.profile, outcome.held.own):
-            show_warning(f"At {SIZE_WORDS[ends.axis].format(size)}: {line}")
+            show_warning(f"At {size_words(ends.axis, size)}: {line}")
 
 
 def _result(resources: Resources, ends: Ends) -> None:
@@ -103,34 +102,24 @@ def _result(resources: Resources, ends: Ends) -> None:
     with right:
         instance_or_all(resources, "Show", "show", every="All instances")
     show = st.session_state["show"]
-    chosen = ends if show == ALL_INSTANCES else _only(ends, show)
-    scaled, read_off = (carried_latencies(resources.models, chosen, sizes) for sizes in (None, [at]))
-    for name, line in scaled.problems.items():
-        show_error(f"{name}: {line}")
+    chosen = ends if show == ALL_INSTANCES else ends.only(show)
+    scaled = carried_latencies(resources.models, chosen)
+    show_errors(scaled.problems)
     _say_what_is_missing(resources, ends, show)
     if not scaled.latencies_ms:
         return
-    rests = {name: row for name, row in ends.rests.items() if name in scaled.latencies_ms}
-    st.plotly_chart(
-        curves(
-            range(smallest, largest + 1),
-            scaled.latencies_ms,
-            at,
-            instance_colours(list(dict.fromkeys((*resources.models.instances, *scaled.latencies_ms)))),
-            "images per step (batch size)" if axis == "batch" else "pixels per side",
-            [name for name, row in rests.items() if row.basis.is_rough],
-        ),
-        config={"displayModeBar": False},
-        key="curves",
-    )
-    if rests:
+    rows = curve_rows(resources, chosen, scaled.latencies_ms)
+    size_title = "images per step (batch size)" if axis == "batch" else "pixels per side"
+    show_chart(curves(range(smallest, largest + 1), rows, at, size_title), "curves")
+    predictions = [row for name, row in ends.predictions.items() if name in scaled.latencies_ms]
+    if predictions:
         st.caption(
             "Between the ends a latency is carried along a curve, whatever its ends rest on; it has no interval."
         )
-    found = {name: values[0] for name, values in read_off.latencies_ms.items()}
-    show_table([_text_row(resources, chosen, name, at, latency_ms) for name, latency_ms in found.items()], "Read-off")
-    say_basis(list(rests.values()))
-    download_buttons([_data_row(chosen, name, at, latency_ms) for name, latency_ms in found.items()], f"profet-{axis}")
+    read_off = ReadOff(chosen, at, _latencies_at(resources, chosen, at))
+    show_table(text_rows(resources.catalog, read_off), "Read-off")
+    show_basis(predictions)
+    download_buttons(data_rows(read_off), f"profet-{axis}")
     if axis == "pixels":
         st.caption(
             "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
@@ -138,9 +127,9 @@ def _result(resources: Resources, ends: Ends) -> None:
         )
 
 
-def _only(ends: Ends, name: str) -> Ends:
-    both = {name} & set(ends.both)
-    return replace(ends, min_ms={key: ends.min_ms[key] for key in both}, max_ms={key: ends.max_ms[key] for key in both})
+def _latencies_at(resources: Resources, ends: Ends, size: int) -> dict[str, float]:
+    found = carried_latencies(resources.models, ends, [size]).latencies_ms
+    return {name: values[0] for name, values in found.items()}
 
 
 def _say_what_is_missing(resources: Resources, ends: Ends, show: str) -> None:
@@ -151,36 +140,6 @@ def _say_what_is_missing(resources: Resources, ends: Ends, show: str) -> None:
         st.info(f"{', '.join(missing)} is the anchor: give its latency at both ends to see its curve.")
     else:
         st.info(f"Type both latencies to see {', '.join(missing)}.")
-
-
-def _text_row(resources: Resources, ends: Ends, name: str, at: int, latency_ms: float) -> dict[str, str]:
-    words = SIZE_WORDS[ends.axis]
-    smallest, largest = axis_range(ends.axis)
-    entry = resources.catalog[name]
-    row = {
-        "Instance": name,
-        "GPU": entry.gpu_model,
-        f"At {words.format(smallest)}": format_ms(ends.min_ms[name]),
-        f"At {words.format(at)} (slider)": format_ms(latency_ms),
-        f"At {words.format(largest)}": format_ms(ends.max_ms[name]),
-    }
-    if ends.axis == "batch":
-        row["Images per second"] = format_significant(at / latency_ms * MS_PER_S)
-    if name in ends.rests:
-        row["Ends are"] = SHORT_BASIS[ends.rests[name].basis]
-    return {**row, "Status": entry.status}
-
-
-def _data_row(ends: Ends, name: str, at: int, latency_ms: float) -> dict[str, object]:
-    return {
-        "instance": name,
-        **({"ends_basis": ends.rests[name].basis} if name in ends.rests else {}),
-        "axis": ends.axis,
-        "min_ms": ends.min_ms[name],
-        "max_ms": ends.max_ms[name],
-        "at": at,
-        "latency_ms": latency_ms,
-    }
 
 
 run_page(body, scale_keys)

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _with_given(meta: ProfileMeta, options: argparse.Namespace) -> ProfileMeta:
-    """What the user gives goes before what the trace tells."""
+    """What the user gives goes before what the trace holds."""
     latency_ms = options.latency_ms
     return replace(
         meta,

@@ -61,7 +61,7 @@ def _profile_document(profile: Profile, placed: Sequence[Placement], diagnosis: 
 
 
 def _known_meta(profile: Profile) -> Document:
-    """What the file tells of the step, in the order of `ProfileMeta`."""
+    """What is known of the step, in the order of `ProfileMeta`."""
     return {key: value for key, value in asdict(profile.meta).items() if value is not None}
 
 

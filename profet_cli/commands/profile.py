@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from profet_core.errors import InputError
-from profet_recorder.plan import RecordPlan
+from profet_recorder.plan import record_plan
 from profet_recorder.script.run import record_script
 
 #: Between the command's own arguments and the script's.
@@ -44,8 +43,8 @@ def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
 
 def run(options: argparse.Namespace) -> None:
     """Run the script and write the profile; every message is on stderr, stdout is the script's."""
-    plan = RecordPlan(
-        output=Path(options.output),
+    plan = record_plan(
+        options.output,
         warm_up=options.warm_up,
         timed=options.timed,
         profiled=options.profiled,

@@ -8,8 +8,9 @@ from typing import final
 from profet_core.advice.certainty import chance_at_most, deviation_of_interval, surest_certainty
 from profet_core.advice.request import Request
 from profet_core.catalog import Instance
+from profet_core.cost import cost_usd
 from profet_core.latency import Basis, Interval, StepTime
-from profet_core.units import MS_PER_S, cost_usd, positive_number
+from profet_core.units import MS_PER_S, positive_number
 
 
 @final

@@ -9,7 +9,7 @@ import numpy as np
 
 from profet_core.errors import InputError
 from profet_core.networks.intervals import BAND_WORDS
-from profet_core.operations.clusters import UnknownOperations
+from profet_core.operations.unknown import UnknownOperations
 from profet_core.units import SMALLEST_NUMBER
 
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from profet_core.artifacts.models import Method, Models
+from profet_core.artifacts.methods import Method
+from profet_core.artifacts.models import Models
 from profet_core.networks.intervals import IntervalScale, class_shares, nearest_distance, words_of
 from profet_core.networks.members import size_inputs
 from profet_core.networks.stacks import StepInputs, member_latency, step_inputs
-from profet_core.operations.classes import IDLE, ClassTimes, load_operation_classes
+from profet_core.operations.classes import IDLE_CLASS, ClassTimes, load_operation_classes
 from profet_core.prediction.answers import Answers, Likeness, combine
 from profet_core.prediction.refusals import unknown_log_width
 from profet_core.profiles.record import Profile
@@ -31,7 +32,7 @@ def answer(
     """Ask the members for all profiles; those that tell their batch and pixel size go to members that use them."""
     classes = load_operation_classes()
     times, unknown = classes.encode(profiles)
-    device, idle = len(classes.device), classes.names.index(IDLE)
+    device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
     latency = None if latencies_ms is None else np.asarray(latencies_ms, float)
     sizes, told = _sizes(profiles)
     rule = method.rule(latency is not None)

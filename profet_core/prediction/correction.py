@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from profet_core.catalog import Catalog
+from profet_core.cost import cost_usd
 from profet_core.errors import InputError
 from profet_core.prediction.predict import InstancePrediction, Prediction
 from profet_core.profiles.record import ProfileMeta
-from profet_core.units import cost_usd, format_ms, positive_number
+from profet_core.units import format_ms, positive_number
 
 #: How much of the measured error of one workload is carried to another of the same network: this at the same sizes,
 #: fading with the distance in doublings of batch and pixel size. `profet validate` measures what it gains.

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from profet_core.artifacts.models import Method, Models
+from profet_core.artifacts.methods import Method
+from profet_core.artifacts.models import Models
 from profet_core.prediction.answers import Answers, combine
 from profet_core.profiles.record import Profile
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from profet_core.errors import InputError
 from profet_core.scaling.axes import axis_range, check_ends, check_size
 from profet_core.scaling.context import ScaleContext
-
-if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models
+from profet_core.scaling.fitted import FittedScalers
 
 #: "profet": the documented polynomial; "default": the better one of the two.
 SCALE_METHODS = ("default", "profet")
@@ -30,7 +27,7 @@ class ScaledLatency:
 
 
 def scale(
-    models: Models,
+    models: FittedScalers,
     instance: str | None,
     axis: str,
     min_ms: float,
@@ -63,7 +60,7 @@ def scale(
 
 
 def scale_curve(
-    models: Models,
+    models: FittedScalers,
     instance: str | None,
     axis: str,
     min_ms: float,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.networks.stacks import step_inputs
-from profet_core.operations.classes import IDLE, ClassTimes, OperationClasses, load_operation_classes
+from profet_core.operations.classes import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
 from profet_core.profiles.record import Profile
 
 COPY_CLASSES = ("copy",)
@@ -115,15 +115,15 @@ def parts_of_profiles(profiles: Sequence[Profile], latencies_ms: np.ndarray | No
 
 def step_parts(classes: OperationClasses, times: ClassTimes, latencies_ms: np.ndarray | None) -> StepParts:
     """Parts of class times, repaired as the default method repairs them."""
-    device, idle = len(classes.device), classes.names.index(IDLE)
+    device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
     inputs = step_inputs(times, device, idle, latencies_ms, None)
     columns = {name: inputs.classes_ms[:, column] for column, name in enumerate(classes.device)}
     unknown_ms = inputs.unknown_ms[:, 0]
-    busy_ms = sum(value for name, value in columns.items() if name not in (*COPY_CLASSES, IDLE)) + unknown_ms
+    busy_ms = sum(value for name, value in columns.items() if name not in (*COPY_CLASSES, IDLE_CLASS)) + unknown_ms
     compute_ms = sum(columns[name] for name in COMPUTE_CLASSES)
     return StepParts(
         busy_ms=busy_ms,
         copy_ms=sum(columns[name] for name in COPY_CLASSES),
-        idle_ms=columns[IDLE],
+        idle_ms=columns[IDLE_CLASS],
         compute_share=compute_ms / np.maximum(busy_ms, 1e-9),
     )

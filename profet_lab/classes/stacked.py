@@ -22,7 +22,7 @@ from profet_core.networks.members import (
     outputs_of,
 )
 from profet_core.networks.stacks import StepInputs, member_latency
-from profet_core.operations.classes import IDLE
+from profet_core.operations.classes import IDLE_CLASS
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.jobs import MemberJob
 
@@ -256,7 +256,7 @@ def _class_loss(bank: ClassBank, classes, here, wanted):
     device = bank.device_classes
     here = here[..., :device]
     kept = np.ones(device, np.float32)
-    kept[bank.classes.names.index(IDLE)] = 0.0
+    kept[bank.classes.names.index(IDLE_CLASS)] = 0.0
     shares = wanted / tf.reduce_sum(wanted, -1, keepdims=True) * here / tf.reduce_sum(here, -1, keepdims=True)
     present = tf.cast((wanted > 5e-4) & (here > 5e-4), tf.float32)
     # Shares of absent classes are 0, where the root has no gradient; none is needed, both are data.

@@ -51,9 +51,7 @@ def traffic_table(measurements: Measurements, architectures: pd.DataFrame, catal
         table = pd.DataFrame(encoded.times_ms * US_PER_MS, columns=columns).assign(cut=encoded.truncated.astype(float))
         table = pd.concat([measurements.workloads.reset_index(drop=True), table], axis=1)
         table = table.groupby(["model", "pixels", "batch_size"], as_index=False)[[*columns, "cut"]].median()
-        parts.append(
-            table.assign(instance=instance, gpu_model=gpu.short_name, bandwidth_gb_per_s=gpu.bandwidth_gb_per_s)
-        )
+        parts.append(table.assign(instance=instance, gpu_model=gpu.model, bandwidth_gb_per_s=gpu.bandwidth_gb_per_s))
     return pd.concat(parts, ignore_index=True).merge(layer_values(architectures), on=["model", "pixels"])
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from contextlib import redirect_stdout
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -15,8 +16,9 @@ import pytest
 from docs.map import with_map
 from profet_cli.main import main
 from profet_core import read_profile
-from profet_core.profiles import READERS
+from profet_core.profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, run, section
+from tests.test_imports import CORE
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A card is generated, the formats' README has a test of its own.
@@ -29,7 +31,7 @@ FOREIGN = {"pytest", "pip", "venv"}
 CALLS = {
     "predict": f"predict {SAMPLE} --anchor g3s.xlarge",
     "cost": f"cost {SAMPLE} --anchor g3s.xlarge --images 50000",
-    "advise": f"advise {SAMPLE} --anchor g3s.xlarge --images 50000 --deadline-hours 3",
+    "advise": f"advise {SAMPLE} --anchor g3s.xlarge --images 50000 --deadline-hours 3 --compare g4dn.xlarge,g5.xlarge",
     "scale": "scale --instance p3.2xlarge --axis batch --min-ms 10 --max-ms 100 --at 128",
     "instances": "instances",
     "inspect": f"inspect {SAMPLE}",
@@ -138,8 +140,8 @@ def test_the_json_has_the_keys_that_are_documented(command, capsys, tmp_path):
     assert main([*arguments, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     for where, keys in key_lists(documented).items():
-        value = document if where in ("", "[]") else document[where]
-        record = value[0] if isinstance(value, list) else value
+        value = document if where in ("", "[]") else document[where.removesuffix(".*")]
+        record = next(iter(value.values())) if where.endswith(".*") else value[0] if isinstance(value, list) else value
         assert list(record) == keys, where or command
 
 
@@ -148,7 +150,7 @@ def key_lists(text: str) -> dict[str, list[str]]:
     found: dict[str, str] = {}
     where = ""
     for line in text.splitlines():
-        if begins := re.match(r"(\w+|\[\]): ", line):
+        if begins := re.match(r"([\w.*]+|\[\]): ", line):
             where, line = begins[1], line[begins.end() :]
         found[where] = f"{found.get(where, '')} {line}"
     return {name: [key.strip() for key in keys.split(",") if key.strip()] for name, keys in found.items()}
@@ -169,6 +171,14 @@ def test_the_examples_of_profiles_are_read():
     assert first.operations == second.operations
     assert [str(profile.steps) for profile in (first, second)] == [block.options["profile"] for block in examples]
     assert not second.ignored and second.meta.step_latency_ms == 203.295
+    for number, block in enumerate(examples, start=1):
+        assert json.loads(block.text) == json.loads(text_of(f"pages/guide/version_{number}.json"))
+
+
+def test_every_field_of_meta_is_documented():
+    contract = section(text_of("docs/PROFILES.md"), "PROFET JSON")
+    for field in fields(ProfileMeta):
+        assert f'"{field.name}"' in contract or f"`{field.name}`" in contract, field.name
 
 
 def test_every_format_is_listed():
@@ -181,6 +191,11 @@ def test_every_format_is_listed():
 def test_the_map_is_that_of_the_code():
     document = text_of("docs/ARCHITECTURE.md")
     assert document == with_map(document), "write it anew: python -m docs.map"
+
+
+def test_the_order_of_the_core_s_rooms_is_the_one_that_is_tested():
+    (listed,) = (block.text for block in blocks(text_of("docs/ARCHITECTURE.md")) if block.language == "rooms")
+    assert [room.strip() for room in listed.replace("\n", " ").split(",")] == CORE
 
 
 def test_pictures_are_small_and_of_both_desktops():

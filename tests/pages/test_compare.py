@@ -8,7 +8,8 @@ import io
 import pytest
 
 from pages.compare.candidates import Candidate, compare
-from pages.compare.view import data_rows, dots, instances_of, table_row
+from pages.compare.figures import dots
+from pages.compare.view import data_rows, instances_of, rows_of, table_row
 from profet_core import predict, read_profile
 from tests.pages.conftest import as_version_1, as_version_2, column, go, lines
 from ui.state.resources import load_resources
@@ -164,7 +165,7 @@ def test_the_download_has_every_instance_of_every_profile(models, catalog, sampl
     resources = load_resources()
     sample = samples[VGG]
     candidate = Candidate("=mine", sample.profile, sample.anchor, sample.latency_ms)
-    (found,) = compare(resources, [candidate], "default")
+    (found,) = rows_of(compare(resources, [candidate], "default"))
     rows = data_rows(found)
     expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
     assert {row["instance"]: row["latency_ms"] for row in rows} == expected.latencies_ms
@@ -181,9 +182,8 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, samples):
         "a very, very, very, very long name of a profile at batch 16.json",
         "a very, very, very, very long name of a profile at batch 64.json",
     ]
-    found = compare(
-        resources, [Candidate(name, sample.profile, sample.anchor, sample.latency_ms) for name in names], "default"
-    )
+    candidates = [Candidate(name, sample.profile, sample.anchor, sample.latency_ms) for name in names]
+    found = rows_of(compare(resources, candidates, "default"))
     instances = instances_of(found)
     assert set(instances[:4]) == set(models.instances)
     figure = dots(found, "latency", instances)

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from pages.inspect.view import TOP, busy_and_idle, busy_and_idle_words, time_bars
+from pages.inspect.figures import TOP, busy_and_idle, time_bars
+from pages.inspect.view import busy_and_idle_words
 from profet_core import Profile
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.placement import placements

@@ -8,7 +8,8 @@ import pytest
 
 from tests.pages.conftest import PAGES, column, go, lines
 from ui import frame
-from ui.errors import UNEXPECTED, plain
+from ui.errors import UNEXPECTED
+from ui.texts import plain
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from pages.predict.figures import measured_and_predicted
 from profet_core import Profile, predict, read_profile
 from profet_core.advice.advise import advise
 from profet_core.advice.request import Workload
@@ -393,3 +394,8 @@ def test_a_claim_of_the_cheapest_says_how_sure_it_is(open_app, models, catalog, 
     assert line[0].upper() + line[1:] in lines(app.caption)
     # The two cheapest GPUs of this sample have intervals that overlap.
     assert line.startswith("too close to call against")
+
+
+def test_measured_and_predicted_stand_side_by_side():
+    figure = measured_and_predicted({"a": 1.0, "b": 2.0}, {"b": 3.0, "a": 4.0})
+    assert {trace.name: list(trace.x) for trace in figure.data} == {"measured": [1.0, 2.0], "predicted": [4.0, 3.0]}

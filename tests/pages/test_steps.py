@@ -6,7 +6,7 @@ import pytest
 
 from profet_core import Profile, predict, read_profile
 from profet_core.prediction.steps import read_as, steps_note
-from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.profiles.limits import MAX_STEPS
 from profet_core.units import format_ms
 from tests.pages.conftest import as_version_1, as_version_2, column, go, lines, rows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import Models
+from ui.phrases import sentence
 from ui.state.resources import Resources
 from ui.state.settings import DEFAULT_METHOD, method_options
 
@@ -39,4 +40,4 @@ def _method_label(models: Models, option: str) -> str:
     """How an option of the method selector reads."""
     method = models.method(option)
     name = {"classes": "operation classes", "profet": "documented PROFET ensemble"}.get(method.name, method.name)
-    return f"Default: {name}" if option == DEFAULT_METHOD else name[0].upper() + name[1:]
+    return f"Default: {name}" if option == DEFAULT_METHOD else sentence(name)

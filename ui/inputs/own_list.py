@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui.errors import plain
 from ui.inputs.steps import steps_number
 from ui.state.own_profiles import MAX_NAME_LETTERS, OwnProfile, change_own, own_profiles, remove_all_own, remove_own
 from ui.state.slots import Slot
+from ui.texts import plain
 
 
 def own_choice(slot: Slot) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import ProfetError, read_profile
-from ui.errors import plain, show_error
+from ui.errors import show_error
 from ui.inputs.fields import choice
 from ui.inputs.own_list import own_choice
 from ui.inputs.questions import step_questions
@@ -18,6 +18,7 @@ from ui.state.own_profiles import add_own
 from ui.state.resources import Resources
 from ui.state.settings import SOURCES
 from ui.state.slots import Slot
+from ui.texts import plain
 
 _SOURCE_LABELS = {"sample": "Sample", "upload": "Upload", "paste": "Paste"}
 _PASTED_NAME = "pasted text"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core.units import MS_PER_UNIT, format_ms
-from ui.errors import plain, show_error
+from ui.errors import show_error
 from ui.inputs.steps import read_as_steps
 from ui.predicted.outcome import Outcome, trust_latency
 from ui.state.latency import use_latency_ms
 from ui.state.resources import Resources
 from ui.state.slots import Slot
+from ui.texts import plain
 
 _UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}
 

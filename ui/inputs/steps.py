@@ -8,7 +8,8 @@ import streamlit as st
 
 from profet_core import Profile
 from profet_core.prediction.steps import counted, steps_note
-from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.profiles.limits import MAX_STEPS
+from ui.phrases import sentence
 from ui.state.own_profiles import OwnProfile, change_own
 
 _OTHER = "n"
@@ -53,7 +54,7 @@ def steps_input(own: OwnProfile | None, prefix: str, latency_ms: float | None) -
         with row:
             steps_number(own, prefix, "Steps", shown.steps)
     words = steps_words(shown)
-    st.caption(steps_note(shown) or f"{words[0].upper()}{words[1:]}.")
+    st.caption(steps_note(shown) or f"{sentence(words)}.")
 
 
 def steps_number(own: OwnProfile, prefix: str, label: str, shown: int) -> None:

@@ -8,8 +8,9 @@ import streamlit as st
 
 from profet_core import NoPredictionError, check_profiled_batch
 from profet_core.scaling.axes import axis_range
+from profet_core.units import format_price
 from ui.cost_latencies import why_not_scaled
-from ui.errors import plain, show_warning
+from ui.errors import show_warning
 from ui.inputs.fields import choice, optional_number
 from ui.inputs.recorded import latency_question
 from ui.paths import page_path
@@ -20,7 +21,7 @@ from ui.state.held import held_in
 from ui.state.resources import Resources
 from ui.state.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, price_key
 from ui.state.slots import PREDICT_SLOT
-from ui.tables import format_price
+from ui.texts import plain
 
 
 def predicted_on_predict(resources: Resources) -> Outcome:

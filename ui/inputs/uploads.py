@@ -12,9 +12,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import ProfetError, read_profile
-from ui.errors import plain, show_error
+from ui.errors import show_error
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
+from ui.texts import plain
 
 _LOG = logging.getLogger(__name__)
 #: Smaller files are read before a bar could be seen.

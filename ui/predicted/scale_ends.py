@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -14,8 +14,6 @@ from ui.state.resources import Resources
 from ui.state.settings import typed_end_key
 from ui.state.slots import END_SLOTS, Slot
 
-SIZE_WORDS = {"batch": "batch {}", "pixels": "{} pixels"}
-
 
 @dataclass(frozen=True)
 class Ends(AxisEnds):
@@ -24,9 +22,23 @@ class Ends(AxisEnds):
     outcomes: tuple[Outcome, ...] = ()
 
     @property
-    def rests(self) -> dict[str, InstancePrediction]:
-        """What each instance's ends rest on; empty where latencies were typed."""
+    def predictions(self) -> dict[str, InstancePrediction]:
+        """Instance -> its row at the smallest size, with the basis of both ends; empty where latencies were typed."""
         return {row.instance: row for row in self.outcomes[0].prediction.predictions} if self.outcomes else {}
+
+    def only(self, instance: str) -> Ends:
+        """The ends of one instance; none if one of them isn't known."""
+        known = {instance} & set(self.both)
+        return replace(
+            self,
+            min_ms={name: self.min_ms[name] for name in known},
+            max_ms={name: self.max_ms[name] for name in known},
+        )
+
+
+def size_words(axis: str, size: int) -> str:
+    """'batch 64', '128 pixels'."""
+    return f"batch {size}" if axis == "batch" else f"{size} pixels"
 
 
 def current_ends(resources: Resources, axis: str) -> Ends:
@@ -50,7 +62,7 @@ def _predicted_end(resources: Resources, axis: str, slot: Slot, size: int) -> Ou
     try:
         return predict_slot(resources, slot)
     except NoPredictionError as error:
-        raise NoPredictionError(f"At {SIZE_WORDS[axis].format(size)}: {error}") from None
+        raise NoPredictionError(f"At {size_words(axis, size)}: {error}") from None
 
 
 def _typed(resources: Resources, axis: str, end: str) -> dict[str, float]:

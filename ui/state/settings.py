@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from profet_core.catalog.offers import MARKETS
-from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.catalog.offers import MARKET_CHOICES
+from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.state.parsers import one_of, positive_or_empty, some_of, true_or_false, whole_between, whole_or_empty
@@ -126,7 +126,7 @@ def _advise_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("deadline_h", None, positive_or_empty)
     yield Setting("budget_usd", None, positive_or_empty)
     yield Setting("certainty", 90, whole_between(*CERTAINTY_RANGE))
-    yield Setting("market", MARKETS[0], one_of(MARKETS))
+    yield Setting("market", MARKET_CHOICES[0], one_of(MARKET_CHOICES))
     yield Setting("region", USUAL_REGION, one_of((USUAL_REGION, *regions(resources))))
     yield Setting("spot_discount", None, whole_or_empty(1, 99))
     yield Setting("retired", RETIRED[0], one_of(RETIRED))

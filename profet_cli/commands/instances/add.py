@@ -101,7 +101,7 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
 
 def _known_machine(options: argparse.Namespace, known: Instance) -> _Machine:
     """The catalogue's machine; arguments that contradict it are refused."""
-    if options.gpu and load_gpus().find(options.gpu, known.gpu_memory_gib).short_name != known.gpu_model:
+    if options.gpu and load_gpus().find(options.gpu, known.gpu_memory_gib).model != known.gpu_model:
         raise InputError(f"{known.name} has {known.gpu}, not {options.gpu}: give another name to another instance.")
     for argument, value, true in (
         ("--gpu-count", options.gpu_count, known.gpu_count),

@@ -1,4 +1,4 @@
-"""`profet instances` and `profet instances list`: the catalogue and what a prediction for each instance rests on."""
+"""`profet instances` and `profet instances list`: the catalogue, with the basis of each instance's prediction."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
 
 
 def _basis(catalog: Catalog) -> dict[str, Basis]:
-    """What a prediction for each instance rests on; without models every instance is a price only."""
+    """Basis of the prediction for each instance that has one; without models none has."""
     from profet_core.artifacts.models import load_models
     from profet_core.prediction.unprofiled import reachable
 

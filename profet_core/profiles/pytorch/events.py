@@ -8,17 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.pytorch.optimizers import OPTIMIZER_STEP
-from profet_core.profiles.traces.chrome_events import event_thread, event_time_us
+from profet_core.profiles.decoding.chrome_trace import event_thread, event_time_us
+from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_STEPS, MAX_THREADS
+from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP
 
-#: Events of a kind that are kept: 24 bytes each, 120 while they are sorted, so that memory stays below 300 MB. A trace
-#: of 300 MB has about a million of a kind.
-MAX_KEPT_EVENTS = 2_000_000
 #: Different names of operations; of kernels, of which each is searched for what it tells. A large network has hundreds.
 MAX_NAMES, MAX_KERNEL_NAMES = 20_000, 5_000
 MAX_NAME_CHARACTERS = 500
-MAX_STEPS = 10_000
-MAX_THREADS = 10_000
 _MAX_DEVICE = 1_000
 
 #: What stands for every label of `record_function` but an optimizer's.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from profet_core.profiles.pytorch.trace import TRANSLATED_WARNING
+from profet_core.profiles.pytorch.reader import TRANSLATED_WARNING
 from profet_core.profiles.record import NO_DEVICE
 from tests.cli.cases import written
 

@@ -10,9 +10,9 @@ import pytest
 
 from profet_core import InputError, load_models, predict, predict_many
 from profet_core.catalog import Catalog
+from profet_core.cost import cost_usd
 from profet_core.transfer.reach import HOST_LOG_SD, KnownLatency, reach
 from profet_core.transfer.step import parts_of_profiles
-from profet_core.units import cost_usd
 
 SAMPLE = "resnet50-128px-b64-g4dn"
 
