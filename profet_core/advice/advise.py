@@ -101,8 +101,8 @@ def advise(
     rows : step latencies at the workload's batch size.
     offers : what can be rented, see `offers_in_market`; several of one instance are several plans.
     fits : instance -> whether it fits in memory; nothing is known of an instance that is absent.
-    interval_level : of the rows' intervals; errors are taken for log-normal. How often such claims came true is
-        measured by `python -m profet_lab.validation.advice_calibration`: of those 80 % to 90 % sure, 90 % did.
+    interval_level : of the rows' intervals; errors are taken for log-normal. How often such claims came true:
+        `certainty.CAME_TRUE_80_TO_90`.
 
     Raises
     ------
@@ -136,7 +136,7 @@ class _Market:
     fits: Mapping[str, FitAnswer]
 
     def rentable(self, instance: str) -> list[Instance]:
-        """Its offers, of which a retired instance has none unless asked for."""
+        """Its offers; of a retired instance none, unless those are included."""
         found = self.offers.get(instance, [])
         return [offer for offer in found if self.include_retired or offer.status != "retired"]
 

@@ -19,8 +19,7 @@ ERROR_CORRELATION = 0.42
 #: Share of claims called 80 % to 90 % sure that came true on left-out architectures; measured by the same command.
 CAME_TRUE_80_TO_90 = 0.92
 
-#: No chance that rests on an interval is called surer than this, or its opposite: 15 architectures tell nothing of
-#: rarer misses.
+#: No chance from an interval is called surer than this, or its opposite: 15 architectures show nothing of rarer misses.
 SUREST = 0.999
 #: The same where a handful of GPUs stand behind the interval, not architectures: derived and transferred latencies.
 SUREST_ESTIMATE = 0.99

@@ -1,4 +1,4 @@
-"""From which certainty on it is said that one plan is faster or cheaper than another."""
+"""From which certainty on one plan is claimed to be faster or cheaper than another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLOSE_CALL_OF_ESTIMATES = (1 + INTERVAL_LEVEL) / 2
 
 
 def least_certainty(a: Plan, b: Plan) -> float:
-    """The chance from which on it is said that one of two plans beats the other."""
+    """The chance from which on one of two plans is claimed to beat the other."""
     return CLOSE_CALL if a.basis.is_profiled and b.basis.is_profiled else CLOSE_CALL_OF_ESTIMATES
 
 
