@@ -18,7 +18,6 @@ from profet_cli.main import main
 from profet_core import read_profile
 from profet_core.profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, run, section
-from tests.test_imports import CORE
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A card is generated, the formats' README has a test of its own.
@@ -191,11 +190,6 @@ def test_every_format_is_listed():
 def test_the_map_is_that_of_the_code():
     document = text_of("docs/ARCHITECTURE.md")
     assert document == with_map(document), "write it anew: python -m docs.map"
-
-
-def test_the_order_of_the_core_s_rooms_is_the_one_that_is_tested():
-    (listed,) = (block.text for block in blocks(text_of("docs/ARCHITECTURE.md")) if block.language == "rooms")
-    assert [room.strip() for room in listed.replace("\n", " ").split(",")] == CORE
 
 
 def test_pictures_are_small_and_of_both_desktops():
