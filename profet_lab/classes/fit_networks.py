@@ -33,7 +33,7 @@ STEPS = 1_000
 ROWS_PER_STEP = 32
 PEAK_RATE, WEIGHT_DECAY = 3e-3, 0.01
 HIDDEN = (64, 32)
-#: Progress is told this often.
+#: Progress is reported this often.
 _STEPS_PER_REPORT = 50
 #: A layer: kernel (networks, inputs, outputs) and bias (networks, 1, outputs).
 Layer = tuple[keras.Variable, keras.Variable]
