@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
-from benchmarks.served_app import FLAGS, REPOSITORY, chromium_path, served
-from profet_core import Profile, load_catalog, load_models, predict, predict_many
+from benchmarks.served_app import FLAGS, chromium_path, served
+from profet_core import load_catalog, load_models, predict, predict_many
 from profet_core.artifacts.samples import load_samples
 from profet_core.files import default_models_folder
 
@@ -72,10 +73,10 @@ _READ = """
 import sys
 from pathlib import Path
 from profet_core import read_profile
-told = []
+shares = []
 with Path(sys.argv[1]).open("rb") as file:
-    assert read_profile(file, progress=told.append).steps == int(sys.argv[2])
-assert len(told) > 50 and told[-1] == 1, told
+    assert read_profile(file, progress=shares.append).steps == int(sys.argv[2])
+assert len(shares) > 50 and shares[-1] == 1, shares
 """
 
 
@@ -111,7 +112,6 @@ def warm_many(count: int = 10_000, repeats: int = 7) -> Figure:
     ]
     latencies = [sample.latency_ms * scale for scale in scales]
     seconds = _times(lambda: predict_many(models, catalog, profiles, sample.anchor, latencies_ms=latencies), repeats)
-    assert isinstance(profiles[0], Profile)
     return Figure(f"warm: {count:,} profiles, all targets", statistics.median(seconds), "s", 2, repeats)
 
 

@@ -161,7 +161,7 @@ def run_slow() -> int:
         start = time.process_time()
         profile, message = check(data)
         seconds = time.process_time() - start
-        # The budget is asked for at every block and every thousand records, not at every instruction.
+        # The budget is checked at every block and every thousand records, not at every instruction.
         too_long |= seconds > watch.MAX_SECONDS + _OVERRUN_S
         what = "read" if profile else message.removeprefix("trace: ")
         print(f"| {name} | {len(data) / 1e6:.1f} | {seconds:.1f} s | {what} |", flush=True)

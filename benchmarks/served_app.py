@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+from benchmarks import REPOSITORY
+
 SCRIPT = REPOSITORY / "streamlit_app.py"
 #: A busy machine takes its time.
 START_TIMEOUT_S = 60

@@ -16,7 +16,7 @@ from profet_core.artifacts.samples import INDEX_NAME
 from profet_core.catalog import load_catalog
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.folds import ClassFold, predict_folds
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.tables import Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.train import SEED
 
@@ -122,7 +122,7 @@ def _sample_folds(
             own = np.arange(len(bank.architectures)) == row
             held_out.setdefault((choice.anchor, target, choice.model), {})[_name(choice)] = own
     return [
-        ClassFold(TrainingSet(anchor, target, bank.architectures != model), names)
+        ClassFold(TrainingRows(anchor, target, bank.architectures != model), names)
         for (anchor, target, model), names in held_out.items()
     ]
 

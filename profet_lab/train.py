@@ -22,7 +22,7 @@ from profet_lab.classes.bank import class_bank
 from profet_lab.classes.default_method import STACKS, train_default
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.documented.clustering import encode_table, fit_features
-from profet_lab.documented.dense import EPOCHS, DenseTrainingSet, fit_dense, training_steps
+from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, fit_dense, training_steps
 from profet_lab.documented.members import PROFET_METHOD, fit_forest, fit_line
 from profet_lab.export import dense_to_onnx, estimator_to_onnx
 from profet_lab.measurements.tables import Measurements, check_instances, pairs
@@ -93,8 +93,8 @@ def _train_documented(
     wanted = [pair for pair in pairs(measurements.instances) if pair[0] in anchors]
     tables = {name: encode_table(features, measurements.operations, measurements.times_us[name]) for name in anchors}
     latency_ms = measurements.latency_ms
-    training_sets = [DenseTrainingSet(tables[anchor], latency_ms[target] * US_PER_MS) for anchor, target in wanted]
-    networks = fit_dense(training_sets, seed=seed, epochs=epochs, progress=progress)
+    training_rows = [DenseTrainingRows(tables[anchor], latency_ms[target] * US_PER_MS) for anchor, target in wanted]
+    networks = fit_dense(training_rows, seed=seed, epochs=epochs, progress=progress)
     rows = []
     for (anchor, target), network in zip(wanted, networks, strict=True):
         forest = fit_forest(tables[anchor], latency_ms[target], seed=seed)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from profet_core.advice.advise import Advice
-from profet_core.advice.comparison import comparison_sentences
-from profet_core.advice.plans import Plan, compare
+from profet_core.advice.comparison import compare
+from profet_core.advice.comparison_words import comparison_sentences
+from profet_core.advice.plans import Plan
 from ui.state.page_keys import COMPARED_KEYS
 from ui.state.settings import USUAL_PLAN
 from ui.texts import percents_unbroken
@@ -25,13 +26,8 @@ class _Side:
     why: str
 
 
-def show_against(advice: Advice, level: float) -> None:
-    """Two choices, and what can be said of them.
-
-    Parameters
-    ----------
-    level : of the intervals, 0 to 1.
-    """
+def show_against(advice: Advice) -> None:
+    """Two choices, and what can be said of them."""
     # There is one offer of an instance and market.
     plans = {plan.label: plan for plan in advice.plans}
     for key in COMPARED_KEYS:
@@ -41,7 +37,8 @@ def show_against(advice: Advice, level: float) -> None:
         return
     st.subheader("One against another", anchor="against")
     cheapest = advice.cheapest
-    rival = cheapest.rival or next(plan for plan in advice.plans if plan != cheapest.plan)
+    others = (plan for plan in advice.plans if plan != cheapest.plan)
+    rival = cheapest.rival.plan if cheapest.rival else next(others)
     first_key, second_key = COMPARED_KEYS
     left, right = st.columns(2, gap="medium")
     with left:
@@ -51,7 +48,7 @@ def show_against(advice: Advice, level: float) -> None:
     if first == second:
         st.info("Choose two different offers.")
         return
-    for number, line in enumerate(comparison_sentences(compare(first, second, level))):
+    for number, line in enumerate(comparison_sentences(compare(first, second, advice.request.interval_level))):
         text = percents_unbroken(line)
         st.markdown(f"**{text}**" if number < 2 else text)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from profet_core.advice.picks import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
+from profet_core.advice.claims import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
 from profet_core.prediction.refusals import MOST_UNATTRIBUTED_SHARE

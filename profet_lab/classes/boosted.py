@@ -11,7 +11,7 @@ import numpy as np
 from profet_core.networks.members import TREES, network_inputs, network_latency
 from profet_core.networks.stacks import StepInputs, member_latency
 from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.progress import Progress
 
 ROUNDS = 200
@@ -35,11 +35,11 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Trained trees of many training sets.
+    """Trained trees of many models.
 
     Attributes
     ----------
-    trees : one model a training set: class shares -> log of the latency over the typical one.
+    trees : by model: class shares -> log of the latency over the typical one.
     constants : (models, 1, classes), as `members.network_latency` takes them.
     typical_log_ratio : (models,). unseen : (models, classes).
     """
@@ -65,7 +65,7 @@ class BoostedTrees:
 
 def fit_trees(
     bank: ClassBank,
-    training_sets: Sequence[TrainingSet],
+    training_rows: Sequence[TrainingRows],
     *,
     latency_known: bool,
     sizes_known: bool,
@@ -73,14 +73,14 @@ def fit_trees(
     rounds: int = ROUNDS,
     progress: Progress | None = None,
 ) -> BoostedTrees:
-    """Train the trees of every training set; each model sees its own rows alone.
+    """Train trees on each of `training_rows`; each model sees its own rows alone.
 
     `progress` counts to `rounds`, as if all were trained together.
     """
     parts, reported = [], 0
-    for number, training_set in enumerate(training_sets, start=1):
-        parts.append(_fit(bank, training_set, latency_known, sizes_known, seed, rounds))
-        done = rounds * number // len(training_sets)
+    for number, training in enumerate(training_rows, start=1):
+        parts.append(_fit(bank, training, latency_known, sizes_known, seed, rounds))
+        done = rounds * number // len(training_rows)
         if progress and done > reported:
             progress(done - reported)
             reported = done
@@ -89,13 +89,13 @@ def fit_trees(
 
 
 def _fit(
-    bank: ClassBank, training_set: TrainingSet, latency_known: bool, sizes_known: bool, seed: int, rounds: int
+    bank: ClassBank, training: TrainingRows, latency_known: bool, sizes_known: bool, seed: int, rounds: int
 ) -> tuple[lightgbm.Booster, np.ndarray, float, np.ndarray]:
-    """Trees, constants (1, classes), typical log ratio and unseen classes (classes,) of one training set."""
-    anchor, target = training_set.anchor, training_set.target
-    rows = training_set.rows & (bank.repeats < bank.repeats.min() + REPEATS)
-    unseen = bank.unseen(anchor, training_set.rows)
-    ratios, typical = bank.log_ratios(anchor, target, training_set.rows, latency_known)
+    """Trees, constants (1, classes), typical log ratio and unseen classes (classes,) of one model."""
+    anchor, target = training.anchor, training.target
+    rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
+    unseen = bank.unseen(anchor, training.rows)
+    ratios, typical = bank.log_ratios(anchor, target, training.rows, latency_known)
     inputs = bank.inputs[anchor, latency_known]
     classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
     latency = inputs.latency_ms[rows] if latency_known else None

@@ -21,7 +21,7 @@ from profet_lab.classes.fit_networks import STEPS
 from profet_lab.classes.folds import predict_one_left_out
 from profet_lab.classes.member_weights import least_error
 from profet_lab.classes.stacked import RECIPES, StackedNetworks
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.export import stack_to_onnx, trees_to_onnx
 from profet_lab.measurements.tables import Pair, pairs
 from profet_lab.progress import Progress
@@ -42,13 +42,13 @@ def train_default(
     """Write the default method's files below `folder`; returns what the manifest holds of them."""
     everything = np.ones(len(bank.architectures), bool)
     wanted = [pair for pair in pairs(bank.instances) if pair[0] in anchors]
-    training_sets = [TrainingSet(*pair, everything) for pair in wanted]
+    training_rows = [TrainingRows(*pair, everything) for pair in wanted]
     stacks = []
     for latency_known, sizes_known, member in product((True, False), (True, False), MEMBERS):
         models = fit_member(
             bank,
             member,
-            training_sets,
+            training_rows,
             latency_known=latency_known,
             sizes_known=sizes_known,
             seed=seed,

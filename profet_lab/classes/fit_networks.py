@@ -26,14 +26,14 @@ from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.one_cycle import OneCycle
 from profet_lab.classes.row_sampler import Rows, RowSampler
 from profet_lab.classes.stacked import RECIPES, Recipe, StackedNetworks
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.progress import Progress
 
 STEPS = 1_000
 ROWS_PER_STEP = 32
 PEAK_RATE, WEIGHT_DECAY = 3e-3, 0.01
 HIDDEN = (64, 32)
-#: Progress is told this often.
+#: Progress is reported this often.
 _STEPS_PER_REPORT = 50
 #: A layer: kernel (networks, inputs, outputs) and bias (networks, 1, outputs).
 Layer = tuple[keras.Variable, keras.Variable]
@@ -59,7 +59,7 @@ class Prepared:
 def fit_networks(
     bank: ClassBank,
     member: str,
-    training_sets: Sequence[TrainingSet],
+    training_rows: Sequence[TrainingRows],
     *,
     latency_known: bool,
     sizes_known: bool,
@@ -67,15 +67,15 @@ def fit_networks(
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> StackedNetworks:
-    """Train one network per training set, all together; each sees its own rows alone."""
+    """Train a network on each of `training_rows`, all together; it sees its own rows alone."""
     recipe, device = RECIPES[member], bank.device_classes
-    prepared = _prepare_all(bank, member, training_sets, latency_known, sizes_known)
+    prepared = _prepare_all(bank, member, training_rows, latency_known, sizes_known)
     widths = (prepared.mean.shape[-1], *HIDDEN, outputs_of(member, device))
-    layers = _initial_layers(len(training_sets), widths, recipe, seed)
+    layers = _initial_layers(len(training_rows), widths, recipe, seed)
     optimizer = keras.optimizers.AdamW(OneCycle(PEAK_RATE, steps), weight_decay=WEIGHT_DECAY)
     variables = [value for layer in layers for value in layer]
     optimizer.build(variables)
-    sampler = RowSampler(bank, training_sets, latency_known, sizes_known, recipe.composed, ROWS_PER_STEP, seed)
+    sampler = RowSampler(bank, training_rows, latency_known, sizes_known, recipe.composed, ROWS_PER_STEP, seed)
     shift, scale, constants = (
         tf.constant(value, tf.float32) for value in (prepared.mean, prepared.deviation, prepared.constants)
     )
@@ -100,17 +100,17 @@ def fit_networks(
 
 
 def _prepare_all(
-    bank: ClassBank, member: str, training_sets: Sequence[TrainingSet], latency_known: bool, sizes_known: bool
+    bank: ClassBank, member: str, training_rows: Sequence[TrainingRows], latency_known: bool, sizes_known: bool
 ) -> Prepared:
-    parts = [_prepare(bank, member, each, latency_known, sizes_known) for each in training_sets]
+    parts = [_prepare(bank, member, each, latency_known, sizes_known) for each in training_rows]
     return Prepared(*(np.stack(part) for part in zip(*parts, strict=True)))
 
 
 def _prepare(
-    bank: ClassBank, member: str, training_set: TrainingSet, latency_known: bool, sizes_known: bool
+    bank: ClassBank, member: str, training: TrainingRows, latency_known: bool, sizes_known: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
     """Standardisation (1, inputs) twice, the pair's constants (1, ...), typical ratio and unseen classes (classes,)."""
-    anchor, rows, recipe = training_set.anchor, training_set.rows, RECIPES[member]
+    anchor, rows, recipe = training.anchor, training.rows, RECIPES[member]
     unseen = bank.unseen(anchor, rows)
     inputs = bank.inputs[anchor, latency_known]
     classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
@@ -121,7 +121,7 @@ def _prepare(
     if recipe.standardised:
         mean, deviation = table.mean(axis=0, keepdims=True), table.std(axis=0, keepdims=True)
         deviation = np.where(deviation < 1e-5, 1.0, deviation + recipe.softening)
-    ratios, typical = bank.log_ratios(anchor, training_set.target, rows, latency_known)
+    ratios, typical = bank.log_ratios(anchor, training.target, rows, latency_known)
     constants = ratios[None] if member == CLASS_RATIO else np.zeros((1, 1))
     return mean, deviation, constants, typical, unseen
 

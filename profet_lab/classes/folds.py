@@ -16,7 +16,7 @@ from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.classes.member_weights import Weights, ensemble_ms, summed_errors
 from profet_lab.classes.stacked import StackedNetworks
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
 
@@ -56,7 +56,7 @@ class OutOfFold:
 class ClassFold:
     """What the models of one pair learn from, and the rows (boolean masks) they then predict, by name."""
 
-    training: TrainingSet
+    training: TrainingRows
     held_out: Mapping[str, np.ndarray]
 
     @property
@@ -68,7 +68,7 @@ class ClassFold:
 def one_left_out(groups: np.ndarray, pairs: Sequence[Pair]) -> list[ClassFold]:
     """One fold a pair and group: learn from all others, predict the group. `groups`: name of each row's, (rows,)."""
     return [
-        ClassFold(TrainingSet(anchor, target, groups != name), {str(name): groups == name})
+        ClassFold(TrainingRows(anchor, target, groups != name), {str(name): groups == name})
         for anchor, target in pairs
         for name in np.unique(groups)
     ]

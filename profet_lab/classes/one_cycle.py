@@ -17,7 +17,7 @@ class OneCycle(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(self, peak: float, steps: int) -> None:
         self.peak, self.steps = peak, steps
 
-    def __call__(self, step):
+    def __call__(self, step: tf.Tensor) -> tf.Tensor:
         """The rate at a step."""
         done = tf.cast(step, tf.float32) / max(self.steps - 1, 1)
         rise = _cosine(self.peak / 25, self.peak, tf.minimum(done / 0.3, 1.0))
@@ -25,5 +25,5 @@ class OneCycle(keras.optimizers.schedules.LearningRateSchedule):
         return tf.where(done < 0.3, rise, fall)
 
 
-def _cosine(start: float, end: float, done):
+def _cosine(start: float, end: float, done: tf.Tensor) -> tf.Tensor:
     return end + (start - end) / 2 * (1 + tf.cos(np.pi * done))

@@ -12,7 +12,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
 
 from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 
 
 class Rows(NamedTuple):
@@ -33,19 +33,19 @@ class Rows(NamedTuple):
 
 
 class RowSampler:
-    """Draws each network's rows from its own training set, some of them two workloads run one after the other."""
+    """Draws each network's rows from those it may learn from, some of them two workloads run one after the other."""
 
     def __init__(
         self,
         bank: ClassBank,
-        training_sets: Sequence[TrainingSet],
+        training_rows: Sequence[TrainingRows],
         latency_known: bool,
         sizes_known: bool,
         composed: float,
         rows_per_step: int,
         seed: int,
     ) -> None:
-        self.shape = (len(training_sets), rows_per_step)
+        self.shape = (len(training_rows), rows_per_step)
         self._latency_known, self._sizes_known = latency_known, sizes_known
         self._composed, self._seed = composed, seed
         names, count = list(bank.latency_ms), len(bank.architectures)
@@ -55,10 +55,10 @@ class RowSampler:
         self._classes, self._device_classes, self._latency, self._sizes = (
             tf.constant(table, tf.float32) for table in (classes, device_ms, latency, bank.sizes)
         )
-        self._own, self._lengths = _own_rows(training_sets)
+        self._own, self._lengths = _own_rows(training_rows)
         # All instances' rows lie in one table, one instance after the other.
         self._anchor, self._target = (
-            np.array([[names.index(getattr(each, end)) * count] for each in training_sets], np.int32)
+            np.array([[names.index(getattr(each, end)) * count] for each in training_rows], np.int32)
             for end in ("anchor", "target")
         )
 
@@ -72,7 +72,7 @@ class RowSampler:
             sizes=tf.gather(self._sizes, row) if self._sizes_known else None,
         )
 
-    def _draw(self, key) -> tuple[Rows, tf.Tensor]:
+    def _draw(self, key: Sequence[int | tf.Tensor]) -> tuple[Rows, tf.Tensor]:
         """Rows without their sizes, and their numbers."""
         chosen = tf.cast(tf.random.stateless_uniform(self.shape, key) * self._lengths, tf.int32)
         row = tf.gather(tf.constant(self._own), chosen, batch_dims=1)
@@ -105,10 +105,10 @@ class RowSampler:
         )
 
 
-def _own_rows(training_sets: Sequence[TrainingSet]) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers of each training set, repeated to the longest, (networks, longest), and its length, (networks, 1)."""
-    longest = max(int(each.rows.sum()) for each in training_sets)
-    own = np.zeros((len(training_sets), longest), np.int32)
-    for number, each in enumerate(training_sets):
+def _own_rows(training_rows: Sequence[TrainingRows]) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1)."""
+    longest = max(int(each.rows.sum()) for each in training_rows)
+    own = np.zeros((len(training_rows), longest), np.int32)
+    for number, each in enumerate(training_rows):
         own[number] = np.resize(np.flatnonzero(each.rows), longest)
-    return own, np.array([[each.rows.sum()] for each in training_sets], np.float32)
+    return own, np.array([[each.rows.sum()] for each in training_rows], np.float32)

@@ -30,7 +30,7 @@ DECAY_RATE, DECAY_ROWS = 0.9, 16_000
 
 
 @dataclass(frozen=True)
-class DenseTrainingSet:
+class DenseTrainingRows:
     """One network's: features (rows, n) and targets (rows,), both in microseconds."""
 
     features: np.ndarray
@@ -55,14 +55,14 @@ class DenseWeights:
 
 
 def fit_dense(
-    training_sets: Sequence[DenseTrainingSet], *, seed: int, epochs: int = EPOCHS, progress: Progress | None = None
+    training_rows: Sequence[DenseTrainingRows], *, seed: int, epochs: int = EPOCHS, progress: Progress | None = None
 ) -> list[DenseWeights]:
-    """Train one network per training set, all together, on the relative error."""
+    """Train a network on each, all together, on the relative error."""
     keras.utils.set_random_seed(seed)
-    features, targets = _stacked(training_sets)
+    features, targets = _stacked(training_rows)
     networks, longest, widest = features.shape
     steps = training_steps(longest, epochs)
-    rows = _row_order([len(each.target_us) for each in training_sets], steps * BATCH_SIZE, seed)
+    rows = _row_order([len(each.target_us) for each in training_rows], steps * BATCH_SIZE, seed)
     network = _stacked_network(networks, widest)
     schedule = keras.optimizers.schedules.ExponentialDecay(LEARNING_RATE, DECAY_ROWS // BATCH_SIZE, DECAY_RATE)
     optimizer = keras.optimizers.Adam(schedule)
@@ -90,22 +90,22 @@ def fit_dense(
             kernels=(layers[0][0][n, : each.features.shape[1]], *(kernel[n] for kernel, _ in layers[1:])),
             biases=tuple(bias[n, 0] for _, bias in layers),
         )
-        for n, each in enumerate(training_sets)
+        for n, each in enumerate(training_rows)
     ]
 
 
 def training_steps(rows: int, epochs: int = EPOCHS) -> int:
-    """Steps that `fit_dense` takes for a longest training set of `rows` rows."""
+    """Steps that `fit_dense` takes where the longest has `rows` training rows."""
     return epochs * -(-rows // BATCH_SIZE)
 
 
-def _stacked(training_sets: Sequence[DenseTrainingSet]) -> tuple[np.ndarray, np.ndarray]:
-    """Features (networks, rows, features) and targets (networks, rows), filled up to the longest and widest set."""
-    widest = max(each.features.shape[1] for each in training_sets)
-    longest = max(len(each.target_us) for each in training_sets)
-    features = np.zeros((len(training_sets), longest, widest), np.float32)
-    targets = np.ones((len(training_sets), longest), np.float32)
-    for number, each in enumerate(training_sets):
+def _stacked(training_rows: Sequence[DenseTrainingRows]) -> tuple[np.ndarray, np.ndarray]:
+    """Features (networks, rows, features) and targets (networks, rows), filled up to the longest and widest."""
+    widest = max(each.features.shape[1] for each in training_rows)
+    longest = max(len(each.target_us) for each in training_rows)
+    features = np.zeros((len(training_rows), longest, widest), np.float32)
+    targets = np.ones((len(training_rows), longest), np.float32)
+    for number, each in enumerate(training_rows):
         features[number, : len(each.features), : each.features.shape[1]] = each.features
         targets[number, : len(each.target_us)] = each.target_us
     return features, targets
@@ -142,12 +142,12 @@ class StackedDense(keras.layers.Layer):
         super().__init__()
         self.units, self.activation, self.initializer = units, keras.activations.get(activation), initializer
 
-    def build(self, input_shape) -> None:
+    def build(self, input_shape: tuple[int, int, int]) -> None:
         """Make the weights: kernel (networks, inputs, units) and bias (networks, 1, units)."""
         networks, _, inputs = input_shape
         self.kernel = self.add_weight(shape=(networks, inputs, self.units), initializer=self.initializer)
         self.bias = self.add_weight(shape=(networks, 1, self.units), initializer="zeros")
 
-    def call(self, inputs):
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """Each network's own rows through its own kernel."""
         return self.activation(keras.ops.matmul(inputs, self.kernel) + self.bias)

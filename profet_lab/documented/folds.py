@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from profet_core.operations.clusters import FeatureSpec
 from profet_core.units import US_PER_MS
 from profet_lab.documented.clustering import encode_table, fit_features
-from profet_lab.documented.dense import EPOCHS, DenseTrainingSet, DenseWeights, fit_dense
+from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, DenseWeights, fit_dense
 from profet_lab.documented.members import fit_forest, fit_line
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
@@ -76,8 +76,10 @@ def fit_folds(
     forests = Parallel(n_jobs=-1, prefer="threads")(
         delayed(fit_forest)(table, target, seed=seed) for table, target in zip(inputs, targets, strict=True)
     )
-    training_sets = [DenseTrainingSet(table, target * US_PER_MS) for table, target in zip(inputs, targets, strict=True)]
-    networks = fit_dense(training_sets, seed=seed, epochs=epochs, progress=progress)
+    training_rows = [
+        DenseTrainingRows(table, target * US_PER_MS) for table, target in zip(inputs, targets, strict=True)
+    ]
+    networks = fit_dense(training_rows, seed=seed, epochs=epochs, progress=progress)
     return [
         FittedFold(
             fold=fold,

@@ -41,7 +41,6 @@ class Measurements:
     operations : names of the profile's columns ("Device_AddN", ...).
     times_us : instance -> float64 (rows, operations), microseconds of one step.
     latency_ms : instance -> float64 (rows,), milliseconds a step.
-    epoch_s : instance -> float64 (rows,), measured seconds an epoch.
     all_latencies : every run, also of workloads that not all instances could hold and that have no profile; columns
         instance, model, pixels, batch_size, repeat, batch_latency_ms, epoch_latency_s.
     sha256 : file -> hash of what was read.
@@ -51,7 +50,6 @@ class Measurements:
     operations: tuple[str, ...]
     times_us: dict[str, np.ndarray]
     latency_ms: dict[str, np.ndarray]
-    epoch_s: dict[str, np.ndarray]
     all_latencies: pd.DataFrame
     sha256: dict[str, str]
 
@@ -109,7 +107,6 @@ def load_measurements(folder: Path) -> Measurements:
         # The published profiles hold two steps each.
         times_us={name: part[list(operations)].to_numpy(float) / VERSION_1_STEPS for name, part in by_instance.items()},
         latency_ms={name: part["batch_latency_ms"].to_numpy(float) for name, part in by_instance.items()},
-        epoch_s={name: part["epoch_latency_s"].to_numpy(float) for name, part in by_instance.items()},
         all_latencies=pd.read_parquet(folder / LATENCIES_FILE),
         sha256={str(name): sha256_hex((folder / name).read_bytes()) for name in (PROFILES_FILE, LATENCIES_FILE)},
     )

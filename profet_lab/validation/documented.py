@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
 from profet_core.prediction.estimates import combine
@@ -107,6 +108,6 @@ def _by_model(part: pd.DataFrame) -> dict:
     }
 
 
-def mape_percent(true: np.ndarray, predicted: np.ndarray) -> float:
+def mape_percent(true: ArrayLike, predicted: ArrayLike) -> float:
     """Mean absolute percentage error, %."""
     return 100 * float(mean_absolute_percentage_error(true, predicted))

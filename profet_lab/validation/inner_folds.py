@@ -11,7 +11,7 @@ import numpy as np
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.folds import ClassFold, OutOfFold
 from profet_lab.classes.member_weights import Weights, least_error
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.tables import Pair
 
 
@@ -27,7 +27,7 @@ def two_left_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
         for first, second in combinations(np.unique(bank.architectures), 2):
             rows = {name: bank.architectures == name for name in (first, second)}
             held_out = {inner_name(first, second): rows[first], inner_name(second, first): rows[second]}
-            folds.append(ClassFold(TrainingSet(anchor, target, ~(rows[first] | rows[second])), held_out))
+            folds.append(ClassFold(TrainingRows(anchor, target, ~(rows[first] | rows[second])), held_out))
     return folds
 
 

@@ -88,7 +88,7 @@ def derived_section(data: TransferData) -> dict:
 
 
 def memory_section(data: TransferData) -> dict:
-    """Does it fit, asked of architectures that nothing was fitted on."""
+    """Does it fit: answers for architectures that nothing was fitted on."""
     return memory_report(data.measurements, data.folder)
 
 

@@ -192,6 +192,11 @@ def test_the_map_is_that_of_the_code():
     assert document == with_map(document), "write it anew: python -m docs.map"
 
 
+def test_words_are_in_order_and_told_once():
+    words = re.findall(r"^\| (.+?) \|", section(text_of("docs/ARCHITECTURE.md"), "Words"), re.MULTILINE)[1:]
+    assert words == sorted(set(words), key=str.lower)
+
+
 def test_pictures_are_small_and_of_both_desktops():
     for scheme in ("light", "dark"):
         path = ROOT / "docs" / "images" / f"predict-{scheme}.png"

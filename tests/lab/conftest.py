@@ -50,7 +50,6 @@ def small() -> Measurements:
         operations=operations,
         times_us={"slow": times_us, "fast": times_us / 2},
         latency_ms={"slow": latency_ms, "fast": latency_ms / 2},
-        epoch_s={"slow": latency_ms, "fast": latency_ms / 2},
         all_latencies=pd.concat(runs, ignore_index=True),
         sha256={"made": "up"},
     )
@@ -97,7 +96,6 @@ def _classed(batch_sizes: Sequence[int], repeats: Sequence[int]) -> Measurements
         operations=tuple(mixes),
         times_us={"slow": times_us, "fast": times_us / 2},
         latency_ms={"slow": latency_ms, "fast": latency_ms / 2},
-        epoch_s={"slow": latency_ms, "fast": latency_ms / 2},
         all_latencies=workloads.assign(instance="slow", batch_latency_ms=latency_ms, epoch_latency_s=1.0),
         sha256={"made": "up"},
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 _NAMES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
@@ -26,6 +28,41 @@ def open_app(repository: Path) -> Callable[..., AppTest]:
         return app.run()
 
     return open_page
+
+
+@pytest.fixture(scope="module")
+def models_copy(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A models folder whose reports may be changed."""
+    return Path(shutil.copytree(repository / "models", tmp_path_factory.mktemp("home") / "models"))
+
+
+@pytest.fixture
+def serve_report(models_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Serve the copied models with another report of that file name; None takes it away."""
+
+    def serve(name: str, content: str | None) -> Path:
+        path = models_copy / name
+        if content is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(content)
+        monkeypatch.setenv("PROFET_HOME", str(models_copy))
+        st.cache_resource.clear()
+        return path
+
+    yield serve
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def open_beside(open_app: Callable[..., AppTest], serve_report: Callable[..., Path]) -> Callable[..., AppTest]:
+    """Open Accuracy beside another report of that file name; None takes it away."""
+
+    def open_accuracy(name: str, content: str | None, **query: str) -> AppTest:
+        serve_report(name, content)
+        return open_app("accuracy", **query)
+
+    return open_accuracy
 
 
 def go(app: AppTest, page: str) -> AppTest:

@@ -10,7 +10,7 @@ import pytest
 from pages.predict.figures import measured_and_predicted
 from profet_core import Profile, predict, read_profile
 from profet_core.advice.advise import advise
-from profet_core.advice.plans import Workload
+from profet_core.advice.request import Workload
 from profet_core.advice.words import pick_line
 from profet_core.prediction.steps import steps_note
 from profet_core.units import format_ms, format_usd

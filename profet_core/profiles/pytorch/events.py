@@ -129,34 +129,44 @@ class PyTorchEvents:
         if not isinstance(args, dict):
             args = {}
         if kind in _DEVICE:
-            spans, key = self.device, self.kernels.number(name[:MAX_NAME_CHARACTERS])
-            spans.links.append(_correlation(args))
-            device = args.get("device")
-            spans.threads.append(device if type(device) is int and 0 <= device < _MAX_DEVICE else -1)
+            spans = self._add_device(name, args)
         elif kind in _CALLS:
-            link = _correlation(args)
-            if link < 0:
+            if (link := _correlation(args)) < 0:
                 return
-            spans, key = self.calls, 0
-            spans.links.append(link)
-            spans.threads.append(self._threads.number(event_thread(event)))
+            spans = self._add_call(link, event)
+        elif step := _STEP.fullmatch(name):
+            self._add_step(int(step[1]), begin_us, duration_us)
+            return
         else:
-            if step := _STEP.fullmatch(name):
-                self._add_step(int(step[1]), begin_us, duration_us)
-                return
-            if kind in _NOTES and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP)):
-                # A person's own label: it may tell what the network is, and only a compiler's is looked for.
-                self.labels.number(name[:MAX_NAME_CHARACTERS])
-                name = LABEL
-            spans, key = self.host, self.operations.number((name[:MAX_NAME_CHARACTERS], self._mask(name, args)))
-            spans.threads.append(self._threads.number(event_thread(event)))
-            if args:
-                self._look_at_inputs(name, args, begin_us)
+            spans = self._add_host(kind, name, event, args, begin_us)
         spans.begins_us.append(begin_us)
         spans.durations_us.append(duration_us)
-        spans.keys.append(key)
         if len(spans.keys) > MAX_KEPT_EVENTS:
             raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
+
+    def _add_device(self, name: str, args: dict) -> Spans:
+        device = args.get("device")
+        self.device.keys.append(self.kernels.number(name[:MAX_NAME_CHARACTERS]))
+        self.device.links.append(_correlation(args))
+        self.device.threads.append(device if type(device) is int and 0 <= device < _MAX_DEVICE else -1)
+        return self.device
+
+    def _add_call(self, link: int, event: dict) -> Spans:
+        self.calls.keys.append(0)
+        self.calls.links.append(link)
+        self.calls.threads.append(self._threads.number(event_thread(event)))
+        return self.calls
+
+    def _add_host(self, kind: str, name: str, event: dict, args: dict, begin_us: float) -> Spans:
+        if kind in _NOTES and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP)):
+            # A person's own label: it may tell what the network is, and only a compiler's is looked for.
+            self.labels.number(name[:MAX_NAME_CHARACTERS])
+            name = LABEL
+        self.host.keys.append(self.operations.number((name[:MAX_NAME_CHARACTERS], self._mask(name, args))))
+        self.host.threads.append(self._threads.number(event_thread(event)))
+        if args:
+            self._look_at_inputs(name, args, begin_us)
+        return self.host
 
     def _add_step(self, number: int, begin_us: float, duration_us: float) -> None:
         if len(self.steps) >= MAX_STEPS:

@@ -1,4 +1,4 @@
-"""Boosted trees: a model a training set, each on its own rows alone, and only on what its pair's classes have."""
+"""Boosted trees: models side by side, each on its own rows alone, and only on what its pair's classes have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.boosted import REPEATS, BoostedTrees, fit_trees
 from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.folds import fold_inputs
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 from tests.lab.conftest import without_numbers
 
 pytestmark = pytest.mark.training
@@ -29,7 +29,7 @@ def bank(many) -> ClassBank:
 def fit(
     bank: ClassBank, *, rows: np.ndarray, known: bool = True, sizes: bool = False, rounds: int = 40
 ) -> BoostedTrees:
-    sets = [TrainingSet(*PAIR, rows)]
+    sets = [TrainingRows(*PAIR, rows)]
     return fit_trees(bank, sets, latency_known=known, sizes_known=sizes, seed=0, rounds=rounds)
 
 
@@ -115,9 +115,9 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     np.testing.assert_allclose(predicted_ms - without, own_ms * 0.5**UNKNOWN_POWER)
 
 
-def test_every_training_set_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):
+def test_each_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):
     learned = [bank.architectures != name for name in "AB"]
-    sets = [TrainingSet(*PAIR, rows) for rows in learned] + [TrainingSet("fast", "slow", learned[0])]
+    sets = [TrainingRows(*PAIR, rows) for rows in learned] + [TrainingRows("fast", "slow", learned[0])]
     reported: list[int] = []
     trees = fit_trees(bank, sets, latency_known=True, sizes_known=False, seed=0, rounds=40, progress=reported.append)
     assert sum(reported) == 40
@@ -130,7 +130,7 @@ def test_every_training_set_has_a_model_of_its_own_and_progress_counts_all_of_th
 
 def test_the_member_of_that_name_is_trees_and_reports_the_networks_count_of_steps(bank):
     reported: list[int] = []
-    sets = [TrainingSet(*PAIR, everything(bank))]
+    sets = [TrainingRows(*PAIR, everything(bank))]
     found = fit_member(bank, TREES, sets, latency_known=True, seed=0, steps=7, progress=reported.append)
     assert isinstance(found, BoostedTrees) and found.member == TREES
     assert reported == [7]

@@ -12,7 +12,7 @@ from profet_core.units import SMALLEST_NUMBER
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.folds import fold_inputs, one_left_out, predict_folds, predict_one_left_out
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.validation.inner_folds import two_left_out
 from tests.lab.conftest import without_numbers
 
@@ -71,8 +71,8 @@ def test_the_ensemble_of_all_rows_has_each_group_with_its_own_weights(classed):
 def test_time_of_a_class_that_only_the_left_out_architecture_has_counts_as_unknown(classed):
     bank = class_bank(classed)
     rows = bank.architectures == "D"
-    training_set = TrainingSet(*PAIR, ~rows)
-    networks = fit_member(bank, MEMBERS[0], [training_set], latency_known=False, sizes_known=False, seed=0, steps=1)
+    training = TrainingRows(*PAIR, ~rows)
+    networks = fit_member(bank, MEMBERS[0], [training], latency_known=False, sizes_known=False, seed=0, steps=1)
     inputs = fold_inputs(bank, networks, 0, "slow", rows, False, False)
     depthwise = bank.classes.names.index("depthwise")
     np.testing.assert_allclose(inputs.unknown_ms[:, 0], bank.times["slow"].times_ms[rows, depthwise])
@@ -109,9 +109,9 @@ def test_shuffled_targets_make_the_error_explode(measurements):
 @pytest.mark.parametrize("member", MEMBERS)
 def test_spoilt_rows_of_a_real_architecture_reach_no_member(measurements, member):
     left_out = measurements.architectures == "MobileNetV2"
-    training_set = TrainingSet("g3s.xlarge", "p2.xlarge", ~left_out)
+    training = TrainingRows("g3s.xlarge", "p2.xlarge", ~left_out)
     one, other = (
-        fit_member(class_bank(each), member, [training_set], latency_known=True, sizes_known=False, seed=0, steps=3)
+        fit_member(class_bank(each), member, [training], latency_known=True, sizes_known=False, seed=0, steps=3)
         for each in (measurements, without_numbers(measurements, left_out))
     )
     for name in ("constants", "typical_log_ratio", "unseen"):

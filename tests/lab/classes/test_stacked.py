@@ -14,7 +14,7 @@ from profet_lab.classes.fit_networks import PEAK_RATE, fit_networks
 from profet_lab.classes.folds import fold_inputs
 from profet_lab.classes.one_cycle import OneCycle
 from profet_lab.classes.stacked import RECIPES, StackedNetworks
-from profet_lab.classes.training_set import TrainingSet
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.export import stack_to_onnx
 
 pytestmark = pytest.mark.training
@@ -23,8 +23,8 @@ STEPS = 5
 
 
 def fit(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
-    training_set = TrainingSet("slow", "fast", rows)
-    return fit_networks(bank, member, [training_set], latency_known=known, sizes_known=sizes, seed=0, steps=steps)
+    training = TrainingRows("slow", "fast", rows)
+    return fit_networks(bank, member, [training], latency_known=known, sizes_known=sizes, seed=0, steps=steps)
 
 
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from profet_lab.documented.dense import DenseTrainingSet, fit_dense, training_steps
+from profet_lab.documented.dense import DenseTrainingRows, fit_dense, training_steps
 
 
-def made_set(seed: int, rows: int = 200, inputs: int = 3) -> DenseTrainingSet:
+def made_set(seed: int, rows: int = 200, inputs: int = 3) -> DenseTrainingRows:
     features = np.random.default_rng(seed).uniform(1_000, 100_000, (rows, inputs))
-    return DenseTrainingSet(features, features @ np.arange(1, inputs + 1))
+    return DenseTrainingRows(features, features @ np.arange(1, inputs + 1))
 
 
 @pytest.mark.training

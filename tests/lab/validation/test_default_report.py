@@ -15,7 +15,7 @@ pytestmark = pytest.mark.training
 def hand_made() -> pd.DataFrame:
     """Two networks of two equal workloads on four instances; AlexNet takes twice as long as VGG16.
 
-    Predictions are 1.1 and 0.8 times the truth, but from b to a AlexNet is said to take 50 ms in place of 20.
+    Predictions are 1.1 and 0.8 times the truth, but from b to a AlexNet is predicted to take 50 ms in place of 20.
     """
     rows = []
     true_ms = {"a": 10.0, "b": 20.0, "c": 30.0, "d": 40.0}

@@ -56,7 +56,7 @@ def known(latency_ms: float) -> dict:
     return {"latency_ms": latency_ms, "source": "me"}
 
 
-def said(models, catalog, folder: Path, latency_ms: float | None, target: str = "p3.2xlarge"):
+def predicted(models, catalog, folder: Path, latency_ms: float | None, target: str = "p3.2xlarge"):
     """What is predicted from a.json."""
     index = read_index(folder)
     found = predict(models, catalog, index.read(index.profiles[0]), "g4dn.xlarge", latency_ms=latency_ms)
@@ -64,8 +64,8 @@ def said(models, catalog, folder: Path, latency_ms: float | None, target: str = 
 
 
 def test_error_and_coverage_by_hand(models, catalog, sample, write):
-    given = said(models, catalog, write({}), sample.latency_ms)
-    without = said(models, catalog, write({}), None)
+    given = predicted(models, catalog, write({}), sample.latency_ms)
+    without = predicted(models, catalog, write({}), None)
     truth_ms = given.latency_ms / 0.8
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(truth_ms)}})
     report = real_report(models, read_index(folder))
@@ -81,7 +81,7 @@ def test_error_and_coverage_by_hand(models, catalog, sample, write):
 
 @pytest.mark.parametrize(("factor", "covered"), [(0.999, 100.0), (1.001, 0.0)])
 def test_the_interval_s_end_decides_what_is_covered(models, catalog, sample, write, factor, covered):
-    high_ms = said(models, catalog, write({}), sample.latency_ms).interval.high_ms
+    high_ms = predicted(models, catalog, write({}), sample.latency_ms).interval.high_ms
     folder = write({"step_ms": sample.latency_ms, "elsewhere": {"Tesla V100-SXM2-16GB": known(high_ms * factor)}})
     assert real_report(models, read_index(folder)).mean.covered.with_latency == covered
 
@@ -102,14 +102,14 @@ def test_the_same_workload_in_other_profiles_is_the_truth(models, sample, write)
 def test_the_measurements_are_the_truth_and_say_what_the_own_gpu_took(models, sample, write):
     workload = {"model": "ResNet50", "pixels": 224, "batch_size": 32}
     folder = write({"step_ms": sample.latency_ms, "measured": workload})
-    asked = []
+    wanted_workloads = []
 
     def measured(wanted: Measured) -> dict[str, float]:
-        asked.append(wanted)
+        wanted_workloads.append(wanted)
         return {"g4dn.xlarge": 280.0, "p3.2xlarge": 104.0, "p2.xlarge": 844.0}
 
     report = real_report(models, read_index(folder), measured)
-    assert asked == [Measured("ResNet50", 224, 32)]
+    assert wanted_workloads == [Measured("ResNet50", 224, 32)]
     assert {check.target: check.truth_ms for check in report.checks} == {"p3.2xlarge": 104.0, "p2.xlarge": 844.0}
     assert all(check.trained_on for check in report.checks)
     assert report.readings[0].here_ms == 280.0
@@ -192,7 +192,7 @@ def test_records_of_one_file(models, operations, write):
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"file": "b.json"}, "names b.json, which is not there"),
         ({"file": None}, "profile 1: file is missing"),
@@ -209,10 +209,10 @@ def test_records_of_one_file(models, operations, write):
         ({"measured": {"model": "ResNet50"}}, "measured: pixels is missing"),
     ],
 )
-def test_a_bad_index_is_one_line(models, write, entry, said):
+def test_a_bad_index_is_one_line(models, write, entry, message):
     with pytest.raises(InputError) as caught:
         real_report(models, read_index(write(entry)))
-    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"profiles": []}', '{"profiles": 3}', '{"profiles": [3]}', "{NaN"])

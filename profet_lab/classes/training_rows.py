@@ -8,7 +8,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class TrainingSet:
+class TrainingRows:
     """One model's: a pair, and the rows (boolean mask) of the measurements it may learn from."""
 
     anchor: str
