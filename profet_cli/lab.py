@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from profet_core.errors import ProfetError
 
 if TYPE_CHECKING:
-    from profet_lab.measurements.data import Measurements
+    from profet_lab.measurements.tables import Measurements
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def training_set() -> Iterator[None]:
 def open_measurements(options: argparse.Namespace) -> tuple[Measurements, Path]:
     """The measurements that `--data` names, and their folder."""
     with training_set():
-        from profet_lab.measurements.data import data_folder, load_measurements
+        from profet_lab.measurements.tables import data_folder, load_measurements
     folder = data_folder(options.data)
     return load_measurements(folder), folder
 

@@ -88,7 +88,7 @@ def _result(advice: Advice, latencies: TrainingSteps, level: float) -> None:
     st.subheader("Time against money", anchor="trade-off")
     limits = advice.limits
     show_chart(trade_off(points(advice), limits.deadline_h, limits.budget_usd), "advice-trade-off")
-    _say_what_is_shown(advice, level)
+    _legend(advice, level)
     if advice.upgrades:
         st.subheader("What one more dollar buys", anchor="one-more-dollar")
         show_table([upgrade_row(one) for one in advice.upgrades], "What more money buys")
@@ -105,7 +105,7 @@ def _result(advice: Advice, latencies: TrainingSteps, level: float) -> None:
     show_against(advice, level)
 
 
-def _say_what_is_shown(advice: Advice, level: float) -> None:
+def _legend(advice: Advice, level: float) -> None:
     lines = []
     beaten = beaten_lines(advice)
     if beaten:

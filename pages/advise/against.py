@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -12,6 +13,16 @@ from profet_core.advice.plans import Plan, compare
 from ui.state.page_keys import COMPARED_KEYS
 from ui.state.settings import USUAL_PLAN
 from ui.texts import percents_unbroken
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One of the two: its field, the plan in it until another is chosen, and why it is that."""
+
+    title: str
+    key: str
+    usual: Plan
+    why: str
 
 
 def show_against(advice: Advice, level: float) -> None:
@@ -31,11 +42,12 @@ def show_against(advice: Advice, level: float) -> None:
     st.subheader("One against another", anchor="against")
     cheapest = advice.cheapest
     rival = cheapest.rival or next(plan for plan in advice.plans if plan != cheapest.plan)
+    first_key, second_key = COMPARED_KEYS
     left, right = st.columns(2, gap="medium")
     with left:
-        first = _choice("A", COMPARED_KEYS[0], plans, cheapest.plan, "the cheapest")
+        first = _choice(plans, _Side("A", first_key, cheapest.plan, "the cheapest"))
     with right:
-        second = _choice("B", COMPARED_KEYS[1], plans, rival, "next to it")
+        second = _choice(plans, _Side("B", second_key, rival, "next to it"))
     if first == second:
         st.info("Choose two different offers.")
         return
@@ -44,8 +56,8 @@ def show_against(advice: Advice, level: float) -> None:
         st.markdown(f"**{text}**" if number < 2 else text)
 
 
-def _choice(title: str, key: str, plans: Mapping[str, Plan], usual: Plan, why: str) -> Plan:
-    """One of the plans by its label, or the usual one and why it is that."""
-    labels = {USUAL_PLAN: f"{usual.label} ({why})"} | {label: label for label in plans}
-    st.selectbox(title, tuple(labels), format_func=labels.__getitem__, key=key, persist_state="session")
-    return plans.get(st.session_state[key], usual)
+def _choice(plans: Mapping[str, Plan], side: _Side) -> Plan:
+    """One of the plans by its label, or the usual one."""
+    labels = {USUAL_PLAN: f"{side.usual.label} ({side.why})"} | {label: label for label in plans}
+    st.selectbox(side.title, tuple(labels), format_func=labels.__getitem__, key=side.key, persist_state="session")
+    return plans.get(st.session_state[side.key], side.usual)

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _train_memory(options: argparse.Namespace) -> tuple[Document, str]:
     with training_set():
-        from profet_lab.memory.fit import memory_content, write_memory
+        from profet_lab.memory.memory_file import memory_content, write_memory
     content = memory_content(*open_measurements(options))
     path = write_memory(content, Path(options.out))
     document: Document = {"out": str(path), "checksum": content["checksum"]}
@@ -48,7 +48,7 @@ def _train_memory(options: argparse.Namespace) -> tuple[Document, str]:
 def _train_transfer(options: argparse.Namespace) -> tuple[Document, str]:
     with training_set():
         from profet_core.transfer.model import TRANSFER_NAME
-        from profet_lab.transfer.fit import transfer_content, write_transfer
+        from profet_lab.transfer.transfer_file import transfer_content, write_transfer
     model = write_transfer(transfer_content(*open_measurements(options)), Path(options.out))
     path = Path(options.out) / TRANSFER_NAME
     document: Document = {"out": str(path), "checksum": model.checksum}
@@ -57,9 +57,9 @@ def _train_transfer(options: argparse.Namespace) -> tuple[Document, str]:
 
 def _train_all(options: argparse.Namespace) -> tuple[Document, str]:
     with training_set():
-        from profet_lab.memory.fit import memory_content, write_memory
+        from profet_lab.memory.memory_file import memory_content, write_memory
         from profet_lab.train import train
-        from profet_lab.transfer.fit import transfer_content, write_transfer
+        from profet_lab.transfer.transfer_file import transfer_content, write_transfer
     measurements, folder = open_measurements(options)
     out = Path(options.out)
     # Seconds of work that fail if a file is missing: before the minutes.

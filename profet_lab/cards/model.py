@@ -12,7 +12,7 @@ from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
 from profet_lab.cards.real import real_section
 from profet_lab.cards.render import render
 from profet_lab.classes.boosted import REPEATS
-from profet_lab.documented.original import WITHOUT_TWIN_MAPE
+from profet_lab.documented.baseline import WITHOUT_TWIN_MAPE
 
 CARD_NAME = "MODEL_CARD.md"
 _CASES = ("with_latency", "without_latency")

@@ -13,10 +13,10 @@ from profet_core.memory.fit import Verdict, fit_answer
 from profet_core.memory.model import MemoryModel
 from profet_core.operations.classes import load_operation_classes
 from profet_core.profiles.record import ProfileMeta
-from profet_lab.measurements.data import Measurements
+from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.cells import ran_elsewhere
-from profet_lab.memory.fit import CERTAIN, fit_memory, memory_tables
 from profet_lab.memory.law import log_room
+from profet_lab.memory.memory_file import CERTAIN, fit_memory, memory_tables
 from profet_lab.memory.traffic import class_times
 
 #: The batch size whose profile is given; answers are asked for every batch size of the grid.

@@ -14,7 +14,7 @@ pytest.importorskip("sklearn", reason="the training set is not installed: pip in
 
 import pandas as pd
 
-from profet_lab.measurements.data import DataError, Measurements, data_folder, load_measurements
+from profet_lab.measurements.tables import DataError, Measurements, data_folder, load_measurements
 
 
 @pytest.fixture(scope="session")
@@ -103,12 +103,16 @@ def _classed(batch_sizes: Sequence[int], repeats: Sequence[int]) -> Measurements
     )
 
 
+def without_numbers(measurements: Measurements, rows: np.ndarray) -> Measurements:
+    """The same without a number in these rows (boolean mask) on any instance: what leaves them out can't notice."""
+    return replace(
+        measurements,
+        times_us={name: np.where(rows[:, None], np.nan, times) for name, times in measurements.times_us.items()},
+        latency_ms={name: np.where(rows, np.nan, latency) for name, latency in measurements.latency_ms.items()},
+    )
+
+
 @pytest.fixture
 def poisoned(classed) -> Measurements:
-    """The same without a number for D on any instance: nothing that leaves D out may notice."""
-    spoilt = classed.architectures == "D"
-    return replace(
-        classed,
-        times_us={name: np.where(spoilt[:, None], np.nan, times) for name, times in classed.times_us.items()},
-        latency_ms={name: np.where(spoilt, np.nan, latency) for name, latency in classed.latency_ms.items()},
-    )
+    """`classed` without a number for D."""
+    return without_numbers(classed, classed.architectures == "D")

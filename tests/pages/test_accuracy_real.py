@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.accuracy.figures import _loaded_real
+from pages.accuracy.reports import _loaded_real
 from profet_core.accuracy.real_report import REAL_REPORT_NAME
 from tests.made.real_report import made_real_report
 from tests.pages.conftest import clean, lines, rows

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pages.accuracy.figures import _loaded_transfer
-from pages.accuracy.unprofiled import direction_dots
+from pages.accuracy.figures import direction_dots
+from pages.accuracy.percents import format_percent
+from pages.accuracy.reports import _loaded_transfer
 from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME
 from tests.made.transfer_report import DERIVED, MISSED, made_transfer_report, signed
 from tests.pages.conftest import clean, lines, rows
 from ui.state.resources import load_resources
-from ui.tables import format_percent
 
 CASES = {"given": "with_latency", "not": "without_latency"}
 GPU = {"g3s.xlarge": "M60", "g4dn.xlarge": "T4", "p2.xlarge": "K80", "p3.2xlarge": "V100"}

@@ -24,7 +24,7 @@ def corrected_ms(models, catalog, sample, reference, measured_ms):
     prediction = predicted(models, catalog, sample)
     same = prediction if reference is sample else predicted(models, catalog, reference)
     return correct_by_measurement(
-        prediction, same, measured_ms, catalog, meta=sample.profile.meta, reference_meta=reference.profile.meta
+        prediction, same, measured_ms, meta=sample.profile.meta, reference_meta=reference.profile.meta
     ).latencies_ms
 
 

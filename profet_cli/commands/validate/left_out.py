@@ -12,7 +12,7 @@ from profet_cli.output import print_json, print_table
 from profet_core.errors import InputError
 
 if TYPE_CHECKING:
-    from profet_lab.measurements.data import Measurements
+    from profet_lab.measurements.tables import Measurements
 
 #: An anchor and a target.
 Pair = tuple[str, str]
@@ -53,7 +53,7 @@ def _is_documented(options: argparse.Namespace) -> bool:
 def _wanted_pairs(options: argparse.Namespace, measurements: Measurements) -> list[Pair]:
     """The pairs that `--anchor` and `--target` leave."""
     with training_set():
-        from profet_lab.measurements.data import check_instances, pairs
+        from profet_lab.measurements.tables import check_instances, pairs
     check_instances(measurements, [*(options.anchor or ()), *(options.target or ())])
     wanted = [
         (anchor, target)
@@ -67,7 +67,7 @@ def _wanted_pairs(options: argparse.Namespace, measurements: Measurements) -> li
 
 def _card_report(options: argparse.Namespace, measurements: Measurements, progress: Progress) -> Report:
     with training_set():
-        from profet_lab.cards.report import write_report
+        from profet_lab.reports import write_report
     return write_report(measurements, open_models(options), seed=options.seed, progress=progress)
 
 
@@ -75,11 +75,12 @@ def _documented_report(
     options: argparse.Namespace, measurements: Measurements, pairs: Sequence[Pair], progress: Progress
 ) -> Report:
     with training_set():
-        from profet_lab.validation.documented import anchor_report, predict_left_out, scaler_report
-    predictions = predict_left_out(
+        from profet_lab.validation.documented import documented_report, documented_table
+        from profet_lab.validation.scalers import scaler_report
+    predictions = documented_table(
         measurements, pairs, clustered=not options.no_clustering, seed=options.seed, progress=progress
     )
-    return scaler_report(measurements, predictions) if options.scaler else anchor_report(predictions)
+    return scaler_report(measurements, predictions) if options.scaler else documented_report(predictions)
 
 
 def _default_report(
@@ -87,7 +88,8 @@ def _default_report(
 ) -> Report:
     with training_set():
         from profet_lab.classes.bank import class_bank
-        from profet_lab.validation.default import default_report, default_table
+        from profet_lab.validation.default import default_table
+        from profet_lab.validation.default_report import default_report
     table = default_table(class_bank(measurements), measurements.workloads, pairs, seed=options.seed, progress=progress)
     return default_report(table)
 

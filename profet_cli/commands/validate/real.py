@@ -15,14 +15,14 @@ from profet_core.accuracy.real_figures import RealFigures
 
 if TYPE_CHECKING:
     from profet_lab.measurements.real_index import RealIndex
-    from profet_lab.validation.real import MeasuredTruth
+    from profet_lab.validation.real_truth import MeasuredTruth
 
 
 def run(options: argparse.Namespace) -> None:
     """Compare and print, and with `--card` write the report and its section of the card beside the models."""
     with training_set():
         from profet_lab.measurements.real_index import read_index
-        from profet_lab.validation.real import real_report
+        from profet_lab.validation.real_profiles import real_report
     index = read_index(options.real)
     models = open_models(options)
     report = real_report(models, index, _measured_latencies(options, index))
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
         _print_readings(report.readings)
     if options.card:
         with training_set():
-            from profet_lab.cards.report import write_real_report
+            from profet_lab.reports import write_real_report
         write_real_report(report, models)
 
 
@@ -42,7 +42,7 @@ def _measured_latencies(options: argparse.Namespace, index: RealIndex) -> Measur
     if all(entry.measured is None for entry in index.profiles):
         return None
     with training_set():
-        from profet_lab.measurements.real_truth import measured_latencies
+        from profet_lab.validation.real_truth import measured_latencies
     measurements, _ = open_measurements(options)
     return lambda workload: measured_latencies(measurements, workload)
 

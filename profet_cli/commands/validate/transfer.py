@@ -45,7 +45,8 @@ _DERIVED_COLUMNS = {
 def run(options: argparse.Namespace) -> None:
     """Make every section, print it, and with `--card` write report and card beside the models."""
     with training_set():
-        from profet_lab.validation.transfer import TransferData, transfer_report, write_transfer_report
+        from profet_lab.reports import write_transfer_report
+        from profet_lab.validation.transfer import TransferData, transfer_report
     folder = default_models_folder() if options.models is None else Path(options.models)
     # Read before the work, so that a damaged file doesn't cost minutes.
     written_for = (load_transfer(folder), load_memory(folder)) if options.card else None

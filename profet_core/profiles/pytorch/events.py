@@ -39,7 +39,7 @@ class Spans:
     Attributes
     ----------
     keys : index of the name.
-    threads : index of the process and thread (host and calls); number of the GPU, -1 if it is not told (device).
+    threads : index of the process and thread (host and calls); number of the GPU, -1 if it is not known (device).
     links : correlation of a call and what it started, -1 if there is none (calls and device).
     """
 
@@ -86,7 +86,7 @@ class PyTorchEvents:
     Attributes
     ----------
     host, calls, device : operations on CPU threads, calls of the CUDA runtime, and what ran on the GPU.
-    operations : (name, mask) of `host.keys`; the mask is what a convolution's gradient was asked for, "10", "01" or
+    operations : (name, mask) of `host.keys`; the mask is which gradients of a convolution were computed, "10", "01" or
         "11", and None for anything else.
     kernels : names of `device.keys`.
     labels : names given to parts of the step with `record_function`.
@@ -169,8 +169,8 @@ class PyTorchEvents:
             return None
         inputs = args.get("Concrete Inputs")
         last = inputs[-1] if isinstance(inputs, list) and inputs else None
-        asked = re.findall(r"\b(true|1|false|0)\b", last.lower()[:100]) if isinstance(last, str) else []
-        return "".join("1" if word in ("true", "1") else "0" for word in asked[:2]) if len(asked) == 3 else None
+        flags = re.findall(r"\b(true|1|false|0)\b", last.lower()[:100]) if isinstance(last, str) else []
+        return "".join("1" if word in ("true", "1") else "0" for word in flags[:2]) if len(flags) == 3 else None
 
     def _look_at_inputs(self, name: str, args: dict, begin_us: float) -> None:
         is_convolution = "convolution" in name or "conv2d" in name

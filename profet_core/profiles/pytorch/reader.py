@@ -43,7 +43,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+){1,3}", re.ASCII)
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens as a chrome trace, TensorFlow's are asked for before, or as an ExecutionTrace."""
+    """True if `head` opens as a chrome trace, which TensorFlow's readers left, or as an ExecutionTrace."""
     return is_chrome_trace(head) or _is_execution_trace(head)
 
 

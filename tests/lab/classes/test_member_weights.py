@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from profet_core.networks.members import MEMBERS
-from profet_lab.classes.member_weights import WEIGHTS, join, least_error, summed_errors
-from profet_lab.validation.default import InnerErrors
+from profet_lab.classes.member_weights import WEIGHTS, ensemble_ms, least_error, summed_errors
+from profet_lab.validation.inner_folds import InnerErrors
 
 pytestmark = pytest.mark.training
 
@@ -27,10 +27,10 @@ def test_every_choice_shares_out_the_whole():
     assert (0.5, 0.5, 0.0) in WEIGHTS and (0.14, 0.56, 0.3) in WEIGHTS
 
 
-def test_members_are_joined_by_their_weighted_geometric_mean():
-    said = np.array([[1.0, 16.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
-    np.testing.assert_allclose(join(said, (0.5, 0.25, 0.25)), [2, 10, 32**0.25])
-    np.testing.assert_allclose(join(said, (0.0, 0.0, 1.0)), [1, 10, 32])
+def test_members_are_combined_by_their_weighted_geometric_mean():
+    members_ms = np.array([[1.0, 16.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
+    np.testing.assert_allclose(ensemble_ms(members_ms, (0.5, 0.25, 0.25)), [2, 10, 32**0.25])
+    np.testing.assert_allclose(ensemble_ms(members_ms, (0.0, 0.0, 1.0)), [1, 10, 32])
 
 
 def test_errors_are_summed_over_the_rows_by_hand():
@@ -45,9 +45,9 @@ def test_the_weights_that_err_least_are_chosen():
     # The truth is what these weights say of members that differ by powers of ten.
     wanted = (0.24, 0.56, 0.2)
     assert wanted in WEIGHTS
-    said = np.array([[1.0, 10.0, 100.0], [100.0, 1.0, 10.0], [10.0, 1000.0, 1.0]])
-    true_ms = 10 ** (np.log10(said) @ wanted)
-    assert least_error([summed_errors(said, true_ms)]) == wanted
+    members_ms = np.array([[1.0, 10.0, 100.0], [100.0, 1.0, 10.0], [10.0, 1000.0, 1.0]])
+    true_ms = 10 ** (np.log10(members_ms) @ wanted)
+    assert least_error([summed_errors(members_ms, true_ms)]) == wanted
 
 
 def test_each_row_counts_once_however_the_rows_are_grouped():

@@ -67,7 +67,7 @@ def test_a_claim_less_likely_than_not_is_its_opposite():
     claims = comparison_claims(table, 0.0)
     assert len(claims) == len(PRICE_RATIOS)
     # Equals at a price ratio of 1 are a toss-up that counts as "not cheaper"; all else is right.
-    assert claims["said"].min() == 0.5 and claims["right"].sum() == len(PRICE_RATIOS) - 1
+    assert claims["certainty"].min() == 0.5 and claims["right"].sum() == len(PRICE_RATIOS) - 1
     late = deadline_claims(left_out_table([point("a", "x", 150)]))
     wrong = late[~late["right"].astype(bool)]
     # Limits of 1 to 1.5 times the prediction were claimed to be kept and were not: ten sixteenths of a doubling.

@@ -16,7 +16,7 @@ from profet_core.profiles.pytorch import reader
 from profet_core.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_core.profiles.pytorch.step_bounds import repetition
 from profet_core.profiles.pytorch.translations import Translation, kernel_of, load_translations, shares
-from profet_lab.measurements.data import DataError, data_folder
+from profet_lab.measurements.tables import DataError, data_folder
 from tests.made.chrome_traces import (
     CUDA_STEP_US,
     call,
