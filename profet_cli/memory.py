@@ -1,4 +1,4 @@
-"""Whether a training step fits in each instance's memory, as the commands tell it beside time and cost."""
+"""Whether a training step fits in each instance's memory, as the commands print it beside time and cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def fits_in_memory(
 
 
 def fit_cell(fits: Mapping[str, FitAnswer], instance: str) -> str:
-    """For a table: 'fits, to 320', the largest batch that does; '-' if nobody asked."""
+    """For a table: 'fits, to 320', the largest batch that does; '-' where there is no answer."""
     answer = fits.get(instance)
     if answer is None:
         return "-"

@@ -66,7 +66,7 @@ __all__ = [
     "scale_curve",
 ]
 
-#: What needs numpy, onnxruntime and rapidfuzz waits until it is asked for: reading, reducing and recording profiles
+#: What needs numpy, onnxruntime and rapidfuzz is loaded on first use: reading, reducing and recording profiles
 #: works without them, in whatever environment someone trains.
 _WHERE = {
     **dict.fromkeys(

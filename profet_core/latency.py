@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import final
 
+#: Two-sided 90 % quantile of the normal distribution.
+NORMAL_90 = 1.645
+
 
 class Basis(StrEnum):
     """What stands behind a latency; the values are those of documents.
@@ -55,7 +58,7 @@ _WORDS = {
 @final
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Both ends of the interval of a latency, milliseconds; its width is told in the logarithm.
+    """Both ends of the interval of a latency, milliseconds; its width is given in the logarithm.
 
     >>> Interval.around(100, math.log(1.25))
     Interval(low_ms=80.0, high_ms=125.0)
@@ -69,7 +72,7 @@ class Interval:
     @classmethod
     def around(cls, latency_ms: float, log_half_width: float) -> Interval:
         """As wide on either side of a latency."""
-        return cls(latency_ms, latency_ms).widened(log_half_width)
+        return cls(latency_ms * math.exp(-log_half_width), latency_ms * math.exp(log_half_width))
 
     @classmethod
     def within_factor(cls, latency_ms: float, factor: float) -> Interval:
@@ -115,7 +118,7 @@ class StepTime:
     ----------
     latency_ms : milliseconds a training step; None: not known.
     interval : None where none is known.
-    note : what a latency that was not measured rests on, or how the price belongs to it; empty if nothing is to say.
+    note : what a latency that was not measured is based on, or how the price belongs to it; empty if nothing is to say.
     relative : of a derived or transferred latency, how it lies to another instance's; None where that is not known.
     """
 

@@ -42,13 +42,17 @@ MAY_IMPORT = {
     "streamlit_app": set(),
     "profet_cli": {"profet_core", "profet_lab", "profet_recorder"},
 }
-#: The core from the lowest room up: each imports only what stands before it.
-CORE = ["errors", "units", "files", "latency", "profiles", "catalog", "cost", "operations", "networks", "scaling"]
-CORE += ["transfer", "memory", "artifacts", "prediction", "advice", "accuracy"]
-#: The same of the room that reads profiles; formats, which are one step, import none of each other.
-PROFILES = ["limits", "record", "containers", "decoding", "trace_events", "totals", "FORMAT", "formats"]
-PROFILES += ["best_file", "reading"]
-FORMATS = {"profet_json", "pytorch", "tensorflow"}
+#: The room that reads profiles from the lowest floor up, as docs/ARCHITECTURE.md has the rooms of the core; what is on
+#: one floor, as the formats are, imports none of each other.
+PROFILES = """
+limits, record
+containers
+decoding, trace_events, totals
+profet_json, pytorch, tensorflow
+formats
+best_file
+reading
+"""
 #: What a library is called where it is installed, if not as where it is imported.
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "google": "protobuf"}
 #: Imported and not declared: brought by tensorflow, the user's own in a recording, known to type checkers only.
@@ -94,17 +98,28 @@ def imported_modules(path: Path, known: dict[str, Path]) -> Iterator[str]:
         yield from (name for name in names if name in known)
 
 
-def imports_upwards(package: str, order: list[str], steps: dict[str, str]) -> list[str]:
-    """Imports inside a package that do not go down; `steps` joins parts of it to one step."""
+def floors(lines: str) -> dict[str, int]:
+    """Room -> its floor, of one line a floor."""
+    return {room: floor for floor, line in enumerate(lines.split("\n")) for room in re.findall(r"\w+", line)}
+
+
+def imports_upwards(package: str, floor: dict[str, int]) -> list[str]:
+    """Imports inside a package, from one room to another, that do not go to a lower floor."""
     upwards = []
     for name, others in import_graph().items():
         for other in others:
             if name.startswith(f"{package}.") and other.startswith(f"{package}."):
-                one, two = (each.removeprefix(f"{package}.").partition(".")[0] for each in (name, other))
-                place, below = order.index(steps.get(one, one)), order.index(steps.get(two, two))
-                if one != two and place <= below:
+                room, imported_room = (each.removeprefix(f"{package}.").partition(".")[0] for each in (name, other))
+                if room != imported_room and floor[room] <= floor[imported_room]:
                     upwards.append(f"{name} imports {other}")
     return upwards
+
+
+def rooms_of(package: str) -> set[str]:
+    """Modules of a package and folders of modules in it."""
+    folder = ROOT.joinpath(*package.split("."))
+    modules = {path.relative_to(folder).with_suffix("").parts[0] for path in folder.rglob("*.py")}
+    return modules - {"__init__"}
 
 
 def loaded_training_libraries(code: str) -> list[str]:
@@ -201,14 +216,15 @@ def test_no_module_imports_one_that_imports_it():
 
 
 def test_rooms_of_the_core_import_downwards():
-    assert {path.stem for path in (ROOT / "profet_core").iterdir() if not path.stem.startswith("_")} == set(CORE)
-    assert imports_upwards("profet_core", CORE, {}) == []
+    document = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    floor = floors(document.partition("```rooms profet_core\n")[2].partition("```")[0])
+    assert rooms_of("profet_core") == set(floor)
+    assert imports_upwards("profet_core", floor) == []
 
 
 def test_the_room_that_reads_profiles_imports_downwards_and_no_format_another():
-    names = {path.stem for path in (ROOT / "profet_core" / "profiles").iterdir() if not path.stem.startswith("_")}
-    assert names - FORMATS == set(PROFILES) - {"FORMAT"}
-    assert imports_upwards("profet_core.profiles", PROFILES, dict.fromkeys(FORMATS, "FORMAT")) == []
+    assert rooms_of("profet_core.profiles") == set(floors(PROFILES))
+    assert imports_upwards("profet_core.profiles", floors(PROFILES)) == []
 
 
 def test_no_module_imports_the_package_it_is_in():

@@ -1,4 +1,4 @@
-"""Says whether a training step fits in each instance's GPU memory, before it says what it costs."""
+"""Whether a training step fits in each instance's GPU memory, shown before what it costs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fit_cell(answer: FitAnswer | None) -> str:
 
 
 def say_fits(answers: Mapping[str, FitAnswer]) -> None:
-    """One warning for what does not fit, one line for what can't be told, and what it rests on."""
+    """One warning for what does not fit, one line for what can't be told, and why."""
     if not answers:
         return
     too_small = [name for name, answer in answers.items() if answer.verdict is Verdict.DOES_NOT_FIT]
@@ -48,9 +48,9 @@ def say_fits(answers: Mapping[str, FitAnswer]) -> None:
         show_warning(
             f"Does not fit in the GPU's memory on {', '.join(too_small)}: a step would stop there for want of memory."
         )
-    untold = [name for name, answer in answers.items() if answer.verdict is Verdict.CANT_TELL]
-    if untold:
-        st.caption(f"Memory: can't tell whether the step fits on {plain(', '.join(untold))}.")
+    unknown = [name for name, answer in answers.items() if answer.verdict is Verdict.CANT_TELL]
+    if unknown:
+        st.caption(f"Memory: can't tell whether the step fits on {plain(', '.join(unknown))}.")
     with st.expander("Does it fit in memory?"):
         st.markdown("\n".join(f"- **{plain(name)}**: {plain(_sentence(answer))}" for name, answer in answers.items()))
         st.caption(

@@ -47,16 +47,6 @@ def format_range(low: str, high: str) -> str:
     return f"{low}{dash}{high}"
 
 
-def format_percent(value: float) -> str:
-    """Percent with one decimal, or two below 1: '11.2 %', '0.39 %'."""
-    return f"{value:.2f} %" if abs(value) < 0.995 else f"{value:.1f} %"
-
-
-def percent_in_text(value: float) -> str:
-    """`format_percent` for a sentence, where a line must not end before the sign."""
-    return format_percent(value).replace(" ", "\N{NO-BREAK SPACE}")
-
-
 def or_missing(value: float | None, words: Callable[[float], str]) -> str:
     """A cell's value in words, or what stands where there is none."""
     return MISSING if value is None else words(value)

@@ -30,6 +30,16 @@ def read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def paragraph(path: Path, **figures: object) -> str:
+    """A text file as one line, its figures filled in: for a part of a larger text.
+
+    Raises
+    ------
+    KeyError : the text names a figure that isn't given.
+    """
+    return Template(" ".join(read_text(path).splitlines())).substitute(figures)
+
+
 def show_text(path: Path, **figures: object) -> None:
     """A markdown file; `$name` stands for a figure, fenced blocks become code that can be copied.
 

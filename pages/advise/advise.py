@@ -9,9 +9,9 @@ from pages.advise.cards import show_cards
 from pages.advise.inputs import limit_inputs, offer_inputs, spot_discount
 from pages.advise.plans import data_rows, points, text_rows, upgrade_row
 from profet_core.advice.advise import Advice, advise
-from profet_core.advice.certainty import CAME_TRUE_80_TO_90, INTERVAL_LEVEL
-from profet_core.advice.plans import Limits, Workload
-from profet_core.advice.words import answer_sentences, beaten_lines
+from profet_core.advice.certainty import CAME_TRUE_80_TO_90
+from profet_core.advice.request import Limits, Workload
+from profet_core.advice.words import answer_sentences, dominated_lines
 from profet_core.catalog.offers import offers_in_market
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.steps import TrainingSteps
@@ -44,7 +44,7 @@ def body(resources: Resources) -> None:
         own = own_prices(resources, [row.instance for row in outcome.prediction.predictions])
     latencies = latencies_for_cost(resources, outcome, profiled_batch(outcome))
     show_errors(latencies.problems)
-    _result(_advice(resources, outcome, latencies, own), latencies, _level(outcome))
+    _result(_advice(resources, outcome, latencies, own), latencies)
 
 
 def _advice(resources: Resources, outcome: Outcome, latencies: TrainingSteps, own: dict[str, float]) -> Advice:
@@ -60,35 +60,30 @@ def _advice(resources: Resources, outcome: Outcome, latencies: TrainingSteps, ow
         latencies.step_times,
         offers,
         Workload(state["images"], latencies.batch_size, state["epochs"], state["validation_images"]),
-        Limits(state["deadline_h"], state["budget_usd"]),
-        certainty=state["certainty"] / 100,
+        Limits(state["deadline_h"], state["budget_usd"], state["certainty"] / 100),
         include_retired=state["retired"] == "in",
-        interval_level=_level(outcome),
+        interval_level=outcome.prediction.interval_level,
         fits=fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size),
     )
 
 
-def _level(outcome: Outcome) -> float:
-    return outcome.prediction.interval_level or INTERVAL_LEVEL
-
-
-def _result(advice: Advice, latencies: TrainingSteps, level: float) -> None:
+def _result(advice: Advice, latencies: TrainingSteps) -> None:
     st.subheader("What to rent", anchor="answer")
     first, *others = answer_sentences(advice)
     st.markdown(f"**{percents_unbroken(first)}**")
     for line in others:
         st.markdown(percents_unbroken(line))
     show_cards(advice)
-    work, source, (low, high) = advice.workload, plain(source_words(latencies)), MEASURED_EPOCH_FACTOR
+    work, source, (low, high) = advice.request.workload, plain(source_words(latencies)), MEASURED_EPOCH_FACTOR
     st.caption(
         f"For {work.images:,} images at batch size {work.batch_size}, {source}, {work.epochs:,} "
         f"epochs. Measured epochs took {100 * low - 100:.0f} % to {100 * high - 100:.0f} % longer than steps times "
         "latency: add that for loading data and start-up."
     )
     st.subheader("Time against money", anchor="trade-off")
-    limits = advice.limits
+    limits = advice.request.limits
     show_chart(trade_off(points(advice), limits.deadline_h, limits.budget_usd), "advice-trade-off")
-    _say_what_is_shown(advice, level)
+    _legend(advice)
     if advice.upgrades:
         st.subheader("What one more dollar buys", anchor="one-more-dollar")
         show_table([upgrade_row(one) for one in advice.upgrades], "What more money buys")
@@ -96,20 +91,20 @@ def _result(advice: Advice, latencies: TrainingSteps, level: float) -> None:
     show_table(text_rows(advice), "Advice per offer")
     download_buttons(data_rows(advice), "profet-advice")
     st.caption(basis_line(plan.basis for plan in advice.plans))
-    notes = {plan.instance: plan.rests_on for plan in advice.plans if plan.rests_on}
+    notes = {plan.instance: plan.latency_note for plan in advice.plans if plan.latency_note}
     if notes:
         show_notes(notes)
-    if advice.left_out:
-        left_out = "; ".join(f"{one.instance}: {one.reason}" for one in advice.left_out)
-        st.caption(f"Left out: {plain(left_out)}.")
-    show_against(advice, level)
+    if advice.excluded:
+        excluded = "; ".join(f"{one.instance}: {one.reason}" for one in advice.excluded)
+        st.caption(f"Left out: {plain(excluded)}.")
+    show_against(advice)
 
 
-def _say_what_is_shown(advice: Advice, level: float) -> None:
-    lines = []
-    beaten = beaten_lines(advice)
-    if beaten:
-        lines.append(f"Grey, beaten in time and money: {percents_unbroken(', '.join(beaten))}.")
+def _legend(advice: Advice) -> None:
+    lines, level = [], advice.request.interval_level
+    dominated = dominated_lines(advice)
+    if dominated:
+        lines.append(f"Grey, beaten in time and money: {percents_unbroken(', '.join(dominated))}.")
     if any(plan.interval for plan in advice.plans):
         lines.append(
             f"Lines: the {level:.0%} interval of the step latency; time and money move along it together. Certainties "

@@ -7,8 +7,9 @@ import streamlit as st
 from profet_core.advice.advise import Advice
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.picks import Pick
-from profet_core.advice.plans import Limits, Plan
-from profet_core.advice.within import Within, chance_within
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Limits
+from profet_core.advice.within import Within
 from profet_core.advice.words import pick_line
 from profet_core.units import format_duration, format_usd
 from ui.basis import BADGES, RETIRED_BADGE
@@ -35,7 +36,7 @@ def _within_card(within: Within) -> None:
         st.metric(title, "none")
         st.markdown(f"Nearest: {plain(within.nearest.label)}, {_figures(within.nearest)}")
         return
-    chance = chance_within(plan)
+    chance = plan.within_limits
     short = "" if within.sure else ", less than asked for"
     _card(title, plan, "no interval is known" if chance is None else f"{format_certainty(chance)} sure{short}")
 

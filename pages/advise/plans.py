@@ -58,7 +58,7 @@ def _ends(interval: TotalInterval) -> tuple[End, End]:
 
 
 def _text_row(advice: Advice, plan: Plan) -> dict[str, str]:
-    offer, limits = plan.offer, advice.limits
+    offer, limits = plan.offer, advice.request.limits
     intervals = any(one.interval for one in advice.plans)
     return {
         "Offer": f"{plan.label} (retired)" if offer.status == "retired" else plan.label,
@@ -96,10 +96,10 @@ def _data_row(advice: Advice, plan: Plan) -> dict[str, object]:
         "instance": plan.instance,
         "gpu": offer.gpu,
         "gpu_count": offer.gpu_count,
-        "images": advice.workload.images,
-        "validation_images": advice.workload.validation_images,
-        "batch_size": advice.workload.batch_size,
-        "epochs": advice.workload.epochs,
+        "images": advice.request.workload.images,
+        "validation_images": advice.request.workload.validation_images,
+        "batch_size": advice.request.workload.batch_size,
+        "epochs": advice.request.workload.epochs,
         "latency_ms": plan.latency_ms,
         "total_s": plan.total_s,
         "total_s_low": ends and ends.low_s,
@@ -107,9 +107,9 @@ def _data_row(advice: Advice, plan: Plan) -> dict[str, object]:
         "total_usd": plan.total_usd,
         "total_usd_low": ends and ends.low_usd,
         "total_usd_high": ends and ends.high_usd,
-        "deadline_h": advice.limits.deadline_h,
+        "deadline_h": advice.request.limits.deadline_h,
         "in_time": plan.in_time,
-        "budget_usd": advice.limits.budget_usd,
+        "budget_usd": advice.request.limits.budget_usd,
         "in_budget": plan.in_budget,
         "on_frontier": plan in advice.frontier,
         "basis": plan.basis,
@@ -119,6 +119,6 @@ def _data_row(advice: Advice, plan: Plan) -> dict[str, object]:
         "market": offer.market,
         "region": offer.region,
         "status": offer.status,
-        "rests_on": plan.rests_on,
+        "rests_on": plan.latency_note,
         "note": plan.note,
     }

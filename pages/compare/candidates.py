@@ -57,7 +57,7 @@ def sample_candidate(resources: Resources, name: str) -> Candidate:
 
 
 def compare(resources: Resources, candidates: Sequence[Candidate], method: str) -> list[Compared]:
-    """Predict all of them; a latency that makes no sense is left out and said."""
+    """Predict all of them; a latency that makes no sense is left out, with a warning."""
     recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in candidates]
     found = predict_each(resources.models, resources.catalog, recorded, method=method)
     return [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.prediction.steps import counted
 from profet_core.units import US_PER_MS, format_ms
 from ui.inputs.own_list import remove_all_button, rename_input
 from ui.inputs.questions import step_questions
 from ui.inputs.steps import steps_input, steps_words
-from ui.state.held import say_recorded
+from ui.state.held import set_recorded
 from ui.state.own_profiles import MAX_PROFILES, OwnProfile, own_profiles, remove_own
 from ui.state.resources import Resources
 from ui.texts import plain
@@ -32,8 +33,27 @@ def _own_row(resources: Resources, own: OwnProfile) -> None:
     name, anchor, latency = st.columns([4, 3, 2], gap="small", vertical_alignment="bottom")
     with name:
         rename_input(own, "compare")
+    _recorded_inputs(resources, own, anchor, latency)
+    st.caption(_facts(own))
+    steps_input(own, "compare", own.latency_ms)
+    with st.container(horizontal=True, gap="small"):
+        if own.asks_precision or own.asks_compiled:
+            with st.popover("Precision, compiled?", icon=":material/help:"):
+                step_questions(own, "compare")
+        st.button(
+            "Remove",
+            key=f"compare:remove:{own.key}",
+            icon=":material/delete:",
+            type="tertiary",
+            on_click=remove_own,
+            args=(own.key,),
+        )
+
+
+def _recorded_inputs(resources: Resources, own: OwnProfile, anchor: DeltaGenerator, latency: DeltaGenerator) -> None:
+    """Where it was recorded and its step latency, in a column each."""
     anchor_key, latency_key = f"compare:anchor:{own.key}", f"compare:latency:{own.key}"
-    # What Predict has been told since this field was last drawn comes first.
+    # What was given on Predict since this field was last drawn comes first.
     st.session_state[anchor_key], st.session_state[latency_key] = own.anchor, own.latency_ms
     anchor.selectbox(
         "Recorded on (anchor)",
@@ -56,20 +76,6 @@ def _own_row(resources: Resources, own: OwnProfile) -> None:
         on_change=_recorded,
         args=(own.key, anchor_key, latency_key),
     )
-    st.caption(_facts(own))
-    steps_input(own, "compare", own.latency_ms)
-    with st.container(horizontal=True, gap="small"):
-        if own.asks_precision or own.asks_compiled:
-            with st.popover("Precision, compiled?", icon=":material/help:"):
-                step_questions(own, "compare")
-        st.button(
-            "Remove",
-            key=f"compare:remove:{own.key}",
-            icon=":material/delete:",
-            type="tertiary",
-            on_click=remove_own,
-            args=(own.key,),
-        )
 
 
 def _facts(own: OwnProfile) -> str:
@@ -89,4 +95,4 @@ def _facts(own: OwnProfile) -> str:
 
 def _recorded(own_key: str, anchor_key: str, latency_key: str) -> None:
     # 0 is what an emptied field becomes on some keyboards; no step takes no time.
-    say_recorded(own_key, st.session_state[anchor_key], st.session_state[latency_key] or None)
+    set_recorded(own_key, st.session_state[anchor_key], st.session_state[latency_key] or None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pages.compare.candidates import Candidate, Compared
 from profet_core import InstancePrediction, Prediction
+from profet_core.advice.rentable import lowest_to_rent
 from profet_core.units import format_significant
 from ui.basis import marked
 from ui.state.settings import COMPARE_BY
@@ -88,13 +89,8 @@ def value_of(found: InstancePrediction, metric: str) -> float | None:
 
 
 def _lowest_to_rent(row: Row, metric: str) -> str:
-    """Of two with one GPU, the one that costs less: never a node of eight for the speed of one."""
-    rentable = [
-        (value, found.cost_per_1000_steps_usd or 0.0, index, marked(found.instance, found.basis))
-        for index, found in enumerate(row.prediction.predictions)
-        if found.status == "available" and (value := value_of(found, metric)) is not None
-    ]
-    return min(rentable)[-1] if rentable else ""
+    lowest = lowest_to_rent(row.prediction.predictions, lambda found: value_of(found, metric))
+    return "" if lowest is None else marked(lowest.instance, lowest.basis)
 
 
 def _number(found: InstancePrediction | None, metric: str) -> float | None:

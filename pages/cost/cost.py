@@ -39,13 +39,13 @@ def body(resources: Resources) -> None:
         )
     latencies = latencies_for_cost(resources, outcome, profiled_batch(outcome))
     show_errors(latencies.problems)
-    _say_anchor_is_missing(outcome, latencies)
+    _show_missing_anchor(outcome, latencies)
     if latencies.latencies_ms:
         say_fits(fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size))
         _result(_costs(catalog, outcome, latencies), latencies)
 
 
-def _say_anchor_is_missing(outcome: Outcome, latencies: TrainingSteps) -> None:
+def _show_missing_anchor(outcome: Outcome, latencies: TrainingSteps) -> None:
     anchor = outcome.prediction.anchor
     if anchor not in latencies.latencies_ms and anchor not in latencies.problems:
         st.info(f"{anchor} is the anchor and its latency isn't given, so it has no row and there is no speed-up.")
@@ -90,7 +90,7 @@ def _result(costs: Costs, latencies: TrainingSteps) -> None:
         show_chart(bars(cost_bars(costs), "Cost of an epoch"), "epoch-cost")
     st.subheader(f"All {table.epochs:,} epochs" if table.epochs > 1 else "The whole training", anchor="training")
     show_chart(trade_off(points(costs)), "trade-off")
-    _say_what_is_shown(costs)
+    _legend(costs)
     st.page_link(page_path("advise"), label="How sure is that? Ask Advise", icon=":material/explore:")
     if costs.ends:
         st.caption(
@@ -104,7 +104,7 @@ def _result(costs: Costs, latencies: TrainingSteps) -> None:
     download_buttons(data_rows(costs), "profet-cost")
 
 
-def _say_what_is_shown(costs: Costs) -> None:
+def _legend(costs: Costs) -> None:
     rows = costs.table.rows
     retired = {row.instance for row in rows if row.status == "retired"}
     named = ", ".join(f"{name} (retired)" if name in retired else name for name in costs.best)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from profet_core.advice.picks import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
+from profet_core.advice.claims import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.latency import Basis
 from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
-from profet_core.prediction.refusals import MOST_UNKNOWN_SHARE
-from profet_core.prediction.unprofiled import reachable
+from profet_core.prediction.refusals import MOST_UNATTRIBUTED_SHARE
+from profet_core.prediction.unprofiled import basis_by_instance
 from profet_core.scaling.axes import axis_range
 from profet_core.units import format_price
 from ui.basis import SHORT_BASIS
@@ -67,7 +66,7 @@ def body(resources: Resources) -> None:
     st.subheader("What can be uploaded", anchor="formats")
     show_text(_TEXTS / "traces.md")
     show_table([{"Format": name, "From": source, "Note": note} for name, source, note in _FORMATS_READ], "Formats")
-    show_text(_TEXTS / "steps.md", most_unknown=f"{MOST_UNKNOWN_SHARE:.0%}")
+    show_text(_TEXTS / "steps.md", most_unknown=f"{MOST_UNATTRIBUTED_SHARE:.0%}")
     st.subheader("Keep the network private", anchor="private")
     show_text(_TEXTS / "private.md", convert_command=CONVERT_COMMAND, max_upload_mb=max_upload_mb())
     st.subheader("The file", anchor="format")
@@ -130,7 +129,7 @@ def _instances(resources: Resources) -> None:
         "regions and spot offers: `profet instances add`; list prices anew: `profet instances refresh`. The app shows "
         "them after its next start."
     )
-    basis = _basis(resources)
+    basis = basis_by_instance(resources.models, resources.catalog)
     show_table(
         [
             {
@@ -146,15 +145,6 @@ def _instances(resources: Resources) -> None:
         ],
         "Instances and prices",
     )
-
-
-def _basis(resources: Resources) -> dict[str, Basis]:
-    """Instance -> what its latencies rest on, for those that something is predicted for."""
-    models = resources.models
-    found = dict.fromkeys(models.instances, Basis.MEASURED)
-    if models.transfer is not None:
-        found |= {name: models.transfer.basis_of(gpu) for name, gpu in reachable(models, resources.catalog).items()}
-    return found
 
 
 run_page(body, keys=lambda _: ())

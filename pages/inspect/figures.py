@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from pages.inspect.view import Side, sides_of
+from pages.inspect.view import sides_of
 from profet_core import Profile
 from profet_core.prediction.placement import Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
@@ -42,8 +42,19 @@ def busy_and_idle(profile: Profile) -> go.Figure:
     """Two bars, GPU and host: how much of the recorded time was work and how much was waiting."""
     figure = go.Figure()
     sides = [side for side in sides_of(profile) if side.total_us > 0]
-    _draw_part(figure, "busy", BLUE, sides, [side.busy_us for side in sides])
-    _draw_part(figure, "idle", GREY, sides, [side.idle_us for side in sides])
+    for word, colour, times_us in (
+        ("busy", BLUE, [side.busy_us for side in sides]),
+        ("idle", GREY, [side.idle_us for side in sides]),
+    ):
+        figure.add_bar(
+            name=word,
+            x=[time_us / side.total_us for side, time_us in zip(sides, times_us, strict=True)],
+            y=[side.name for side in sides],
+            customdata=[format_ms(time_us / US_PER_MS) for time_us in times_us],
+            orientation="h",
+            marker_color=colour,
+            hovertemplate="%{y} " + word + ": %{x:.1%}, %{customdata}<extra></extra>",
+        )
     figure.update_layout(barmode="stack", bargap=0.3, legend={"traceorder": "normal"})
     figure.update_xaxes(tickformat=".0%", range=[0, 1], gridcolor=GRID, fixedrange=True)
     name_axis(figure)
@@ -62,18 +73,6 @@ def _draw(figure: go.Figure, name: str, colour: str, bars: Mapping[str, Sequence
         cliponaxis=False,
         marker_color=colour,
         hovertemplate="%{y}: %{x:,.4~r} ms<extra></extra>",
-    )
-
-
-def _draw_part(figure: go.Figure, word: str, colour: str, sides: Sequence[Side], times_us: Sequence[float]) -> None:
-    figure.add_bar(
-        name=word,
-        x=[time_us / side.total_us for side, time_us in zip(sides, times_us, strict=True)],
-        y=[side.name for side in sides],
-        customdata=[format_ms(time_us / US_PER_MS) for time_us in times_us],
-        orientation="h",
-        marker_color=colour,
-        hovertemplate="%{y} " + word + ": %{x:.1%}, %{customdata}<extra></extra>",
     )
 
 

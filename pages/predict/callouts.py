@@ -9,7 +9,8 @@ import streamlit as st
 from profet_core import InputError, Prediction
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.picks import Pick
-from profet_core.advice.plans import Plan, Workload
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Workload
 from profet_core.advice.words import pick_line
 from profet_core.memory.fit import FitAnswer
 from profet_core.units import format_ms, format_usd

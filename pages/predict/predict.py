@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.predict.callouts import show_callouts
-from pages.predict.intervals import interval_title, likeness_lines, say_interval
+from pages.predict.intervals import interval_title, show_interval, show_likeness
 from pages.predict.left_out import show_left_out
 from pages.predict.members import method_phrase, show_members
 from pages.predict.view import Predicted, cost_bars, data_rows, latency_bars, text_rows
@@ -97,17 +97,17 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     fits = fits_of(resources, outcome, [row.instance for row in prediction.predictions])
     predicted = Predicted(resources.catalog, prediction, fits)
     show_callouts(resources, prediction, fits)
-    likeness_lines(prediction)
+    show_likeness(prediction)
     say_fits(fits)
     left, right = st.columns(2, gap="medium")
     with left:
         show_chart(bars(latency_bars(prediction), f"Latency of one step{interval_title(prediction)}"), "latency-bars")
     with right:
         show_chart(bars(cost_bars(prediction), "Cost of 1,000 steps"), "cost-bars")
-    say_interval(resources, prediction)
+    show_interval(resources, prediction)
     show_table(text_rows(predicted), "Prediction per instance")
     show_basis(prediction.predictions)
-    _say_what_has_no_number(resources, prediction)
+    _show_price_only(resources, prediction)
     download_buttons(data_rows(predicted), "profet-prediction")
     show_members(resources.models, prediction)
     st.page_link(
@@ -115,7 +115,7 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     )
 
 
-def _say_what_has_no_number(resources: Resources, prediction: Prediction) -> None:
+def _show_price_only(resources: Resources, prediction: Prediction) -> None:
     shown = {row.instance for row in prediction.predictions}
     others = [name for name in resources.catalog if name not in shown]
     if others and prediction.method == resources.models.default_method:

@@ -105,7 +105,7 @@ def _result(resources: Resources, ends: Ends) -> None:
     chosen = ends if show == ALL_INSTANCES else ends.only(show)
     scaled = carried_latencies(resources.models, chosen)
     show_errors(scaled.problems)
-    _say_what_is_missing(resources, ends, show)
+    _show_missing(resources, ends, show)
     if not scaled.latencies_ms:
         return
     rows = curve_rows(resources, chosen, scaled.latencies_ms)
@@ -132,7 +132,7 @@ def _latencies_at(resources: Resources, ends: Ends, size: int) -> dict[str, floa
     return {name: values[0] for name, values in found.items()}
 
 
-def _say_what_is_missing(resources: Resources, ends: Ends, show: str) -> None:
+def _show_missing(resources: Resources, ends: Ends, show: str) -> None:
     missing = [name for name in resources.models.instances if name not in ends.both and show in (ALL_INSTANCES, name)]
     if not missing:
         return

@@ -14,9 +14,9 @@ from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, load_catalog
 from profet_core.errors import NoPredictionError
 from profet_core.memory.fit import FitAnswer
-from profet_core.prediction.answers import Likeness
 from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.diagnosis import diagnose
+from profet_core.prediction.estimates import Likeness
 from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.prediction.predict import InstancePrediction, Prediction
 from profet_core.profiles import Profile
@@ -72,7 +72,7 @@ def _corrected(
             raise NoPredictionError(f"--measured-trace: {error}") from None
         reference_meta = measured.meta
     return correct_by_measurement(
-        prediction, reference, dict(options.measured), catalog, meta=profile.meta, reference_meta=reference_meta
+        prediction, reference, dict(options.measured), meta=profile.meta, reference_meta=reference_meta
     )
 
 

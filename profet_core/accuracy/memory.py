@@ -45,7 +45,7 @@ class MemoryAccuracy:
     ----------
     profiled_batch : batch size of the profiles given. layers_known : every layer's output is known.
     served : what is known of the network -> scores, from most to least.
-    pairs, failures : workloads that ran on a GPU, asked of one with as much memory; those that did not run there.
+    pairs, failures : workloads that ran on a GPU, tried on one with as much memory; those that did not run there.
     """
 
     architectures: int

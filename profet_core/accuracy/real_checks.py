@@ -79,7 +79,7 @@ class RealReading:
     here_ms : measured by others for the same workload on the same GPU; None if nobody did.
     checks : targets it is compared on. source : who published it, and under what terms.
     refusal : why it was not read or not predicted from, empty if it was.
-    note : why there is no comparison, or what a visitor would have been asked first; empty if nothing is to say.
+    note : why there is no comparison, or what a visitor would have to answer first; empty if nothing is to say.
     """
 
     profile: str

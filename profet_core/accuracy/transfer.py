@@ -102,7 +102,7 @@ class Served:
     Attributes
     ----------
     claims, claims_right : share of workloads where the interval excludes break-even with the base instance, and how
-        many of these claims were right; None where that was not asked or nothing was claimed.
+        many of these claims were right; None where that was not measured or nothing was claimed.
     """
 
     anchor: str

@@ -169,5 +169,5 @@ def _memory(row: Mapping) -> MemoryAccuracy:
 def _scores(row: Mapping) -> MemoryScores:
     found = read_record(MemoryScores, row)
     if found.did_not_run < 1:
-        raise ValueError("nothing that did not run was asked for")
+        raise ValueError("a recall needs something that did not run")
     return found

@@ -50,7 +50,7 @@ class Instance:
     Attributes
     ----------
     gpu_memory_gib : of one GPU.
-    vcpus : None where nobody said.
+    vcpus : None where it is not known.
     usd_per_hour : of the whole instance with all its GPUs.
     region, os, market : what the price is for; market is one of `MARKETS`, or `OWN_PRICE`.
     as_of : date of the price: year, year-month or year-month-day.

@@ -58,7 +58,7 @@ def fits_by_instance(
     ----------
     model : None, where the models have no memory law: nothing is answered.
     anchor : instance the profile was recorded on.
-    batch_size : of the step that is asked about; None: as recorded.
+    batch_size : of the step in question; None: as recorded.
     """
     if model is None:
         return {}

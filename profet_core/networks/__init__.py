@@ -1,1 +1,1 @@
-"""The default method's members: their inputs and outputs, how they are asked, and their intervals."""
+"""The default method's members: their inputs and outputs, how they are run, and their intervals."""

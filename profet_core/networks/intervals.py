@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.latency import NORMAL_90
+from profet_core.units import SMALLEST_NUMBER
+
 #: Offsets inside the logarithms, so that equal members or a twin in the data don't promise a width of nothing.
 SPREAD_OFFSET, DISTANCE_OFFSET = 0.01, 0.02
 #: Weight of a profile's total time beside its class shares in the distance.
 TOTAL_WEIGHT = 0.05
-#: Two-sided 90 % of a normal distribution, for the doubt that the repair of a truncated profile leaves.
-NORMAL_90 = 1.645
 #: Upper bounds of the distance bands, and what each is called.
 DISTANCE_BANDS = (0.10, 0.28, 0.50)
 BAND_WORDS = ("like", "somewhat unlike", "unlike", "very unlike")
@@ -25,7 +26,7 @@ class IntervalScale:
     log half width = quantile[pair] * exp(offset[pair] + spread * log(s + 0.01) + distance * log(d + 0.02)), with s the
     standard deviation of the members' logarithms and d the distance from the training data. After locally weighted
     (normalised) conformal prediction; with 15 architectures its finite-sample guarantee is weak: it is checked on
-    architectures that neither members nor interval saw.
+    architectures that neither members nor interval saw. Doubt that the repair of a truncated profile leaves is added.
     """
 
     level: float
@@ -36,22 +37,22 @@ class IntervalScale:
     error_by_distance: Sequence[float]
 
     def log_half_width(
-        self, anchor: str, target: str, said: np.ndarray, distance: np.ndarray, doubt: np.ndarray
+        self, anchor: str, target: str, member_ms: np.ndarray, distance: np.ndarray, doubt: np.ndarray
     ) -> np.ndarray:
         """Half width in the logarithm, (profiles,).
 
         Parameters
         ----------
-        said : members' latencies, (profiles, members). distance, doubt : (profiles,).
+        member_ms : members' latencies, (profiles, members). distance, doubt : (profiles,).
         """
-        features = scale_features(said, distance)
+        features = scale_features(member_ms, distance)
         scale = np.exp(self.offset[anchor][target] + features @ np.array([self.spread, self.distance]))
         return np.hypot(self.quantile[anchor][target] * scale, NORMAL_90 * doubt)
 
 
-def scale_features(said: np.ndarray, distance: np.ndarray) -> np.ndarray:
+def scale_features(member_ms: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """Log spread of the members and log distance, (profiles, 2), from latencies (profiles, members)."""
-    spread = np.log(np.maximum(said, 1e-9)).std(axis=1)
+    spread = np.log(np.maximum(member_ms, SMALLEST_NUMBER)).std(axis=1)
     return np.column_stack([np.log(spread + SPREAD_OFFSET), np.log(distance + DISTANCE_OFFSET)])
 
 
@@ -74,6 +75,10 @@ def nearest_distance(shares: np.ndarray, reference: np.ndarray, block: int = 512
 
 
 def words_of(distance: float, error_by_distance: Sequence[float]) -> tuple[str, float]:
-    """What a distance is called, and the mean error of left-out architectures in that band, percent."""
+    """What a distance is called, and the mean error of left-out architectures in that band, percent.
+
+    >>> words_of(0.2, (4.0, 6.0, 9.0, 15.0))
+    ('somewhat unlike', 6.0)
+    """
     band = int(np.searchsorted(DISTANCE_BANDS, distance))
     return BAND_WORDS[band], float(error_by_distance[band])

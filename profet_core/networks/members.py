@@ -6,6 +6,12 @@ both sides share one definition. Shapes: leading axes are free; the last holds c
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any, TypeAlias
+
+#: Numpy's when serving, Keras's when training: no type covers both.
+Array: TypeAlias = Any
+
 #: A step is never treated as shorter than this where launches bound it, milliseconds.
 LAUNCH_BOUND_MS = 3.0
 #: Smallest device total that is divided by, milliseconds.
@@ -16,17 +22,19 @@ NETWORKS = (HOMOGENEOUS, CLASS_RATIO)
 MEMBERS = (*NETWORKS, TREES)
 
 
-def device_total(xp, classes_ms, device_classes: int):
+def device_total(xp: ModuleType, classes_ms: Array, device_classes: int) -> Array:
     """Sum of the device classes, (..., 1)."""
     return xp.maximum(xp.sum(classes_ms[..., :device_classes], axis=-1, keepdims=True), LEAST_TOTAL_MS)
 
 
-def step_scale(xp, classes_ms, device_classes: int, latency_ms):
+def step_scale(xp: ModuleType, classes_ms: Array, device_classes: int, latency_ms: Array | None) -> Array:
     """The anchor's latency, or the device total where it is not known (None), (..., 1)."""
     return device_total(xp, classes_ms, device_classes) if latency_ms is None else latency_ms
 
 
-def network_inputs(xp, member: str, classes_ms, device_classes: int, latency_ms, sizes):
+def network_inputs(
+    xp: ModuleType, member: str, classes_ms: Array, device_classes: int, latency_ms: Array | None, sizes: Array | None
+) -> Array:
     """What a member sees.
 
     Parameters
@@ -51,7 +59,7 @@ def network_inputs(xp, member: str, classes_ms, device_classes: int, latency_ms,
     return xp.concatenate(parts, axis=-1)
 
 
-def size_inputs(xp, batch_size, pixels):
+def size_inputs(xp: ModuleType, batch_size: Array, pixels: Array) -> Array:
     """Batch and pixel size as inputs, (..., 1) each -> (..., 2)."""
     return xp.concatenate([xp.log(batch_size / 64), xp.log(pixels / 128)], axis=-1)
 
@@ -61,7 +69,15 @@ def outputs_of(member: str, device_classes: int) -> int:
     return device_classes + 2 if member == CLASS_RATIO else 1
 
 
-def network_latency(xp, member: str, raw, classes_ms, device_classes: int, latency_ms, constants):
+def network_latency(
+    xp: ModuleType,
+    member: str,
+    raw: Array,
+    classes_ms: Array,
+    device_classes: int,
+    latency_ms: Array | None,
+    constants: Array,
+) -> Array:
     """Latency on the target, milliseconds (..., 1), from what the member gave, (..., outputs).
 
     Parameters
@@ -83,6 +99,6 @@ def network_latency(xp, member: str, raw, classes_ms, device_classes: int, laten
     return step + xp.logaddexp(overhead, xp.zeros_like(overhead))
 
 
-def class_latencies(xp, raw, classes_ms, device_classes: int, log_ratios):
+def class_latencies(xp: ModuleType, raw: Array, classes_ms: Array, device_classes: int, log_ratios: Array) -> Array:
     """Device class times on the target, (..., device classes): the anchor's, times a ratio bounded to a factor e."""
     return classes_ms[..., :device_classes] * xp.exp(log_ratios + xp.tanh(raw[..., :device_classes]))

@@ -1,4 +1,4 @@
-"""Asks one member of the default method for many profiles, whatever runs its network (ONNX, or numpy in a fold)."""
+"""Runs one member of the default method on many profiles, whatever runs its network (ONNX, or numpy in a fold)."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ class StepInputs:
     sizes: np.ndarray | None
     repaired: np.ndarray
     doubt: np.ndarray
+
+    def of_rows(self, rows: np.ndarray, sizes: np.ndarray | None) -> StepInputs:
+        """Those of some profiles, by their numbers, with sizes of their own."""
+        return StepInputs(
+            classes_ms=self.classes_ms[rows],
+            unknown_ms=self.unknown_ms[rows],
+            latency_ms=None if self.latency_ms is None else self.latency_ms[rows],
+            sizes=sizes,
+            repaired=self.repaired[rows],
+            doubt=self.doubt[rows],
+        )
 
 
 def step_inputs(

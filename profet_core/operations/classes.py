@@ -21,8 +21,8 @@ from profet_core.units import US_PER_MS
 #: the class that serves it is bound by the same, but was fitted on other operations.
 NOTABLE_SHARE = 0.01
 
-#: The class of time without a kernel.
-IDLE_CLASS = "idle"
+#: The classes of time without a kernel, and of what is copied from the host.
+IDLE_CLASS, COPY_CLASS = "idle", "copy"
 
 #: Every step runs bookkeeping operations of a few microseconds (a counter, a cast). They are the first to go where
 #: TensorFlow keeps the 500 costliest, so a profile that still has an operation type below this is complete. In the

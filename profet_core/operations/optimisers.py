@@ -1,4 +1,4 @@
-"""What an optimiser's update moves and keeps, told from the operation that a profile shows."""
+"""What an optimiser's update moves and keeps, by the operation that a profile shows."""
 
 from __future__ import annotations
 

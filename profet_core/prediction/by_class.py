@@ -2,102 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from profet_core.artifacts.methods import Method
 from profet_core.artifacts.models import Models
+from profet_core.networks.batch import ProfileBatch
 from profet_core.networks.intervals import IntervalScale, class_shares, nearest_distance, words_of
 from profet_core.networks.members import size_inputs
-from profet_core.networks.stacks import StepInputs, member_latency, step_inputs
-from profet_core.operations.classes import IDLE_CLASS, ClassTimes, load_operation_classes
-from profet_core.prediction.answers import Answers, Likeness, combine
-from profet_core.prediction.refusals import unknown_log_width
+from profet_core.networks.stacks import StepInputs, member_latency
+from profet_core.operations.classes import load_operation_classes
+from profet_core.prediction.estimates import Estimates, Likeness, combine, floors_ms
+from profet_core.prediction.refusals import unattributed_log_width
 from profet_core.profiles.record import Profile
 from profet_core.scaling.axes import AXIS_RANGE
 
 #: A repair of a few per cent changes the prediction less than its own error: not worth a warning.
-WORTH_SAYING = 1.05
+NOTABLE_REPAIR = 1.05
 
 
-def answer(
-    models: Models,
-    method: Method,
-    profiles: Sequence[Profile],
-    anchor: str,
-    targets: Sequence[str],
-    latencies_ms: Sequence[float] | None,
-) -> Answers:
-    """Ask the members for all profiles; those that tell their batch and pixel size go to members that use them."""
-    classes = load_operation_classes()
-    times, unknown = classes.encode(profiles)
-    device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
-    latency = None if latencies_ms is None else np.asarray(latencies_ms, float)
-    sizes, told = _sizes(profiles)
-    rule = method.rule(latency is not None)
-    members = {name: np.empty((len(targets), len(profiles))) for name in rule.members}
-    prepared = step_inputs(times, device, idle, latency, sizes)
-    for with_sizes in (True, False):
-        rows = np.flatnonzero(told == with_sizes)
-        if len(rows):
-            part = step_inputs(
-                _rows(times, rows), device, idle, _at(latency, rows), sizes[rows] if with_sizes else None
-            )
-            for name in rule.members:
-                members[name][:, rows] = _ask(models, anchor, targets, name, part, device, with_sizes)
-    said = np.stack([members[name] for name in rule.members], axis=-1)
-    joined = np.stack([combine(target, rule.combine, rule.weights) for target in said])
-    distance = nearest_distance(class_shares(prepared.classes_ms, device), models.reference(anchor))
-    scale = models.interval_scale(latency is not None)
-    half = (
-        np.stack(
-            [
-                scale.log_half_width(anchor, target, said[row], distance, prepared.doubt)
-                for row, target in enumerate(targets)
-            ]
-        )
-        if scale
-        else None
-    )
-    if half is not None:
-        half = half + np.array([unknown_log_width(profile) for profile in profiles])
+def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
+    """Run the members on all profiles; where batch and pixel size are known, the members that use them."""
+    rule = method.rule(batch.latency_known)
+    groups = list(_by_sizes(batch))
+    member_ms = {name: _member_ms(models, batch, targets, name, groups) for name in rule.members}
+    stacked = np.stack([member_ms[name] for name in rule.members], axis=-1)
+    shares = class_shares(batch.inputs.classes_ms, len(load_operation_classes().device))
+    distance = nearest_distance(shares, models.reference(batch.anchor))
+    scale = models.interval_scale(batch.latency_known)
     likeness = [_likeness(scale, value) if scale else None for value in distance]
-    return Answers(
-        members=members,
-        latency_ms=joined,
-        log_half_width=half,
+    return Estimates(
+        targets=targets,
+        member_ms=member_ms,
+        joined_ms=np.stack([combine(values, rule.combine, rule.weights) for values in stacked]),
+        floor_ms=floors_ms(models, targets),
+        log_half_width=_log_half_width(scale, batch, targets, stacked, distance) if scale else None,
         interval_level=scale.level if scale else None,
-        unknown=unknown,
+        unknown=batch.unknown,
         likeness=likeness,
-        warnings=[_warnings(prepared, row, likeness[row]) for row in range(len(profiles))],
+        warnings=[_warnings(float(factor), row) for factor, row in zip(batch.inputs.repaired, likeness, strict=True)],
     )
 
 
-def _ask(
-    models: Models, anchor: str, targets: Sequence[str], member: str, inputs: StepInputs, device: int, with_sizes: bool
-) -> np.ndarray:
-    """One member's latencies, milliseconds, (targets, profiles)."""
-    stack = models.stack(anchor, member, latency_known=inputs.latency_ms is not None, sizes_known=with_sizes)
-    said = member_latency(member, stack.run, inputs, device, stack.constants, stack.typical_log_ratio)
-    return said[[stack.targets.index(target) for target in targets]]
+def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
+    """Numbers of the profiles with a known batch and pixel size, then of those without, and their inputs."""
+    sizes, known = _sizes(batch.profiles)
+    with_sizes, without = np.flatnonzero(known), np.flatnonzero(~known)
+    if len(with_sizes):
+        yield with_sizes, batch.inputs.of_rows(with_sizes, sizes[with_sizes])
+    if len(without):
+        yield without, batch.inputs.of_rows(without, None)
 
 
 def _sizes(profiles: Sequence[Profile]) -> tuple[np.ndarray, np.ndarray]:
-    """Batch and pixel size as inputs, and whether each profile tells both, within the range of the training data."""
+    """Batch and pixel size as inputs, and whether both are known and within the range of the training data."""
     values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in profiles], float)
     lowest, highest = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
-    told = np.all((values >= lowest) & (values <= highest), axis=1)
+    known = np.all((values >= lowest) & (values <= highest), axis=1)
     values = np.clip(values, lowest, highest)
-    return size_inputs(np, values[:, :1], values[:, 1:]), told
+    return size_inputs(np, values[:, :1], values[:, 1:]), known
 
 
-def _rows(times: ClassTimes, rows: np.ndarray) -> ClassTimes:
-    return ClassTimes(**{name: getattr(times, name)[rows] for name in ClassTimes.__dataclass_fields__})
+def _member_ms(
+    models: Models,
+    batch: ProfileBatch,
+    targets: Sequence[str],
+    member: str,
+    groups: Iterable[tuple[np.ndarray, StepInputs]],
+) -> np.ndarray:
+    """One member's latencies, milliseconds, (targets, profiles)."""
+    device = len(load_operation_classes().device)
+    found = np.empty((len(targets), len(batch.profiles)))
+    for rows, inputs in groups:
+        stack = models.stack(
+            batch.anchor, member, latency_known=batch.latency_known, sizes_known=inputs.sizes is not None
+        )
+        latency_ms = member_latency(member, stack.run, inputs, device, stack.constants, stack.typical_log_ratio)
+        found[:, rows] = latency_ms[[stack.targets.index(target) for target in targets]]
+    return found
 
 
-def _at(values: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
-    return None if values is None else values[rows]
+def _log_half_width(
+    scale: IntervalScale, batch: ProfileBatch, targets: Sequence[str], member_ms: np.ndarray, distance: np.ndarray
+) -> np.ndarray:
+    """Half the interval's width in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
+    doubt = batch.inputs.doubt
+    half = [
+        scale.log_half_width(batch.anchor, target, values, distance, doubt)
+        for target, values in zip(targets, member_ms, strict=True)
+    ]
+    return np.stack(half) + np.array([unattributed_log_width(profile) for profile in batch.profiles])
 
 
 def _likeness(scale: IntervalScale, distance: float) -> Likeness:
@@ -105,12 +100,12 @@ def _likeness(scale: IntervalScale, distance: float) -> Likeness:
     return Likeness(float(distance), words, error_percent)
 
 
-def _warnings(inputs: StepInputs, row: int, likeness: Likeness | None) -> tuple[str, ...]:
+def _warnings(repair_factor: float, likeness: Likeness | None) -> tuple[str, ...]:
     found = []
-    if inputs.repaired[row] > WORTH_SAYING:
+    if repair_factor > NOTABLE_REPAIR:
         found.append(
             "Operations that every training step has are missing (TensorFlow keeps the 500 costliest). "
-            f"The device time was scaled up by {inputs.repaired[row]:.2f} to make up for it, and the interval is wider."
+            f"The device time was scaled up by {repair_factor:.2f} to make up for it, and the interval is wider."
         )
     if likeness and likeness.warned_of:
         found.append(

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from profet_core.artifacts.models import Models
 from profet_core.artifacts.training_range import TrainingRange
 from profet_core.catalog import Catalog, gpu_model
 from profet_core.operations.unknown import UnknownOperations
-from profet_core.prediction.answers import Answers
+from profet_core.prediction.estimates import ProfileEstimates
 from profet_core.prediction.input_wait import input_wait_warning
-from profet_core.prediction.refusals import WARNED_UNKNOWN_SHARE
+from profet_core.prediction.refusals import WARNED_UNATTRIBUTED_SHARE
 from profet_core.prediction.steps import steps_note
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_core.units import US_PER_MS, format_ms
 
-#: Unknown operations above this share of the busy time earn a warning of their own.
-UNKNOWN_SHARE_WARNING = 0.05
+#: Operations that a method has no place for matter above this share of the busy time.
+NOTABLE_UNKNOWN_SHARE = 0.05
 
 
 def caveats(
-    models: Models,
-    catalog: Catalog,
-    profile: Profile,
-    anchor: str,
-    answers: Answers,
-    row: int,
-    latency_ms: float | None,
-    predicted_ms: Mapping[str, float],
+    models: Models, catalog: Catalog, profile: Profile, anchor: str, estimates: ProfileEstimates
 ) -> tuple[str, ...]:
-    """One sentence each, the gravest first.
-
-    Parameters
-    ----------
-    answers, row : what a method said of many profiles, and which of them this is.
-    latency_ms : measured on the anchor, milliseconds, or None.
-    predicted_ms : target -> latency before it was held at the fastest step known.
-    """
+    """What to keep in mind about `estimates`, which a method made from `profile`: one sentence each, gravest first."""
     found = [
         *profile.warnings,
         _wrong_gpu_warning(models, catalog, profile, anchor),
@@ -45,10 +31,10 @@ def caveats(
         steps_note(profile),
         _unattributed_warning(profile),
         input_wait_warning(profile),
-        _unknown_warning(answers.unknown[row]),
-        *answers.warnings[row],
+        _unknown_warning(estimates.unknown),
+        *estimates.warnings,
         _range_warning(models.ranges[anchor], profile, anchor),
-        _floor_warning(models, predicted_ms),
+        _floor_warning(estimates.at_floor),
     ]
     # A recorder may have written into the profile what is said of it anyway.
     return tuple(dict.fromkeys(text for text in found if text))
@@ -86,7 +72,7 @@ def _compiled_warning(profile: Profile) -> str | None:
 
 
 def _unattributed_warning(profile: Profile) -> str | None:
-    if profile.unknown_share <= WARNED_UNKNOWN_SHARE:
+    if profile.unknown_share <= WARNED_UNATTRIBUTED_SHARE:
         return None
     return (
         f"{profile.unknown_share:.0%} of the GPU's time belongs to no operation that the profile names: "
@@ -101,7 +87,7 @@ def _unknown_warning(unknown: UnknownOperations) -> str | None:
     parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
     parts += [f"{name} left out" for name in unknown.left_out]
     shown = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
-    weight = "expect larger errors" if unknown.share > UNKNOWN_SHARE_WARNING else "too little to matter much"
+    weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "too little to matter much"
     count = len(unknown.names)
     noun = "operation" if count == 1 else "operations"
     return f"{count} {noun} unknown to the models, {unknown.share:.1%} of the busy time ({weight}): {shown}."
@@ -120,15 +106,9 @@ def _range_warning(known: TrainingRange, profile: Profile, anchor: str) -> str |
     )
 
 
-def _floor_warning(models: Models, predicted_ms: Mapping[str, float]) -> str | None:
-    at_floor = [name for name, value in predicted_ms.items() if value <= floor_ms(models, name)]
+def _floor_warning(at_floor: Sequence[str]) -> str | None:
     if not at_floor:
         return None
     return (
         f"The prediction for {', '.join(at_floor)} fell below anything measured and was held at half the fastest step."
     )
-
-
-def floor_ms(models: Models, instance: str) -> float:
-    """No step of the training data was faster than twice this; a member may extrapolate below zero."""
-    return models.ranges[instance].latency_ms[0] / 2

@@ -1,4 +1,4 @@
-"""Tells from one profile what holds the step up: the GPU, the input pipeline, or waiting between short kernels."""
+"""What holds a step up, from its profile: the GPU, the input pipeline, or waiting between short kernels."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Diagnosis:
     @property
     def sentence(self) -> str:
         """One line for a person."""
-        if self.kind == "no GPU":
+        if self.gpu_busy_share is None:
             return "No GPU time was recorded, so nothing can be said about how busy a GPU was."
         busy = f"the GPU worked for about {self.gpu_busy_share:.0%} of the step"
         if self.kind == "input":
@@ -75,7 +75,7 @@ def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:
 
     Parameters
     ----------
-    latency_ms : measured latency of the step, milliseconds; what the profile's meta says if None.
+    latency_ms : measured latency of the step, milliseconds; that of the profile's meta if None.
     """
     known_ms = latency_ms or profile.meta.step_latency_ms
     input_us = sum(us for name, us in profile.operations.items() if _is_input(name))

@@ -8,28 +8,31 @@ import numpy as np
 
 from profet_core.artifacts.methods import Method
 from profet_core.artifacts.models import Models
-from profet_core.prediction.answers import Answers, combine
-from profet_core.profiles.record import Profile
+from profet_core.networks.batch import ProfileBatch
+from profet_core.prediction.estimates import Estimates, combine, floors_ms
 
 
-def answer(
-    models: Models,
-    method: Method,
-    profiles: Sequence[Profile],
-    anchor: str,
-    targets: Sequence[str],
-    latencies_ms: Sequence[float] | None,
-) -> Answers:
-    """Ask every pair's members for all profiles at once."""
-    matrix, unknown = models.features.encode(profiles)
+def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
+    """Run every pair's members on all profiles at once."""
+    matrix, unknown = models.features.encode(batch.profiles)
     inputs = {"clusters": matrix.astype(np.float32)}
-    if latencies_ms is not None:
-        inputs["latency_ms"] = np.asarray(latencies_ms, np.float32).reshape(-1, 1)
-    rule = method.rule(latencies_ms is not None)
-    members = {
-        member: np.stack([models.run_member(anchor, target, member, inputs) for target in targets])
+    if batch.latency_ms is not None:
+        inputs["latency_ms"] = batch.latency_ms.astype(np.float32).reshape(-1, 1)
+    rule = method.rule(batch.latency_known)
+    member_ms = {
+        member: np.stack([models.run_member(batch.anchor, target, member, inputs) for target in targets])
         for member in rule.members
     }
-    joined = [combine(np.column_stack(said), rule.combine) for said in zip(*members.values(), strict=True)]
-    nothing = [()] * len(profiles)
-    return Answers(members, np.stack(joined), None, None, unknown, [None] * len(profiles), nothing)
+    joined = [combine(np.column_stack(values), rule.combine) for values in zip(*member_ms.values(), strict=True)]
+    count = len(batch.profiles)
+    return Estimates(
+        targets=targets,
+        member_ms=member_ms,
+        joined_ms=np.stack(joined),
+        floor_ms=floors_ms(models, targets),
+        log_half_width=None,
+        interval_level=None,
+        unknown=unknown,
+        likeness=[None] * count,
+        warnings=[()] * count,
+    )

@@ -1,4 +1,4 @@
-"""Says of every operation of a profile what it does and where the models put its time: class and cluster."""
+"""What each operation of a profile does, and where the models put its time: class and cluster."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
             operation=name,
             time_us=time_us,
             share=None if name in IDLE_OPERATIONS or busy_us == 0 else time_us / busy_us,
-            kind=(kind := kind_of(name)) and kind.name,
+            kind=_kind_name(name),
             operation_class=_named(classes.names, class_columns[name]),
             class_known=name in classes.columns,
             cluster=_named(features.names, cluster_columns[name]),
@@ -70,6 +70,11 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
         for name, time_us in profile.operations.items()
     ]
     return tuple(sorted(found, key=lambda row: (-row.time_us, row.operation)))
+
+
+def _kind_name(operation: str) -> str | None:
+    kind = kind_of(operation)
+    return None if kind is None else kind.name
 
 
 def _named(names: tuple[str, ...], column: int | None) -> str | None:

@@ -2,28 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from profet_core.artifacts.models import Models
+import numpy as np
+
+from profet_core.artifacts.models import Method, Models
 from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError, LatencyDoubtError
-from profet_core.latency import Basis, Interval
+from profet_core.latency import Basis, StepTime
+from profet_core.networks.batch import ProfileBatch
 from profet_core.prediction import by_class, documented
-from profet_core.prediction.answers import Answers
-from profet_core.prediction.caveats import caveats, floor_ms
+from profet_core.prediction.caveats import caveats
+from profet_core.prediction.estimates import Estimates, ProfileEstimates
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.records import InstancePrediction, Prediction, prediction_row
 from profet_core.prediction.refusals import check_predictable
 from profet_core.prediction.steps import counted, doubted_steps
-from profet_core.prediction.unprofiled import reachable, unprofiled_rows
+from profet_core.prediction.unprofiled import unprofiled_gpus, unprofiled_steps
 from profet_core.profiles.record import Profile
+from profet_core.transfer.known import Latencies
 from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, positive_number
 
 __all__ = ["InstancePrediction", "Prediction", "check_instance", "check_latency", "predict", "predict_many"]
 
 #: A latency this many times beyond the training range of latency over device total is not used unasked.
-DOUBT_FACTOR = 3.0
+RANGE_FACTOR = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is to be predicted for every profile of one anchor.
+
+    Attributes
+    ----------
+    targets : instances beside the anchor. gpus : those of them that nobody profiled, and their GPU.
+    """
+
+    models: Models
+    catalog: Catalog
+    method: Method
+    anchor: str
+    targets: Sequence[str]
+    gpus: Mapping[str, Gpu]
+
+    @property
+    def estimated(self) -> list[str]:
+        """Targets of the method itself; GPUs that nobody profiled take all profiled instances."""
+        profiled = self.models.instances
+        return [name for name in (profiled if self.gpus else self.targets) if name in profiled and name != self.anchor]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One profiled step, with its latency on the anchor if that is given, milliseconds."""
+
+    profile: Profile
+    latency_ms: float | None
 
 
 def predict(
@@ -89,41 +125,21 @@ def predict_many(
     ----------
     latencies_ms : one latency for every profile, or None for none of them.
     """
-    check_instance(models, anchor, "anchor")
-    chosen = models.method(method)
-    # The documented ensemble is what it was: four instances.
-    gpus = reachable(models, catalog) if chosen.kind == "classes" else {}
-    wanted = _check_targets([*models.instances, *gpus], anchor, targets)
-    for profile in profiles:
-        check_predictable(profile)
-    latencies = _check_latencies(profiles, latencies_ms)
-    profiles = [counted(profile, known) for profile, known in _with_latencies(profiles, latencies)]
-    if latencies is not None and not trust_latency:
-        for profile, latency_ms in zip(profiles, latencies, strict=True):
-            check_latency(models, profile, anchor, latency_ms)
-    if not profiles:
+    request = _request(models, catalog, anchor, targets, method)
+    steps = _steps(profiles, latencies_ms)
+    if not trust_latency:
+        for step in steps:
+            if step.latency_ms is not None:
+                check_latency(models, step.profile, anchor, step.latency_ms)
+    if not steps:
         return []
-    beyond = {name: gpu for name, gpu in gpus.items() if name in wanted}
-    # What lies beyond the measured instances is reached from all of them.
-    measured = [
-        name for name in (models.instances if beyond else wanted) if name in models.instances and name != anchor
-    ]
-    ask = by_class.answer if chosen.kind == "classes" else documented.answer
-    asked = [without_input_wait(profile, known) for profile, known in _with_latencies(profiles, latencies)]
-    fed, fed_ms = [profile for profile, _ in asked], None if latencies is None else [known for _, known in asked]
-    answers = ask(models, chosen, fed, anchor, measured, fed_ms)
-    predictions = [
-        _prediction(models, catalog, profile, anchor, chosen.name, measured, answers, latencies, row)
-        for row, profile in enumerate(profiles)
-    ]
-    if not beyond:
-        return predictions
-    known = predictions
-    if fed_ms != latencies:
-        known = [replace(found, anchor_latency_ms=ms) for found, ms in zip(predictions, fed_ms, strict=True)]
-    reached = unprofiled_rows(models, catalog, fed, known, beyond, tf32=tf32)
+    batch = _batch(anchor, [_Step(*without_input_wait(step.profile, step.latency_ms)) for step in steps])
+    estimate = by_class.estimate if request.method.kind == "classes" else documented.estimate
+    estimates = estimate(models, request.method, batch, request.estimated)
+    unprofiled = _unprofiled(request, batch, estimates, steps, tf32)
     return [
-        _with_rows(prediction, rows, {anchor, *wanted}) for prediction, rows in zip(predictions, reached, strict=True)
+        _prediction(request, step, estimates.of(number), more)
+        for number, (step, more) in enumerate(zip(steps, unprofiled, strict=True))
     ]
 
 
@@ -138,7 +154,7 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
     """Question a latency that makes no sense beside the profile.
 
     A profile's device rows, idle included, add up to about the step; in the training data the ratio stays within a
-    narrow range. Beyond `DOUBT_FACTOR` times that range the number was probably typed in another unit, or belongs to
+    narrow range. Beyond `RANGE_FACTOR` times that range the number was probably typed in another unit, or belongs to
     another profile. A number of steps that somebody gave and that does not fit is questioned sooner.
 
     Raises
@@ -149,17 +165,18 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
     if device_ms == 0:
         return
     low, high = models.ranges[anchor].latency_per_device_total
-    plausible = (device_ms * low / DOUBT_FACTOR, device_ms * high * DOUBT_FACTOR)
+    plausible = (device_ms * low / RANGE_FACTOR, device_ms * high * RANGE_FACTOR)
     steps = doubted_steps(profile, latency_ms)
     if steps is None and plausible[0] <= latency_ms <= plausible[1]:
         return
     expected_ms = device_ms * models.ranges[anchor].median_latency_per_device_total
     fitting = (u for u, factor in MS_PER_UNIT.items() if plausible[0] <= latency_ms * factor <= plausible[1])
     unit = next(fitting, None) if steps is None else None
-    suggested_ms = latency_ms * MS_PER_UNIT[unit] if unit else None
+    suggested_ms = None
     read_as = ""
     hint = "check it."
     if unit:
+        suggested_ms = latency_ms * MS_PER_UNIT[unit]
         hint = f"did you mean {format_significant(latency_ms)} {unit} ({format_ms(suggested_ms)})?"
     elif steps is not None:
         read_as = " as one step" if profile.steps == 1 else f" as {profile.steps} steps"
@@ -175,6 +192,17 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
     )
 
 
+def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:
+    """The request, its names checked."""
+    check_instance(models, anchor, "anchor")
+    chosen = models.method(method)
+    # The documented ensemble is what it was: four instances.
+    gpus = unprofiled_gpus(models, catalog) if chosen.kind == "classes" else {}
+    wanted = _check_targets([*models.instances, *gpus], anchor, targets)
+    beyond = {name: gpu for name, gpu in gpus.items() if name in wanted}
+    return _Request(models, catalog, chosen, anchor, wanted, beyond)
+
+
 def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str] | None) -> list[str]:
     known = [name for name in instances if name != anchor]
     if targets is None:
@@ -188,61 +216,57 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
     return others
 
 
-def _with_latencies(
-    profiles: Sequence[Profile], latencies_ms: Sequence[float] | None
-) -> Iterable[tuple[Profile, float | None]]:
-    return zip(profiles, latencies_ms or [None] * len(profiles), strict=True)
-
-
-def _check_latencies(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) -> list[float] | None:
+def _steps(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) -> list[_Step]:
+    """Each profile with its latency, its number of steps inferred where nothing else is known of it."""
+    for profile in profiles:
+        check_predictable(profile)
     if latencies_ms is None:
-        return None
+        return [_Step(counted(profile, None), None) for profile in profiles]
     if len(latencies_ms) != len(profiles):
         raise InputError(f"{len(latencies_ms)} latencies were given for {len(profiles)} profiles: give one each.")
-    return [positive_number("The anchor's latency", value) for value in latencies_ms]
+    known_ms = [positive_number("The anchor's latency", value) for value in latencies_ms]
+    return [_Step(counted(profile, value), value) for profile, value in zip(profiles, known_ms, strict=True)]
+
+
+def _batch(anchor: str, steps: Sequence[_Step]) -> ProfileBatch:
+    return ProfileBatch([step.profile for step in steps], anchor, _latencies_ms(steps))
+
+
+def _latencies_ms(steps: Sequence[_Step]) -> np.ndarray | None:
+    """(steps,); None if they are not given: a latency is given of every step or of none."""
+    values = [step.latency_ms for step in steps if step.latency_ms is not None]
+    return np.array(values, float) if values else None
+
+
+def _unprofiled(
+    request: _Request, batch: ProfileBatch, estimates: Estimates, steps: Sequence[_Step], tf32: bool
+) -> Iterable[tuple[StepTime, ...]]:
+    """For each step the step times on instances whose GPU nobody profiled."""
+    transfer = request.models.transfer
+    if transfer is None or not request.gpus:
+        return [()] * len(steps)
+    given_ms = _latencies_ms(steps)
+    given = {} if given_ms is None else {request.anchor: Latencies.measured(given_ms)}
+    return unprofiled_steps(transfer, batch, {**estimates.latencies, **given}, request.gpus, tf32=tf32)
 
 
 def _prediction(
-    models: Models,
-    catalog: Catalog,
-    profile: Profile,
-    anchor: str,
-    method: str,
-    targets: Sequence[str],
-    answers: Answers,
-    latencies_ms: Sequence[float] | None,
-    row: int,
+    request: _Request, step: _Step, estimates: ProfileEstimates, unprofiled: Sequence[StepTime]
 ) -> Prediction:
-    """One profile's rows, the anchor and the measured targets, with what is to be said of them."""
-    given_ms = None if latencies_ms is None else latencies_ms[row]
-    said_ms = dict(zip(targets, answers.latency_ms[:, row].tolist(), strict=True))
+    """One profile's rows: the anchor, the measured targets, the others; with their caveats."""
+    anchor = StepTime(instance=request.anchor, latency_ms=step.latency_ms, basis=Basis.GIVEN)
+    found = (row for row in (*estimates.steps, *unprofiled) if row.instance in request.targets)
     return Prediction(
-        anchor=anchor,
-        anchor_latency_ms=given_ms,
-        method=method,
-        predictions=(
-            prediction_row(catalog, anchor, given_ms, {}, Basis.GIVEN),
-            *(_target_row(models, catalog, answers, name, number, row) for number, name in enumerate(targets)),
+        anchor=request.anchor,
+        anchor_latency_ms=step.latency_ms,
+        method=request.method.name,
+        predictions=tuple(
+            prediction_row(request.catalog, row, estimates.member_ms.get(row.instance)) for row in (anchor, *found)
         ),
-        interval_level=answers.interval_level,
-        unknown_operations=answers.unknown[row],
-        steps=profile.steps,
-        steps_basis=profile.steps_basis,
-        likeness=answers.likeness[row],
-        warnings=caveats(models, catalog, profile, anchor, answers, row, given_ms, said_ms),
+        interval_level=estimates.interval_level,
+        unknown_operations=estimates.unknown,
+        steps=step.profile.steps,
+        steps_basis=step.profile.steps_basis,
+        likeness=estimates.likeness,
+        warnings=caveats(request.models, request.catalog, step.profile, request.anchor, estimates),
     )
-
-
-def _target_row(
-    models: Models, catalog: Catalog, answers: Answers, target: str, number: int, row: int
-) -> InstancePrediction:
-    members = {name: float(said[number, row]) for name, said in answers.members.items()}
-    latency_ms = max(float(answers.latency_ms[number, row]), floor_ms(models, target))
-    halves = answers.log_half_width
-    interval = None if halves is None else Interval.around(latency_ms, float(halves[number, row]))
-    return prediction_row(catalog, target, latency_ms, members, Basis.MEASURED, interval)
-
-
-def _with_rows(prediction: Prediction, more: Sequence[InstancePrediction], wanted: set[str]) -> Prediction:
-    rows = (row for row in (*prediction.predictions, *more) if row.instance in wanted)
-    return replace(prediction, predictions=tuple(rows))

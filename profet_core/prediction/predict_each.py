@@ -78,7 +78,7 @@ def predict_each(
 
 
 def _judged(models: Models, one: RecordedProfile) -> tuple[EachPrediction, float | None]:
-    """What is said of a profile before it is predicted, and the latency to predict it with."""
+    """What speaks against a profile or its latency, and the latency to predict it with."""
     profile = counted(one.profile, one.latency_ms)
     if refused := refusal(profile):
         return EachPrediction(profile, refusal=refused), None

@@ -1,4 +1,4 @@
-"""What a prediction is: one row an instance, with its cost, its interval and what it rests on."""
+"""What a prediction is: one row an instance, with its cost, its interval and its basis."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.cost import cost_usd
-from profet_core.latency import Basis, Interval, RelativeInterval, StepTime
+from profet_core.latency import StepTime
 from profet_core.operations.unknown import UnknownOperations
-from profet_core.prediction.answers import Likeness
+from profet_core.prediction.estimates import Likeness
 from profet_core.profiles.record import StepsBasis
 
 
@@ -27,9 +27,13 @@ class InstancePrediction(StepTime):
     """
 
     members: Mapping[str, float]
-    cost_per_1000_steps_usd: float | None
     usd_per_hour: float
     status: str
+
+    @property
+    def cost_per_1000_steps_usd(self) -> float | None:
+        """US dollars, of the instance as a whole: the price of a node of several GPUs is never divided."""
+        return None if self.latency_ms is None else cost_usd(1000 * self.latency_ms, self.usd_per_hour)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +62,19 @@ class Prediction:
         return {row.instance: row.latency_ms for row in self.predictions if row.latency_ms is not None}
 
 
-def prediction_row(
-    catalog: Catalog,
-    instance: str,
-    latency_ms: float | None,
-    members: Mapping[str, float],
-    basis: Basis,
-    interval: Interval | None = None,
-    note: str = "",
-    relative: RelativeInterval | None = None,
-) -> InstancePrediction:
-    """A row with the price of the instance as a whole: that of a node of several GPUs is never divided."""
-    entry = catalog[instance]
+def prediction_row(catalog: Catalog, step: StepTime, members: Mapping[str, float] | None = None) -> InstancePrediction:
+    """A row with the price of the instance; the note says where that is a node's."""
+    entry = catalog[step.instance]
     return InstancePrediction(
-        instance=instance,
-        latency_ms=latency_ms,
-        interval=interval,
-        members=members,
-        basis=basis,
-        cost_per_1000_steps_usd=None if latency_ms is None else cost_usd(1000 * latency_ms, entry.usd_per_hour),
+        instance=step.instance,
+        latency_ms=step.latency_ms,
+        basis=step.basis,
+        interval=step.interval,
+        note=step.note if entry.gpu_count == 1 else _with_node(step.note, entry),
+        relative=step.relative,
+        members=members or {},
         usd_per_hour=entry.usd_per_hour,
         status=entry.status,
-        note=note if entry.gpu_count == 1 else _with_node(note, entry),
-        relative=relative,
     )
 
 

@@ -7,9 +7,9 @@ import math
 from profet_core.errors import NoPredictionError
 from profet_core.profiles.record import NO_DEVICE, Profile
 
-#: Above this share of the GPU's busy time without an operation nothing is predicted; above the second it is said, and
-#: the interval is wider.
-MOST_UNKNOWN_SHARE, WARNED_UNKNOWN_SHARE = 0.20, 0.05
+#: Above this share of the GPU's busy time without an operation nothing is predicted; above the second there is a
+#: caveat, and the interval is wider.
+MOST_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
 #: A GPU that worked for less of what the profile spans did not run a whole step in it: in the idlest of the 11,052
 #: PROFET profiles it worked for 8 %.
 LEAST_BUSY_SHARE = 0.05
@@ -32,7 +32,7 @@ def refusal(profile: Profile) -> str:
             f"The GPU worked for {busy_share:.1%} of the time this profile spans, which holds little of a training "
             "step: record a whole step after some warm-up steps, with its input at hand."
         )
-    if profile.unknown_share > MOST_UNKNOWN_SHARE:
+    if profile.unknown_share > MOST_UNATTRIBUTED_SHARE:
         return (
             f"{profile.unknown_share:.0%} of the GPU's time belongs to no operation that the profile names: record it "
             "again with the host's operations too, without XLA, torch.compile or CUDA graphs."
@@ -51,8 +51,8 @@ def check_predictable(profile: Profile) -> None:
         raise NoPredictionError(reason)
 
 
-def unknown_log_width(profile: Profile) -> float:
+def unattributed_log_width(profile: Profile) -> float:
     """By how much GPU time without an operation widens an interval on either side, in the logarithm."""
     share = profile.unknown_share
     # That part may take anything elsewhere, from nothing to about twice its share.
-    return -math.log1p(-share) if WARNED_UNKNOWN_SHARE < share < 1 else 0.0
+    return -math.log1p(-share) if WARNED_UNATTRIBUTED_SHARE < share < 1 else 0.0

@@ -1,4 +1,4 @@
-"""How many training steps a profile's file covers, where the file doesn't tell: from the step's latency."""
+"""How many training steps a profile's file covers, where it does not hold the number: from the step's latency."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def suggested_steps(profile: Profile, latency_ms: float) -> int:
 
 
 def counted(profile: Profile, latency_ms: float | None) -> Profile:
-    """`profile` with its steps inferred from the latency, if nothing else tells them and the latency is known."""
+    """`profile` with its steps inferred from the latency, if nothing else is known of them and the latency is."""
     if profile.steps_basis != "assumed" or latency_ms is None:
         return profile
     steps = suggested_steps(profile, latency_ms)
@@ -55,7 +55,7 @@ def doubted_steps(profile: Profile, latency_ms: float) -> int | None:
 
 
 def read_as(profile: Profile, steps: int | None) -> Profile:
-    """`profile` as somebody says it is: covering `steps` steps; as it is if None.
+    """`profile` with the number of steps that somebody gave; as it is if None.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def read_as(profile: Profile, steps: int | None) -> Profile:
 
 
 def steps_note(profile: Profile) -> str | None:
-    """What is to be said of the number of steps where the file doesn't tell it; None if it does."""
+    """A caveat on the number of steps where the file does not hold it; None if it does."""
     count = "one step" if profile.steps == 1 else f"{profile.steps} steps"
     if profile.steps_basis == "inferred":
         return f"The file does not say how many steps it covers; its times and the latency fit {count}."

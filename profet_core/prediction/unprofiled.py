@@ -1,10 +1,9 @@
-"""Rows for the catalogue's instances whose GPU nobody profiled, from what is known of the profiled ones."""
+"""Step times on the catalogue's instances whose GPU nobody profiled, from what is known of the profiled ones."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,19 +11,20 @@ import numpy as np
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.latency import Basis, Interval, RelativeInterval
-from profet_core.prediction.records import InstancePrediction, Prediction, prediction_row
-from profet_core.prediction.refusals import unknown_log_width
-from profet_core.profiles.record import Profile
-from profet_core.transfer.reach import Reached, other_host_log_half_width, reach_many
-from profet_core.transfer.step import parts_of_profiles
+from profet_core.latency import Basis, Interval, RelativeInterval, StepTime
+from profet_core.networks.batch import ProfileBatch
+from profet_core.operations.classes import load_operation_classes
+from profet_core.prediction.refusals import unattributed_log_width
+from profet_core.transfer.estimate import TransferEstimate, estimate_gpus, other_host_log_half_width
+from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.step import step_parts
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
     from profet_core.transfer.model import TransferModel
 
 
-def reachable(models: Models, catalog: Catalog) -> dict[str, Gpu]:
+def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Gpu]:
     """Instances of the catalogue that were not profiled but have a known GPU, and that GPU; derived ones first.
 
     Empty if these models have no transfer.
@@ -42,104 +42,90 @@ def reachable(models: Models, catalog: Catalog) -> dict[str, Gpu]:
     return dict(sorted(found.items(), key=lambda item: transfer.basis_of(item[1])))
 
 
-def unprofiled_rows(
-    models: Models,
-    catalog: Catalog,
-    profiles: Sequence[Profile],
-    predictions: Sequence[Prediction],
+def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
+    """What a prediction for each instance of the catalogue rests on; absent where only a price is known."""
+    found = dict.fromkeys(models.instances, Basis.MEASURED)
+    if models.transfer is not None:
+        found |= {name: models.transfer.basis_of(gpu) for name, gpu in unprofiled_gpus(models, catalog).items()}
+    return found
+
+
+def unprofiled_steps(
+    transfer: TransferModel,
+    batch: ProfileBatch,
+    known: Mapping[str, Latencies],
     gpus: Mapping[str, Gpu],
     *,
     tf32: bool,
-) -> list[tuple[InstancePrediction, ...]]:
-    """For each profile one row an instance of `gpus`.
+) -> Iterable[tuple[StepTime, ...]]:
+    """For each profile one step time an instance of `gpus`, made when it is consumed.
 
     Parameters
     ----------
-    gpus : instance -> its GPU, some of what `reachable` gives.
-    predictions : of every measured instance, one a profile, all with the same anchor.
+    known : profiled instance -> latencies as they are shown; the anchor is absent if its latency is not known.
+    gpus : instance -> its GPU, at least one of what `unprofiled_gpus` gives.
     """
-    profiled = {row.gpu: name for name, row in models.transfer.step.instances.items()}
-    others = {gpu.name: gpu for gpu in gpus.values() if gpu.name not in profiled}
-    reached = _reach(models.transfer, profiles, predictions, list(others.values()), tf32)
-    shared = {profiled[gpu.name] for gpu in gpus.values() if gpu.name in profiled}
-    host_half = _host_half_widths(models.transfer, profiles, predictions, shared)
-    rows = []
-    for number, prediction in enumerate(predictions):
-        measured = {row.instance: row for row in prediction.predictions}
-        rows.append(
-            tuple(
-                _same_gpu(catalog, name, measured[profiled[gpu.name]], host_half[profiled[gpu.name]][number])
-                if gpu.name in profiled
-                else _reached(catalog, name, reached[gpu.name], number, unknown_log_width(profiles[number]))
-                for name, gpu in gpus.items()
-            )
+    recorded = AnchorSteps(batch.anchor, step_parts(load_operation_classes(), batch.inputs), batch.latency_ms)
+    profiled = {row.gpu: name for name, row in transfer.step.instances.items()}
+    others = {name: row for name, row in known.items() if name in transfer.instances and name != batch.anchor}
+    new = {gpu.name: gpu for gpu in gpus.values() if gpu.name not in profiled}
+    estimates = estimate_gpus(transfer, recorded, others, new.values(), tf32=tf32)
+    widths = [unattributed_log_width(profile) for profile in batch.profiles]
+    columns: list[Iterable[StepTime]] = []
+    for instance, gpu in gpus.items():
+        same = profiled.get(gpu.name)
+        if same is None:
+            columns.append(_estimated(instance, estimates[gpu.name], widths))
+        elif same in known:
+            host_half = other_host_log_half_width(transfer.step, recorded, known[same].latency_ms)
+            columns.append(_same_gpu(instance, same, known[same], host_half))
+        else:
+            columns.append([_unknown(instance, same)] * len(batch.profiles))
+    return zip(*columns, strict=True)
+
+
+def _estimated(instance: str, estimate: TransferEstimate, widths: Sequence[float]) -> Iterable[StepTime]:
+    """`widths` : by how much each interval is widened on either side, in the logarithm."""
+    rows = zip(
+        estimate.latencies.latency_ms.tolist(),
+        estimate.latencies.log_half_width.tolist(),
+        estimate.relative_log_half_width.tolist(),
+        widths,
+        strict=True,
+    )
+    return (
+        StepTime(
+            instance=instance,
+            latency_ms=latency_ms,
+            basis=estimate.basis,
+            # Known latencies are that much wider already, but for the anchor's own, which counts here too.
+            interval=Interval.within_factor(latency_ms, math.exp(half)).widened(width),
+            note=estimate.note,
+            relative=RelativeInterval(estimate.relative_to, relative),
         )
-    return rows
-
-
-def _reach(
-    transfer: TransferModel, profiles: Sequence[Profile], predictions: Sequence[Prediction], gpus: list[Gpu], tf32: bool
-) -> dict[str, Reached]:
-    """Latencies on GPUs that were not profiled, by the GPU's name."""
-    anchor = predictions[0].anchor
-    columns = zip(*([row for row in found.predictions if row.instance != anchor] for found in predictions), strict=True)
-    known = {rows[0].instance: rows for rows in columns}
-    return reach_many(
-        transfer,
-        profiles,
-        anchor,
-        {name: np.array([row.latency_ms for row in rows]) for name, rows in known.items()},
-        {name: np.array([_log_half_width(row) for row in rows]) for name, rows in known.items()},
-        gpus,
-        anchor_ms=_anchor_ms(predictions),
-        tf32=tf32,
+        for latency_ms, half, relative, width in rows
     )
 
 
-def _host_half_widths(
-    transfer: TransferModel, profiles: Sequence[Profile], predictions: Sequence[Prediction], instances: set[str]
-) -> dict[str, np.ndarray]:
-    """What a latency known on each of `instances` may be off by on another host, (profiles,); NaN where it is not."""
-    if not instances:
-        return {}
-    anchor_ms = _anchor_ms(predictions)
-    parts = parts_of_profiles(profiles, anchor_ms)
-    latency_ms = {
-        name: np.array([found.latencies_ms.get(name, math.nan) for found in predictions]) for name in instances
-    }
-    return {
-        name: other_host_log_half_width(transfer.step, parts, predictions[0].anchor, anchor_ms, values)
-        for name, values in latency_ms.items()
-    }
-
-
-def _anchor_ms(predictions: Sequence[Prediction]) -> np.ndarray | None:
-    """The anchor's latencies, (profiles,), if they were given."""
-    given = predictions[0].anchor_latency_ms is not None
-    return np.array([found.anchor_latency_ms for found in predictions]) if given else None
-
-
-def _log_half_width(row: InstancePrediction) -> float:
-    return 0.0 if row.interval is None else row.interval.log_half_width
-
-
-def _reached(catalog: Catalog, instance: str, answer: Reached, number: int, unknown_half: float) -> InstancePrediction:
-    latency_ms, interval = answer.of(number)
-    relative = RelativeInterval(answer.relative_to, float(answer.relative_log_half_width[number]))
-    # The anchor's own latency, which nothing widens, counts here too.
-    wide = interval.widened(unknown_half)
-    return prediction_row(catalog, instance, latency_ms, {}, answer.basis, wide, answer.note, relative)
-
-
-def _same_gpu(catalog: Catalog, instance: str, measured: InstancePrediction, host_half: float) -> InstancePrediction:
+def _same_gpu(instance: str, same: str, latencies: Latencies, host_half: np.ndarray) -> Iterable[StepTime]:
     """An instance with the GPU of a profiled one takes its latency; its host may launch faster or slower."""
-    note = f"latency of {measured.instance}, which has the same GPU"
-    row = prediction_row(catalog, instance, measured.latency_ms, {}, Basis.DERIVED, note=note)
-    if measured.latency_ms is None:
-        return row
-    width = math.exp(math.hypot(_log_half_width(measured), host_half))
-    return replace(
-        row,
-        interval=Interval.within_factor(measured.latency_ms, width),
-        relative=RelativeInterval(measured.instance, float(host_half)),
+    rows = zip(latencies.latency_ms.tolist(), latencies.log_half_width.tolist(), host_half.tolist(), strict=True)
+    return (
+        StepTime(
+            instance=instance,
+            latency_ms=latency_ms,
+            basis=Basis.DERIVED,
+            interval=Interval.within_factor(latency_ms, math.exp(math.hypot(half, host))),
+            note=_same_gpu_note(same),
+            relative=RelativeInterval(same, host),
+        )
+        for latency_ms, half, host in rows
     )
+
+
+def _unknown(instance: str, same: str) -> StepTime:
+    return StepTime(instance=instance, latency_ms=None, basis=Basis.DERIVED, note=_same_gpu_note(same))
+
+
+def _same_gpu_note(instance: str) -> str:
+    return f"latency of {instance}, which has the same GPU"

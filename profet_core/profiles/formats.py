@@ -26,7 +26,7 @@ class Reader(Protocol):
         """Read it: `content.read(max_bytes)` for all of it, `content.open()` to stream; ProfileError if it can't be."""
 
 
-#: Every format that is read, in the order in which `looks_like` is asked. PyTorch's reader takes any chrome trace that
+#: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
 #: TensorFlow's left, PROFET JSON any JSON that all others left.
 READERS: tuple[Reader, ...] = (
     statistics_csv,

@@ -1,4 +1,4 @@
-"""Reads a profile from bytes, a file or a folder: its format is told by the content, never by a file's name."""
+"""Reads a profile from bytes, a file or a folder: its format is known by the content, never by a file's name."""
 
 from __future__ import annotations
 

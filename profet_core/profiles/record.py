@@ -21,9 +21,9 @@ UNKNOWN_DEVICE_OPERATION = DEVICE_PREFIX + UNKNOWN
 #: Profilers tell times in picoseconds; finer digits come from dividing by the number of steps.
 US_DIGITS = 6
 
-#: How the number of steps that a file covers is known: the file marks them; it tells how often operations ran; it
-#: states the number (version 2); somebody said so; the step's latency tells; or nothing does, and the recipe that
-#: files of its format are made by is taken.
+#: How the number of steps that a file covers is known: the file marks them; it shows how often operations ran; it
+#: states the number (version 2); the user gave it; it follows from the step's latency; or nothing is known, and the
+#: recipe that files of its format are made by is taken.
 StepsBasis = Literal["marked", "counted", "stated", "given", "inferred", "assumed"]
 #: Why a profile without device rows gets no prediction.
 NO_DEVICE = (

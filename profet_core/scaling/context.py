@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from profet_core.errors import InputError
 from profet_core.profiles import Profile
-from profet_core.profiles.record import DEVICE_PREFIX
+from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import whole_number
 
 #: Operations of a network's head: its dense layers, and the plain gradient step over all parameters, of which the
 #: dense layers of the measured networks hold most.
 HEAD_OPERATIONS = ("Device_MatMul", "Device_ResourceApplyGradientDescent")
-_DEVICE_IDLE = "Device_IDLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class ScaleContext:
 def head_share(profile: Profile) -> float | None:
     """Share of the head's operations in the device's busy time, 0 to 1; None if the device did nothing."""
     busy_us = sum(
-        us for name, us in profile.operations.items() if name.startswith(DEVICE_PREFIX) and name != _DEVICE_IDLE
+        us for name, us in profile.operations.items() if name.startswith(DEVICE_PREFIX) and name != DEVICE_IDLE
     )
     if busy_us <= 0:
         return None

@@ -11,6 +11,7 @@ from profet_core.errors import InputError
 from profet_core.scaling.axes import axis_range, check_ends, check_size
 from profet_core.scaling.context import ScaleContext
 from profet_core.scaling.fitted import FittedScalers
+from profet_core.scaling.learned import LearnedScaler
 
 #: "profet": the documented polynomial; "default": the better one of the two.
 SCALE_METHODS = ("default", "profet")
@@ -78,14 +79,16 @@ def scale_curve(
     if method not in SCALE_METHODS:
         raise InputError(f"Unknown method {method!r}: use {' or '.join(SCALE_METHODS)}.")
     learned = models.learned_scaler(axis) if method == "default" else None
-    polynomial = None if instance is None and learned else models.scaler(instance, axis)
+    scaler = learned or models.scaler(instance, axis)
+    if learned and instance is not None:
+        models.scaler(instance, axis)  # InputError for an unknown instance
     low, high = check_ends(axis, min_ms, max_ms)
     wanted = range(smallest, largest + 1) if sizes is None else [check_size(axis, size) for size in sizes]
-    if learned is None:
-        scaled = polynomial.scaled(np.fromiter(wanted, float))
-    else:
-        every_size = learned.scaled(instance or "", low, high, *_known(context or ScaleContext()))
+    if isinstance(scaler, LearnedScaler):
+        every_size = scaler.scaled(instance or "", low, high, *_known(context or ScaleContext()))
         scaled = every_size[np.fromiter(wanted, int) - smallest]
+    else:
+        scaled = scaler.scaled(np.fromiter(wanted, float))
     # Adding a share of the span never falls as the share grows, which a weighted mean does by a rounding error;
     # both ends come out exactly as they were given.
     return np.where(scaled == 1, high, np.minimum(low + scaled * (high - low), high))
@@ -97,4 +100,8 @@ def _known(context: ScaleContext) -> tuple[float, float]:
     A head whose classes stay the same grows as the body does: as if there were none.
     """
     share = 0.0 if context.fixed_classes else context.head_share
-    return tuple(np.nan if value is None else float(value) for value in (context.other_size, share))
+    return _or_nan(context.other_size), _or_nan(share)
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else float(value)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.networks.intervals import NORMAL_90
+from profet_core.latency import NORMAL_90
+from profet_core.transfer.known import Latencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class DerivedLaw:
         return self.base, self.other
 
     def note(self, gpu: Gpu, tf32: bool) -> str:
-        """Where the answer is from, and what its interval assumes."""
+        """Where the estimate is from, and what its interval assumes."""
         text = (
             f"from corrected epoch times of {self.networks} networks on this GPU; 90 % if errors are log-normal and "
             "spread as on networks left out, and the correction errs as on T4 and V100"
@@ -51,23 +52,22 @@ class DerivedLaw:
         return f"{text}; they ran with TF32 {'allowed' if self.tf32 else 'off'}, so the interval is wider"
 
 
-def derive(
-    law: DerivedLaw, latency_ms: Mapping[str, np.ndarray], log_half_width: Mapping[str, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Latency, milliseconds, and half its 90 % interval's width in the logarithm; both (profiles,).
+def derive(law: DerivedLaw, known: Mapping[str, Latencies]) -> Latencies:
+    """Latencies on the law's GPU from those on its two instances.
 
     The known latencies' intervals are carried through as if they erred together and against each other, at worst.
     """
-    base, other = (np.log(latency_ms[name]) for name in law.instances)
+    base, other = (np.log(known[name].latency_ms) for name in law.instances)
     logs = base + law.intercept + law.by_ratio * (other - base) + law.by_size * base
-    return np.exp(logs), _half_width(law, log_half_width, 1 - law.by_ratio + law.by_size)
+    return Latencies(np.exp(logs), _half_width(law, known, 1 - law.by_ratio + law.by_size))
 
 
-def relative_half_width(law: DerivedLaw, log_half_width: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The same of the latency over that on `law.base`, (profiles,)."""
-    return _half_width(law, log_half_width, law.by_size - law.by_ratio)
+def relative_half_width(law: DerivedLaw, known: Mapping[str, Latencies]) -> np.ndarray:
+    """Half the 90 % interval of log(latency / latency on `law.base`), (profiles,)."""
+    return _half_width(law, known, law.by_size - law.by_ratio)
 
 
-def _half_width(law: DerivedLaw, log_half_width: Mapping[str, np.ndarray], by_base: float) -> np.ndarray:
-    known_half = abs(by_base) * log_half_width[law.base] + abs(law.by_ratio) * log_half_width[law.other]
+def _half_width(law: DerivedLaw, known: Mapping[str, Latencies], by_base: float) -> np.ndarray:
+    base, other = (known[name].log_half_width for name in law.instances)
+    known_half = abs(by_base) * base + abs(law.by_ratio) * other
     return np.sqrt(known_half**2 + NORMAL_90**2 * (law.log_sd**2 + law.bias_log_sd**2))

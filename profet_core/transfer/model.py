@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
-from profet_core.latency import Basis
-from profet_core.networks.intervals import NORMAL_90
+from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.step import InstanceStep, StepLaw
 
@@ -56,7 +56,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class TransferModel:
-    """Everything `transfer.reach` needs.
+    """Everything that estimates on GPUs which nobody profiled need.
 
     Attributes
     ----------
@@ -92,6 +92,9 @@ class TransferModel:
     def reference_gpu(self) -> str:
         """Full name of the reference instance's GPU."""
         return self.step.instances[self.reference].gpu
+
+
+_Record = TypeVar("_Record", InstanceStep, Spread, BenchmarkPoint, DerivedLaw)
 
 
 def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) -> TransferModel:
@@ -134,8 +137,8 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
     return model
 
 
-def _record(kind: type, row: Mapping):
-    values = {
+def _record(kind: type[_Record], row: Mapping) -> _Record:
+    values: dict[str, Any] = {
         field.name: finite_number(row[field.name]) if field.type == "float" else row[field.name]
         for field in fields(kind)
     }

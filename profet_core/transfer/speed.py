@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.transfer.model import TransferModel
+from profet_core.transfer.model import BenchmarkPoint, TransferModel
 
 #: A network that computes more or less than the benchmark gains more or less from a GPU whose arithmetic grew faster
 #: than its bandwidth. A data sheet's roofline would say by how much; half of it counts as one standard deviation. As a
@@ -32,26 +32,30 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
 
     Points of GPUs with TF32 are TF32. For FP32 the data sheets count, never above the point.
     """
-    point = model.points.get(gpu.name)
-    relative = None if point else _relative(model, gpu)
     assumed = _ASSUMED.format(n=model.spread.gpus)
     sheet = math.log(gpu.fp32_tflops / model.gpus[model.reference_gpu].fp32_tflops)
-    slower = gpu.tf32_tensor_dense_tflops is not None and not tf32
-    if point is None and relative is None:
+    benchmark = _benchmark(model, gpu)
+    if benchmark is None:
         return Speed(sheet, model.sheet_spread.log_half_width(), f"no published benchmark: data sheet alone; {assumed}")
-    if point:
-        log_speed, doubt = point.log_speed, point.log_sd
-        note = f"published ResNet-50 training speed of {point.measured_on}"
-    else:
-        other = model.gpus[relative]
-        log_speed = model.points[relative].log_speed + _sheet_ratio(gpu, other)
-        doubt = model.relative_log_sd
-        note = f"no published benchmark: that of {model.points[relative].measured_on} carried over by data sheet"
-    if slower:
-        half = model.sheet_spread.log_half_width(doubt)
-        return Speed(min(log_speed, sheet), half, f"FP32 by data sheet, {note}; {assumed}")
+    point, source = benchmark
+    if gpu.tf32_tensor_dense_tflops is not None and not tf32:
+        half = model.sheet_spread.log_half_width(point.log_sd)
+        return Speed(min(point.log_speed, sheet), half, f"FP32 by data sheet, {source}; {assumed}")
     precision = "TF32" if gpu.tf32_tensor_dense_tflops else "FP32"
-    return Speed(log_speed, model.spread.log_half_width(doubt), f"{precision}, {note}; {assumed}")
+    return Speed(point.log_speed, model.spread.log_half_width(point.log_sd), f"{precision}, {source}; {assumed}")
+
+
+def _benchmark(model: TransferModel, gpu: Gpu) -> tuple[BenchmarkPoint, str] | None:
+    """The GPU's own published point or a relative's carried over, and where it is from in words; None if neither is."""
+    if point := model.points.get(gpu.name):
+        return point, f"published ResNet-50 training speed of {point.measured_on}"
+    relative = _relative(model, gpu)
+    if relative is None:
+        return None
+    theirs = model.points[relative]
+    log_speed = theirs.log_speed + _sheet_ratio(gpu, model.gpus[relative])
+    source = f"no published benchmark: that of {theirs.measured_on} carried over by data sheet"
+    return BenchmarkPoint(log_speed, model.relative_log_sd, theirs.measured_on), source
 
 
 def mix_log_sd(model: TransferModel, gpu: Gpu, tf32: bool, away: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.transfer.derived import DerivedLaw, derive
+from profet_core.transfer.known import Latencies
 from profet_lab.measurements.epoch_times import DERIVED, INSTANCES, T4, V100
 from profet_lab.transfer.epoch_correction import (
     ROUTES,
@@ -86,5 +87,5 @@ def fit_law(rows: pd.DataFrame, *, log_sd: float = 0.0, bias_log_sd: float = 0.0
 
 def predicted_ms(law: DerivedLaw, rows: pd.DataFrame) -> np.ndarray:
     """Latency of each row by the law from PROFET's latencies on T4 and V100, milliseconds."""
-    latencies = {name: rows[name].to_numpy() for name in law.instances}
-    return derive(law, latencies, dict.fromkeys(law.instances, np.zeros(len(rows))))[0]
+    latencies = {name: Latencies.measured(rows[name].to_numpy()) for name in law.instances}
+    return derive(law, latencies).latency_ms

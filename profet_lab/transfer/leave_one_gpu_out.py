@@ -10,10 +10,11 @@ import numpy as np
 from scipy import stats
 
 from profet_core.catalog.gpus import Gpu
+from profet_core.transfer.estimate import transfer
+from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
 from profet_core.transfer.model import Spread
-from profet_core.transfer.reach import Voices, gather, transfer
 from profet_core.transfer.speed import MIX_SHARE
-from profet_core.transfer.step import StepLaw, StepParts
+from profet_core.transfer.step import StepLaw, StepParts, gpu_time_ms
 from profet_lab.transfer.log_errors import root_mean_square
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps, gpu_of
@@ -46,7 +47,7 @@ def log_speeds(law: StepLaw, target: TargetGpu, benchmark_fixed_ms: float) -> di
         return {name: log_speed + math.log(row.benchmark_gpu_ms / reference_ms) for name, row in law.instances.items()}
     if target.benchmark_ms is None:
         return {name: math.log(target.gpu.fp32_tflops / gpu_of(name).fp32_tflops) for name in law.instances}
-    gpu_ms = float(law.gpu_ms(np.array(target.benchmark_ms), np.array(benchmark_fixed_ms)))
+    gpu_ms = float(gpu_time_ms(np.array(target.benchmark_ms), np.array(benchmark_fixed_ms)))
     return {name: math.log(row.benchmark_gpu_ms / gpu_ms) for name, row in law.instances.items()}
 
 
@@ -56,32 +57,27 @@ def benchmark_fixed_ms(law: StepLaw, medians: Steps) -> float:
     return float(np.median([law.fixed_ms(medians.with_latency[name])[row] for name in law.instances]))
 
 
-def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool) -> Voices:
+def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool) -> KnownSteps:
     """What is known of each step, its anchor's latency included or not."""
-    others = {name: known(anchor, name, latency_known) for name in law.instances if name != anchor}
-    return gather(
-        law,
-        anchor,
-        steps.parts(anchor, latency_known),
-        {name: value for name, (value, _) in others.items()},
-        {name: half for name, (_, half) in others.items()},
-        steps.latency_ms[anchor] if latency_known else None,
-    )
+    parts = steps.parts(anchor, latency_known)
+    others = {name: Latencies(*known(anchor, name, latency_known)) for name in law.instances if name != anchor}
+    return known_steps(law, AnchorSteps(anchor, parts, steps.latency_ms[anchor] if latency_known else None), others)
 
 
 def predict_target(
     law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool, speeds: Mapping[str, float]
-) -> tuple[Voices, np.ndarray]:
+) -> tuple[KnownSteps, np.ndarray]:
     """What is known of each step, and its latency on the left-out GPU, (rows,)."""
-    voices = known_of(law, steps, anchor, known, latency_known)
-    return voices, transfer(law, voices, speeds, 0.0, 0.0)[0]
+    found = known_of(law, steps, anchor, known, latency_known)
+    return found, transfer(found, speeds, 0.0, 0.0).latency_ms
 
 
 def half_width(
-    law: StepLaw, voices: Voices, target: TargetGpu, speeds: Mapping[str, float], log_half_width: float
+    law: StepLaw, known: KnownSteps, target: TargetGpu, speeds: Mapping[str, float], log_half_width: float
 ) -> np.ndarray:
     """Half the interval's width in the logarithm, (rows,), as it is served."""
-    return transfer(law, voices, speeds, log_half_width, mix_spread(law, voices.parts, voices.anchor, target.gpu))[1]
+    mix = mix_spread(law, known.parts, known.anchor, target.gpu)
+    return transfer(known, speeds, log_half_width, mix).log_half_width
 
 
 def mix_spread(law: StepLaw, parts: StepParts, anchor: str, gpu: Gpu) -> np.ndarray:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.linear_model import QuantileRegressor
 
-from profet_core.transfer.step import InstanceStep, StepLaw
+from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms
 from profet_lab.transfer.steps import Steps, gpu_of
 
 #: A step is bound by its GPU if the profile's busy time fills at least this share of its latency, and by launches if
@@ -66,7 +66,7 @@ def _profiling_slowdowns(steps: Steps, instance: str, rows: np.ndarray) -> np.nd
 def _instance_step(steps: Steps, law: StepLaw, instance: str, rows: np.ndarray) -> InstanceStep:
     """All of an instance but what depends on its launch floor."""
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
-    gpu_ms = law.gpu_ms(latency_ms, law.fixed_ms(parts))
+    gpu_ms = gpu_time_ms(latency_ms, law.fixed_ms(parts))
     bound = rows & (parts.busy_ms > LAUNCH_BOUND * latency_ms)
     benchmark = np.flatnonzero(steps.benchmark)[0]
     return InstanceStep(

@@ -60,8 +60,8 @@ def all_steps(bank: ClassBank, workloads: pd.DataFrame) -> Steps:
     return Steps(
         workloads=workloads,
         latency_ms=latency_ms,
-        with_latency={name: step_parts(bank.classes, bank.times[name], latency_ms[name]) for name in latency_ms},
-        without_latency={name: step_parts(bank.classes, bank.times[name], None) for name in latency_ms},
+        with_latency={name: step_parts(bank.classes, bank.inputs[name, True]) for name in latency_ms},
+        without_latency={name: step_parts(bank.classes, bank.inputs[name, False]) for name in latency_ms},
     )
 
 

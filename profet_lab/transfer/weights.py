@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from profet_core.transfer.reach import transfer
+from profet_core.transfer.estimate import KernelWeights, transfer
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import data_folder, load_measurements
 from profet_lab.transfer.leave_one_gpu_out import (
@@ -66,13 +66,12 @@ def _errors(medians: Steps, known: Sequence[str], target: str) -> dict[Setting, 
     law = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
     speeds = log_speeds(law, profiled_target(medians, target, sheet_only=False), benchmark_fixed_ms(law, medians))
     judged = medians.architectures != BENCHMARK[0]
-    voices = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in known]
+    steps = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in known]
     found = {}
     for power, nearness in product(FREE_SHARE_POWERS, NEARNESSES):
-        latencies = [
-            transfer(law, one, speeds, 0.0, 0.0, free_share_power=power, nearness=nearness)[0] for one in voices
-        ]
-        away = np.abs(np.array(latencies) / medians.latency_ms[target] - 1)
+        weights = KernelWeights(power, nearness)
+        estimates_ms = [transfer(one, speeds, 0.0, 0.0, weights=weights).latency_ms for one in steps]
+        away = np.abs(np.array(estimates_ms) / medians.latency_ms[target] - 1)
         found[power, nearness] = float(100 * away[:, judged].mean())
     return found
 

@@ -23,10 +23,11 @@ from profet_core.advice.certainty import (
     ERROR_CORRELATION,
     chance_at_most,
     chance_less,
+    deviation_of_interval,
     deviation_of_ratio,
-    log_deviation,
 )
 from profet_core.artifacts.models import load_models
+from profet_core.latency import Interval
 from profet_lab.measurements.tables import WORKLOAD
 
 #: Price ratios at which two instances are compared: 1/16 to 16, four to a doubling.
@@ -41,7 +42,7 @@ def left_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
     """One row a workload and pair: the columns of `MeasuredPoint`, `deviation` and the standardised log error `z`."""
     table = pd.DataFrame([{name: getattr(point, name) for name in MeasuredPoint.__slots__} for point in points])
     ends = zip(table["low_ms"], table["high_ms"], strict=True)
-    table["deviation"] = [log_deviation(low, high) for low, high in ends]
+    table["deviation"] = [deviation_of_interval(Interval(low, high).log_half_width) for low, high in ends]
     table["z"] = np.log(table["measured_ms"] / table["predicted_ms"]) / table["deviation"]
     return table
 

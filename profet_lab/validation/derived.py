@@ -152,13 +152,14 @@ def _judge(
 ) -> _Judged:
     rows, true_ms = part["index"].to_numpy(), part.step_ms.to_numpy()
     known = known_of(step_law, medians, anchor, ensemble.known(architecture), latency_known)
-    served_ms, half = (values[rows] for values in derive(law, known.latency_ms, known.log_half_width))
-    away = np.log(served_ms / known.latency_ms[BASE][rows]) - np.log(BREAK_EVEN)
+    found = derive(law, known.latencies)
+    served_ms, half = found.latency_ms[rows], found.log_half_width[rows]
+    away = np.log(served_ms / known.latencies[BASE].latency_ms[rows]) - np.log(BREAK_EVEN)
     true_away = np.log(true_ms / medians.latency_ms[BASE][rows]) - np.log(BREAK_EVEN)
     return _Judged(
         error=np.abs(served_ms / true_ms - 1),
         missed=np.abs(np.log(served_ms / true_ms)) > half,
         half_width=np.exp(half) - 1,
-        claimed=np.abs(away) > relative_half_width(law, known.log_half_width)[rows],
+        claimed=np.abs(away) > relative_half_width(law, known.latencies)[rows],
         right=np.sign(away) == np.sign(true_away),
     )

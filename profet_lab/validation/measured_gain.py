@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from profet_core.prediction.correction import transfer_weight
+from profet_core.prediction.correction import share_carried_over
 from profet_core.profiles.record import ProfileMeta
 from profet_lab.cases import CASES
 from profet_lab.measurements.tables import WORKLOAD
@@ -42,7 +42,7 @@ def _network_errors(rows: pd.DataFrame, case: str) -> np.ndarray:
     errors = np.empty(len(rows))
     for number, meta in enumerate(metas):
         others = [other for other in range(len(metas)) if other != number]
-        carried = np.array([transfer_weight(meta, metas[other]) * known[other] for other in others])
+        carried = np.array([share_carried_over(meta, metas[other]) * known[other] for other in others])
         here = workload == number
         left = log_error[here][:, None] - carried[None, :]
         errors[here] = 100 * np.abs(np.exp(-left) - 1).mean(axis=1)

@@ -70,6 +70,28 @@ def go(app: AppTest, page: str) -> AppTest:
     return app.switch_page(PAGES[page]).run()
 
 
+def give(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
+    """Give files to an uploader of the page: the first, or that of a slot."""
+    uploader = next(item for item in app.file_uploader if item.key.startswith(f"{slot}:file:" if slot else ""))
+    return uploader.set_value([(name, data, "application/octet-stream") for name, data in files]).run()
+
+
+def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
+    """Choose the upload tab, of Predict or of a slot, and give files."""
+    app.segmented_control(key=f"{slot}_source" if slot else "source").set_value("upload").run()
+    return give(app, *files, slot=slot)
+
+
+def own(app: AppTest) -> dict[str, str]:
+    """Name -> key of the visitor's list."""
+    return {held.name: key for key, held in app.session_state["own:profiles"].items()}
+
+
+def compared(app: AppTest) -> dict[str, dict]:
+    """Profile -> row of Compare's table."""
+    return {row["Profile"]: row for row in app.dataframe[0].value.to_dict("records")}
+
+
 def lines(elements) -> list[str]:
     """What a visitor reads, without the escapes that keep a stranger's text from being markdown."""
     return [element.value.replace("\\", "") for element in elements]

@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 
 from pages.accuracy.figures import chosen_points, coverage_dots, error_bars, predicted_against_measured
+from pages.accuracy.percents import format_percent
 from profet_core import ArtifactError, load_models
 from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
 from tests.made.validation_report import made_report
 from tests.pages.conftest import lines, rows
-from ui.tables import format_percent
 
 CASES = {"given": "with_latency", "not": "without_latency"}
 
@@ -200,3 +200,7 @@ def test_a_damaged_report_is_refused(repository, report, other_report, damage):
     with pytest.raises(ArtifactError, match="is damaged") as caught:
         load_validation(load_models(path.parent))
     assert "\n" not in str(caught.value)
+
+
+def test_percents_have_a_digit_that_tells():
+    assert [format_percent(value) for value in (14.34, 0.389, 0.999, 90.0)] == ["14.3 %", "0.39 %", "1.0 %", "90.0 %"]

@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
-from pages.accuracy.unprofiled import direction_dots
+from pages.accuracy.figures import direction_dots
+from pages.accuracy.percents import format_percent
 from profet_core.accuracy.real_report import REAL_REPORT_NAME
 from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME
 from tests.made.transfer_report import DERIVED, MISSED, made_transfer_report, signed
 from tests.pages.conftest import clean, lines, rows
-from ui.tables import format_percent
 
 CASES = {"given": "with_latency", "not": "without_latency"}
 GPU = {"g3s.xlarge": "M60", "g4dn.xlarge": "T4", "p2.xlarge": "K80", "p3.2xlarge": "V100"}

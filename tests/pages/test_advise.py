@@ -10,8 +10,9 @@ from pages.advise.plans import data_rows, points
 from profet_core import predict
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.comparison import comparison_sentences
-from profet_core.advice.plans import Limits, Workload, compare
+from profet_core.advice.comparison import compare
+from profet_core.advice.comparison_words import comparison_sentences
+from profet_core.advice.request import Limits, Workload
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.offers import offers_in_market
 from profet_core.units import format_duration, format_usd
@@ -74,7 +75,7 @@ def test_a_deadline_and_a_budget(open_app, expected):
     app.number_input(key="deadline_h").set_value(0.5).run()
     app.number_input(key="budget_usd").set_value(0.4).run()
     app.number_input(key="certainty").set_value(75).run()
-    advice = expected(Limits(0.5, 0.4), certainty=0.75)
+    advice = expected(Limits(0.5, 0.4, certainty=0.75))
     assert_says(app, advice)
     table = offers_table(app)
     assert {name: row["In time"] for name, row in table.items()} == {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.artifacts.models import EnsembleRule
+from profet_core.artifacts.methods import EnsembleRule
 from ui.phrases import rule_phrase
 
 

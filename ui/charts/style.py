@@ -25,9 +25,10 @@ def show_chart(figure: go.Figure, key: str) -> None:
     st.plotly_chart(figure, config={"displayModeBar": False}, key=key)
 
 
-def name_axis(figure: go.Figure, **more: object) -> None:
-    """The y axis of a horizontal chart: one name a line, with room for the longest."""
-    figure.update_yaxes(**more, fixedrange=True, ticksuffix="  ", automargin=True)
+def name_axis(figure: go.Figure, *, lines: bool = False, **more: object) -> None:
+    """The y axis of a horizontal chart: one name a line, drawn if `lines`, with room for the longest name."""
+    grid = {"gridcolor": GRID} if lines else {}
+    figure.update_yaxes(**more, fixedrange=True, ticksuffix="  ", automargin=True, **grid)
 
 
 def value_axis(figure: go.Figure, title: str, **more: object) -> None:

@@ -35,7 +35,7 @@ def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         (_upload_input if source == "upload" else _paste_input)(resources, slot)
         own_choice(slot)
     held = held_in(resources, slot)
-    _say_what_is_shown(held, source)
+    _name_shown(held, source)
     steps_input(held.own, slot.prefix, usable_latency_ms(slot))
     step_questions(held.own, slot.prefix)
     return held
@@ -88,7 +88,7 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     st.rerun()
 
 
-def _say_what_is_shown(held: Held, source: str) -> None:
+def _name_shown(held: Held, source: str) -> None:
     """Name the profile in use where it isn't plain from the widgets."""
     if source == "sample":
         return

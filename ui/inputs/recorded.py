@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
+from profet_core import LatencyDoubtError
 from profet_core.units import MS_PER_UNIT, format_ms
 from ui.errors import show_error
 from ui.inputs.steps import read_as_steps
 from ui.predicted.outcome import Outcome, trust_latency
 from ui.state.latency import use_latency_ms
+from ui.state.own_profiles import OwnProfile
 from ui.state.resources import Resources
 from ui.state.slots import Slot
 from ui.texts import plain
@@ -63,27 +65,31 @@ def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None
         f"{plain(str(doubt))} Until you answer, the numbers below are predicted **without** a latency.",
         icon=":material/help:",
     )
-    own = outcome.held.own
     with st.container(horizontal=True):
-        if doubt.suggested_steps is not None and own is not None:
-            st.button(
-                f"Read it as {doubt.suggested_steps} step{'s' if doubt.suggested_steps > 1 else ''}",
-                key=f"{slot.prefix}:use-steps",
-                type="primary",
-                on_click=read_as_steps,
-                args=(own.key, doubt.suggested_steps),
-            )
-        if doubt.suggested_ms is not None:
-            st.button(
-                f"Use {format_ms(doubt.suggested_ms)}",
-                key=f"{slot.prefix}:use-suggested",
-                type="primary",
-                on_click=use_latency_ms,
-                args=(slot, doubt.suggested_ms),
-            )
+        _answer_buttons(resources, slot, doubt, outcome.held.own)
+
+
+def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, own: OwnProfile | None) -> None:
+    """What the visitor may have meant, and that it is right as typed."""
+    if doubt.suggested_steps is not None and own is not None:
         st.button(
-            "Use it as typed",
-            key=f"{slot.prefix}:use-typed",
-            on_click=trust_latency,
-            args=(resources, slot, doubt.latency_ms),
+            f"Read it as {doubt.suggested_steps} step{'s' if doubt.suggested_steps > 1 else ''}",
+            key=f"{slot.prefix}:use-steps",
+            type="primary",
+            on_click=read_as_steps,
+            args=(own.key, doubt.suggested_steps),
         )
+    if doubt.suggested_ms is not None:
+        st.button(
+            f"Use {format_ms(doubt.suggested_ms)}",
+            key=f"{slot.prefix}:use-suggested",
+            type="primary",
+            on_click=use_latency_ms,
+            args=(slot, doubt.suggested_ms),
+        )
+    st.button(
+        "Use it as typed",
+        key=f"{slot.prefix}:use-typed",
+        on_click=trust_latency,
+        args=(resources, slot, doubt.latency_ms),
+    )

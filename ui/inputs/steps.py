@@ -83,8 +83,8 @@ def steps_words(profile: Profile) -> str:
 
 def besides_steps(warnings: Iterable[str], profile: Profile, own: OwnProfile | None) -> tuple[str, ...]:
     """`warnings` but what stands beside the choice already."""
-    said = steps_note(profile) if own is not None and own.asks_steps else None
-    return tuple(line for line in warnings if line != said)
+    beside = steps_note(profile) if own is not None and own.asks_steps else None
+    return tuple(line for line in warnings if line != beside)
 
 
 def _choose(own_key: str, key: str) -> None:

@@ -34,9 +34,9 @@ def predicted_on_predict(resources: Resources) -> Outcome:
     try:
         outcome = predict_measured(resources)
     except NoPredictionError:
-        _say_profile(shown_name(held_in(resources, PREDICT_SLOT)))
+        _show_profile(shown_name(held_in(resources, PREDICT_SLOT)))
         raise
-    _say_profile(profile_phrase(outcome))
+    _show_profile(profile_phrase(outcome))
     latency_question(resources, PREDICT_SLOT, outcome)
     for line in outcome.prediction.warnings:
         show_warning(line)
@@ -98,7 +98,7 @@ def profiled_batch(outcome: Outcome) -> int | None:
     return check_profiled_batch(None if recorded else st.session_state.get("profiled_batch"), recorded)
 
 
-def _say_profile(phrase: str) -> None:
+def _show_profile(phrase: str) -> None:
     st.markdown(f"For {phrase}.")
     st.page_link(page_path("predict"), label="Change the profile on Predict", icon=":material/arrow_back:")
 

@@ -31,7 +31,7 @@ time per operation type and nothing else. Make one on your own machine and uploa
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Notes:
     """What became of one batch of files."""
 
@@ -51,7 +51,7 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
         "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. The Guide says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
     )
-    _say_private(prefix)
+    _show_privacy(prefix)
     if files:
         for own in _read_all(resources, prefix, batch, files)[-1:]:
             take(own)
@@ -134,7 +134,7 @@ def _show_notes(prefix: str) -> None:
         st.info(plain(line), icon=":material/content_copy:")
 
 
-def _say_private(prefix: str) -> None:
+def _show_privacy(prefix: str) -> None:
     with st.expander("Raw traces name your layers: reduce them first", icon=":material/lock:", key=f"{prefix}:private"):
         st.markdown(_REVEALS)
         st.code(CONVERT_COMMAND, language="sh", wrap_lines=True)

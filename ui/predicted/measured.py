@@ -29,21 +29,15 @@ def predict_measured(resources: Resources) -> Outcome:
         return outcome
     reference = outcome
     if st.session_state["measured_at"] == "other":
-        refused = refusal(held_in(resources, MEASURED_SLOT).profile)
-        if refused:
-            return replace(
-                outcome, unused_measurement=f"The measured size: {refused} The numbers below are predicted without it."
-            )
-        reference = predict_slot(resources, MEASURED_SLOT)
-        problem = _other_anchor(reference.held, outcome.prediction.anchor)
+        problem = _problem(held_in(resources, MEASURED_SLOT), outcome.prediction.anchor)
         if problem:
             return replace(outcome, unused_measurement=problem)
+        reference = predict_slot(resources, MEASURED_SLOT)
     try:
         corrected = correct_by_measurement(
             outcome.prediction,
             reference.prediction,
             given_ms,
-            resources.catalog,
             meta=outcome.held.profile.meta,
             reference_meta=reference.held.profile.meta,
         )
@@ -59,7 +53,11 @@ def measured_ms(resources: Resources) -> dict[str, float]:
     return {name: value for name, value in given.items() if value is not None and name != anchor}
 
 
-def _other_anchor(held: Held, anchor: str) -> str | None:
+def _problem(held: Held, anchor: str) -> str | None:
+    """Why the profile of the measured size can't be used beside one from `anchor`, one line; None if it can."""
+    refused = refusal(held.profile)
+    if refused:
+        return f"The measured size: {refused} The numbers below are predicted without it."
     if held.sample is None or held.sample.anchor == anchor:
         return None
     return (

@@ -103,7 +103,7 @@ def remember_recorded(slot: Slot) -> None:
         change_own(held.own.key, **known)
 
 
-def say_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
+def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
     """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
     change_own(key, anchor=anchor, latency_ms=latency_ms)
     shown = st.session_state.get(_current_key(PREDICT_SLOT))

@@ -17,7 +17,7 @@ from profet_core.scaling.axes import axis_range
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Resources:
     """The app's read-only inputs.
 

@@ -13,8 +13,9 @@ from profet_cli.memory import fits_in_memory
 from profet_cli.output import print_json, print_warnings
 from profet_cli.training import predicted_training
 from profet_core.advice.advise import Advice, advise
-from profet_core.advice.certainty import INTERVAL_LEVEL
-from profet_core.advice.plans import Comparison, Limits, Plan, Workload, compare
+from profet_core.advice.comparison import Comparison, compare
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Limits, Workload
 from profet_core.catalog import load_catalog
 from profet_core.catalog.offers import offers_in_market
 from profet_core.errors import InputError
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
-    limits = Limits(options.deadline_hours, options.budget_usd)
+    limits = Limits(options.deadline_hours, options.budget_usd, options.certainty)
     models, catalog = open_models(options), load_catalog()
     offers = offers_in_market(
         catalog,
@@ -59,18 +60,16 @@ def run(options: argparse.Namespace) -> None:
     )
     training = predicted_training(options, models, catalog)
     steps = training.steps
-    level = training.prediction.interval_level or INTERVAL_LEVEL
     advice = advise(
         steps.step_times,
         offers,
         Workload(options.images, steps.batch_size, options.epochs, options.validation_images),
         limits,
-        certainty=options.certainty,
         include_retired=options.include_retired,
         fits=fits_in_memory(models, catalog, training.profile, options.anchor, steps.latencies_ms, steps.batch_size),
-        interval_level=level,
+        interval_level=training.prediction.interval_level,
     )
-    comparison = None if options.compare is None else _compared(advice, options.compare, level)
+    comparison = None if options.compare is None else _compared(advice, options.compare)
     if options.format == "json":
         print_json(advice_document(advice, comparison, options.anchor, training.warnings))
     else:
@@ -78,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
         print_advice(advice, comparison)
 
 
-def _compared(advice: Advice, chosen: Sequence[str], level: float) -> Comparison:
+def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
     """Both plans that `--compare` names by instance, or by 'instance market'."""
     by_name: dict[str, Plan] = {plan.instance: plan for plan in reversed(advice.plans)}
     by_name |= {plan.label: plan for plan in advice.plans}
@@ -87,4 +86,4 @@ def _compared(advice: Advice, chosen: Sequence[str], level: float) -> Comparison
         wrong = f"not {unknown!r}" if unknown is not None else f"not {len(chosen)} of them"
         raise InputError(f"--compare takes two of {', '.join(plan.label for plan in advice.plans)}; {wrong}.")
     a, b = (by_name[name] for name in chosen)
-    return compare(a, b, level)
+    return compare(a, b, advice.request.interval_level)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profet_cli.documents import Document
-from profet_core.advice.advise import Advice, Beaten, LeftOut, Upgrade
-from profet_core.advice.comparison import comparison_sentences
+from profet_core.advice.advise import Advice, Dominated, ExcludedInstance, Upgrade
+from profet_core.advice.comparison import Comparison
+from profet_core.advice.comparison_words import comparison_sentences
 from profet_core.advice.picks import Pick
-from profet_core.advice.plans import Comparison, Plan, Workload
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Workload
 from profet_core.advice.within import Within
 from profet_core.advice.words import answer_sentences
 
@@ -17,9 +19,9 @@ def advice_document(advice: Advice, comparison: Comparison | None, anchor: str, 
     """The advice; `within` is null without limits, `comparison` unless two plans were compared."""
     return {
         "anchor": anchor,
-        "workload": _workload_document(advice.workload),
-        "deadline_h": advice.limits.deadline_h,
-        "budget_usd": advice.limits.budget_usd,
+        "workload": _workload_document(advice.request.workload),
+        "deadline_h": advice.request.limits.deadline_h,
+        "budget_usd": advice.request.limits.budget_usd,
         "answer": {"plan": advice.answer.label, "sentences": list(answer_sentences(advice))},
         "plans": [_plan_document(plan) for plan in advice.plans],
         "fastest": _pick_document(advice.fastest),
@@ -27,8 +29,8 @@ def advice_document(advice: Advice, comparison: Comparison | None, anchor: str, 
         "within": advice.within and _within_document(advice.within),
         "frontier": [plan.label for plan in advice.frontier],
         "upgrades": [_upgrade_document(upgrade) for upgrade in advice.upgrades],
-        "beaten": [_beaten_document(beaten) for beaten in advice.beaten],
-        "left_out": [_left_out_document(left_out) for left_out in advice.left_out],
+        "beaten": [_dominated_document(dominated) for dominated in advice.dominated],
+        "left_out": [_excluded_document(excluded) for excluded in advice.excluded],
         "comparison": comparison and _comparison_document(comparison),
         "warnings": list(warnings),
     }
@@ -67,7 +69,7 @@ def _plan_document(plan: Plan) -> Document:
         "high_usd": interval and interval.high_usd,
         "in_time": plan.in_time,
         "in_budget": plan.in_budget,
-        "rests_on": plan.rests_on,
+        "rests_on": plan.latency_note,
         "note": plan.note,
     }
 
@@ -75,15 +77,15 @@ def _plan_document(plan: Plan) -> Document:
 def _pick_document(pick: Pick) -> Document:
     return {
         "plan": pick.plan.label,
-        "certainty": pick.certainty,
-        "rival": _label(pick.rival),
-        "too_close_to_call": pick.too_close,
+        "certainty": pick.rival and pick.rival.certainty,
+        "rival": pick.rival and pick.rival.plan.label,
+        "too_close_to_call": pick.close_rival is not None,
     }
 
 
 def _within_document(within: Within) -> Document:
     return {
-        "certainty": within.certainty,
+        "certainty": within.limits.certainty,
         "sure": _label(within.sure),
         "expected": _label(within.expected),
         "surest": _label(within.surest),
@@ -104,28 +106,30 @@ def _upgrade_document(upgrade: Upgrade) -> Document:
     }
 
 
-def _beaten_document(beaten: Beaten) -> Document:
-    return {"plan": beaten.plan.label, "by": beaten.by.label, "certainty": beaten.certainty}
+def _dominated_document(dominated: Dominated) -> Document:
+    return {"plan": dominated.plan.label, "by": dominated.by.label, "certainty": dominated.certainty}
 
 
-def _left_out_document(left_out: LeftOut) -> Document:
-    return {"instance": left_out.instance, "reason": left_out.reason}
+def _excluded_document(excluded: ExcludedInstance) -> Document:
+    return {"instance": excluded.instance, "reason": excluded.reason}
 
 
 def _comparison_document(comparison: Comparison) -> Document:
+    """Null where an interval is missing."""
+    known = comparison.uncertainty
     return {
         "a": comparison.a.label,
         "b": comparison.b.label,
         "latency_ratio": comparison.latency_ratio,
-        "latency_ratio_low": comparison.latency_ratio_low,
-        "latency_ratio_high": comparison.latency_ratio_high,
+        "latency_ratio_low": known and known.latency_ratio_low,
+        "latency_ratio_high": known and known.latency_ratio_high,
         "break_even_ratio": comparison.break_even_ratio,
         "break_even_usd_per_hour": comparison.break_even_usd_per_hour,
-        "break_even_low": comparison.break_even_low,
-        "break_even_high": comparison.break_even_high,
-        "faster": comparison.faster,
-        "cheaper": comparison.cheaper,
-        "beats": comparison.beats,
+        "break_even_low": known and known.break_even_low,
+        "break_even_high": known and known.break_even_high,
+        "faster": known and known.faster,
+        "cheaper": known and known.cheaper,
+        "beats": known and known.dominates,
         "sentences": list(comparison_sentences(comparison)),
     }
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from profet_cli.output import MISSING, cell, print_table
 from profet_core.advice.advise import Advice
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.comparison import comparison_sentences
-from profet_core.advice.plans import Comparison, Limits, Plan
-from profet_core.advice.words import answer_sentences, beaten_lines, pick_line, upgrade_line
+from profet_core.advice.comparison import Comparison
+from profet_core.advice.comparison_words import comparison_sentences
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Limits
+from profet_core.advice.words import answer_sentences, dominated_lines, pick_line, upgrade_line
 from profet_core.units import format_duration, format_price, format_usd
 
 #: A limit's column -> the chance that a plan keeps to it.
@@ -23,18 +25,18 @@ def print_advice(advice: Advice, comparison: Comparison | None) -> None:
     _print_plans(advice)
     bases = dict.fromkeys(plan.basis for plan in advice.plans)
     _print_list("Basis:", [f"{basis}: {basis.words}" for basis in bases])
-    sources = {plan.instance: plan.rests_on for plan in advice.plans if plan.rests_on}
+    sources = {plan.instance: plan.latency_note for plan in advice.plans if plan.latency_note}
     _print_list("What times rest on:", [f"{instance}: {source}" for instance, source in sources.items()])
     _print_list("Picks:", _pick_lines(advice))
     _print_list("What more money buys:", [upgrade_line(upgrade) for upgrade in advice.upgrades])
-    _print_list("Beaten in time and money:", beaten_lines(advice))
-    _print_list("Left out:", [f"{left_out.instance}: {left_out.reason}" for left_out in advice.left_out])
+    _print_list("Beaten in time and money:", dominated_lines(advice))
+    _print_list("Left out:", [f"{excluded.instance}: {excluded.reason}" for excluded in advice.excluded])
     if comparison:
         _print_list(f"{comparison.a.label} against {comparison.b.label}:", comparison_sentences(comparison))
 
 
 def _print_plans(advice: Advice) -> None:
-    chances = _chances(advice.limits)
+    chances = _chances(advice.request.limits)
     with_bounds = any(plan.interval for plan in advice.plans)
     bounds = ("from", "to") if with_bounds else ()
     print_table(

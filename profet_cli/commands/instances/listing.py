@@ -60,17 +60,12 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
 def _basis(catalog: Catalog) -> dict[str, Basis]:
     """Basis of the prediction for each instance that has one; without models none has."""
     from profet_core.artifacts.models import load_models
-    from profet_core.prediction.unprofiled import reachable
+    from profet_core.prediction.unprofiled import basis_by_instance
 
     try:
-        models = load_models()
-        unprofiled = reachable(models, catalog)
+        return basis_by_instance(load_models(), catalog)
     except ArtifactError:
         return {}
-    basis = dict.fromkeys(models.instances, Basis.MEASURED)
-    if models.transfer is not None:
-        basis |= {name: models.transfer.basis_of(gpu) for name, gpu in unprofiled.items()}
-    return basis
 
 
 def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:

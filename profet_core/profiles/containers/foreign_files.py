@@ -1,4 +1,4 @@
-"""Tells what a file is that is no profile, so that the refusal can say what to upload instead."""
+"""What a file is that is no profile, so that the refusal can name what to upload instead."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
     Parameters
     ----------
     head : its first unpacked bytes.
-    name : its name; asked only where the content tells nothing.
+    name : its name; used only where the content is of no known kind.
     """
     for mark, what, instead in _MARKS:
         if head.startswith(mark):

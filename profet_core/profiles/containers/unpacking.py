@@ -48,7 +48,7 @@ class Content:
     Parameters
     ----------
     source : the bytes, or a binary file.
-    watch : that of the upload; it hears nothing of the progress before `follow`.
+    watch : that of the upload; progress is reported to it from `follow` on.
     head_bytes : length of `head`, at most.
     packing : "deflate" if it is packed as zip packs; "gzip" is unpacked if its header is there.
     checksum : CRC-32 of the unpacked bytes, if known; it is checked at their end.
@@ -146,7 +146,7 @@ class _Unpacked(io.RawIOBase):
         self._position = 0
         self._produced = 0
         self._checksum = 0
-        # zlib stops at max_length, so a bomb never unfolds beyond what was asked for.
+        # zlib stops at max_length, so a bomb never unfolds beyond `size`.
         bits = content._window_bits
         self._inflater = None if bits is None else zlib.decompressobj(wbits=bits)
         # A checksum is that of everything.

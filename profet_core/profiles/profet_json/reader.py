@@ -32,7 +32,7 @@ _FLAG_META = ("compiled", "onednn")
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens as JSON does; readers of other JSON formats are asked before."""
+    """True if `head` opens as JSON does; readers of other JSON formats come before."""
     return head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or head.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 

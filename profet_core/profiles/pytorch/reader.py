@@ -43,7 +43,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+){1,3}", re.ASCII)
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens as a chrome trace, TensorFlow's are asked for before, or as an ExecutionTrace."""
+    """True if `head` opens as a chrome trace, which TensorFlow's readers left, or as an ExecutionTrace."""
     return is_chrome_trace(head) or _is_execution_trace(head)
 
 
@@ -69,11 +69,16 @@ def read(content: Content) -> Profile:
         events.add(event)
     if not len(events.host.keys) and not len(events.device.keys):
         raise ProfileError(_NOTHING if not events.old_exports else _OLD_EXPORT)
+    content.check_time()
+    return _profile(events, trace.entries)
+
+
+def _profile(events: PyTorchEvents, entries: dict[str, object]) -> Profile:
+    """The profile of a trace's events and of what stands beside them."""
     from profet_core.profiles.pytorch.reduction import reduce_events  # late: it needs numpy
 
-    content.check_time()
     totals = reduce_events(events)
-    properties = _device(trace.entries, totals.gpu_number) if len(events.device.keys) else {}
+    properties = _device(entries, totals.gpu_number) if len(events.device.keys) else {}
     signs = read_signs(
         totals.gpu.kernels_us,
         [*(name for name, _ in events.operations), *events.labels],
@@ -88,14 +93,14 @@ def read(content: Content) -> Profile:
         steps_basis=totals.basis,
         meta=ProfileMeta(
             gpu=_text(properties.get("name")),
-            framework=_framework(trace.entries),
+            framework=_framework(entries),
             precision=signs.precision,
             compiled=signs.compiled or None,
             batch_size=batch,
             pixels=width if width == height else None,
         ),
         ignored=tuple(_ignored(events, totals)),
-        warnings=tuple(_warnings(totals, _processes(trace.entries))),
+        warnings=tuple(_warnings(totals, _processes(entries))),
         refusal=_refusal(events, totals),
         may_be_cut=False,
     )

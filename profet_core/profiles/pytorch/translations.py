@@ -99,7 +99,7 @@ def shares(translation: Translation, kernel: Kernel | None, mask: str | None) ->
     ----------
     kernel : the kernel that the time is of; None for the host. Where the operation is left out or unknown, the kernel's
         own name tells.
-    mask : of a convolution's gradient, "10" if only the input's was asked for, "01" only the filter's, "11" both;
+    mask : of a convolution's gradient, "10" if only the input's was computed, "01" only the filter's, "11" both;
         None if that was not recorded.
     """
     types = translation.types

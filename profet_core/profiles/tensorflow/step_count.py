@@ -1,4 +1,4 @@
-"""Tells how many training steps a TensorFlow trace holds, from its marks and from how often operations ran."""
+"""Counts the training steps that a TensorFlow trace holds, from its marks and from how often operations ran."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEARLY_ALL = 0.75
 
 @dataclass(frozen=True, slots=True)
 class StepCount:
-    """Steps that a trace covers, how that is known, and what is to be said of it."""
+    """Steps that a trace covers, how that is known, and what makes it less sure."""
 
     steps: int
     basis: StepsBasis
@@ -52,7 +52,7 @@ def usual_runs(runs: Iterable[int]) -> int | None:
 
 
 def count_steps(marked: int, runs: Iterable[int]) -> StepCount:
-    """Number of steps, at least 1, how it is known, and what is to be said of it.
+    """Number of steps, at least 1, how it is known, and what makes it less sure.
 
     The first step may have begun before the profiler and the last one ended after it; such a step leaves no mark. Of
     the three that tf_keras' TensorBoard callback records with `profile_batch=(5, 7)` only one is marked, but each ran
@@ -69,5 +69,5 @@ def count_steps(marked: int, runs: Iterable[int]) -> StepCount:
     if ran <= max(marked, 1):
         return StepCount(ran, "counted")
     some = "none" if marked == 0 else str(marked)
-    told = f"The trace marks {some} of its steps, but every operation ran {ran} times: divided by {ran}."
-    return StepCount(ran, "counted", (told,))
+    warning = f"The trace marks {some} of its steps, but every operation ran {ran} times: divided by {ran}."
+    return StepCount(ran, "counted", (warning,))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profet_core.latency import NORMAL_90
 from profet_core.networks.intervals import (
     BAND_WORDS,
     DISTANCE_BANDS,
-    NORMAL_90,
     IntervalScale,
     class_shares,
     nearest_distance,

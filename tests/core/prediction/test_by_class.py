@@ -11,7 +11,7 @@ import pytest
 
 from profet_core import InputError, Profile, ProfileMeta, predict, predict_many
 from profet_core.networks.intervals import BAND_WORDS
-from profet_core.prediction.answers import Likeness
+from profet_core.prediction.estimates import Likeness
 
 METHOD = "classes"
 #: Nothing but a matrix product: no convolutional network's step.

@@ -6,7 +6,7 @@ import pytest
 
 from profet_core import InputError, ProfileMeta, load_catalog, load_models, predict
 from profet_core.artifacts.samples import load_samples
-from profet_core.prediction.correction import correct_by_measurement, transfer_weight
+from profet_core.prediction.correction import correct_by_measurement, share_carried_over
 
 SMALL = ProfileMeta(batch_size=16, pixels=128)
 
@@ -23,26 +23,24 @@ SMALL = ProfileMeta(batch_size=16, pixels=128)
     ],
 )
 def test_the_weight_fades_with_doublings_and_is_smaller_without_sizes(other, weight):
-    assert transfer_weight(SMALL, other) == pytest.approx(weight)
-    assert transfer_weight(other, SMALL) == pytest.approx(weight)
+    assert share_carried_over(SMALL, other) == pytest.approx(weight)
+    assert share_carried_over(other, SMALL) == pytest.approx(weight)
 
 
 @pytest.fixture(scope="module")
 def case():
     models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
     profile = sample.profile
-    return catalog, profile, predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
+    return profile, predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
 
 
 def correct(case, measured_ms):
-    catalog, profile, prediction = case
-    return correct_by_measurement(
-        prediction, prediction, measured_ms, catalog, meta=profile.meta, reference_meta=profile.meta
-    )
+    profile, prediction = case
+    return correct_by_measurement(prediction, prediction, measured_ms, meta=profile.meta, reference_meta=profile.meta)
 
 
 def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
-    _, _, prediction = case
+    _, prediction = case
     before = {row.instance: row for row in prediction.predictions}
     after = {row.instance: row for row in correct(case, {"p2.xlarge": 2 * before["p2.xlarge"].latency_ms}).predictions}
     factor = 2**0.9
@@ -60,7 +58,7 @@ def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another():
     models, catalog = load_models(), load_catalog()
     sample = next(sample for sample in load_samples() if sample.anchor == "p2.xlarge")
     prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
-    case = catalog, sample.profile, prediction
+    case = sample.profile, prediction
     said = prediction.latencies_ms
     for corrected, kept in (("g3s.xlarge", True), ("g4dn.xlarge", False), ("g5.xlarge", False)):
         rows = {row.instance: row for row in correct(case, {corrected: 1.1 * said[corrected]}).predictions}
@@ -69,7 +67,7 @@ def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another():
 
 
 def test_a_measurement_that_agrees_changes_nothing_but_says_so(case):
-    _, _, prediction = case
+    _, prediction = case
     said = prediction.latencies_ms["p3.2xlarge"]
     corrected = correct(case, {"p3.2xlarge": said})
     assert corrected.latencies_ms["p3.2xlarge"] == pytest.approx(said)
@@ -85,12 +83,11 @@ def test_an_unpredicted_target_the_anchor_or_no_latency_is_refused(case, measure
 
 
 def test_the_same_workload_has_the_full_weight_even_if_the_profile_tells_no_sizes(case):
-    catalog, _, prediction = case
+    _, prediction = case
     corrected = correct_by_measurement(
         prediction,
         prediction,
         {"p2.xlarge": 1.5 * prediction.latencies_ms["p2.xlarge"]},
-        catalog,
         meta=ProfileMeta(),
         reference_meta=ProfileMeta(),
     )
@@ -99,6 +96,6 @@ def test_the_same_workload_has_the_full_weight_even_if_the_profile_tells_no_size
 
 @pytest.mark.parametrize(("times", "doubted"), [(2.9, False), (3.1, True), (0.3, True), (0.4, False)])
 def test_a_measurement_far_off_the_prediction_is_questioned(case, times, doubted):
-    _, _, prediction = case
+    _, prediction = case
     corrected = correct(case, {"p2.xlarge": times * prediction.latencies_ms["p2.xlarge"]})
     assert any("is it milliseconds per step" in line for line in corrected.warnings) == doubted

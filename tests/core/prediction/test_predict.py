@@ -21,7 +21,7 @@ from profet_core import (
     predict_many,
     read_profile,
 )
-from profet_core.prediction.answers import combine
+from profet_core.prediction.estimates import combine
 
 ANCHOR = "g4dn.xlarge"
 # 120 + 40 + 40 ms of device and host rows: 200,000 us, so the made-up dense member says 200 ms everywhere.

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core import NoPredictionError, Profile, ProfileMeta, predict, predict_many
-from profet_core.prediction.refusals import check_predictable, refusal, unknown_log_width
+from profet_core.prediction.refusals import check_predictable, refusal, unattributed_log_width
 from profet_core.profiles.record import NO_DEVICE
 
 ANCHOR = "g4dn.xlarge"
@@ -113,7 +113,7 @@ def widths(models, catalog, profile, anchor=ANCHOR, latency_ms=None) -> dict[str
 )
 def test_the_width_is_of_a_part_that_may_take_nothing(share, half):
     # exp(-0.1054) = 1 - 0.1; all of it unknown is refused, and no logarithm.
-    assert unknown_log_width(unattributed(share)) == pytest.approx(half, abs=5e-5)
+    assert unattributed_log_width(unattributed(share)) == pytest.approx(half, abs=5e-5)
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["with latency", "without"])

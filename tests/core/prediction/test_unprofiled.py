@@ -11,8 +11,12 @@ import pytest
 from profet_core import InputError, load_models, predict, predict_many
 from profet_core.catalog import Catalog
 from profet_core.cost import cost_usd
-from profet_core.transfer.reach import HOST_LOG_SD, KnownLatency, reach
-from profet_core.transfer.step import parts_of_profiles
+from profet_core.latency import Basis
+from profet_core.networks.batch import ProfileBatch
+from profet_core.operations.classes import OperationClasses, load_operation_classes
+from profet_core.transfer.estimate import HOST_LOG_SD, estimate_gpus
+from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.step import StepParts, step_parts
 
 SAMPLE = "resnet50-128px-b64-g4dn"
 
@@ -23,6 +27,11 @@ def asked(models, catalog, samples):
     return sample, predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
 
 
+def parts_of(sample, latency_ms: np.ndarray) -> StepParts:
+    batch = ProfileBatch([sample.profile], sample.anchor, latency_ms)
+    return step_parts(load_operation_classes(), batch.inputs)
+
+
 def rows_of(prediction) -> dict:
     return {row.instance: row for row in prediction.predictions}
 
@@ -31,9 +40,9 @@ def test_every_instance_of_the_catalogue_has_a_row_and_says_what_it_rests_on(ask
     _, prediction = asked
     basis = {name: row.basis for name, row in rows_of(prediction).items()}
     assert set(basis) == set(catalog)
-    assert {name for name, said in basis.items() if said in ("given", "measured")} == set(models.instances)
-    assert basis["g5.xlarge"] == "derived"
-    assert {name for name, said in basis.items() if said == "transferred"} == {
+    assert {name for name, kind in basis.items() if kind.is_profiled} == set(models.instances)
+    assert basis["g5.xlarge"] is Basis.DERIVED
+    assert {name for name, kind in basis.items() if kind is Basis.TRANSFERRED} == {
         "g6.xlarge",
         "g6e.xlarge",
         "p4d.24xlarge",
@@ -46,17 +55,19 @@ def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models,
     sample, prediction = asked
     rows = rows_of(prediction)
     known = {
-        name: KnownLatency(rows[name].latency_ms, rows[name].interval)
+        name: Latencies(np.array([rows[name].latency_ms]), np.array([rows[name].interval.log_half_width]))
         for name in models.instances
         if name != sample.anchor
     }
-    gpu = models.transfer.gpus.find("L40S")
-    (told,) = reach(models.transfer, sample.profile, sample.anchor, known, [gpu], latency_ms=sample.latency_ms)
+    gpu, anchor_ms = models.transfer.gpus.find("L40S"), np.array([sample.latency_ms])
+    recorded = AnchorSteps(sample.anchor, parts_of(sample, anchor_ms), anchor_ms)
+    found = estimate_gpus(models.transfer, recorded, known, [gpu], tf32=True)[gpu.name]
     row = rows["g6e.xlarge"]
-    assert (row.latency_ms, row.interval) == (told.latency_ms, told.interval)
-    assert row.note == told.note
+    assert row.latency_ms == found.latencies.latency_ms[0]
+    assert row.interval.log_half_width == pytest.approx(found.latencies.log_half_width[0])
+    assert row.note == found.note
     assert row.cost_per_1000_steps_usd == pytest.approx(
-        cost_usd(1000 * told.latency_ms, catalog["g6e.xlarge"].usd_per_hour)
+        cost_usd(1000 * row.latency_ms, catalog["g6e.xlarge"].usd_per_hour)
     )
 
 
@@ -126,15 +137,16 @@ def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models
     rows = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
     step = models.transfer.step
     anchor_ms = np.array([sample.latency_ms])
-    parts = parts_of_profiles([sample.profile], anchor_ms)
+    parts = parts_of(sample, anchor_ms)
     beside_gpu = max(step.fixed_ms(parts)[0], step.floor_ms(parts, sample.anchor, anchor_ms)[0])
     gpu_ms = sample.latency_ms - step.fixed_ms(parts)[0]
     host = 1.645 * HOST_LOG_SD * beside_gpu / (gpu_ms + beside_gpu)
     assert rows["my-t4"].latency_ms == sample.latency_ms
     assert rows["my-t4"].interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))
     assert rows["my-t4"].interval.low_ms == pytest.approx(sample.latency_ms / math.exp(host))
-    untold = rows_of(predict(models, wider, sample.profile, sample.anchor))["my-t4"]
-    assert (untold.latency_ms, untold.interval, untold.relative) == (None, None, None)
+    unknown = rows_of(predict(models, wider, sample.profile, sample.anchor))["my-t4"]
+    assert (unknown.latency_ms, unknown.interval, unknown.relative) == (None, None, None)
+    assert unknown.note == rows["my-t4"].note
 
 
 def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):
@@ -191,3 +203,19 @@ def test_models_without_a_transfer_answer_for_the_measured_instances(models, cat
     sample = samples[SAMPLE]
     prediction = predict(load_models(tmp_path), catalog, sample.profile, sample.anchor)
     assert set(rows_of(prediction)) == set(models.instances)
+
+
+@pytest.mark.parametrize("own_gpu", [False, True], ids=["catalogue", "with an own instance of a profiled GPU"])
+@pytest.mark.parametrize("latency_known", [True, False])
+def test_a_profile_is_encoded_once_for_all_targets(models, catalog, samples, monkeypatch, own_gpu, latency_known):
+    sample = samples[SAMPLE]
+    if own_gpu:
+        own = (replace(catalog[name], name=f"my-{name}") for name in ("p3.2xlarge", sample.anchor))
+        catalog = Catalog([*catalog.values(), *own])
+    encoded = []
+    encode = OperationClasses.encode
+    monkeypatch.setattr(OperationClasses, "encode", lambda self, given: encoded.append(given) or encode(self, given))
+    latency_ms = sample.latency_ms if latency_known else None
+    prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms)
+    assert set(rows_of(prediction)) == set(catalog)
+    assert len(encoded) == 1

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from profet_core.transfer.derived import derive
+from profet_core.transfer.known import Latencies
 from profet_lab.measurements.epoch_times import load_epochs
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.transfer.derived_law import derived_rows, fit_derived, fit_law, left_out_errors
@@ -78,8 +79,8 @@ def test_a_law_of_a_constant_ratio_is_that_ratio():
     rows = derived_rows(made_epochs(), "g5", made_epochs().raw_ms.to_numpy() / 1.5)
     law = fit_law(rows)
     known = {"g4dn.xlarge": np.array([80.0]), "p3.2xlarge": np.array([24.0])}
-    derived_ms, _ = derive(law, known, dict.fromkeys(known, np.zeros(1)))
-    assert derived_ms[0] == pytest.approx(32.0)
+    found = derive(law, {name: Latencies.measured(values) for name, values in known.items()})
+    assert found.latency_ms[0] == pytest.approx(32.0)
 
 
 def test_a_law_is_judged_by_networks_that_neither_it_nor_the_correction_saw():

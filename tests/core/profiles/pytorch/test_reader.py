@@ -550,6 +550,12 @@ def test_batch_and_pixels_are_those_of_the_first_convolution():
     assert (meta.batch_size, meta.pixels) == (64, 224)
 
 
+def test_a_label_of_the_users_is_no_convolution_whatever_it_says():
+    sizes = {"Input Dims": [[64, 3, 224, 224]], "Input type": ["c10::Half"]}
+    meta = read_profile(trace([*cuda_step(1, 0), event("user_annotation", "my conv2d", 50, 5, **sizes)])).meta
+    assert (meta.batch_size, meta.pixels, meta.precision) == (None, None, None)
+
+
 def test_pictures_that_are_not_square_have_no_one_size():
     first = {"Input Dims": [[8, 3, 64, 60], [64, 3, 7, 7]], "Input type": ["float", "float"]}
     profile = read_profile(trace([*cuda_step(1, 0), op("aten::conv2d", 0, 5, **first)]))

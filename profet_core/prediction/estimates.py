@@ -1,0 +1,164 @@
+"""What a method estimates for many profiles of one anchor, and how its members are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from profet_core.artifacts.models import Models
+from profet_core.errors import InputError
+from profet_core.latency import Basis, Interval, StepTime
+from profet_core.networks.intervals import BAND_WORDS
+from profet_core.operations.clusters import UnknownOperations
+from profet_core.transfer.known import Latencies
+from profet_core.units import SMALLEST_NUMBER
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How far a profile lies from the training data.
+
+    Attributes
+    ----------
+    distance : to the nearest training profile, in the space of class shares.
+    words : "like the training data", "unlike", ...
+    error_percent : mean error on left-out architectures that lay this far off.
+    """
+
+    distance: float
+    words: str
+    error_percent: float
+
+    @property
+    def warned_of(self) -> bool:
+        """Far enough for a warning."""
+        return self.words.startswith(("unlike", "very unlike"))
+
+    @property
+    def error_words(self) -> str:
+        """The mean error as a phrase; the farthest band has no end, so what was seen in it is the least to expect."""
+        least = "at least " if self.words == BAND_WORDS[-1] else ""
+        return f"{least}{self.error_percent:.0f} %"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEstimates:
+    """One method's estimates for one profile.
+
+    Attributes
+    ----------
+    steps : one a target. member_ms : target -> member -> latency, milliseconds.
+    at_floor : targets whose latency fell below anything measured.
+    interval_level, unknown, likeness, warnings : as `Estimates` has them.
+    """
+
+    steps: tuple[StepTime, ...]
+    member_ms: Mapping[str, Mapping[str, float]]
+    at_floor: tuple[str, ...]
+    interval_level: float | None
+    unknown: UnknownOperations
+    likeness: Likeness | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """One method's estimates; arrays have one row a target and one column a profile.
+
+    Attributes
+    ----------
+    member_ms : member -> (targets, profiles), milliseconds.
+    joined_ms : (targets, profiles), all members'. floor_ms : (targets,), see `floors_ms`.
+    log_half_width : (targets, profiles), half the interval's width in the logarithm; None without intervals.
+    interval_level : share of predictions the interval is to cover.
+    unknown : per profile, operations the method has no place for.
+    likeness : per profile; None if the method doesn't measure it.
+    warnings : per profile.
+    """
+
+    targets: Sequence[str]
+    member_ms: Mapping[str, np.ndarray]
+    joined_ms: np.ndarray
+    floor_ms: np.ndarray
+    log_half_width: np.ndarray | None
+    interval_level: float | None
+    unknown: Sequence[UnknownOperations]
+    likeness: Sequence[Likeness | None]
+    warnings: Sequence[tuple[str, ...]]
+
+    @cached_property
+    def latency_ms(self) -> np.ndarray:
+        """Joined and held at the floor, (targets, profiles)."""
+        return np.maximum(self.joined_ms, self.floor_ms[:, None])
+
+    @property
+    def latencies(self) -> dict[str, Latencies]:
+        """Target -> latencies with their intervals' widths."""
+        return {
+            target: Latencies(self.latency_ms[row], np.array([each.log_half_width for each in self._intervals[row]]))
+            if self._intervals
+            else Latencies.measured(self.latency_ms[row])
+            for row, target in enumerate(self.targets)
+        }
+
+    def of(self, number: int) -> ProfileEstimates:
+        """The estimates for one profile, by its number."""
+        at_floor = self.joined_ms[:, number] <= self.floor_ms
+        return ProfileEstimates(
+            steps=tuple([self._step(row, target, number) for row, target in enumerate(self.targets)]),
+            member_ms={
+                target: {name: float(values[row, number]) for name, values in self.member_ms.items()}
+                for row, target in enumerate(self.targets)
+            },
+            at_floor=tuple(np.array(self.targets)[at_floor].tolist()) if at_floor.any() else (),
+            interval_level=self.interval_level,
+            unknown=self.unknown[number],
+            likeness=self.likeness[number],
+            warnings=self.warnings[number],
+        )
+
+    def _step(self, row: int, target: str, number: int) -> StepTime:
+        return StepTime(
+            instance=target,
+            latency_ms=float(self.latency_ms[row, number]),
+            basis=Basis.MEASURED,
+            interval=self._intervals[row][number] if self._intervals else None,
+        )
+
+    @cached_property
+    def _intervals(self) -> Sequence[Sequence[Interval]]:
+        """One row a target and one column a profile; empty without intervals."""
+        if self.log_half_width is None:
+            return ()
+        return [
+            [Interval.around(value_ms, half) for value_ms, half in zip(*row, strict=True)]
+            for row in zip(self.latency_ms.tolist(), self.log_half_width.tolist(), strict=True)
+        ]
+
+
+def floors_ms(models: Models, targets: Sequence[str]) -> np.ndarray:
+    """No step of the training data was faster than twice this, (targets,); a member may extrapolate below zero."""
+    return np.array([models.ranges[name].latency_ms[0] / 2 for name in targets])
+
+
+def combine(member_ms: np.ndarray, how: str, weights: Sequence[float] | None = None) -> np.ndarray:
+    """Join the members' latencies, shape (profiles, members) -> (profiles,).
+
+    `weights` : of the geometric mean, one a member; equal ones if None.
+
+    >>> float(combine(np.array([[10.0, 20.0, 90.0]]), "median")[0])
+    20.0
+    >>> round(float(combine(np.array([[10.0, 40.0]]), "geometric mean")[0]), 6)
+    20.0
+    """
+    if how == "median":
+        return np.median(member_ms, axis=1)
+    if how == "mean":
+        return np.mean(member_ms, axis=1)
+    if how == "geometric mean":
+        # A member that extrapolates below zero has no logarithm; next to nothing brings the estimate to the floor.
+        return np.exp(np.average(np.log(np.maximum(member_ms, SMALLEST_NUMBER)), axis=1, weights=weights))
+    raise InputError(f"Unknown ensemble rule {how!r}.")

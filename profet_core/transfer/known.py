@@ -1,0 +1,85 @@
+"""What is known of steps that are to be transferred: latencies on profiled instances, copy, start and launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.transfer.step import StepLaw, StepParts
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Latencies of many steps on one instance or GPU; both of shape (profiles,).
+
+    Attributes
+    ----------
+    latency_ms : milliseconds a step.
+    log_half_width : half the 90 % interval's width in the logarithm; 0 for what was measured.
+    """
+
+    latency_ms: np.ndarray
+    log_half_width: np.ndarray
+
+    @classmethod
+    def measured(cls, latency_ms: np.ndarray) -> Latencies:
+        """Latencies without an error of their own."""
+        return cls(latency_ms, np.zeros(latency_ms.shape))
+
+
+@dataclass(frozen=True)
+class AnchorSteps:
+    """Steps recorded on one anchor.
+
+    Attributes
+    ----------
+    latency_ms : measured there, milliseconds, (profiles,); None: not known.
+    """
+
+    anchor: str
+    parts: StepParts
+    latency_ms: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class KnownSteps:
+    """All that is known of steps recorded on one anchor.
+
+    Attributes
+    ----------
+    latencies : profiled instance -> latencies there, the anchor's last.
+    fixed_ms : copy and start, (profiles,). floor_ms : launch floor, (profiles,).
+    """
+
+    anchor: str
+    parts: StepParts
+    latencies: Mapping[str, Latencies]
+    fixed_ms: np.ndarray
+    floor_ms: np.ndarray
+
+
+def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latencies]) -> KnownSteps:
+    """What is known of `recorded`, which was recorded on one of `law.instances`.
+
+    Parameters
+    ----------
+    others : other profiled instances -> latencies there, predicted or measured.
+    """
+    anchor, parts = recorded.anchor, recorded.parts
+    return KnownSteps(
+        anchor=anchor,
+        parts=parts,
+        latencies={**others, anchor: _anchor_latencies(law, recorded)},
+        fixed_ms=law.fixed_ms(parts),
+        floor_ms=law.floor_ms(parts, anchor, recorded.latency_ms),
+    )
+
+
+def _anchor_latencies(law: StepLaw, recorded: AnchorSteps) -> Latencies:
+    """Measured, or by the profiles themselves."""
+    if recorded.latency_ms is not None:
+        return Latencies.measured(recorded.latency_ms)
+    own_ms = law.own_latency_ms(recorded.parts, recorded.anchor)
+    return Latencies(own_ms, np.full(own_ms.shape, law.instances[recorded.anchor].own_log_half_width))
