@@ -59,7 +59,7 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOutRow:
+class AccuracyRow:
     """A pair, network or family: `name` its words; percent. None: not part of that table."""
 
     name: tuple[str, ...]
@@ -112,9 +112,9 @@ class ModelCard:
     fastest_right: float
     fastest_right_by_anchor: Mapping[str, float]
     fastest_regret: float
-    pairs: Sequence[LeftOutRow]
-    architectures: Sequence[LeftOutRow]
-    families: Sequence[LeftOutRow]
+    pairs: Sequence[AccuracyRow]
+    architectures: Sequence[AccuracyRow]
+    families: Sequence[AccuracyRow]
     coverage: Mapping[str, Mapping[str, Coverage]]
     scalers: Sequence[ScalerRow]
     weights: Mapping[str, Sequence[float]]
@@ -149,7 +149,7 @@ def _model_card(report: Mapping, manifest: Mapping, real: RealReport | None) -> 
         fastest_regret=fastest["regret_percent"],
         pairs=_pairs(report),
         architectures=_architectures(report),
-        families=[LeftOutRow((name,), _errors(row), _coverage(row)) for name, row in default["by_family"].items()],
+        families=[AccuracyRow((name,), _errors(row), _coverage(row)) for name, row in default["by_family"].items()],
         coverage=_coverages(default),
         scalers=_scalers(report),
         weights=_weights(manifest),
@@ -190,13 +190,13 @@ def _overall(report: Mapping) -> Overall:
     )
 
 
-def _pairs(report: Mapping) -> list[LeftOutRow]:
+def _pairs(report: Mapping) -> list[AccuracyRow]:
     documented, baseline = (
         {(row["anchor"], row["target"]): _errors(row) for row in report[method]["pairs"]}
         for method in ("profet", "original")
     )
     return [
-        LeftOutRow(
+        AccuracyRow(
             name=(pair := (row["anchor"], row["target"])),
             error=_errors(row),
             interval=Coverage(row["coverage_90"], row["median_interval_pct"]),
@@ -207,10 +207,10 @@ def _pairs(report: Mapping) -> list[LeftOutRow]:
     ]
 
 
-def _architectures(report: Mapping) -> list[LeftOutRow]:
+def _architectures(report: Mapping) -> list[AccuracyRow]:
     baseline = report["original"]["by_model"]
     return [
-        LeftOutRow((name,), _errors(row), _coverage(row), baseline=_errors(baseline[name]))
+        AccuracyRow((name,), _errors(row), _coverage(row), baseline=_errors(baseline[name]))
         for name, row in report["default"]["by_model"].items()
     ]
 

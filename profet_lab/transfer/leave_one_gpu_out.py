@@ -19,8 +19,8 @@ from profet_lab.transfer.log_errors import root_mean_square
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps, gpu_of
 
-#: (anchor, instance, anchor's latency known) -> its latency and half its interval's width in the logarithm, (rows,).
-KnownLatencies = Callable[[str, str, bool], tuple[np.ndarray, np.ndarray]]
+#: (anchor, instance, anchor's latency known) -> latencies on the instance, (rows,).
+KnownLatencies = Callable[[str, str, bool], Latencies]
 
 
 @dataclass(frozen=True)
@@ -60,24 +60,15 @@ def benchmark_fixed_ms(law: StepLaw, medians: Steps) -> float:
 def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool) -> KnownSteps:
     """What is known of each step, its anchor's latency included or not."""
     parts = steps.parts(anchor, latency_known)
-    others = {name: Latencies(*known(anchor, name, latency_known)) for name in law.instances if name != anchor}
+    others = {name: known(anchor, name, latency_known) for name in law.instances if name != anchor}
     return known_steps(law, AnchorSteps(anchor, parts, steps.latency_ms[anchor] if latency_known else None), others)
 
 
 def predict_target(
-    law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool, speeds: Mapping[str, float]
-) -> tuple[KnownSteps, np.ndarray]:
-    """What is known of each step, and its latency on the left-out GPU, (rows,)."""
-    found = known_of(law, steps, anchor, known, latency_known)
-    return found, transfer(found, speeds, 0.0, 0.0).latency_ms
-
-
-def half_width(
     law: StepLaw, known: KnownSteps, target: TargetGpu, speeds: Mapping[str, float], log_half_width: float
-) -> np.ndarray:
-    """Half the interval's width in the logarithm, (rows,), as it is served."""
-    mix = mix_spread(law, known.parts, known.anchor, target.gpu)
-    return transfer(known, speeds, log_half_width, mix).log_half_width
+) -> Latencies:
+    """Latencies on the left-out GPU with their intervals as they are served, (rows,)."""
+    return transfer(known, speeds, log_half_width, mix_spread(law, known.parts, known.anchor, target.gpu))
 
 
 def mix_spread(law: StepLaw, parts: StepParts, anchor: str, gpu: Gpu) -> np.ndarray:
@@ -102,13 +93,8 @@ def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray, *, sheet_
         law = fit_step_law(medians, others, rows)
         target = profiled_target(medians, left_out, sheet_only=sheet_only)
         speeds = log_speeds(law, target, benchmark_fixed_ms(law, medians))
-        errors = [
-            np.log(
-                predict_target(law, medians, anchor, measured_latencies(medians), True, speeds)[1]
-                / medians.latency_ms[left_out]
-            )
-            for anchor in others
-        ]
+        known = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in others]
+        errors = [np.log(transfer(one, speeds, 0.0, 0.0).latency_ms / medians.latency_ms[left_out]) for one in known]
         means.append(np.mean(np.array(errors)[:, judged]))
         variances.append(np.var(np.array(errors)[:, judged]))
     return Spread(
@@ -123,10 +109,7 @@ def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray, *, sheet_
 def measured_latencies(steps: Steps) -> KnownLatencies:
     """Known latencies that are the measured ones, and exact."""
 
-    def known(anchor: str, name: str, latency_known: bool) -> tuple[np.ndarray, np.ndarray]:
-        return steps.latency_ms[name], np.zeros(len(steps.workloads))
-
-    return known
+    return lambda anchor, instance, latency_known: Latencies.measured(steps.latency_ms[instance])
 
 
 def profiled_target(medians: Steps, instance: str, *, sheet_only: bool) -> TargetGpu:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from profet_core.transfer.known import Latencies
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import LEVEL
@@ -36,9 +37,10 @@ class EnsembleLatencies:
     def known(self, architecture: str) -> KnownLatencies:
         """Latencies with the half widths that hold for this architecture."""
 
-        def known(anchor: str, instance: str, latency_known: bool) -> tuple[np.ndarray, np.ndarray]:
+        def known(anchor: str, instance: str, latency_known: bool) -> Latencies:
             values = self.latency_ms[anchor, instance, latency_known]
-            return values, np.full(values.shape, self.log_half_width[anchor, instance, latency_known, architecture])
+            half_width = self.log_half_width[anchor, instance, latency_known, architecture]
+            return Latencies(values, np.full(values.shape, half_width))
 
         return known
 

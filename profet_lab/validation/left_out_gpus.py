@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
+from profet_core.transfer.known import Latencies
 from profet_core.transfer.model import BenchmarkPoint
 from profet_core.transfer.step import StepLaw
 from profet_lab.cases import CASES, WITH_LATENCY
@@ -17,7 +17,7 @@ from profet_lab.measurements.tables import WORKLOAD
 from profet_lab.transfer.leave_one_gpu_out import (
     TargetGpu,
     benchmark_fixed_ms,
-    half_width,
+    known_of,
     log_speeds,
     predict_target,
     profiled_target,
@@ -31,14 +31,6 @@ from profet_lab.validation.ensemble_latencies import EnsembleLatencies
 _SHEET_ONLY = {"": False, "sheet_only_": True}
 
 
-@dataclass(frozen=True)
-class TargetPredictions:
-    """Predictions of one direction; both (rows,)."""
-
-    latency_ms: np.ndarray
-    log_half_width: np.ndarray
-
-
 def predict_unseen(
     steps: Steps,
     medians: Steps,
@@ -48,7 +40,7 @@ def predict_unseen(
     target: TargetGpu,
     latency_known: bool,
     log_half_width: Mapping[str, float],
-) -> TargetPredictions:
+) -> Latencies:
     """Every row by a law and networks that saw neither the GPU nor, but for the benchmark's point, the architecture.
 
     Parameters
@@ -59,10 +51,10 @@ def predict_unseen(
     for name, law in laws.items():
         rows = steps.architectures == name
         speeds = log_speeds(law, target, benchmark_fixed_ms(law, medians))
-        known, predicted_ms = predict_target(law, steps, anchor, ensemble.known(name), latency_known, speeds)
-        width = half_width(law, known, target, speeds, log_half_width[name])
-        latency_ms[rows], half_widths[rows] = predicted_ms[rows], width[rows]
-    return TargetPredictions(latency_ms, half_widths)
+        known = known_of(law, steps, anchor, ensemble.known(name), latency_known)
+        found = predict_target(law, known, target, speeds, log_half_width[name])
+        latency_ms[rows], half_widths[rows] = found.latency_ms[rows], found.log_half_width[rows]
+    return Latencies(latency_ms, half_widths)
 
 
 def laws_left_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw]:
@@ -178,14 +170,12 @@ def _true_ms(medians: Steps, rows: pd.DataFrame) -> np.ndarray:
     return medians.workloads.merge(rows[[*WORKLOAD, "step_ms"]], on=WORKLOAD, how="left").step_ms.to_numpy()
 
 
-def _figures_of(
-    found: TargetPredictions, true_ms: np.ndarray, medians: Steps, has: np.ndarray, name: str
-) -> dict[str, float]:
-    kept = TargetPredictions(found.latency_ms[has], found.log_half_width[has])
+def _figures_of(found: Latencies, true_ms: np.ndarray, medians: Steps, has: np.ndarray, name: str) -> dict[str, float]:
+    kept = Latencies(found.latency_ms[has], found.log_half_width[has])
     return _figures(kept, true_ms[has], medians.architectures[has], name)
 
 
-def _figures(found: TargetPredictions, true_ms: np.ndarray, architectures: np.ndarray, name: str) -> dict[str, float]:
+def _figures(found: Latencies, true_ms: np.ndarray, architectures: np.ndarray, name: str) -> dict[str, float]:
     """Figures of one direction; `name`: format of their keys."""
     everything = np.ones(len(true_ms), bool)
     away = np.log(found.latency_ms / true_ms)

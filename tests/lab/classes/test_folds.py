@@ -13,7 +13,6 @@ from profet_lab.classes.bank import class_bank
 from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.folds import fold_inputs, one_left_out, predict_folds, predict_one_left_out
 from profet_lab.classes.training_rows import TrainingRows
-from profet_lab.validation.inner_folds import two_left_out
 from tests.lab.conftest import without_numbers
 
 pytestmark = pytest.mark.training
@@ -31,18 +30,6 @@ def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
         ((name, rows),) = fold.held_out.items()
         assert set(groups[rows]) == {name}
         assert (fold.training.rows == ~rows).all()
-
-
-def test_two_left_out_are_both_predicted_and_neither_is_learned_from(classed):
-    bank = class_bank(classed)
-    folds = two_left_out(bank, [PAIR])
-    assert len(folds) == 6
-    for fold in folds:
-        assert len(fold.held_out) == 2
-        for name, rows in fold.held_out.items():
-            first, second = name.split("|")
-            assert set(bank.architectures[rows]) == {first}
-            assert set(bank.architectures[fold.training.rows]) == set("ABCD") - {first, second}
 
 
 def test_latencies_are_one_a_row_and_member_combined_by_the_weighted_geometric_mean(classed):

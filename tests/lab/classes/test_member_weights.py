@@ -1,4 +1,4 @@
-"""Members weigh what errs least, every row counting once, and never by the errors that are then judged."""
+"""Members weigh what errs least, every row counting once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 
 from profet_core.networks.members import MEMBERS
 from profet_lab.classes.member_weights import WEIGHTS, ensemble_ms, least_error, summed_errors
-from profet_lab.validation.inner_folds import InnerErrors
 
 pytestmark = pytest.mark.training
 
@@ -58,29 +57,3 @@ def test_each_row_counts_once_however_the_rows_are_grouped():
     assert least_error([one_row, ten_rows]) == first
     # Each counting its own mean, 0.5 against 0.1, the second would have won.
     assert least_error([one_row, ten_rows / 10]) == second
-
-
-@pytest.mark.parametrize("poison", [np.nan, np.inf])
-def test_no_error_of_those_left_out_counts(poison):
-    """Errors of a left-out name, seen without another, and those of others seen with it, are all nonsense."""
-    wanted, names = WEIGHTS[9], "ABCD"
-    spoilt = np.full(len(WEIGHTS), poison)
-    for out in (["D"], ["C", "D"]):
-        errors = {
-            (outer, inner): choosing(wanted) if outer in out and inner not in out else spoilt
-            for outer in names
-            for inner in names
-            if inner != outer
-        }
-        assert InnerErrors(errors).of_group(out) == wanted
-        # One such error let in, and the choice is another: the first of what is not a number, or all infinite.
-        assert InnerErrors(errors).of_group(["A"]) == WEIGHTS[0]
-
-
-def test_each_architecture_has_the_weights_that_the_others_chose():
-    chosen = {"A": WEIGHTS[3], "B": WEIGHTS[11], "C": WEIGHTS[17]}
-    errors = {(outer, inner): choosing(chosen[outer]) for outer in "ABC" for inner in "ABC" if inner != outer}
-    assert InnerErrors(errors).by_architecture == chosen
-    # A and B leave together: C alone is left, once as seen without each.
-    errors["A", "C"], errors["B", "C"] = choosing(WEIGHTS[5], 0.1), choosing(WEIGHTS[6], 0.2)
-    assert InnerErrors(errors).of_group(["A", "B"]) == WEIGHTS[6]

@@ -15,6 +15,7 @@ from profet_lab.classes.bank import class_bank
 from profet_lab.transfer.leave_one_gpu_out import (
     TargetGpu,
     benchmark_fixed_ms,
+    known_of,
     log_speeds,
     measured_latencies,
     predict_target,
@@ -79,12 +80,14 @@ def test_one_point_reaches_made_up_steps_exactly(made):
     for left_out in made.instances:
         others = [name for name in made.instances if name != left_out]
         law = fit_step_law(made, others, everything(made))
-        speeds = log_speeds(law, profiled_target(made, left_out, sheet_only=False), benchmark_fixed_ms(law, made))
+        target = profiled_target(made, left_out, sheet_only=False)
+        speeds = log_speeds(law, target, benchmark_fixed_ms(law, made))
         for name in others:
             assert speeds[name] == pytest.approx(math.log(SLOWNESS[name] / SLOWNESS[left_out]), abs=2e-3)
-        _, found = predict_target(law, made, others[0], measured_latencies(made), True, speeds)
+        known = known_of(law, made, others[0], measured_latencies(made), True)
+        found_ms = predict_target(law, known, target, speeds, 0.0).latency_ms
         bound = made.architectures == "D"
-        assert found[~bound] == pytest.approx(made.latency_ms[left_out][~bound], rel=0.01)
+        assert found_ms[~bound] == pytest.approx(made.latency_ms[left_out][~bound], rel=0.01)
 
 
 def test_of_a_gpu_left_out_only_the_benchmarks_point_counts(made):
@@ -167,7 +170,8 @@ def test_real_measurements_reach_the_figures_the_project_promises(measurements):
             target = profiled_target(medians, left_out, sheet_only=sheet_only)
             speeds = log_speeds(law, target, benchmark_fixed_ms(law, medians))
             for anchor in others:
-                _, target_ms = predict_target(law, medians, anchor, measured_latencies(medians), True, speeds)
+                known = known_of(law, medians, anchor, measured_latencies(medians), True)
+                target_ms = predict_target(law, known, target, speeds, 0.0).latency_ms
                 away = np.abs(target_ms / medians.latency_ms[left_out] - 1)
                 errors.setdefault(sheet_only, []).append(100 * away[medians.architectures != BENCHMARK[0]].mean())
     assert len(errors[False]) == 12
