@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from profet_core.catalog import Instance
-from profet_core.memory.fit import FitAnswer
-from profet_core.operations.unknown import UnknownOperations
+if TYPE_CHECKING:
+    # Commands that need no numbers load no library for them.
+    from profet_core.catalog import Instance
+    from profet_core.memory.fit import FitAnswer
+    from profet_core.operations.unknown import UnknownOperations
 
 #: A JSON object.
 Document = dict[str, object]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from pages.scale.figures import curves
@@ -95,10 +97,9 @@ def _questions(resources: Resources, ends: Ends) -> None:
 
 def _result(resources: Resources, ends: Ends) -> None:
     axis = ends.axis
-    smallest, largest = axis_range(axis)
     st.subheader("Latency at every size between", anchor="curves")
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
-    at = left.slider(_AXIS_LABELS[axis], smallest, largest, key=axis, persist_state="session")
+    at = left.slider(_AXIS_LABELS[axis], *axis_range(axis), key=axis, persist_state="session")
     with right:
         instance_or_all(resources, "Show", "show", every="All instances")
     show = st.session_state["show"]
@@ -106,17 +107,23 @@ def _result(resources: Resources, ends: Ends) -> None:
     scaled = carried_latencies(resources.models, chosen)
     show_errors(scaled.problems)
     _show_missing(resources, ends, show)
-    if not scaled.latencies_ms:
-        return
-    rows = curve_rows(resources, chosen, scaled.latencies_ms)
+    if scaled.latencies_ms:
+        _between_the_ends(resources, chosen, scaled.latencies_ms, at)
+
+
+def _between_the_ends(resources: Resources, ends: Ends, latencies_ms: Mapping[str, list[float]], at: int) -> None:
+    """The curves of the instances that have one, and their latencies at one size."""
+    axis = ends.axis
+    smallest, largest = axis_range(axis)
+    rows = curve_rows(resources, ends, latencies_ms)
     size_title = "images per step (batch size)" if axis == "batch" else "pixels per side"
     show_chart(curves(range(smallest, largest + 1), rows, at, size_title), "curves")
-    predictions = [row for name, row in ends.predictions.items() if name in scaled.latencies_ms]
+    predictions = [row for name, row in ends.predictions.items() if name in latencies_ms]
     if predictions:
         st.caption(
             "Between the ends a latency is carried along a curve, whatever its ends rest on; it has no interval."
         )
-    read_off = ReadOff(chosen, at, _latencies_at(resources, chosen, at))
+    read_off = ReadOff(ends, at, _latencies_at(resources, ends, at))
     show_table(text_rows(resources.catalog, read_off), "Read-off")
     show_basis(predictions)
     download_buttons(data_rows(read_off), f"profet-{axis}")

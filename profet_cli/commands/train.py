@@ -9,7 +9,6 @@ from profet_cli.arguments import add_anchors, add_data, add_format
 from profet_cli.documents import Document
 from profet_cli.lab import open_measurements, training_set
 from profet_cli.output import print_json
-from profet_core.transfer.model import TRANSFER_NAME
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +47,7 @@ def _train_memory(options: argparse.Namespace) -> tuple[Document, str]:
 
 def _train_transfer(options: argparse.Namespace) -> tuple[Document, str]:
     with training_set():
+        from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.transfer.transfer_file import transfer_content, write_transfer
     model = write_transfer(transfer_content(*open_measurements(options)), Path(options.out))
     path = Path(options.out) / TRANSFER_NAME
