@@ -15,7 +15,7 @@ from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_numbe
 VALIDATION_STEP_SHARE = 1 / 3
 
 #: Measured epochs of the training data take this times steps x latency: median over all 11,052 runs.
-#: `tests/lab/measurements/test_data.py` recomputes it.
+#: `tests/lab/measurements/test_published_facts.py` recomputes it.
 MEASURED_EPOCH_FACTOR = (1.06, 1.09)
 
 
