@@ -12,7 +12,7 @@ from profet_core.catalog import Catalog
 from profet_core.cost import check_profiled_batch
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import StepTime, carried_steps
-from profet_core.prediction.predict import Prediction
+from profet_core.prediction.records import Prediction
 from profet_core.profiles import Profile
 from profet_core.scaling.context import ScaleContext
 from profet_core.scaling.scale import axis_range, scale
