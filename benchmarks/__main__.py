@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
-from profet_core import Profile, load_catalog, load_models, predict, predict_many
+from benchmarks.served_app import FLAGS, chromium_path, served
+from profet_core import load_catalog, load_models, predict, predict_many
 from profet_core.artifacts.samples import load_samples
 from profet_core.files import default_models_folder
-
-REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -75,10 +73,10 @@ _READ = """
 import sys
 from pathlib import Path
 from profet_core import read_profile
-told = []
+shares = []
 with Path(sys.argv[1]).open("rb") as file:
-    assert read_profile(file, progress=told.append).steps == int(sys.argv[2])
-assert len(told) > 50 and told[-1] == 1, told
+    assert read_profile(file, progress=shares.append).steps == int(sys.argv[2])
+assert len(shares) > 50 and shares[-1] == 1, shares
 """
 
 
@@ -114,7 +112,6 @@ def warm_many(count: int = 10_000, repeats: int = 7) -> Figure:
     ]
     latencies = [sample.latency_ms * scale for scale in scales]
     seconds = _times(lambda: predict_many(models, catalog, profiles, sample.anchor, latencies_ms=latencies), repeats)
-    assert isinstance(profiles[0], Profile)
     return Figure(f"warm: {count:,} profiles, all targets", statistics.median(seconds), "s", 2, repeats)
 
 
@@ -126,21 +123,19 @@ def models_size() -> Figure:
 
 def app_start(repeats: int = 5) -> Iterator[Figure]:
     """From starting the server's process to the first page's result in a headless Chromium."""
-    browser = _chromium()
+    browser = chromium_path()
     if browser is None:
         print("app start: skipped, no Chromium was found", file=sys.stderr)
         return
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=browser, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        )
+        chromium = playwright.chromium.launch(executable_path=browser, args=list(FLAGS))
         seconds = []
         for _ in range(repeats):
             page = chromium.new_context().new_page()
             start = time.perf_counter()
-            with _server() as address:
+            with served() as address:
                 page.goto(address)
                 page.get_by_text("Predicted against measured").first.wait_for(timeout=60_000)
                 seconds.append(time.perf_counter() - start)
@@ -174,37 +169,6 @@ def _run(command: list[str]) -> tuple[float, float]:
     if status != 0:
         raise SystemExit(f"{' '.join(command)} failed")
     return time.perf_counter() - start, usage.ru_maxrss * 1024 / 1e6
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.port", str(port)]
-    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _wait_for_port(port)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _wait_for_port(port: int, timeout_s: float = 30) -> None:
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.02)
-    raise SystemExit("the app did not start")
-
-
-def _chromium() -> str | None:
-    from shutil import which
-
-    return next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := which(name))), None)
 
 
 if __name__ == "__main__":

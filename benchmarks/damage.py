@@ -12,16 +12,16 @@ import random
 import re
 import tarfile
 import zipfile
-from pathlib import Path
 
+from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.slow_files import long_named_events
 from profet_core import read_profile
-from profet_core.profiles import READERS, Content
+from profet_core.profiles import READERS
+from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.tensorflow.xplane import reader as xplane
 from profet_core.profiles.tensorflow.xplane.schema import messages
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 FOLDERS = ("sample_traces", "sample_traces/formats", "tests/core/profiles/tensorflow/xprof_views")
 NOT_PROFILES = {"index.json", "README.md"}
 

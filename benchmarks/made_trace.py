@@ -4,45 +4,61 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 _PID, _TID, _BACKWARD_TID, _STREAM = 4242, 4242, 4300, 7
 _START_US = 4386231492080.627
 
-#: (outer operations, innermost operation, kernel, self microseconds on the CPU, microseconds on the GPU)
+
+class Layer(NamedTuple):
+    """Operations inside each other and the kernel that the innermost launches, with self times, microseconds."""
+
+    outer: tuple[str, ...]
+    inner: str
+    kernel: str
+    cpu_us: float
+    gpu_us: float
+
+
 _FORWARD = [
-    (
+    Layer(
         ("aten::conv2d", "aten::convolution", "aten::_convolution"),
         "aten::cudnn_convolution",
         "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x128x8_stage3_execute_kernel__5x_cudnn",
         31.5,
         120.25,
     ),
-    (
+    Layer(
         ("aten::batch_norm", "aten::_batch_norm_impl_index"),
         "aten::cudnn_batch_norm",
         "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 512, true, 1, true>(cudnn::cudnnTensorStruct)",
         12.25,
         22.5,
     ),
-    (("aten::relu",), "aten::clamp_min", "void at::native::vectorized_elementwise_kernel<4, clamp_min>(int)", 6.0, 8.5),
+    Layer(
+        ("aten::relu",),
+        "aten::clamp_min",
+        "void at::native::vectorized_elementwise_kernel<4, clamp_min>(int)",
+        6.0,
+        8.5,
+    ),
 ]
 _BACKWARD = [
-    (
+    Layer(
         ("autograd::engine::evaluate_function: ReluBackward0", "ReluBackward0"),
         "aten::threshold_backward",
         "void at::native::vectorized_elementwise_kernel<4, threshold>(int)",
         6.5,
         9.75,
     ),
-    (
+    Layer(
         ("autograd::engine::evaluate_function: CudnnBatchNormBackward0", "CudnnBatchNormBackward0"),
         "aten::cudnn_batch_norm_backward",
         "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>(float)",
         14.0,
         40.0,
     ),
-    (
+    Layer(
         ("autograd::engine::evaluate_function: ConvolutionBackward0", "ConvolutionBackward0"),
         "aten::convolution_backward",
         "sm80_xmma_dgrad_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x64x8_stage3_execute_kernel__5x_cudnn",
@@ -76,14 +92,14 @@ def _step(number: int, begin_us: float) -> Iterator[dict]:
     events: list[dict] = []
     now_us, free_us = begin_us + 10.0, begin_us
     for tid, layers in ((_TID, _FORWARD), (_BACKWARD_TID, _BACKWARD)):
-        for layer in range(LAYERS):
-            for outer, inner, kernel, cpu_us, gpu_us in layers:
-                link = (number * LAYERS + layer) * 10 + len(events) * 1_000_000
-                made = list(_operation(tid, now_us, outer, inner, kernel, cpu_us, gpu_us, link))
+        for repetition in range(LAYERS):
+            for layer in layers:
+                link = (number * LAYERS + repetition) * 10 + len(events) * 1_000_000
+                made = list(_operation(tid, now_us, layer, link))
                 now_us += made[0]["dur"] + 1.5
                 # One stream: a kernel waits for the one before it.
                 made[-1]["ts"] = round(max(made[-1]["ts"], free_us), 3)
-                free_us = made[-1]["ts"] + gpu_us
+                free_us = made[-1]["ts"] + layer.gpu_us
                 events += made
     # As after torch.cuda.synchronize(): the step ends with its last kernel.
     end_us = max(now_us, free_us) + 20.0
@@ -91,14 +107,12 @@ def _step(number: int, begin_us: float) -> Iterator[dict]:
     yield from events
 
 
-def _operation(
-    tid: int, begin_us: float, outer: tuple, inner: str, kernel: str, cpu_us: float, gpu_us: float, link: int
-) -> Iterator[dict]:
-    names = [*outer, inner]
+def _operation(tid: int, begin_us: float, layer: Layer, link: int) -> Iterator[dict]:
+    names = [*layer.outer, layer.inner]
     for depth, name in enumerate(names):
         left = len(names) - 1 - depth
         args = {"External id": link + depth, "Record function id": 0, "Sequence number": 432, "Ev Idx": link + depth}
-        yield _event("cpu_op", name, _PID, tid, begin_us + 2.0 * depth, cpu_us + 4.0 * left, args)
+        yield _event("cpu_op", name, _PID, tid, begin_us + 2.0 * depth, layer.cpu_us + 4.0 * left, args)
     call_us = begin_us + 2.0 * len(names)
     yield _event(
         "cuda_runtime",
@@ -117,7 +131,7 @@ def _operation(
         "grid": [1, 1, 1],
         "block": [64, 1, 1],
     }
-    yield _event("kernel", kernel, 0, _STREAM, call_us + 8.0, gpu_us, args)
+    yield _event("kernel", layer.kernel, 0, _STREAM, call_us + 8.0, layer.gpu_us, args)
 
 
 def _event(category: str, name: str, pid: int, tid: int, begin_us: float, duration_us: float, args: dict) -> dict:

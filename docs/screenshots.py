@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect, sync_playwright
+
+from benchmarks.served_app import FLAGS, chromium_path, served
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 IMAGES = REPOSITORY / "docs" / "images"
 SIZE = {"width": 1280, "height": 800}
 #: A picture of a page that a reader loads with the README.
 MAX_BYTES = 200_000
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"]
 #: The picture begins with the answer; the questions above it are ordinary fields.
 RESULT = "Latency and cost per instance"
-#: A busy machine takes its time to start a server or to draw a chart.
+#: A busy machine takes its time to draw a chart.
 PATIENCE_S = 120
 #: After the page has moved, for the header to follow.
 SETTLE_MS = 1000
@@ -38,8 +28,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=IMAGES, metavar="DIR", help="folder to write (docs/images)")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    with served_app() as url, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=_chromium(), args=FLAGS)
+    chromium = chromium_path()
+    if chromium is None:
+        raise SystemExit("No Chromium is installed: sudo apt-get install chromium.")
+    with served() as url, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=[*FLAGS, "--hide-scrollbars"])
         for scheme in ("light", "dark"):
             path = options.out / f"predict-{scheme}.png"
             take(browser, url, scheme, path)
@@ -71,47 +64,6 @@ def take(browser: Browser, url: str, scheme: str, path: Path) -> None:
     context.close()
     if path.stat().st_size > MAX_BYTES:
         raise SystemExit(f"{path} has {path.stat().st_size:,} bytes, more than {MAX_BYTES:,}.")
-
-
-@contextmanager
-def served_app() -> Iterator[str]:
-    """The app on a free port, without anybody's own instances; gives its address and stops it at the end."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = ["--server.port", str(port), "--server.address", "127.0.0.1"]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", *options],
-        cwd=REPOSITORY,
-        env={**os.environ, "PROFET_INSTANCES": ""},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait_until_up(url, server)
-        yield url
-    finally:
-        server.terminate()
-        server.wait(timeout=20)
-
-
-def _wait_until_up(url: str, server: subprocess.Popen) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
-            return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    raise SystemExit("The app did not start: try streamlit run streamlit_app.py.")
-
-
-def _chromium() -> str:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        raise SystemExit("No Chromium is installed: sudo apt-get install chromium.")
-    return found
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from profet_core.artifacts.models import Models, load_models
@@ -16,12 +16,12 @@ from profet_core.prediction.records import Prediction
 from profet_core.prediction.steps import counted, read_as
 from profet_core.profiles import Profile, read_profile, read_profile_folder
 
-#: Nobody needs to be told how far a file is that is read sooner than this.
+#: A file that is read sooner than this shows no progress.
 QUIET_S = 1.0
 
 
 def read_trace(options: argparse.Namespace) -> Profile:
-    """TRACE, covering as many steps as `--steps` says."""
+    """TRACE, read as covering `--steps` steps if that is given."""
     return read_as(read_profile_file(options.trace), options.steps)
 
 
@@ -54,9 +54,16 @@ def open_models(options: argparse.Namespace) -> Models:
 
 
 def predict_profile(
-    options: argparse.Namespace, models: Models, catalog: Catalog, profile: Profile, latency_ms: float | None
+    options: argparse.Namespace,
+    models: Models,
+    catalog: Catalog,
+    profile: Profile,
+    latency_ms: float | None,
+    targets: Sequence[str] | None = None,
 ) -> tuple[Profile, Prediction]:
     """Predict with the arguments' anchor and method; without `latency_ms` the profile's own is used if it has one.
+
+    `targets` : instances to predict; None: all others than the anchor.
 
     Returns the profile with the number of steps that was predicted from.
 
@@ -74,7 +81,7 @@ def predict_profile(
             profile,
             options.anchor,
             latency_ms=latency_ms,
-            targets=getattr(options, "targets", None),
+            targets=targets,
             method=options.method,
             trust_latency=options.trust_latency,
             tf32=not options.fp32,

@@ -1,18 +1,42 @@
-"""Imports the training side, or says in one line how to install it."""
+"""The training side, which is not part of the serving set: imported where a command needs it."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profet_core.errors import ProfetError
 
+if TYPE_CHECKING:
+    from profet_lab.measurements.tables import Measurements
 
-def import_lab(module: str) -> ModuleType:
-    """`profet_lab.<module>`; training libraries are not part of the serving set."""
+
+@contextmanager
+def training_set() -> Iterator[None]:
+    """Around imports of `profet_lab`: where one of its libraries is missing, one line says how to install them."""
     try:
-        return import_module(f"profet_lab.{module}")
+        yield
     except ModuleNotFoundError as error:
         raise ProfetError(
             f"This command needs the training set ({error.name} is missing): pip install -r requirements.txt"
         ) from None
+
+
+def open_measurements(options: argparse.Namespace) -> tuple[Measurements, Path]:
+    """The measurements that `--data` names, and their folder."""
+    with training_set():
+        from profet_lab.measurements.tables import data_folder, load_measurements
+    folder = data_folder(options.data)
+    return load_measurements(folder), folder
+
+
+@contextmanager
+def validation_progress() -> Iterator[Callable[[int], object]]:
+    """A bar on a terminal's stderr; call what is yielded with the number of steps done since."""
+    with training_set():
+        from tqdm import tqdm
+    with tqdm(desc="validate", unit="step", disable=None) as bar:
+        yield bar.update

@@ -1,13 +1,12 @@
-"""Whether a training step fits in each instance's memory, as the commands tell it beside time and cost."""
+"""Whether a training step fits in each instance's memory, as the commands print it beside time and cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, load_gpus
-from profet_core.memory.fit import FitAnswer, fit_answers
+from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.profiles import Profile
 
 
@@ -20,18 +19,11 @@ def fits_in_memory(
     batch_size: int | None = None,
 ) -> dict[str, FitAnswer]:
     """The answer by instance, as recorded or at another batch size; empty if these models have no memory law."""
-    if models.memory is None:
-        return {}
-    return fit_answers(models.memory, catalog, load_gpus(), profile, anchor, instances, batch_size=batch_size)
-
-
-def fits_document(fits: Mapping[str, FitAnswer]) -> dict[str, dict]:
-    """The answers as JSON has them."""
-    return {name: asdict(answer) for name, answer in fits.items()}
+    return fits_by_instance(models.memory, catalog, load_gpus(), profile, anchor, instances, batch_size=batch_size)
 
 
 def fit_cell(fits: Mapping[str, FitAnswer], instance: str) -> str:
-    """For a table: 'fits, to 320', the largest batch that does; '-' if nobody asked."""
+    """For a table: 'fits, to 320', the largest batch that does; '-' where there is no answer."""
     answer = fits.get(instance)
     if answer is None:
         return "-"

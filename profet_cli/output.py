@@ -1,16 +1,20 @@
-"""Prints results, one JSON document or a plain table, and declares the argument that chooses."""
+"""Prints results: one JSON document, or plain tables, and warnings."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
+from profet_core.latency import StepTime
+from profet_core.prediction.refusals import refusal
+from profet_core.profiles import Profile
 
-def add_format(command: argparse.ArgumentParser, default: object = "text") -> None:
-    """Declare `--format`, as every command has it."""
-    command.add_argument("--format", choices=["text", "json"], default=default, help="json: one document on stdout")
+#: What a table shows where there is no value.
+MISSING = "-"
+
+Value = TypeVar("Value")
 
 
 def print_json(document: object) -> None:
@@ -34,3 +38,21 @@ def print_warnings(warnings: Iterable[str]) -> None:
     """Warnings go to stderr, one line each."""
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
+
+
+def print_notes(rows: Iterable[StepTime]) -> None:
+    """The notes of derived, transferred and carried latencies, one line each."""
+    for row in rows:
+        if row.note:
+            print(f"{row.instance}, {row.basis}: {row.note}")
+
+
+def print_profile_warnings(profile: Profile) -> None:
+    """Why nothing is predicted from a profile, what its reader warns of, and what it left out; a line once."""
+    print_warnings(dict.fromkeys(line for line in (refusal(profile), *profile.warnings) if line))
+    print_warnings(f"ignored: {note}" for note in profile.ignored)
+
+
+def cell(value: Value | None, format_value: Callable[[Value], str]) -> str:
+    """A table's cell for a value that may be missing."""
+    return MISSING if value is None else format_value(value)

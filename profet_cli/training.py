@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_cli.inputs import predict_profile, read_profile_file, read_trace
@@ -11,62 +10,65 @@ from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.cost import check_profiled_batch
 from profet_core.errors import InputError, NoPredictionError
-from profet_core.latency import StepTime, carried_steps
 from profet_core.prediction.records import Prediction
 from profet_core.profiles import Profile
-from profet_core.scaling.context import ScaleContext
-from profet_core.scaling.scale import axis_range, scale
+from profet_core.scaling.axes import axis_range
+from profet_core.training.ends import AxisEnds, EndProfiles, contradictions
+from profet_core.training.steps import TrainingSteps, on_shared_curve, steps_as_profiled, steps_carried
 
 
 @dataclass(frozen=True)
-class TrainingSteps:
-    """Latencies at one batch size.
+class PredictedTraining:
+    """TRACE, what is predicted from it, and the step latencies of the training.
 
     Attributes
     ----------
-    latencies_ms : instance -> milliseconds a step.
-    carried : to another batch size than TRACE's, so that the prediction's intervals don't apply.
+    warnings : of the prediction, of that of `--largest`, and of carrying.
     """
 
     profile: Profile
     prediction: Prediction
-    latencies_ms: Mapping[str, float]
-    batch_size: int
-    carried: bool
+    steps: TrainingSteps
     warnings: tuple[str, ...]
 
-    @property
-    def step_times(self) -> Sequence[StepTime]:
-        """The latencies with what each rests on."""
-        if self.carried:
-            return carried_steps(self.latencies_ms, self.prediction.predictions)
-        return self.prediction.predictions
 
+def predicted_training(options: argparse.Namespace, models: Models, catalog: Catalog) -> PredictedTraining:
+    """Predict TRACE, and carry its latencies to `--at-batch` if that is given.
 
-def training_steps(options: argparse.Namespace, models: Models, catalog: Catalog) -> TrainingSteps:
-    """Predict TRACE, and carry its latencies to `--at-batch` if that is given."""
+    Raises
+    ------
+    InputError : the profiles are not those of both ends, or an instance's latency can't be carried.
+    """
     profile, prediction = predict_profile(options, models, catalog, read_trace(options), options.latency_ms)
     batch_size = check_profiled_batch(options.profiled_batch, profile.meta.batch_size)
     if options.at_batch is None:
         if options.largest is not None:
             raise InputError("--largest is for another batch size: name it with --at-batch.")
-        return TrainingSteps(profile, prediction, prediction.latencies_ms, batch_size, False, prediction.warnings)
-    largest = _predict_largest(options, models, catalog, batch_size)
-    latencies_ms = _at_batch(
-        options.at_batch, models, prediction.latencies_ms, largest.latencies_ms, profile.meta.pixels
+        return PredictedTraining(profile, prediction, steps_as_profiled(prediction, batch_size), prediction.warnings)
+    largest_profile, largest = _predict_largest(options, models, catalog, batch_size)
+    ends = AxisEnds(
+        "batch",
+        prediction.latencies_ms,
+        largest.latencies_ms,
+        EndProfiles(profile, largest_profile, prediction.anchor),
     )
-    warnings = [*prediction.warnings, *(f"--largest: {text}" for text in largest.warnings)]
-    shared = [name for name in latencies_ms if name not in models.instances]
+    steps = steps_carried(models, ends, options.at_batch, prediction.predictions)
+    if steps.problems:
+        raise InputError(next(iter(steps.problems.values())))
+    warnings = [*prediction.warnings, *(f"--largest: {text}" for text in (*largest.warnings, *contradictions(ends)))]
+    shared = on_shared_curve(models, steps)
     if shared:
         warnings.append(
             f"Nobody measured how {', '.join(shared)} grow with the batch size: they follow the curve that the "
             "measured instances share."
         )
-    return TrainingSteps(profile, prediction, latencies_ms, options.at_batch, True, tuple(warnings))
+    return PredictedTraining(profile, prediction, steps, tuple(warnings))
 
 
-def _predict_largest(options: argparse.Namespace, models: Models, catalog: Catalog, profiled_batch: int) -> Prediction:
-    """What `--largest`, the profile at the other end of the batch axis, is predicted to take."""
+def _predict_largest(
+    options: argparse.Namespace, models: Models, catalog: Catalog, profiled_batch: int
+) -> tuple[Profile, Prediction]:
+    """`--largest`, the profile at the other end of the batch axis, and what is predicted from it."""
     low, high = axis_range("batch")
     if options.largest is None:
         raise InputError(f"--at-batch needs both ends: TRACE at batch {low} and --largest TRACE at batch {high}.")
@@ -76,24 +78,6 @@ def _predict_largest(options: argparse.Namespace, models: Models, catalog: Catal
     if profile.meta.batch_size not in (None, high):
         raise InputError(f"--largest must be recorded at batch {high}, not {profile.meta.batch_size}.")
     try:
-        return predict_profile(options, models, catalog, profile, options.largest_latency_ms)[1]
+        return predict_profile(options, models, catalog, profile, options.largest_latency_ms)
     except NoPredictionError as error:
         raise NoPredictionError(f"--largest: {error}") from None
-
-
-def _at_batch(
-    at_batch: int,
-    models: Models,
-    smallest_ms: Mapping[str, float],
-    largest_ms: Mapping[str, float],
-    pixels: int | None,
-) -> dict[str, float]:
-    """Latencies at `at_batch`, carried there from both ends, for every instance with both ends."""
-    context = ScaleContext(other_size=pixels)
-    return {
-        name: scale(
-            models, models.profiled(name), "batch", latency_ms, largest_ms[name], at_batch, context=context
-        ).latency_ms
-        for name, latency_ms in smallest_ms.items()
-        if name in largest_ms
-    }

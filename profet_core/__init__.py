@@ -1,9 +1,12 @@
 """PROFET as pure functions: which cloud GPU should a CNN be trained on, how long will it take, what will it cost?
 
 >>> from profet_core import load_catalog, load_models, predict, read_profile
+>>> from profet_core.artifacts.samples import load_samples
 >>> models, catalog = load_models(), load_catalog()
->>> profile = read_profile(open("profile.json", "rb").read(), "profile.json")
->>> predict(models, catalog, profile, "g3s.xlarge", latency_ms=122.4).latencies_ms
+>>> profile = read_profile(load_samples()[0].data, "profile.json")
+>>> prediction = predict(models, catalog, profile, "g3s.xlarge", latency_ms=122.4)
+>>> prediction.latencies_ms["p2.xlarge"] > prediction.latencies_ms["g3s.xlarge"]
+True
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ __all__ = [
     "scale_curve",
 ]
 
-#: What needs numpy, onnxruntime and rapidfuzz waits until it is asked for: reading, reducing and recording profiles
+#: What needs numpy, onnxruntime and rapidfuzz is loaded on first use: reading, reducing and recording profiles
 #: works without them, in whatever environment someone trains.
 _WHERE = {
     "check_latency": "prediction.latency_doubt",

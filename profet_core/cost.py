@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from profet_core.catalog import Catalog
+from profet_core.catalog.collection import Catalog
+from profet_core.catalog.instance import Instance
 from profet_core.errors import InputError
-from profet_core.units import MS_PER_S, cost_usd, positive_number, whole_number
+from profet_core.units import MS_PER_S, S_PER_HOUR, positive_number, whole_number
 
 #: A validation step runs forward only. The backward pass takes about two thirds of a training step (two
 #: convolutions backward for one forward), so a validation step is counted as one third.
 VALIDATION_STEP_SHARE = 1 / 3
 
 #: Measured epochs of the training data take this times steps x latency: median over all 11,052 runs.
-#: `tests/test_data.py` recomputes it.
+#: `tests/lab/measurements/test_data.py` recomputes it.
 MEASURED_EPOCH_FACTOR = (1.06, 1.09)
 
 
@@ -76,37 +77,60 @@ def cost_table(
     reference_ms = latencies_ms.get(anchor) if anchor else None
     rows = []
     for name, value in latencies_ms.items():
-        instance = catalog[name]
-        latency_ms = positive_number(f"The latency of {name}", value)
-        epoch_ms = steps * latency_ms
-        rows.append(
-            CostRow(
-                instance=name,
-                latency_ms=latency_ms,
-                usd_per_hour=instance.usd_per_hour,
-                status=instance.status,
-                step_usd=cost_usd(latency_ms, instance.usd_per_hour),
-                cost_per_1000_steps_usd=cost_usd(1000 * latency_ms, instance.usd_per_hour),
-                images_per_s=batch_size / latency_ms * MS_PER_S,
-                epoch_s=epoch_ms / MS_PER_S,
-                epoch_usd=cost_usd(epoch_ms, instance.usd_per_hour),
-                total_s=epochs * epoch_ms / MS_PER_S,
-                total_usd=cost_usd(epochs * epoch_ms, instance.usd_per_hour),
-                speedup=reference_ms / latency_ms if reference_ms else None,
-            )
-        )
+        instance, latency_ms = catalog[name], positive_number(f"The latency of {name}", value)
+        speedup = reference_ms / latency_ms if reference_ms else None
+        rows.append(_row(instance, latency_ms, batch_size, steps, epochs, speedup))
     return CostTable(int(images), int(validation_images), int(batch_size), epochs, tuple(rows))
 
 
+def _row(
+    instance: Instance, latency_ms: float, batch_size: int, steps: float, epochs: int, speedup: float | None
+) -> CostRow:
+    epoch_ms = steps * latency_ms
+    return CostRow(
+        instance=instance.name,
+        latency_ms=latency_ms,
+        usd_per_hour=instance.usd_per_hour,
+        status=instance.status,
+        step_usd=cost_usd(latency_ms, instance.usd_per_hour),
+        cost_per_1000_steps_usd=cost_usd(1000 * latency_ms, instance.usd_per_hour),
+        images_per_s=batch_size / latency_ms * MS_PER_S,
+        epoch_s=epoch_ms / MS_PER_S,
+        epoch_usd=cost_usd(epoch_ms, instance.usd_per_hour),
+        total_s=epochs * epoch_ms / MS_PER_S,
+        total_usd=cost_usd(epochs * epoch_ms, instance.usd_per_hour),
+        speedup=speedup,
+    )
+
+
+def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
+    """Price of renting one instance for `duration_ms` milliseconds, US dollars.
+
+    >>> cost_usd(3_600_000, usd_per_hour=1.5)
+    1.5
+    """
+    return duration_ms / MS_PER_S / S_PER_HOUR * usd_per_hour
+
+
 def epoch_steps(images: int, batch_size: int, validation_images: int = 0) -> float:
-    """Training steps that an epoch takes as long as; a validation step counts as `VALIDATION_STEP_SHARE` of one."""
+    """Training steps that an epoch takes as long as; a validation step counts as `VALIDATION_STEP_SHARE` of one.
+
+    >>> epoch_steps(images=50_000, batch_size=64)
+    782.0
+    >>> epoch_steps(images=50_000, batch_size=64, validation_images=10_000)
+    834.3333333333334
+    """
     steps = steps_per_epoch(images, batch_size)
     validation_steps = steps_per_epoch(validation_images, batch_size) if validation_images else 0
     return steps + validation_steps * VALIDATION_STEP_SHARE
 
 
 def steps_per_epoch(images: int, batch_size: int) -> int:
-    """Steps that one pass over `images` takes at `batch_size`."""
+    """Steps that one pass over `images` takes at `batch_size`; the last may be smaller.
+
+    >>> steps_per_epoch(images=130, batch_size=64)
+    3
+    """
     images = whole_number("The number of images", images)
     return -(-images // whole_number("The batch size", batch_size))
 

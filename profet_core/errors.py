@@ -14,7 +14,7 @@ class InputError(ProfetError):
 
 
 class NoPredictionError(ProfetError):
-    """The profile can be read and looked at, but no latency can be told from it."""
+    """The profile can be read and looked at, but no latency can be predicted from it."""
 
 
 class LatencyDoubtError(InputError):

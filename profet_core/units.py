@@ -30,6 +30,9 @@ def latency_to_ms(value: float, unit: str) -> float:
     Raises
     ------
     InputError : the unit is unknown or the value is not a positive number.
+
+    >>> latency_to_ms(122_400, "us"), latency_to_ms(0.5, "s")
+    (122.4, 500.0)
     """
     if unit not in MS_PER_UNIT:
         raise InputError(f"Unknown latency unit {unit!r}: use ms, us or s.")
@@ -37,7 +40,12 @@ def latency_to_ms(value: float, unit: str) -> float:
 
 
 def positive_number(what: str, value: object) -> float:
-    """`value` as a float if it is a finite number above 0; `what` opens the error's sentence."""
+    """`value` as a float if it is a finite number above 0; `what` opens the error's sentence.
+
+    >>> positive_number("The price", "free")
+    Traceback (most recent call last):
+    profet_core.errors.InputError: The price must be a number above 0, not 'free'.
+    """
     number = _real(value)
     if number is None or not math.isfinite(number) or number <= 0:
         raise InputError(f"{what} must be a number above 0, not {_shown(value)}.")
@@ -55,7 +63,7 @@ def whole_number(what: str, value: object, *, at_least: int = 1) -> int:
         raise InputError(f"{what} must be a whole number of at least {at_least}, not {_shown(value)}.")
     if number > LARGEST_NUMBER:
         raise InputError(f"{what} must be at most {LARGEST_NUMBER:g}, not {_shown(value)}.")
-    return int(value)
+    return int(number)
 
 
 def _real(value: object) -> float | None:
@@ -65,7 +73,7 @@ def _real(value: object) -> float | None:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return -math.inf if value < 0 else math.inf
 
 
 def _shown(value: object) -> str:
@@ -75,11 +83,6 @@ def _shown(value: object) -> str:
         return str(value) if abs(number) < LARGEST_NUMBER else f"{number:g}"
     text = ascii(value)
     return text if len(text) <= 40 else text[:37] + "..."
-
-
-def cost_usd(duration_ms: float, usd_per_hour: float) -> float:
-    """Price of renting one instance for `duration_ms` milliseconds, US dollars."""
-    return duration_ms / MS_PER_S / S_PER_HOUR * usd_per_hour
 
 
 def format_significant(value: float, digits: int = 3) -> str:
@@ -96,25 +99,43 @@ def format_significant(value: float, digits: int = 3) -> str:
 
 
 def format_ms(latency_ms: float) -> str:
-    """A latency for a person: '7.35 ms', '122 ms', '1,530 ms'."""
+    """A latency for a person.
+
+    >>> format_ms(7.352), format_ms(122.43), format_ms(1529.87)
+    ('7.35 ms', '122 ms', '1,530 ms')
+    """
     return f"{format_significant(latency_ms)} ms"
 
 
 def format_usd(amount_usd: float) -> str:
-    """Dollars with enough digits for small jobs: '$0.0255', '$12.34', '$1,234.50'."""
+    """Dollars with enough digits for small jobs.
+
+    >>> format_usd(0.0255), format_usd(12.341), format_usd(1234.5)
+    ('$0.0255', '$12.34', '$1,234.50')
+    """
     if abs(amount_usd) >= 0.9995:
         return f"${amount_usd:,.2f}"
     return f"${format_significant(amount_usd)}"
 
 
 def format_price(usd_per_hour: float) -> str:
-    """A price per hour with every digit it has, and cents at least: '$1.006', '$0.75', '$21.957642'."""
+    """A price per hour with every digit it has, and cents at least.
+
+    >>> format_price(1.006), format_price(0.75), format_price(21.957642)
+    ('$1.006', '$0.75', '$21.957642')
+    """
     whole, _, cents = f"{usd_per_hour:,.6f}".rstrip("0").partition(".")
     return f"${whole}.{cents:<02}"
 
 
 def format_duration(seconds: float) -> str:
-    """A duration in the two units that matter: '0.42 s', '38 s', '12 min 5 s', '3 h 20 min', '2 d 4 h'."""
+    """A duration in the two units that matter.
+
+    >>> format_duration(0.42), format_duration(38), format_duration(725), format_duration(12_000)
+    ('0.420 s', '38 s', '12 min 5 s', '3 h 20 min')
+    >>> format_duration(187_200)
+    '2 d 4 h'
+    """
     if seconds < 9.995:
         return f"{format_significant(seconds)} s"
     whole = round(seconds)

@@ -111,7 +111,7 @@ def stack_to_onnx(kernels: Sequence[np.ndarray], biases: Sequence[np.ndarray], a
 def trees_to_onnx(models: Sequence[lightgbm.Booster]) -> bytes:
     """Boosted trees side by side as ONNX: (profiles, inputs) -> (models, profiles, 1)."""
     inputs = models[0].num_feature()
-    joined: dict[str, list] = {}
+    attributes: dict[str, list] = {}
     trees = 0
     for number, model in enumerate(models):
         converted = convert_lightgbm(
@@ -124,7 +124,7 @@ def trees_to_onnx(models: Sequence[lightgbm.Booster]) -> bytes:
         found["target_ids"] = [number] * len(found["target_ids"])
         trees = max(found["nodes_treeids"]) + 1
         for name, values in found.items():
-            joined.setdefault(name, []).extend(values)
+            attributes.setdefault(name, []).extend(values)
     ensemble = helper.make_node(
         "TreeEnsembleRegressor",
         ["inputs"],
@@ -133,7 +133,7 @@ def trees_to_onnx(models: Sequence[lightgbm.Booster]) -> bytes:
         n_targets=len(models),
         aggregate_function="SUM",
         post_transform="NONE",
-        **joined,
+        **attributes,
     )
     graph = helper.make_graph(
         [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from profet_core.artifacts.samples import INDEX_NAME
 from profet_core.catalog import load_catalog
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.folds import ClassFold, predict_folds
-from profet_lab.measurements.data import Measurements, data_folder, load_measurements, load_parameters
+from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.measurements.tables import Measurements, data_folder, load_measurements, load_parameters
 from profet_lab.train import SEED
 
 
@@ -56,15 +58,15 @@ def make_samples(measurements: Measurements, parameters: pd.Series, out: Path) -
     """
     bank = class_bank(measurements)
     rows = {choice: _median_repeat(measurements, choice) for choice in CHOICES}
-    left_out = {known: _left_out(bank, rows, known) for known in (True, False)}
+    left_out_ms = {known: _left_out_ms(bank, rows, known) for known in (True, False)}
     out.mkdir(exist_ok=True)
     for stale in out.glob("*.json"):
         stale.unlink()
     index = []
     for choice, row in rows.items():
         trace, entry = _sample(measurements, choice, row, int(parameters[choice.model, choice.pixels]))
-        entry["left_out_ms"] = left_out[True][choice]
-        entry["left_out_without_latency_ms"] = left_out[False][choice]
+        entry["left_out_ms"] = left_out_ms[True][choice]
+        entry["left_out_without_latency_ms"] = left_out_ms[False][choice]
         (out / f"{entry['name']}.json").write_text(json.dumps(trace, indent=1) + "\n")
         index.append(entry)
     (out / INDEX_NAME).write_text(json.dumps(index, indent=1) + "\n")
@@ -91,41 +93,38 @@ def _median_repeat(measurements: Measurements, choice: Choice) -> int:
     return int(rows[order[len(rows) // 2]])
 
 
-def _left_out(bank: ClassBank, rows: dict[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
+def _left_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
     """What members that never saw a sample's architecture predict for it, milliseconds on each other instance.
 
-    Joined with the shipped weights, which were chosen on all architectures.
+    Combined with the shipped weights, which were chosen on all architectures.
     """
     weights = load_models().method("default").rule(known).weights
-    folds = {
-        (choice.anchor, target, choice.model): {}
-        for choice in CHOICES
-        for target in bank.instances
-        if target != choice.anchor
-    }
-    for anchor, target, model in folds:
-        asked = [choice for choice in CHOICES if (choice.anchor, choice.model) == (anchor, model)]
-        folds[anchor, target, model] = {
-            _name(choice): np.arange(len(bank.architectures)) == rows[choice] for choice in asked
-        }
-    said = predict_folds(
-        bank,
-        [
-            ClassFold(anchor, target, bank.architectures != model, asked)
-            for (anchor, target, model), asked in folds.items()
-        ],
-        latency_known=known,
-        sizes_known=True,
-        seed=SEED,
+    targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
+    out_of_fold = predict_folds(
+        bank, _sample_folds(bank, rows, targets), latency_known=known, sizes_known=True, seed=SEED
     )
     return {
         choice: {
-            target: round(float(said.joined((choice.anchor, target), _name(choice), weights)[0]), 3)
-            for target in bank.instances
-            if target != choice.anchor
+            target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice), weights)[0]), 3)
+            for target in targets[choice]
         }
         for choice in CHOICES
     }
+
+
+def _sample_folds(
+    bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]]
+) -> list[ClassFold]:
+    """A fold for each pair and architecture of the samples; samples that share one are held out together."""
+    held_out: dict[tuple[str, str, str], dict[str, np.ndarray]] = {}
+    for choice, row in rows.items():
+        for target in targets[choice]:
+            own = np.arange(len(bank.architectures)) == row
+            held_out.setdefault((choice.anchor, target, choice.model), {})[_name(choice)] = own
+    return [
+        ClassFold(TrainingRows(anchor, target, bank.architectures != model), names)
+        for (anchor, target, model), names in held_out.items()
+    ]
 
 
 def _name(choice: Choice) -> str:

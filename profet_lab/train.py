@@ -7,7 +7,7 @@ import json
 import platform
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,26 +16,22 @@ from tqdm import tqdm
 from profet_core.artifacts.models import MANIFEST_NAME, SCHEMA_VERSION
 from profet_core.files import manifest_checksum, sha256_hex
 from profet_core.operations.clusters import FeatureSpec
-from profet_core.scaling.scale import AXIS_RANGE
+from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import US_PER_MS
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.default_method import STACKS, train_default
-from profet_lab.classes.stacked import STEPS
+from profet_lab.classes.fit_networks import STEPS
 from profet_lab.documented.clustering import encode_table, fit_features
-from profet_lab.documented.dense import EPOCHS, DenseJob, fit_dense, training_steps
-from profet_lab.documented.members import fit_forest, fit_line
+from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, fit_dense, training_steps
+from profet_lab.documented.members import PROFET_METHOD, fit_forest, fit_line
 from profet_lab.export import dense_to_onnx, estimator_to_onnx
-from profet_lab.measurements.data import Measurements, check_instances, pairs
-from profet_lab.scalers.fit import fit_scaler, latency_curves
-from profet_lab.scalers.learned_fit import learned_scalers
+from profet_lab.measurements.tables import Measurements, check_instances, pairs
+from profet_lab.progress import Progress
+from profet_lab.scalers.documented import fit_scaler, latency_curves
+from profet_lab.scalers.learned import learned_scalers
 
 SEED = 0
 
-#: PROFET's documented ensembles (arXiv:2208.05130 and the original's documentation page).
-PROFET_METHOD = {
-    "with_latency": {"members": ["line", "forest", "dense"], "combine": "median"},
-    "without_latency": {"members": ["forest", "dense"], "combine": "mean"},
-}
 _VERSIONED = (
     "tensorflow",
     "keras",
@@ -65,7 +61,7 @@ def train(
     The folder is written beside `out` first and put in its place when complete, so that a run that is interrupted
     leaves the old models as they were.
     """
-    check_instances(measurements, list(anchors or ()))
+    check_instances(measurements, anchors or ())
     chosen = [name for name in measurements.instances if anchors is None or name in anchors]
     everything = np.ones(len(measurements.workloads), bool)
     features = fit_features(measurements, everything)
@@ -91,14 +87,14 @@ def _train_documented(
     folder: Path,
     seed: int,
     epochs: int,
-    progress: Callable[[int], object],
+    progress: Progress,
 ) -> list[dict]:
     """Fit and write the documented members of every pair; returns the manifest's rows."""
     wanted = [pair for pair in pairs(measurements.instances) if pair[0] in anchors]
     tables = {name: encode_table(features, measurements.operations, measurements.times_us[name]) for name in anchors}
     latency_ms = measurements.latency_ms
-    jobs = [DenseJob(tables[anchor], latency_ms[target] * US_PER_MS) for anchor, target in wanted]
-    networks = fit_dense(jobs, seed=seed, epochs=epochs, progress=progress)
+    training_rows = [DenseTrainingRows(tables[anchor], latency_ms[target] * US_PER_MS) for anchor, target in wanted]
+    networks = fit_dense(training_rows, seed=seed, epochs=epochs, progress=progress)
     rows = []
     for (anchor, target), network in zip(wanted, networks, strict=True):
         forest = fit_forest(tables[anchor], latency_ms[target], seed=seed)

@@ -1,8 +1,6 @@
-"""What can go wrong with a recording, and how its progress is told."""
+"""What can go wrong with a recording, and what ends a script that was recorded."""
 
 from __future__ import annotations
-
-import sys
 
 from profet_core.errors import ProfetError
 
@@ -13,8 +11,3 @@ class RecorderError(ProfetError):
 
 class RecordingDone(BaseException):
     """Ends a script whose recording is complete; no `except Exception` of the script may catch it."""
-
-
-def say(text: str) -> None:
-    """One line of progress on stderr: stdout belongs to the user's training."""
-    print(f"profet: {text}", file=sys.stderr, flush=True)

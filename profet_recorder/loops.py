@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
-from profet_recorder.engines.engine import choose_engine
-from profet_recorder.errors import RecorderError, say
-from profet_recorder.plan import RecordPlan
+from profet_recorder.engines.choice import choose_engine
+from profet_recorder.errors import RecorderError
+from profet_recorder.plan import PlanOptions, record_plan
+from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
 
 Batch = TypeVar("Batch")
@@ -40,7 +41,7 @@ def record_step(
     model: object = None,
     optimizer: object = None,
     framework: str | None = None,
-    **options: object,
+    **options: Unpack[PlanOptions],
 ) -> Iterator[StepRecorder]:
     """Record the loop inside the `with` block; its step latency includes all that the loop does between two steps.
 
@@ -53,8 +54,8 @@ def record_step(
     Parameters
     ----------
     output : the version-2 profile to write.
-    model : Keras or torch model: tells parameters and precision.
-    optimizer : for PyTorch, tells the parameters where no module is called.
+    model : Keras or torch model: parameters and precision are read off it.
+    optimizer : for PyTorch: parameters are read off it where no module is called.
     framework : "tensorflow" or "pytorch", where both are loaded.
     options : fields of `RecordPlan`: warm_up, timed, profiled, batch_size, pixels, parameters, precision, force,
         keep_trace.
@@ -63,7 +64,7 @@ def record_step(
     ------
     RecorderError : the output can't be written, or the block ended before enough steps.
     """
-    recording = Recording(RecordPlan(output, **options), choose_engine(framework, model, optimizer))
+    recording = Recording(record_plan(output, **options), choose_engine(framework, model, optimizer))
     try:
         recording.begin_step()
         yield StepRecorder(recording)
@@ -80,7 +81,7 @@ def record_steps(
     model: object = None,
     optimizer: object = None,
     framework: str | None = None,
-    **options: object,
+    **options: Unpack[PlanOptions],
 ) -> Iterator[Batch]:
     """The batches of `loader`, one training step each; the profile is written on the way.
 
@@ -90,7 +91,7 @@ def record_steps(
     A step's latency includes waiting for its batch. Parameters and errors as in `record_step`; what can be refused is
     refused here, not at the first batch.
     """
-    recording = Recording(RecordPlan(output, **options), choose_engine(framework, model, optimizer))
+    recording = Recording(record_plan(output, **options), choose_engine(framework, model, optimizer))
     return _recorded(loader, recording)
 
 
@@ -109,7 +110,7 @@ def _recorded(loader: Iterable[Batch], recording: Recording) -> Iterator[Batch]:
             raise RecorderError(recording.shortage("The loader"))
     except GeneratorExit:
         if not recording.finished:
-            say(recording.shortage("The loop"))
+            print_progress(recording.shortage("The loop"))
         raise
     finally:
         recording.abort()

@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import TypedDict, Unpack
 
-from profet_core.profiles.profet_json.reader import is_short_text
+from profet_core.profiles.limits import is_short_text
 from profet_core.units import whole_number
 from profet_recorder.errors import RecorderError
 
 
 @dataclass(frozen=True)
 class RecordPlan:
-    """How one recording goes.
+    """How one recording goes; made by `record_plan`.
 
     Attributes
     ----------
-    output : the profile to write; made absolute, since a script may change its folder.
+    output : the profile to write; absolute, since a script may change its folder.
     warm_up : steps before anything is measured: compilation, cuDNN's search, caches.
     timed : steps whose median is the step latency; no profiler runs meanwhile.
     profiled : steps in the profile, averaged.
@@ -46,16 +48,18 @@ class RecordPlan:
         whole_number("The number of warm-up steps", self.warm_up)
         whole_number("The number of timed steps", self.timed)
         whole_number("The number of profiled steps", self.profiled)
-        for name in ("batch_size", "pixels", "parameters"):
-            if getattr(self, name) is not None:
-                whole_number(name.replace("_", " ").capitalize(), getattr(self, name))
+        for name, number in (
+            ("Batch size", self.batch_size),
+            ("Pixels", self.pixels),
+            ("Parameters", self.parameters),
+        ):
+            if number is not None:
+                whole_number(name, number)
         if self.precision is not None and not (is_short_text(self.precision) and self.precision.strip()):
             raise RecorderError("The precision must be a short text: fp32, tf32, mixed fp16 ...")
-        object.__setattr__(self, "output", Path(self.output).expanduser().absolute())
-        self._check_output()
+        _check_writable(self.output, force=self.force)
         if self.keep_trace is not None:
-            object.__setattr__(self, "keep_trace", Path(self.keep_trace).expanduser().absolute())
-            self._make_trace_folder()
+            _make_folder(self.keep_trace)
 
     def write(self, data: bytes) -> None:
         """Write the profile, whole or not at all."""
@@ -67,21 +71,56 @@ class RecordPlan:
             part.unlink(missing_ok=True)
             raise RecorderError(f"{self.output} can't be written: {error.strerror}.") from None
 
-    def _check_output(self) -> None:
-        if self.output.is_dir():
-            raise RecorderError(f"{self.output} is a folder: name a file, such as {self.output / 'profile.json'}.")
-        if self.output.exists() and not self.force:
-            raise RecorderError(f"{self.output} exists: name another file, or overwrite it with --force (force=True).")
-        if not self.output.parent.is_dir():
-            raise RecorderError(f"There is no folder {self.output.parent}: make it, or name another file.")
-        try:
-            with tempfile.NamedTemporaryFile(dir=self.output.parent, prefix=".profet-"):
-                pass
-        except OSError as error:
-            raise RecorderError(f"Nothing can be written into {self.output.parent}: {error.strerror}.") from None
 
-    def _make_trace_folder(self) -> None:
-        try:
-            self.keep_trace.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RecorderError(f"The folder {self.keep_trace} can't be made: {error.strerror}.") from None
+class PlanFields(TypedDict, total=False):
+    """Fields of `RecordPlan` that a caller gives as they are."""
+
+    warm_up: int
+    timed: int
+    profiled: int
+    batch_size: int | None
+    pixels: int | None
+    parameters: int | None
+    precision: str | None
+    force: bool
+
+
+class PlanOptions(PlanFields, total=False):
+    """What `record_plan` takes by keyword."""
+
+    keep_trace: str | PathLike[str] | None
+
+
+def record_plan(
+    output: str | PathLike[str],
+    *,
+    keep_trace: str | PathLike[str] | None = None,
+    **fields: Unpack[PlanFields],
+) -> RecordPlan:
+    """The plan of a recording into `output`; raises as `RecordPlan` does."""
+    return RecordPlan(_absolute(output), keep_trace=None if keep_trace is None else _absolute(keep_trace), **fields)
+
+
+def _absolute(path: str | PathLike[str]) -> Path:
+    return Path(path).expanduser().absolute()
+
+
+def _check_writable(output: Path, *, force: bool) -> None:
+    if output.is_dir():
+        raise RecorderError(f"{output} is a folder: name a file, such as {output / 'profile.json'}.")
+    if output.exists() and not force:
+        raise RecorderError(f"{output} exists: name another file, or overwrite it with --force (force=True).")
+    if not output.parent.is_dir():
+        raise RecorderError(f"There is no folder {output.parent}: make it, or name another file.")
+    try:
+        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=".profet-"):
+            pass
+    except OSError as error:
+        raise RecorderError(f"Nothing can be written into {output.parent}: {error.strerror}.") from None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecorderError(f"The folder {folder} can't be made: {error.strerror}.") from None

@@ -7,6 +7,10 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -38,6 +42,23 @@ MAY_IMPORT = {
     "streamlit_app": set(),
     "profet_cli": {"profet_core", "profet_lab", "profet_recorder"},
 }
+#: The room that reads profiles from the lowest floor up, as docs/ARCHITECTURE.md has the rooms of the core; what is on
+#: one floor, as the formats are, imports none of each other.
+PROFILES = """
+limits, record
+containers
+decoding, trace_events, totals
+profet_json, pytorch, tensorflow
+formats
+best_file
+reading
+"""
+#: What a library is called where it is installed, if not as where it is imported.
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "google": "protobuf"}
+#: Imported and not declared: brought by tensorflow, the user's own in a recording, known to type checkers only.
+UNDECLARED = {"keras", "torch", "_typeshed"}
+#: Declared and not imported: a build of another name, and commands of `make`.
+UNIMPORTED = {"tensorflow-cpu", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
 
 
 def modules_of(part: str) -> list[Path]:
@@ -53,6 +74,52 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             found.add(str(node.module).partition(".")[0])
     return found
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+@cache
+def import_graph() -> dict[str, set[str]]:
+    """Module -> the modules of the project that it imports, at the top, in a function or for types alone.
+
+    A package stands for its `__init__`; that Python runs it before any module inside is no import of the module's.
+    """
+    paths = {module_name(path): path for part in MAY_IMPORT for path in modules_of(part)}
+    return {name: set(imported_modules(path, paths)) - {name} for name, path in paths.items()}
+
+
+def imported_modules(path: Path, known: dict[str, Path]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [name if (name := f"{node.module}.{each}") in known else str(node.module) for each in names]
+        yield from (name for name in names if name in known)
+
+
+def floors(lines: str) -> dict[str, int]:
+    """Room -> its floor, of one line a floor."""
+    return {room: floor for floor, line in enumerate(lines.split("\n")) for room in re.findall(r"\w+", line)}
+
+
+def imports_upwards(package: str, floor: dict[str, int]) -> list[str]:
+    """Imports inside a package, from one room to another, that do not go to a lower floor."""
+    upwards = []
+    for name, others in import_graph().items():
+        for other in others:
+            if name.startswith(f"{package}.") and other.startswith(f"{package}."):
+                room, imported_room = (each.removeprefix(f"{package}.").partition(".")[0] for each in (name, other))
+                if room != imported_room and floor[room] <= floor[imported_room]:
+                    upwards.append(f"{name} imports {other}")
+    return upwards
+
+
+def rooms_of(package: str) -> set[str]:
+    """Modules of a package and folders of modules in it."""
+    folder = ROOT.joinpath(*package.split("."))
+    modules = {path.relative_to(folder).with_suffix("").parts[0] for path in folder.rglob("*.py")}
+    return modules - {"__init__"}
 
 
 def loaded_training_libraries(code: str) -> list[str]:
@@ -80,6 +147,18 @@ for latency_ms in (sample.latency_ms, None):
     assert {"given", "measured", "derived", "transferred"} == {row.basis for row in prediction.predictions}
 cost_table(prediction.latencies_ms, catalog, images=100, batch_size=sample.batch_size)
 scale(models, sample.anchor, "batch", 10, 100, 64)
+"""
+    assert loaded_training_libraries(code) == []
+
+
+def test_reading_profiles_and_the_catalogue_needs_the_standard_library_alone():
+    code = """
+import sys
+from profet_core.catalog import load_shipped
+from profet_core.profiles import read_profile, write_profile
+assert load_shipped()["g4dn.xlarge"].gpu_model == "T4"
+assert write_profile(read_profile(b'{"Device_Conv2D": 51425.8}'))
+assert not {"numpy", "onnxruntime", "rapidfuzz", "google.protobuf"} & set(sys.modules)
 """
     assert loaded_training_libraries(code) == []
 
@@ -127,6 +206,44 @@ def test_imports_go_one_way(part):
         assert others <= MAY_IMPORT[part], f"{path.relative_to(ROOT)} imports {sorted(others - MAY_IMPORT[part])}"
 
 
+def test_no_module_imports_one_that_imports_it():
+    graph = import_graph()
+    assert len(graph) > 200 and graph["profet_core.profiles.formats"] > {"profet_core.profiles.record"}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_rooms_of_the_core_import_downwards():
+    document = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    floor = floors(document.partition("```rooms profet_core\n")[2].partition("```")[0])
+    assert rooms_of("profet_core") == set(floor)
+    assert imports_upwards("profet_core", floor) == []
+
+
+def test_the_room_that_reads_profiles_imports_downwards_and_no_format_another():
+    assert rooms_of("profet_core.profiles") == set(floors(PROFILES))
+    assert imports_upwards("profet_core.profiles", floors(PROFILES)) == []
+
+
+def test_no_module_imports_the_package_it_is_in():
+    for name, others in import_graph().items():
+        packages = {name[:end] for end, character in enumerate(name) if character == "."}
+        assert not others & packages or name.endswith("__main__"), name
+
+
+def test_every_library_is_declared_and_every_declared_one_is_imported():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
+    declared = {re.match(r"[\w.-]+", line)[0] for line in lines} - {project["name"]}
+    paths = [path for part in [*MAY_IMPORT, "benchmarks", "docs", "tests"] for path in modules_of(part)]
+    names = {name for path in paths for name in imported(path)} - sys.stdlib_module_names - UNDECLARED
+    libraries = {DISTRIBUTIONS.get(name, name) for name in names - {*MAY_IMPORT, "benchmarks", "docs", "tests"}}
+    assert libraries - declared == set()
+    assert declared - libraries == UNIMPORTED
+
+
 @pytest.mark.parametrize("part", ["profet_core", "ui", "pages", "streamlit_app"])
 def test_serving_code_names_no_training_library(part):
     for path in modules_of(part):
@@ -139,7 +256,7 @@ def test_the_core_knows_no_web_framework():
 
 
 def test_nothing_opens_a_pickle():
-    parts = [*MAY_IMPORT, "benchmarks", "tests"]
+    parts = [*MAY_IMPORT, "benchmarks", "docs", "tests"]
     for path in (path for part in parts for path in modules_of(part)):
         assert not imported(path) & {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}, path
         if path != Path(__file__).resolve():
@@ -150,7 +267,7 @@ def test_nothing_opens_a_pickle():
 def test_no_file_of_the_repository_is_a_pickle():
     # An array in .npy may hold a pickle: test_artifacts loads each one with pickles forbidden.
     endings = {".pkl", ".pickle", ".joblib", ".npz", ".h5", ".keras"}
-    parts = [*MAY_IMPORT, "models", "sample_traces", "tests", "benchmarks"]
+    parts = [*MAY_IMPORT, "models", "sample_traces", "tests", "benchmarks", "docs"]
     files = [path for part in parts if (ROOT / part).is_dir() for path in (ROOT / part).rglob("*")]
     assert files
     assert [path for path in files if path.suffix.lower() in endings] == []

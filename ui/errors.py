@@ -1,31 +1,31 @@
-"""Ends every error as one line on the page, and writes text that came from a stranger so that it stays text."""
+"""Ends every error as one line on the page."""
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import streamlit as st
 
 from profet_core import NoPredictionError, ProfetError
 from ui.paths import page_path
+from ui.texts import plain
 
 _LOG = logging.getLogger(__name__)
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 
 UNEXPECTED = "Something went wrong on our side; your inputs are kept. Change an input or reload the page to try again."
-
-
-def plain(text: str) -> str:
-    """`text` escaped so that Streamlit's markdown shows it letter for letter."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
 def show_error(text: str) -> None:
     """One clear line: what is wrong and what to do."""
     st.error(plain(text), icon=":material/error:")
+
+
+def show_errors(problems: Mapping[str, str]) -> None:
+    """One line for each instance that has no number."""
+    for instance, line in problems.items():
+        show_error(f"{instance}: {line}")
 
 
 def show_warning(text: str) -> None:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable
 import streamlit as st
 
 from ui.errors import one_line_errors, show_warning
+from ui.state.held import held_in, profile_defaults, remember_recorded, reread_slot
 from ui.state.link import follow_link, forget_given, write_link
 from ui.state.resources import Resources, load_resources
-from ui.state.session import held_in, profile_defaults, remember_recorded, reread_slot
-from ui.state.settings import END_SLOTS, MEASURED_SLOT, PREDICT_SLOT, all_settings
-
-_SLOTS = (PREDICT_SLOT, MEASURED_SLOT, *(slot for slots in END_SLOTS.values() for slot in slots))
+from ui.state.settings import all_settings
+from ui.state.slots import ALL_SLOTS, PREDICT_SLOT
 
 
 def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iterable[str]]) -> None:
@@ -27,9 +26,9 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         resources = load_resources()
         settings = all_settings(resources)
         if follow_link(settings, keys(resources) if "axis" in st.session_state else ()):
-            for slot in _SLOTS:
+            for slot in ALL_SLOTS:
                 reread_slot(slot)
-        for slot in _SLOTS:
+        for slot in ALL_SLOTS:
             held_in(resources, slot)
         forget_given(settings)
         if resources.own_instances_damaged:
@@ -37,5 +36,5 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         with one_line_errors():
             body(resources)
         remember_recorded(PREDICT_SLOT)
-        defaults = {key: value for slot in _SLOTS for key, value in profile_defaults(resources, slot).items()}
+        defaults = {key: value for slot in ALL_SLOTS for key, value in profile_defaults(resources, slot).items()}
         write_link(settings, keys(resources), defaults)

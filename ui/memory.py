@@ -1,4 +1,4 @@
-"""Says whether a training step fits in each instance's GPU memory, before it says what it costs."""
+"""Whether a training step fits in each instance's GPU memory, shown before what it costs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
-from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT, FITS, FitAnswer, fit_answers
-from ui.errors import plain, show_warning
+from profet_core.memory.fit import FitAnswer, Verdict, fits_by_instance
+from ui.errors import show_warning
+from ui.predicted.outcome import Outcome
 from ui.state.resources import Resources
-from ui.state.session import Outcome
 from ui.tables import MISSING
+from ui.texts import plain
 
 
 def fits_of(
@@ -20,12 +21,14 @@ def fits_of(
 
     Empty if these models have no memory law.
     """
-    model = resources.models.memory
-    if model is None:
-        return {}
-    anchor = outcome.prediction.anchor
-    return fit_answers(
-        model, resources.catalog, resources.gpus, outcome.held.profile, anchor, instances, batch_size=batch_size
+    return fits_by_instance(
+        resources.models.memory,
+        resources.catalog,
+        resources.gpus,
+        outcome.held.profile,
+        outcome.prediction.anchor,
+        instances,
+        batch_size=batch_size,
     )
 
 
@@ -37,17 +40,17 @@ def fit_cell(answer: FitAnswer | None) -> str:
 
 
 def say_fits(answers: Mapping[str, FitAnswer]) -> None:
-    """One warning for what does not fit, one line for what can't be told, and what it rests on."""
+    """One warning for what does not fit, one line for what can't be told, and why."""
     if not answers:
         return
-    too_small = [name for name, answer in answers.items() if answer.verdict == DOES_NOT_FIT]
+    too_small = [name for name, answer in answers.items() if answer.verdict is Verdict.DOES_NOT_FIT]
     if too_small:
         show_warning(
             f"Does not fit in the GPU's memory on {', '.join(too_small)}: a step would stop there for want of memory."
         )
-    untold = [name for name, answer in answers.items() if answer.verdict == CANT_TELL]
-    if untold:
-        st.caption(f"Memory: can't tell whether the step fits on {plain(', '.join(untold))}.")
+    unknown = [name for name, answer in answers.items() if answer.verdict is Verdict.CANT_TELL]
+    if unknown:
+        st.caption(f"Memory: can't tell whether the step fits on {plain(', '.join(unknown))}.")
     with st.expander("Does it fit in memory?"):
         st.markdown("\n".join(f"- **{plain(name)}**: {plain(_sentence(answer))}" for name, answer in answers.items()))
         st.caption(
@@ -57,13 +60,12 @@ def say_fits(answers: Mapping[str, FitAnswer]) -> None:
 
 
 def _sentence(answer: FitAnswer) -> str:
-    sure = "" if answer.probability is None else f" ({_percent(answer)})"
+    sure = "" if answer.probability is None else f" ({_percent(answer.verdict, answer.probability)})"
     largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
     return f"{answer.verdict}{largest}{sure}: {answer.why}."
 
 
-def _percent(answer: FitAnswer) -> str:
-    chance = answer.probability if answer.verdict != DOES_NOT_FIT else 1 - answer.probability
-    if answer.verdict in (FITS, DOES_NOT_FIT):
-        return f"{min(chance, 0.99):.0%} sure"
-    return f"{chance:.0%} that it fits"
+def _percent(verdict: Verdict, fits: float) -> str:
+    if verdict is Verdict.CANT_TELL:
+        return f"{fits:.0%} that it fits"
+    return f"{min(fits if verdict is Verdict.FITS else 1 - fits, 0.99):.0%} sure"

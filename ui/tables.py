@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -47,21 +47,19 @@ def format_range(low: str, high: str) -> str:
     return f"{low}{dash}{high}"
 
 
-def format_percent(value: float) -> str:
-    """Percent with one decimal, or two below 1: '11.2 %', '0.39 %'."""
-    return f"{value:.2f} %" if abs(value) < 0.995 else f"{value:.1f} %"
+def or_missing(value: float | None, words: Callable[[float], str]) -> str:
+    """A cell's value in words, or what stands where there is none."""
+    return MISSING if value is None else words(value)
 
 
-def percent_in_text(value: float) -> str:
-    """`format_percent` for a sentence, where a line must not end before the sign."""
-    return format_percent(value).replace(" ", "\N{NO-BREAK SPACE}")
+def speedup_cell(speedup: float | None) -> str:
+    """'2.31×', three digits."""
+    return or_missing(speedup, lambda times: f"{format_significant(times)}×")
 
 
-def format_price(usd_per_hour: float) -> str:
-    """A price with at least two decimals: '$0.90', '$0.526'."""
-    text = f"{usd_per_hour:,.6f}".rstrip("0")
-    whole, _, decimals = text.partition(".")
-    return f"${whole}.{decimals:<02}"
+def gpu_cell(entry: Instance) -> str:
+    """'T4'; of a node 'A100 (1 of 8)': the speed is that of one GPU."""
+    return entry.gpu_model if entry.gpu_count == 1 else f"{entry.gpu_model} (1 of {entry.gpu_count})"
 
 
 def price_source(entry: Instance) -> str:

@@ -1,4 +1,4 @@
-"""Long texts: markdown files beside the pages that show them, with the figures that the code knows filled in."""
+"""Texts: what came from a stranger stays text, and long ones are markdown files beside the pages that show them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,35 @@ from string import Template
 
 import streamlit as st
 
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 #: A fenced block: its language, "wrap" if long lines are broken, and the code.
 _FENCED = re.compile(r"^```(\w*)( wrap)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def plain(text: str) -> str:
+    """`text` escaped so that Streamlit's markdown shows it letter for letter."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def percents_unbroken(line: str) -> str:
+    """`line` as text in which no line ends before a percent sign."""
+    return plain(line).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 @lru_cache
 def read_text(path: Path) -> str:
     """A text as it was written."""
     return path.read_text(encoding="utf-8")
+
+
+def paragraph(path: Path, **figures: object) -> str:
+    """A text file as one line, its figures filled in: for a part of a larger text.
+
+    Raises
+    ------
+    KeyError : the text names a figure that isn't given.
+    """
+    return Template(" ".join(read_text(path).splitlines())).substitute(figures)
 
 
 def show_text(path: Path, **figures: object) -> None:

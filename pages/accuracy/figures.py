@@ -1,79 +1,16 @@
-"""The measured accuracy of the loaded models, and its figures as plotly charts."""
+"""Measured accuracy as charts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
-import streamlit as st
 
-from profet_core import ArtifactError
-from profet_core.accuracy.real import RealReport, load_real_report
-from profet_core.accuracy.transfer import TransferAccuracy
-from profet_core.accuracy.transfer_report import load_transfer_accuracy
-from profet_core.accuracy.validation import MeasuredPoint, Validation, load_validation
-from profet_core.memory.model import MEMORY_NAME
-from profet_core.transfer.model import TRANSFER_NAME
+from profet_core.accuracy.validation import MeasuredPoint
 from profet_core.units import format_ms
-from ui.charts import GRID, INTERVAL_COLOUR, MEASURED_COLOUR, PREDICTED_COLOUR, framed
-from ui.state.resources import Resources
+from ui.charts.style import BLUE, GREY, GRID, RED, framed, name_axis, value_axis
 from ui.state.settings import ALL_INSTANCES
 from ui.tables import format_range_ms
-
-
-def accuracy_of(resources: Resources) -> Validation:
-    """The accuracy of the loaded models.
-
-    Raises
-    ------
-    ArtifactError : there is none, or it is damaged or of other models.
-    """
-    models = resources.models
-    return _loaded(models, str(models.folder), models.manifest["checksum"])
-
-
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _loaded(_models, folder: str, checksum: str) -> Validation:
-    return load_validation(_models)
-
-
-def transfer_accuracy_of(resources: Resources) -> TransferAccuracy:
-    """How well GPUs nobody profiled are reached and memory is told, by the loaded models.
-
-    Raises
-    ------
-    ArtifactError : the models do neither, or the report is missing, damaged or of another `transfer.json` or
-        `memory.json`.
-    """
-    models = resources.models
-    if models.transfer is None or models.memory is None:
-        missing = TRANSFER_NAME if models.transfer is None else MEMORY_NAME
-        raise ArtifactError(
-            f"{models.folder / missing} is missing, so nothing is known of its accuracy: get the models again "
-            "(git checkout models) or run `profet train`."
-        )
-    return _loaded_transfer(models, str(models.folder), models.transfer.checksum, models.memory.checksum)
-
-
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _loaded_transfer(_models, folder: str, transfer: str, memory: str) -> TransferAccuracy:
-    return load_transfer_accuracy(_models.transfer, _models.memory, folder)
-
-
-def real_report_of(resources: Resources) -> RealReport | None:
-    """What profiles of strangers showed with the loaded models; None if nobody looked.
-
-    Raises
-    ------
-    ArtifactError : the report is damaged or of other models.
-    """
-    models = resources.models
-    return _loaded_real(models, str(models.folder), models.manifest["checksum"])
-
-
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _loaded_real(_models, folder: str, checksum: str) -> RealReport | None:
-    return load_real_report(_models)
 
 
 def chosen_points(points: Sequence[MeasuredPoint], anchor: str, target: str) -> list[MeasuredPoint]:
@@ -85,9 +22,9 @@ def chosen_points(points: Sequence[MeasuredPoint], anchor: str, target: str) -> 
 
 def error_bars(default: Mapping[str, float], original: Mapping[str, float]) -> go.Figure:
     """Two bars per architecture, the worst on top: our error and the original's, percent."""
-    ordered = sorted(default, key=default.get)
+    ordered = sorted(default, key=default.__getitem__)
     figure = go.Figure()
-    for name, values, colour in (("original", original, MEASURED_COLOUR), ("here", default, PREDICTED_COLOUR)):
+    for name, values, colour in (("original", original, GREY), ("here", default, BLUE)):
         figure.add_bar(
             name=name,
             x=[values[model] for model in ordered],
@@ -97,14 +34,14 @@ def error_bars(default: Mapping[str, float], original: Mapping[str, float]) -> g
             hovertemplate="%{y}: %{x:.1f} % " + name + "<extra></extra>",
         )
     figure.update_layout(barmode="group", bargap=0.3, legend={"traceorder": "reversed"})
-    figure.update_xaxes(title="mean error, %", gridcolor=GRID, rangemode="tozero", fixedrange=True)
-    figure.update_yaxes(fixedrange=True, ticksuffix="  ", automargin=True)
+    value_axis(figure, "mean error, %", rangemode="tozero")
+    name_axis(figure)
     return framed(figure, "", height=120 + 32 * len(ordered))
 
 
 def coverage_dots(covered: Mapping[str, float], half_width: Mapping[str, float], level: float) -> go.Figure:
     """One dot per architecture, the least covered on top; a line where the interval promises to be."""
-    ordered = sorted(covered, key=covered.get, reverse=True)
+    ordered = sorted(covered, key=covered.__getitem__, reverse=True)
     figure = go.Figure(
         go.Scatter(
             x=[covered[name] for name in ordered],
@@ -112,7 +49,7 @@ def coverage_dots(covered: Mapping[str, float], half_width: Mapping[str, float],
             mode="markers",
             marker={
                 "size": 11,
-                "color": [PREDICTED_COLOUR if covered[name] >= 100 * level else INTERVAL_COLOUR for name in ordered],
+                "color": [BLUE if covered[name] >= 100 * level else RED for name in ordered],
             },
             customdata=[half_width[name] for name in ordered],
             hovertemplate="%{y}: %{x:.1f} % inside, interval ±%{customdata:.0f} %<extra></extra>",
@@ -124,7 +61,7 @@ def coverage_dots(covered: Mapping[str, float], half_width: Mapping[str, float],
     figure.update_xaxes(
         title="measurements inside the interval, %", range=[min(60.0, least - 3), 101], gridcolor=GRID, fixedrange=True
     )
-    figure.update_yaxes(fixedrange=True, ticksuffix="  ", automargin=True, gridcolor=GRID)
+    name_axis(figure, lines=True)
     return framed(figure, "", height=90 + 26 * len(ordered))
 
 
@@ -137,13 +74,13 @@ def predicted_against_measured(points: Sequence[MeasuredPoint]) -> go.Figure:
         x=ends,
         y=ends,
         mode="lines",
-        line={"color": MEASURED_COLOUR, "width": 1, "dash": "dot"},
+        line={"color": GREY, "width": 1, "dash": "dot"},
         hoverinfo="skip",
         showlegend=False,
     )
     for inside, name, colour in (
-        (True, "measured inside the interval", PREDICTED_COLOUR),
-        (False, "outside", INTERVAL_COLOUR),
+        (True, "measured inside the interval", BLUE),
+        (False, "outside", RED),
     ):
         group = [point for point in points if (point.low_ms <= point.measured_ms <= point.high_ms) is inside]
         figure.add_scatter(
@@ -159,6 +96,27 @@ def predicted_against_measured(points: Sequence[MeasuredPoint]) -> go.Figure:
     figure.update_xaxes(title="measured, ms per step", **ticks)
     figure.update_yaxes(title="predicted, ms per step", **ticks)
     return framed(figure, "", height=520)
+
+
+def direction_dots(errors: Mapping[str, Mapping[str, float]]) -> go.Figure:
+    """One line per direction, the worst on top, and a mark on it for each way to get there; percent."""
+    ways = list(next(iter(errors.values())))
+    ordered = sorted(errors, key=lambda name: errors[name][ways[0]])
+    figure = go.Figure()
+    marks = ((BLUE, "circle"), (RED, "diamond-open"), (GREY, "x"))
+    for place, (way, (colour, symbol)) in enumerate(zip(ways, marks, strict=True)):
+        figure.add_scatter(
+            x=[errors[name][way] for name in ordered],
+            y=ordered,
+            name=way,
+            mode="markers",
+            marker={"size": 10, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
+            zorder=-place,
+            hovertemplate="%{y}: %{x:.1f} % " + way + "<extra></extra>",
+        )
+    value_axis(figure, "mean error, %", rangemode="tozero")
+    name_axis(figure, lines=True)
+    return framed(figure, "", height=130 + 28 * len(ordered))
 
 
 def _hover(point: MeasuredPoint) -> str:

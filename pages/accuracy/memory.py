@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import streamlit as st
 
-from profet_core.accuracy.transfer import MemoryAccuracy, MemoryScores
+from pages.accuracy.percents import format_percent, percent_in_text
+from profet_core.accuracy.memory import MemoryAccuracy, MemoryScores
 from ui.state.resources import Resources
-from ui.tables import MISSING, format_percent, percent_in_text, show_table
+from ui.tables import or_missing, show_table
+from ui.texts import paragraph
 
+_TEXTS = Path(__file__).parent
 #: What the report calls what is known of a network -> what a visitor reads.
 _KNOWN = {
     "profile and its meta": "Profile, sizes, parameters",
@@ -24,9 +30,13 @@ def show_memory(resources: Resources, accuracy: MemoryAccuracy) -> None:
     gib = ", ".join(f"{size:g}" for size in sizes)
     st.subheader("Does it fit in memory?", anchor="memory")
     st.markdown(
-        f"Each of {accuracy.architectures} networks was left out in turn; of it a profile at batch "
-        f"{accuracy.profiled_batch} was known, and asked was whether each measured batch size fits on GPUs of {gib} "
-        f"GiB. **{_percent(scores.always_fits)}** did run, so “always fits” is right that often and warns of nothing."
+        paragraph(
+            _TEXTS / "memory_lead.md",
+            architectures=accuracy.architectures,
+            profiled_batch=accuracy.profiled_batch,
+            gib=gib,
+            always_fits=_percent(scores.always_fits),
+        )
     )
     st.markdown("\n".join(f"- {line}" for line in _must_know(accuracy, scores)))
     show_table(
@@ -40,28 +50,26 @@ def show_memory(resources: Resources, accuracy: MemoryAccuracy) -> None:
     )
 
 
-def _must_know(accuracy: MemoryAccuracy, scores: MemoryScores) -> tuple[str, ...]:
-    failed = f"{accuracy.failures:,}" if accuracy.failures else "none"
-    parts = (
+def _must_know(accuracy: MemoryAccuracy, scores: MemoryScores) -> Iterator[str]:
+    """One line each."""
+    yield (
         f"Of what did **not** run it called **{_percent(scores.strict_recall)}** “does not fit” and "
         f"{_percent(scores.left_open)} “can't tell”; **{_percent(scores.called_fitting)}** it wrongly called “fits” "
-        f"({_percent(scores.strict_false_fits)} of all answers).",
-        f"It couldn't tell in **{_percent(scores.cant_tell)}** of all answers; where it did, it was right in "
-        f"{_percent(scores.decided_accuracy)}. Of what ran, {_of_all_that_ran(scores)} was called “does not fit”.",
+        f"({_percent(scores.strict_false_fits)} of all answers)."
     )
-    forced = ()
+    yield (
+        f"It couldn't tell in **{_percent(scores.cant_tell)}** of all answers; where it did, it was right in "
+        f"{_percent(scores.decided_accuracy)}. Of what ran, {_of_all_that_ran(scores)} was called “does not fit”."
+    )
     if scores.recall is not None:
-        forced = (
+        yield (
             f"Forced to choose, it would find {_percent(scores.recall)} of what did not run, with "
             f"{_percent(scores.false_fits)} false “fits”. With every layer's output known, which no profile tells: "
-            f"{_percent(accuracy.layers_known.recall)} and {_percent(accuracy.layers_known.false_fits)}.",
+            f"{_percent(accuracy.layers_known.recall)} and {_percent(accuracy.layers_known.false_fits)}."
         )
-    return (
-        *parts,
-        *forced,
-        f"Of {accuracy.pairs:,} workloads that ran on a GPU, {failed} failed on one with as much memory.",
-        "Larger GPUs, and answers that rest on a recorded peak, were checked by no measurement.",
-    )
+    failed = f"{accuracy.failures:,}" if accuracy.failures else "none"
+    yield f"Of {accuracy.pairs:,} workloads that ran on a GPU, {failed} failed on one with as much memory."
+    yield "Larger GPUs, and answers that rest on a recorded peak, were checked by no measurement."
 
 
 def _of_all_that_ran(scores: MemoryScores) -> str:
@@ -85,8 +93,8 @@ def _row(known: str, row: MemoryScores) -> dict[str, str]:
 
 
 def _cell(share: float | None) -> str:
-    return MISSING if share is None else format_percent(100 * share)
+    return or_missing(share, lambda known: format_percent(100 * known))
 
 
-def _percent(share: float) -> str:
-    return percent_in_text(100 * share)
+def _percent(share: float | None) -> str:
+    return or_missing(share, lambda known: percent_in_text(100 * known))

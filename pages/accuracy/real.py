@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
-from profet_core.accuracy.real import RealCheck, RealReport, figures
+from pages.accuracy.percents import CASES, format_percent, percent_in_text
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_checks import RealCheck
+from profet_core.accuracy.real_figures import figures
 from profet_core.units import format_ms
-from ui.errors import plain
-from ui.tables import download_buttons, format_percent, format_range_ms, percent_in_text, show_table
+from ui.tables import download_buttons, format_range_ms, show_table
+from ui.texts import paragraph, plain
+
+_TEXTS = Path(__file__).parent
 
 
-def show_real(report: RealReport, known: bool) -> None:
+def show_real(report: RealReport, latency_known: bool) -> None:
     """Words first, then a row for each network and pair of GPUs."""
     st.subheader("Profiles of strangers", anchor="strangers")
-    st.markdown(_lead(report, known))
-    pytorch = _pytorch(report, known)
+    st.markdown(_lead(report, latency_known))
+    pytorch = _pytorch(report, latency_known)
     if pytorch:
         st.markdown(pytorch)
     if not report.checks:
         return
     show_table(
-        [_row(checks, known) for checks in report.alike], "Profiles that others recorded: predicted and measured"
+        [_row(checks, latency_known) for checks in report.alike],
+        "Profiles that others recorded: predicted and measured",
     )
     derived = dict.fromkeys(plain(check.target_gpu) for check in report.checks if check not in report.of_profiled)
     if derived:
@@ -30,22 +37,25 @@ def show_real(report: RealReport, known: bool) -> None:
     download_buttons([_data(check) for check in report.checks], "profet-accuracy-real")
 
 
-def _lead(report: RealReport, known: bool) -> str:
-    read = f"**{len(report.readings)}** profiles that others recorded and published were read"
+def _lead(report: RealReport, latency_known: bool) -> str:
     mean = report.mean
     if mean is None:
-        return f"{read}; none of them could be compared with what the same step takes on another profiled GPU."
-    kinds = {check.kind for check in report.checks}
-    inside = round(mean.n * mean.covered.of(known) / 100)
-    return (
-        f"{read}; {len(report.compared)} of them could be compared with what the same step takes on another GPU. "
-        f"Predictions for profiled GPUs were off by **{percent_in_text(mean.error.of(known))}**, and {inside} of "
-        f"{mean.n} measurements lay inside the interval. That is **very few**: {len(kinds)} kinds of step. "
-        "It can show that something is wrong, not how far off your own will be."
+        return (
+            f"**{len(report.readings)}** profiles that others recorded and published were read; none of them could be "
+            "compared with what the same step takes on another profiled GPU."
+        )
+    return paragraph(
+        _TEXTS / "real_lead.md",
+        read=len(report.readings),
+        compared=len(report.compared),
+        error=percent_in_text(mean.error.of(latency_known)),
+        inside=round(mean.n * mean.covered.of(latency_known) / 100),
+        checks=mean.n,
+        kinds=len({check.kind for check in report.checks}),
     )
 
 
-def _pytorch(report: RealReport, known: bool) -> str | None:
+def _pytorch(report: RealReport, latency_known: bool) -> str | None:
     """What is known of PyTorch, in one paragraph."""
     found = figures(report.translated)
     if found is None:
@@ -60,22 +70,22 @@ def _pytorch(report: RealReport, known: bool) -> str | None:
         for here_ms, steps_ms in report.steps_here_ms(report.translated).items()
     )
     return (
-        f"**PyTorch** ({kinds}): off by {percent_in_text(found.error.of(known))}, judged by what TensorFlow took: "
-        f"the frameworks differ, and that counts as an error here.{easy}{here}"
+        f"**PyTorch** ({kinds}): off by {percent_in_text(found.error.of(latency_known))}, judged by what TensorFlow "
+        f"took: the frameworks differ, and that counts as an error here.{easy}{here}"
     )
 
 
-def _row(checks: Sequence[RealCheck], known: bool) -> dict[str, str]:
-    first, found = checks[0], figures(checks)
-    inside = sum(check.covered(known) for check in checks)
+def _row(checks: Sequence[RealCheck], latency_known: bool) -> dict[str, str]:
+    first, errors = checks[0], [abs(check.error(latency_known)) for check in checks]
+    inside = sum(check.covered(latency_known) for check in checks)
     return {
         "From": plain(first.anchor_gpu),
         "To": plain(first.target_gpu),
         "Recorded with": plain(first.framework),
         "Step": plain(first.kind),
         "Measured": _span([check.truth_ms for check in checks]),
-        "Predicted": _span([check.said(known).latency_ms for check in checks]),
-        "Off by": format_percent(found.error.of(known)),
+        "Predicted": _span([check.predicted(latency_known).latency_ms for check in checks]),
+        "Off by": format_percent(sum(errors) / len(errors)),
         "Inside interval": f"{inside} of {len(checks)}",
     }
 
@@ -90,11 +100,11 @@ def _data(check: RealCheck) -> dict[str, object]:
         name: getattr(check, name)
         for name in ("profile", "anchor", "target", "target_gpu", "framework", "kind", "basis", "step_ms", "truth_ms")
     }
-    for case, known in (("with_latency", True), ("without_latency", False)):
-        said = check.said(known)
+    for case, known in CASES.items():
+        predicted = check.predicted(known)
         found |= {
-            f"predicted_ms_{case}": said.latency_ms,
-            f"low_ms_{case}": said.low_ms,
-            f"high_ms_{case}": said.high_ms,
+            f"predicted_ms_{case}": predicted.latency_ms,
+            f"low_ms_{case}": predicted.low_ms,
+            f"high_ms_{case}": predicted.high_ms,
         }
     return found

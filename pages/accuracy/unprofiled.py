@@ -3,73 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from pathlib import Path
 
-import plotly.graph_objects as go
 import streamlit as st
 
-from pages.accuracy.words import GpuNames, lead, must_know, verdict
-from profet_core.accuracy.transfer import Direction, GpuErrors, TransferAccuracy, unmeasured_gpus
+from pages.accuracy.figures import direction_dots
+from pages.accuracy.percents import CASES, format_percent
+from pages.accuracy.unprofiled_words import Unprofiled, lead, must_know, verdict
+from profet_core.accuracy.transfer import Direction, LeftOutGpu, OtherGpu, Served, unmeasured_gpus
 from profet_core.transfer.speed import known_speed
-from ui.charts import GRID, INTERVAL_COLOUR, MEASURED_COLOUR, PREDICTED_COLOUR, framed
-from ui.errors import plain
-from ui.state.resources import Resources
-from ui.tables import MISSING, download_buttons, format_percent, show_table
+from ui.charts.style import show_chart
+from ui.tables import MISSING, download_buttons, or_missing, show_table
+from ui.texts import paragraph, plain
 
-_BARS = {"displayModeBar": False}
+_TEXTS = Path(__file__).parent
 
 
-def show_unprofiled(resources: Resources, accuracy: TransferAccuracy, known: bool) -> None:
+def show_unprofiled(shown: Unprofiled) -> None:
     """Words first, then one chart and the tables."""
-    names = GpuNames(resources)
     st.subheader("GPUs that nobody profiled", anchor="unprofiled")
-    st.markdown(lead(names, accuracy, known))
-    st.markdown("\n".join(f"- {line}" for line in must_know(resources, names, accuracy, known)))
-    st.plotly_chart(direction_dots(_dots(names, accuracy.directions, known)), config=_BARS, key="left-out-gpus")
-    _directions(names, accuracy, known)
-    _intervals(names, accuracy, known)
-    _derived(names, accuracy, known)
-    _unmeasured(resources)
+    st.markdown(lead(shown))
+    st.markdown("\n".join(f"- {line}" for line in must_know(shown)))
+    show_chart(direction_dots(_errors_by_way(shown)), "left-out-gpus")
+    _directions(shown)
+    _intervals(shown)
+    _derived(shown)
+    _unmeasured(shown)
 
 
-def _dots(names: GpuNames, rows: Sequence[Direction], known: bool) -> dict[str, dict[str, float]]:
+def _errors_by_way(shown: Unprofiled) -> dict[str, dict[str, float]]:
+    """Direction -> mean error by what is known of the GPU."""
+    known = shown.latency_known
     return {
-        names.way(row): {
+        shown.way(row): {
             "one step known": row.point[known].mape,
             "data sheet only": row.sheet_only[known].mape,
             "one constant": row.one_constant,
         }
-        for row in rows
+        for row in shown.accuracy.directions
     }
 
 
-def direction_dots(errors: dict[str, dict[str, float]]) -> go.Figure:
-    """One line per direction, the worst on top, and a mark on it for each way to get there; percent."""
-    ways = list(next(iter(errors.values())))
-    ordered = sorted(errors, key=lambda name: errors[name][ways[0]])
-    figure = go.Figure()
-    marks = ((PREDICTED_COLOUR, "circle"), (INTERVAL_COLOUR, "diamond-open"), (MEASURED_COLOUR, "x"))
-    for place, (way, (colour, symbol)) in enumerate(zip(ways, marks, strict=True)):
-        figure.add_scatter(
-            x=[errors[name][way] for name in ordered],
-            y=ordered,
-            name=way,
-            mode="markers",
-            marker={"size": 10, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
-            zorder=-place,
-            hovertemplate="%{y}: %{x:.1f} % " + way + "<extra></extra>",
-        )
-    figure.update_xaxes(title="mean error, %", gridcolor=GRID, rangemode="tozero", fixedrange=True)
-    figure.update_yaxes(fixedrange=True, ticksuffix="  ", automargin=True, gridcolor=GRID)
-    return framed(figure, "", height=130 + 28 * len(ordered))
-
-
-def _directions(names: GpuNames, accuracy: TransferAccuracy, known: bool) -> None:
+def _directions(shown: Unprofiled) -> None:
+    accuracy = shown.accuracy
     rows = [
-        {"From": names(row.anchor), "Left out": names(row.target), **_figures(row, known)}
+        {"From": shown.gpu(row.anchor), "Left out": shown.gpu(row.target), **_cells(row, shown.latency_known)}
         for row in accuracy.directions
     ]
-    rows.append({"From": "All", "Left out": "Mean", **_figures(accuracy.mean, known)})
+    rows.append({"From": "All", "Left out": "Mean", **_cells(accuracy.mean, shown.latency_known)})
     show_table(rows, "Errors with a GPU left out")
     st.caption(
         "Leaning: predictions too long (+) or too short (-) as a whole. Missed: outside the 90 % interval. Interval: "
@@ -78,8 +59,8 @@ def _directions(names: GpuNames, accuracy: TransferAccuracy, known: bool) -> Non
     download_buttons([_data(row) for row in accuracy.directions], "profet-accuracy-gpus")
 
 
-def _figures(row: GpuErrors, known: bool) -> dict[str, str]:
-    point, sheet = row.point[known], row.sheet_only[known]
+def _cells(row: LeftOutGpu, latency_known: bool) -> dict[str, str]:
+    point, sheet = row.point[latency_known], row.sheet_only[latency_known]
     return {
         "Off by": format_percent(point.mape),
         "Leaning": f"{point.bias:+.1f} %",
@@ -97,7 +78,7 @@ def _reach(percent: float) -> str:
 
 def _data(row: Direction) -> dict[str, object]:
     found: dict[str, object] = {"anchor": row.anchor, "target": row.target, "n": row.n}
-    for case, known in (("with_latency", True), ("without_latency", False)):
+    for case, known in CASES.items():
         for prefix, figures in (("", row.point[known]), ("sheet_only_", row.sheet_only[known])):
             found |= {
                 f"{prefix}mape_{case}": figures.mape,
@@ -108,14 +89,15 @@ def _data(row: Direction) -> dict[str, object]:
     return {**found, "one_constant": row.one_constant}
 
 
-def _intervals(names: GpuNames, accuracy: TransferAccuracy, known: bool) -> None:
+def _intervals(shown: Unprofiled) -> None:
+    known = shown.latency_known
     st.markdown("**Where 90 % intervals are too wide and too narrow**, by the GPU left out:")
     rows = []
-    for name, row in accuracy.by_gpu.items():
+    for name, row in shown.accuracy.by_gpu.items():
         point, sheet = row.point[known], row.sheet_only[known]
         rows.append(
             {
-                "Left out": names(name),
+                "Left out": shown.gpu(name),
                 "Off by": format_percent(point.mape),
                 "Missed": format_percent(point.missed_90),
                 "So it is": verdict(point.missed_90),
@@ -128,43 +110,43 @@ def _intervals(names: GpuNames, accuracy: TransferAccuracy, known: bool) -> None
     show_table(rows, "Interval misses per GPU left out")
 
 
-def _derived(names: GpuNames, accuracy: TransferAccuracy, known: bool) -> None:
+def _derived(shown: Unprofiled) -> None:
+    derived = shown.accuracy.derived
     st.markdown(
-        f"**{' and '.join(plain(names(gpu)) for gpu in accuracy.derived)}**, judged by the other source's corrected "
+        f"**{' and '.join(plain(shown.gpu(gpu)) for gpu in derived)}**, judged by the other source's corrected "
         "steps, networks left out:"
     )
-    as_if = {(row.anchor, row.target): row for row in accuracy.other_gpus}
-    rows = []
-    for gpu, found in accuracy.derived.items():
-        for row in found.served:
-            unmeasured = as_if.get((row.anchor, gpu))
-            published = unmeasured.published if unmeasured else None
-            rows.append(
-                {
-                    "From": names(row.anchor),
-                    "To": names(gpu),
-                    "Off by": format_percent(row.mape.of(known)),
-                    "Missed": format_percent(row.missed_90.of(known)),
-                    "Interval": _reach(row.median_interval_pct.of(known)),
-                    "One step known": format_percent(unmeasured.point[True].mape) if unmeasured else MISSING,
-                    "By published speed": format_percent(published.mape) if published else MISSING,
-                    "Cheaper or dearer said": MISSING if row.claims is None else format_percent(row.claims),
-                    "Rightly": MISSING if row.claims_right is None else format_percent(row.claims_right),
-                }
-            )
-    show_table(rows, "Errors of the derived GPUs")
-    st.caption(
-        "One step known, by published speed: as if nobody had measured it, the anchor's latency given; the second is "
-        "the way the GPUs below are reached. Cheaper or dearer said: how often g5.xlarge against g4dn.xlarge was not "
-        "too close to call, the anchor's latency given, and how often that was right."
+    as_if_unmeasured = {(row.anchor, row.target): row for row in shown.accuracy.other_gpus}
+    show_table(
+        [
+            _derived_row(shown, gpu, row, as_if_unmeasured.get((row.anchor, gpu)))
+            for gpu, found in derived.items()
+            for row in found.served
+        ],
+        "Errors of the derived GPUs",
     )
+    st.caption(paragraph(_TEXTS / "unprofiled_derived_table.md"))
 
 
-def _unmeasured(resources: Resources) -> None:
-    transfer = resources.models.transfer
+def _derived_row(shown: Unprofiled, gpu: str, row: Served, unmeasured: OtherGpu | None) -> dict[str, str]:
+    known, published = shown.latency_known, unmeasured.published if unmeasured else None
+    return {
+        "From": shown.gpu(row.anchor),
+        "To": shown.gpu(gpu),
+        "Off by": format_percent(row.mape.of(known)),
+        "Missed": format_percent(row.missed_90.of(known)),
+        "Interval": _reach(row.median_interval_pct.of(known)),
+        "One step known": format_percent(unmeasured.point[True].mape) if unmeasured else MISSING,
+        "By published speed": format_percent(published.mape) if published else MISSING,
+        "Cheaper or dearer said": or_missing(row.claims, format_percent),
+        "Rightly": or_missing(row.claims_right, format_percent),
+    }
+
+
+def _unmeasured(shown: Unprofiled) -> None:
     rows = []
-    for gpu in unmeasured_gpus(transfer, resources.catalog):
-        speed = known_speed(transfer, gpu, True)
+    for gpu in unmeasured_gpus(shown.transfer, shown.catalog):
+        speed = known_speed(shown.transfer, gpu, True)
         width = 100 * (math.exp(speed.log_half_width) - 1)
         rows.append({"GPU": plain(gpu.name), "Speed from": speed.note.partition(";")[0], "At least": _reach(width)})
     if rows:

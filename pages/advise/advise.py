@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import streamlit as st
 
+from pages.advise.against import show_against
+from pages.advise.cards import show_cards
 from pages.advise.inputs import limit_inputs, offer_inputs, spot_discount
-from pages.advise.plans import data_row, labels, point, show_cards, text_row, upgrade_row
+from pages.advise.plans import data_rows, points, text_rows, upgrade_row
 from profet_core.advice.advise import Advice, advise
-from profet_core.advice.certainty import CAME_TRUE_80_TO_90, INTERVAL_LEVEL
-from profet_core.advice.comparison import comparison_sentences
-from profet_core.advice.plans import Limits, Workload, compare
-from profet_core.advice.words import answer_sentences, beaten_lines
+from profet_core.advice.certainty import CAME_TRUE_80_TO_90
+from profet_core.advice.request import Limits, Workload
+from profet_core.advice.words import answer_sentences, dominated_lines
 from profet_core.catalog.offers import offers_in_market
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from ui.basis import BADGES, SHORT_BASIS
-from ui.charts import trade_off
-from ui.cost_latencies import StepLatencies, latencies_for_cost, step_times
-from ui.errors import plain, show_error
+from profet_core.training.steps import TrainingSteps
+from ui.basis import BADGES, basis_line, show_notes
+from ui.charts.style import show_chart
+from ui.charts.trade_off import trade_off
+from ui.cost_latencies import latencies_for_cost, source_words
+from ui.errors import show_errors
 from ui.frame import run_page
 from ui.inputs.training import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
 from ui.memory import fits_of
+from ui.predicted.outcome import Outcome
+from ui.state.page_keys import advise_keys
 from ui.state.resources import Resources
-from ui.state.session import Outcome
-from ui.state.settings import (
-    COMPARED_KEYS,
-    USUAL_PLAN,
-    USUAL_REGION,
-    advise_keys,
-    scale_keys,
-)
+from ui.state.settings import USUAL_REGION
 from ui.tables import download_buttons, show_table
+from ui.texts import percents_unbroken, plain
 
 
 def body(resources: Resources) -> None:
@@ -46,18 +43,11 @@ def body(resources: Resources) -> None:
         offer_inputs(resources)
         own = own_prices(resources, [row.instance for row in outcome.prediction.predictions])
     latencies = latencies_for_cost(resources, outcome, profiled_batch(outcome))
-    for name, line in latencies.problems.items():
-        show_error(f"{name}: {line}")
-    _result(_advice(resources, outcome, latencies, own), latencies, _level(outcome))
+    show_errors(latencies.problems)
+    _result(_advice(resources, outcome, latencies, own), latencies)
 
 
-def keys(resources: Resources) -> Iterable[str]:
-    """Settings of the page's link; the ends of the batch axis too where the latencies come from them."""
-    scaled = st.session_state["batch_from"] == "scaled"
-    return (*advise_keys(resources), *(scale_keys(resources, "batch") if scaled else ()))
-
-
-def _advice(resources: Resources, outcome: Outcome, latencies: StepLatencies, own: dict[str, float]) -> Advice:
+def _advice(resources: Resources, outcome: Outcome, latencies: TrainingSteps, own: dict[str, float]) -> Advice:
     state = st.session_state
     offers = offers_in_market(
         resources.catalog,
@@ -67,64 +57,54 @@ def _advice(resources: Resources, outcome: Outcome, latencies: StepLatencies, ow
         spot_discount=spot_discount(),
     )
     return advise(
-        step_times(outcome, latencies),
+        latencies.step_times,
         offers,
         Workload(state["images"], latencies.batch_size, state["epochs"], state["validation_images"]),
-        Limits(state["deadline_h"], state["budget_usd"]),
-        certainty=state["certainty"] / 100,
+        Limits(state["deadline_h"], state["budget_usd"], state["certainty"] / 100),
         include_retired=state["retired"] == "in",
-        interval_level=_level(outcome),
+        interval_level=outcome.prediction.interval_level,
         fits=fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size),
     )
 
 
-def _level(outcome: Outcome) -> float:
-    return outcome.prediction.interval_level or INTERVAL_LEVEL
-
-
-def _result(advice: Advice, latencies: StepLatencies, level: float) -> None:
+def _result(advice: Advice, latencies: TrainingSteps) -> None:
     st.subheader("What to rent", anchor="answer")
     first, *others = answer_sentences(advice)
-    st.markdown(f"**{_text(first)}**")
+    st.markdown(f"**{percents_unbroken(first)}**")
     for line in others:
-        st.markdown(_text(line))
+        st.markdown(percents_unbroken(line))
     show_cards(advice)
-    work, (low, high) = advice.workload, MEASURED_EPOCH_FACTOR
+    work, source, (low, high) = advice.request.workload, plain(source_words(latencies)), MEASURED_EPOCH_FACTOR
     st.caption(
-        f"For {work.images:,} images at batch size {work.batch_size}, {plain(latencies.source)}, {work.epochs:,} "
+        f"For {work.images:,} images at batch size {work.batch_size}, {source}, {work.epochs:,} "
         f"epochs. Measured epochs took {100 * low - 100:.0f} % to {100 * high - 100:.0f} % longer than steps times "
         "latency: add that for loading data and start-up."
     )
     st.subheader("Time against money", anchor="trade-off")
-    st.plotly_chart(
-        trade_off([point(advice, plan) for plan in advice.plans], advice.limits.deadline_h, advice.limits.budget_usd),
-        config={"displayModeBar": False},
-        key="advice-trade-off",
-    )
-    _say_what_is_shown(advice, level)
+    limits = advice.request.limits
+    show_chart(trade_off(points(advice), limits.deadline_h, limits.budget_usd), "advice-trade-off")
+    _legend(advice)
     if advice.upgrades:
         st.subheader("What one more dollar buys", anchor="one-more-dollar")
         show_table([upgrade_row(one) for one in advice.upgrades], "What more money buys")
     st.subheader("All offers", anchor="offers")
-    show_table([text_row(advice, plan) for plan in advice.plans], "Advice per offer")
-    download_buttons([data_row(advice, plan) for plan in advice.plans], "profet-advice")
-    kinds = dict.fromkeys(plan.basis for plan in advice.plans)
-    st.caption("; ".join(f"**{SHORT_BASIS[kind]}**: {kind.words}" for kind in kinds) + ".")
-    resting = {plan.instance: plan.rests_on for plan in advice.plans if plan.rests_on}
-    if resting:
-        with st.expander("What derived times and estimates rest on"):
-            st.markdown("\n".join(f"- **{plain(name)}**: {plain(text)}" for name, text in resting.items()))
-    if advice.left_out:
-        left_out = "; ".join(f"{one.instance}: {one.reason}" for one in advice.left_out)
-        st.caption(f"Left out: {plain(left_out)}.")
-    _against(advice, level)
+    show_table(text_rows(advice), "Advice per offer")
+    download_buttons(data_rows(advice), "profet-advice")
+    st.caption(basis_line(plan.basis for plan in advice.plans))
+    notes = {plan.instance: plan.latency_note for plan in advice.plans if plan.latency_note}
+    if notes:
+        show_notes(notes)
+    if advice.excluded:
+        excluded = "; ".join(f"{one.instance}: {one.reason}" for one in advice.excluded)
+        st.caption(f"Left out: {plain(excluded)}.")
+    show_against(advice)
 
 
-def _say_what_is_shown(advice: Advice, level: float) -> None:
-    lines = []
-    beaten = beaten_lines(advice)
-    if beaten:
-        lines.append(f"Grey, beaten in time and money: {_text(', '.join(beaten))}.")
+def _legend(advice: Advice) -> None:
+    lines, level = [], advice.request.interval_level
+    dominated = dominated_lines(advice)
+    if dominated:
+        lines.append(f"Grey, beaten in time and money: {percents_unbroken(', '.join(dominated))}.")
     if any(plan.interval for plan in advice.plans):
         lines.append(
             f"Lines: the {level:.0%} interval of the step latency; time and money move along it together. Certainties "
@@ -137,39 +117,4 @@ def _say_what_is_shown(advice: Advice, level: float) -> None:
         st.caption(line)
 
 
-def _against(advice: Advice, level: float) -> None:
-    plans = labels(advice)
-    for key in COMPARED_KEYS:
-        if st.session_state[key] not in plans:
-            st.session_state[key] = USUAL_PLAN
-    if len(plans) < 2:
-        return
-    st.subheader("One against another", anchor="against")
-    cheapest = advice.cheapest
-    second = cheapest.rival or next(plan for plan in advice.plans if plan != cheapest.plan)
-    chosen = []
-    columns = st.columns(2, gap="medium")
-    usual_ones = ((cheapest.plan, "the cheapest"), (second, "next to it"))
-    for key, (usual, words), column, title in zip(COMPARED_KEYS, usual_ones, columns, "AB", strict=True):
-        column.selectbox(
-            title,
-            (USUAL_PLAN, *plans),
-            format_func={USUAL_PLAN: f"{usual.label} ({words})", **{name: name for name in plans}}.get,
-            key=key,
-            persist_state="session",
-        )
-        chosen.append(plans.get(st.session_state[key], usual))
-    a, b = chosen
-    if a == b:
-        st.info("Choose two different offers.")
-        return
-    for number, line in enumerate(comparison_sentences(compare(a, b, level))):
-        st.markdown(f"**{_text(line)}**" if number < 2 else _text(line))
-
-
-def _text(line: str) -> str:
-    """A sentence as text, its percents on one line."""
-    return plain(line).replace(" %", "\N{NO-BREAK SPACE}%")
-
-
-run_page(body, keys)
+run_page(body, advise_keys)

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core.catalog.offers import ANY_MARKET, MARKETS, SPOT
+from profet_core.catalog.instance import SPOT
+from profet_core.catalog.offers import ANY_MARKET, MARKET_CHOICES
+from ui.inputs.fields import choice, optional_number
 from ui.state.resources import Resources
 from ui.state.settings import CERTAINTY_RANGE, RETIRED, USUAL_REGION, regions
+
+_DEADLINE_TIP = "When the training must be done. Picked is the cheapest that is done in time."
+_BUDGET_TIP = "What the training may cost. Picked is the fastest within it, or with a deadline the cheapest."
+_RETIRED_LABELS = {"out": "Left out", "in": "Taken in"}
 
 
 def limit_inputs() -> None:
     """Deadline, budget and how surely they must be kept to."""
     deadline, budget, certainty = st.columns(3, gap="medium")
-    deadline.number_input(
-        "Deadline (hours)",
-        value=None,
-        min_value=0.0,
-        step=1.0,
-        format="%g",
-        placeholder="none",
-        key="deadline_h",
-        persist_state="session",
-        help="When the training must be done. Picked is the cheapest that is done in time.",
-    )
-    budget.number_input(
-        "Budget (US dollars)",
-        value=None,
-        min_value=0.0,
-        step=1.0,
-        format="%g",
-        placeholder="none",
-        key="budget_usd",
-        persist_state="session",
-        help="What the training may cost. Picked is the fastest within it, or with a deadline the cheapest.",
-    )
+    with deadline:
+        optional_number("Deadline (hours)", "deadline_h", empty="none", tip=_DEADLINE_TIP)
+    with budget:
+        optional_number("Budget (US dollars)", "budget_usd", empty="none", tip=_BUDGET_TIP)
     certainty.number_input(
         "How sure it must be (%)",
         *CERTAINTY_RANGE,
@@ -48,16 +36,9 @@ def offer_inputs(resources: Resources) -> None:
     """Market, retired instances, region, and a guess of spot prices where the market has them."""
     market, retired, region = st.columns(3, gap="medium")
     with market:
-        st.segmented_control("Market", MARKETS, key="market", required=True, persist_state="session")
+        choice("Market", "market", MARKET_CHOICES)
     with retired:
-        st.segmented_control(
-            "Retired instances",
-            RETIRED,
-            format_func={"out": "Left out", "in": "Taken in"}.get,
-            key="retired",
-            required=True,
-            persist_state="session",
-        )
+        choice("Retired instances", "retired", RETIRED, _RETIRED_LABELS)
     with region:
         known = regions(resources)
         if len(known) > 1:

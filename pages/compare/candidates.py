@@ -1,13 +1,12 @@
-"""Predicts many profiles side by side, each with its own anchor and latency."""
+"""The profiles to be compared, the visitor's own and samples, and what is predicted from each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from profet_core import InputError, Prediction, Profile, check_latency, predict_many
-from profet_core.prediction.refusals import refusal
-from profet_core.prediction.steps import counted
+from profet_core import Prediction, Profile
+from profet_core.prediction.predict_each import EachPrediction, RecordedProfile, predict_each
 from ui.inputs.steps import besides_steps
 from ui.state.own_profiles import OwnProfile
 from ui.state.resources import Resources
@@ -58,48 +57,17 @@ def sample_candidate(resources: Resources, name: str) -> Candidate:
 
 
 def compare(resources: Resources, candidates: Sequence[Candidate], method: str) -> list[Compared]:
-    """Predict all of them, those of one anchor at once; a latency that makes no sense is left out and said."""
-    doubts: dict[int, str] = {}
-    refusals: dict[int, str] = {}
-    profiles = [counted(candidate.profile, candidate.latency_ms) for candidate in candidates]
-    groups: dict[tuple[str, bool], list[int]] = {}
-    for index, (candidate, profile) in enumerate(zip(candidates, profiles, strict=True)):
-        refused = refusal(profile)
-        if refused:
-            refusals[index] = refused
-        if refused or candidate.anchor is None:
-            continue
-        known = candidate.latency_ms is not None
-        if known:
-            try:
-                check_latency(resources.models, profile, candidate.anchor, candidate.latency_ms)
-            except InputError as error:
-                doubts[index], known = f"{error} Predicted without it.", False
-        groups.setdefault((candidate.anchor, known), []).append(index)
-    found: dict[int, Prediction] = {}
-    for (anchor, known), indices in groups.items():
-        predictions = predict_many(
-            resources.models,
-            resources.catalog,
-            [profiles[index] for index in indices],
-            anchor,
-            latencies_ms=[candidates[index].latency_ms for index in indices] if known else None,
-            method=method,
-        )
-        found.update(zip(indices, predictions, strict=True))
+    """Predict all of them; a latency that makes no sense is left out, with a warning."""
+    recorded = [RecordedProfile(one.profile, one.anchor, one.latency_ms) for one in candidates]
+    found = predict_each(resources.models, resources.catalog, recorded, method=method)
     return [
-        Compared(
-            candidate,
-            found.get(index),
-            _warnings(candidate, profile, found.get(index), doubts.get(index)),
-            refusals.get(index, ""),
-        )
-        for index, (candidate, profile) in enumerate(zip(candidates, profiles, strict=True))
+        Compared(candidate, each.prediction, _warnings(candidate, each), each.refusal)
+        for candidate, each in zip(candidates, found, strict=True)
     ]
 
 
-def _warnings(
-    candidate: Candidate, profile: Profile, prediction: Prediction | None, doubt: str | None
-) -> tuple[str, ...]:
-    said = profile.warnings if prediction is None else besides_steps(prediction.warnings, profile, candidate.own)
-    return (*((doubt,) if doubt else ()), *said)
+def _warnings(candidate: Candidate, each: EachPrediction) -> tuple[str, ...]:
+    if each.prediction is None:
+        return each.profile.warnings
+    lines = besides_steps(each.prediction.warnings, each.profile, candidate.own)
+    return (*((each.doubt,) if each.doubt else ()), *lines)

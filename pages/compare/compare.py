@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
 from pages.compare.candidates import Candidate, Compared, compare, own_candidate, sample_candidate
-from pages.compare.view import COST, METRICS, data_rows, dots, instances_of, table_row
-from profet_core.prediction.steps import counted
-from profet_core.units import format_ms
-from ui.basis import MARK
-from ui.errors import inspect_link, plain
+from pages.compare.figures import dots
+from pages.compare.own_rows import show_own_list
+from pages.compare.view import COST, METRICS, Row, data_rows, instances_of, rows_of, table_row
+from ui.basis import marked
+from ui.charts.style import show_chart
+from ui.errors import inspect_link
 from ui.frame import run_page
-from ui.inputs.own_list import remove_all_button, rename_input
-from ui.inputs.profile import method_input
-from ui.inputs.questions import step_questions
-from ui.inputs.steps import steps_input, steps_words
+from ui.inputs.fields import choice
+from ui.inputs.method import method_input
 from ui.inputs.uploads import upload_input
-from ui.state.own_profiles import MAX_PROFILES, OwnProfile, own_profiles, remove_own
+from ui.state.own_profiles import own_profiles
+from ui.state.page_keys import compare_keys
 from ui.state.resources import Resources
-from ui.state.session import say_recorded
-from ui.state.settings import COMPARE_KEYS
+from ui.state.settings import COMPARE_BY
 from ui.tables import download_buttons
+from ui.texts import plain
 
 _EXAMPLES = 3
 
@@ -42,93 +42,12 @@ def body(resources: Resources) -> None:
             placeholder="none",
         )
         method_input(resources)
-    _own_list(resources)
+    show_own_list(resources)
     candidates = _candidates(resources)
     if not candidates:
         _empty(resources)
         return
     _result(compare(resources, candidates, st.session_state["method"]))
-
-
-def keys(_: Resources) -> Iterable[str]:
-    """Settings of the page's link; a visitor's own profiles can't be in it."""
-    return COMPARE_KEYS
-
-
-def _own_list(resources: Resources) -> None:
-    held = own_profiles()
-    if not held:
-        return
-    st.subheader(f"Your profiles ({len(held)} of at most {MAX_PROFILES})", anchor="yours")
-    for own in held.values():
-        with st.container(border=True, gap="small"):
-            _own_row(resources, own)
-    if len(held) > 1:
-        remove_all_button("compare:remove-all")
-
-
-def _own_row(resources: Resources, own: OwnProfile) -> None:
-    name, anchor, latency = st.columns([4, 3, 2], gap="small", vertical_alignment="bottom")
-    with name:
-        rename_input(own, "compare")
-    anchor_key, latency_key = f"compare:anchor:{own.key}", f"compare:latency:{own.key}"
-    # What Predict has been told since this field was last drawn comes first.
-    st.session_state[anchor_key], st.session_state[latency_key] = own.anchor, own.latency_ms
-    anchor.selectbox(
-        "Recorded on (anchor)",
-        resources.models.instances,
-        index=None,
-        format_func=resources.instance_label,
-        placeholder="where?",
-        key=anchor_key,
-        on_change=_recorded,
-        args=(own.key, anchor_key, latency_key),
-    )
-    latency.number_input(
-        "Step latency, ms",
-        value=None,
-        min_value=0.0,
-        format="%g",
-        step=1.0,
-        placeholder="not known",
-        key=latency_key,
-        on_change=_recorded,
-        args=(own.key, anchor_key, latency_key),
-    )
-    st.caption(_facts(own))
-    steps_input(own, "compare", own.latency_ms)
-    with st.container(horizontal=True, gap="small"):
-        if own.asks_precision or own.asks_compiled:
-            with st.popover("Precision, compiled?", icon=":material/help:"):
-                step_questions(own, "compare")
-        st.button(
-            "Remove",
-            key=f"compare:remove:{own.key}",
-            icon=":material/delete:",
-            type="tertiary",
-            on_click=remove_own,
-            args=(own.key,),
-        )
-
-
-def _facts(own: OwnProfile) -> str:
-    profile, meta = counted(own.profile, own.latency_ms), own.profile.meta
-    parts = (
-        profile.source_format,
-        None if own.asks_steps else steps_words(profile),
-        meta.framework,
-        meta.gpu,
-        f"batch size {meta.batch_size}" if meta.batch_size else None,
-        f"{meta.pixels} pixels" if meta.pixels else None,
-        f"GPU rows {format_ms(profile.device_total_us / 1000)}" if profile.device_total_us else "no GPU rows",
-        f"host rows {format_ms(profile.host_total_us / 1000)}",
-    )
-    return plain(", ".join(part for part in parts if part))
-
-
-def _recorded(own_key: str, anchor_key: str, latency_key: str) -> None:
-    # 0 is what an emptied field becomes on some keyboards; no step takes no time.
-    say_recorded(own_key, st.session_state[anchor_key], st.session_state[latency_key] or None)
 
 
 def _candidates(resources: Resources) -> list[Candidate]:
@@ -162,27 +81,25 @@ def _result(compared: Sequence[Compared]) -> None:
             icon=":material/help:",
         )
     _warnings(compared)
-    done = [row for row in compared if row.prediction is not None]
-    if not done:
-        return
+    rows = rows_of(compared)
+    if rows:
+        _on_every_instance(rows)
+
+
+def _on_every_instance(rows: Sequence[Row]) -> None:
     st.subheader("On every instance", anchor="compared")
-    st.segmented_control(
-        "Compare", tuple(METRICS), format_func=METRICS.get, key="compare_by", required=True, persist_state="session"
-    )
+    choice("Compare", "compare_by", COMPARE_BY, METRICS)
     metric = st.session_state["compare_by"]
-    instances = instances_of(done)
-    st.plotly_chart(dots(done, metric, instances), config={"displayModeBar": False}, key="compare-dots")
-    rough = {one.instance for row in done for one in row.prediction.predictions if one.basis.is_rough}
+    instances = instances_of(rows)
+    show_chart(dots(rows, metric, instances), "compare-dots")
+    heads = {one.instance: marked(one.instance, one.basis) for row in rows for one in row.prediction.predictions}
     form = "$%.4f" if metric == COST else None
     st.dataframe(
-        [table_row(row, metric, instances) for row in done],
+        [table_row(row, metric, instances) for row in rows],
         hide_index=True,
         column_config={
             "Profile": st.column_config.TextColumn(pinned=True, width=150),
-            **{
-                name: st.column_config.NumberColumn(f"{name}{MARK}" if name in rough else name, format=form)
-                for name in instances
-            },
+            **{name: st.column_config.NumberColumn(heads[name], format=form) for name in instances},
         },
         key="compare-table",
     )
@@ -192,7 +109,7 @@ def _result(compared: Sequence[Compared]) -> None:
         "and \\*: estimates for GPUs that nobody profiled, less sure. Hollow: retired. A click on a column's head "
         "sorts; intervals are in the downloads and on Predict."
     )
-    download_buttons([line for row in done for line in data_rows(row)], "profet-compare")
+    download_buttons([line for row in rows for line in data_rows(row)], "profet-compare")
 
 
 def _refused(refused: Sequence[Compared]) -> None:
@@ -214,4 +131,4 @@ def _warnings(compared: Sequence[Compared]) -> None:
             st.markdown(f"**{plain(row.candidate.name)}**\n{lines}")
 
 
-run_page(body, keys)
+run_page(body, compare_keys)

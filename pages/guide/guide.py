@@ -6,22 +6,21 @@ from pathlib import Path
 
 import streamlit as st
 
-from profet_core.advice.picks import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
+from profet_core.advice.claims import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
 from profet_core.prediction.refusals import MOST_UNATTRIBUTED_SHARE
 from profet_core.prediction.unprofiled import basis_by_instance
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
 from profet_core.units import format_price
 from ui.basis import SHORT_BASIS
-from ui.errors import plain
 from ui.frame import run_page
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
-from ui.method import rule_phrase
 from ui.paths import page_path
+from ui.phrases import rule_phrase
 from ui.state.resources import Resources
 from ui.tables import MISSING, price_source, show_table
-from ui.texts import read_text, show_text
+from ui.texts import plain, read_text, show_text
 
 _TEXTS = Path(__file__).parent
 

@@ -6,31 +6,28 @@ from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
-from pages.inspect.view import (
-    busy_and_idle,
-    busy_and_idle_words,
-    data_row,
-    fact_rows,
-    table_row,
-    time_bars,
-)
+from pages.inspect.figures import busy_and_idle, time_bars
+from pages.inspect.view import busy_and_idle_words, data_row, fact_rows, table_row
 from profet_core import Models
 from profet_core.operations.classes import NOTABLE_SHARE
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, Diagnosis, diagnose
 from profet_core.prediction.placement import Placement, placements
 from profet_core.prediction.refusals import refusal
 from profet_core.prediction.steps import counted
-from ui.errors import plain, show_warning
+from ui.charts.style import show_chart
+from ui.errors import show_warning
 from ui.frame import run_page
 from ui.inputs.own_list import manage_own
 from ui.inputs.questions import step_questions
 from ui.inputs.steps import steps_input
 from ui.inputs.uploads import upload_input
+from ui.state.held import Held, held_in, held_own, held_sample
 from ui.state.own_profiles import own_profiles
+from ui.state.page_keys import inspect_keys
 from ui.state.resources import Resources
-from ui.state.session import Held, held_in, held_own, held_sample
-from ui.state.settings import PREDICT_SLOT
+from ui.state.slots import PREDICT_SLOT
 from ui.tables import download_buttons, show_table
+from ui.texts import plain
 
 _OWN = "own "
 _LIST_LENGTH = 8
@@ -40,9 +37,8 @@ def body(resources: Resources) -> None:
     """Draw the page."""
     st.title("What is in my profile?")
     held = _choice(resources)
-    latency_ms = held.sample.latency_ms if held.sample else held.own.latency_ms
-    profile = counted(held.profile, latency_ms)
-    found = diagnose(profile, latency_ms)
+    profile = counted(held.profile, held.latency_ms)
+    found = diagnose(profile, held.latency_ms)
     for line in dict.fromkeys((refusal(profile), *profile.warnings)):
         if line:
             show_warning(line)
@@ -51,10 +47,10 @@ def body(resources: Resources) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         st.subheader("Operations by time", anchor="operations")
-        st.plotly_chart(time_bars(rows), config={"displayModeBar": False}, key="operation-bars")
+        show_chart(time_bars(rows), "operation-bars")
     with right:
         st.subheader("Busy and idle", anchor="idle")
-        st.plotly_chart(busy_and_idle(profile), config={"displayModeBar": False}, key="idle-bars")
+        show_chart(busy_and_idle(profile), "idle-bars")
         st.caption(busy_and_idle_words(profile))
         st.subheader("The file", anchor="file")
         show_table(
@@ -64,11 +60,6 @@ def body(resources: Resources) -> None:
             st.caption(f"Left out: {plain(note)}.")
     _unknown(resources.models, rows)
     _all_rows(rows)
-
-
-def keys(_: Resources) -> Iterable[str]:
-    """A sample is in the link; a visitor's own profile can't be."""
-    return ("inspect",) if st.session_state.get("inspect") else ()
 
 
 def _choice(resources: Resources) -> Held:
@@ -85,7 +76,7 @@ def _choice(resources: Resources) -> Held:
         row.selectbox(
             "Profile",
             tuple(options),
-            format_func=options.get,
+            format_func=options.__getitem__,
             key="inspected",
             width="stretch",
             on_change=_choose_widget,
@@ -110,7 +101,7 @@ def _choose(chosen: str) -> None:
 
 def _on_predict(resources: Resources) -> str:
     held = held_in(resources, PREDICT_SLOT)
-    return _OWN + held.own.key if held.own else held.sample.name
+    return held.sample.name if held.sample else _OWN + held.identity
 
 
 def _diagnosis(found: Diagnosis) -> None:
@@ -118,7 +109,7 @@ def _diagnosis(found: Diagnosis) -> None:
         return
     if not found.another_gpu_helps:
         st.warning(plain(found.sentence), icon=":material/hourglass_empty:")
-    elif found.gpu_busy_share < MOSTLY_BUSY:
+    elif found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
         st.info(plain(found.sentence), icon=":material/hourglass_bottom:")
     else:
         st.success(plain(found.sentence), icon=":material/check_circle:")
@@ -144,7 +135,7 @@ def _unknown(models: Models, rows: Iterable[Placement]) -> None:
         if not unknown:
             st.markdown(f"**{method.capitalize()}**: none.")
             continue
-        share = sum(row.share for row in unknown)
+        share = sum(row.share or 0.0 for row in unknown)
         shown = [_unknown_words(row, method) for row in unknown[:_LIST_LENGTH]]
         more = f"\n- and {len(unknown) - _LIST_LENGTH} more, see the table" if len(unknown) > _LIST_LENGTH else ""
         listed = "\n".join(f"- {line}" for line in shown)
@@ -152,7 +143,7 @@ def _unknown(models: Models, rows: Iterable[Placement]) -> None:
 
 
 def _worth_telling(row: Placement) -> bool:
-    return row.operation_class is None or row.share >= NOTABLE_SHARE
+    return row.operation_class is None or (row.share or 0.0) >= NOTABLE_SHARE
 
 
 def _unknown_words(row: Placement, method: str) -> str:
@@ -176,4 +167,4 @@ def _all_rows(rows: tuple[Placement, ...]) -> None:
     download_buttons([data_row(row) for row in rows], "profet-operations")
 
 
-run_page(body, keys)
+run_page(body, inspect_keys)

@@ -16,7 +16,7 @@ def interval_title(prediction: Prediction) -> str:
     return "" if prediction.interval_level is None else f", {prediction.interval_level:.0%} interval"
 
 
-def likeness_lines(prediction: Prediction) -> None:
+def show_likeness(prediction: Prediction) -> None:
     """How like the training data the profile is, and what that did to the error; nothing where a warning says it."""
     likeness = prediction.likeness
     if likeness is None or likeness.warned_of:
@@ -29,7 +29,7 @@ def likeness_lines(prediction: Prediction) -> None:
     )
 
 
-def say_interval(resources: Resources, prediction: Prediction) -> None:
+def show_interval(resources: Resources, prediction: Prediction) -> None:
     """What the interval promises, and what it doesn't; or that this method has none."""
     if prediction.interval_level is None:
         st.caption("The documented ensemble has no interval; the default method has.")

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import streamlit as st
 
-from profet_core.scaling.scale import axis_range
-from profet_core.units import MS_PER_S, format_ms, format_significant
-from ui.basis import SHORT_BASIS, say_basis
-from ui.charts import curves, instance_colours
-from ui.errors import show_error, show_warning
+from pages.scale.figures import curves
+from pages.scale.view import ReadOff, curve_rows, data_rows, text_rows
+from profet_core.scaling.axes import axis_range
+from profet_core.training.carried import carried_latencies
+from profet_core.training.ends import contradictions
+from ui.basis import show_basis
+from ui.charts.style import show_chart
+from ui.errors import show_errors, show_warning
 from ui.frame import run_page
-from ui.inputs.profile import anchor_input, latency_input, latency_question, profile_input
-from ui.inputs.scale_ends import SIZE_WORDS, Ends, contradictions, current_ends, latencies_at, scale_ends
+from ui.inputs.fields import choice, instance_or_all, optional_number
+from ui.inputs.profile import profile_input
+from ui.inputs.recorded import anchor_input, latency_input, latency_question
 from ui.inputs.steps import besides_steps
+from ui.predicted.scale_ends import Ends, current_ends, size_words
+from ui.state.held import use_sample
+from ui.state.page_keys import scale_keys
 from ui.state.resources import Resources
-from ui.state.session import use_sample
-from ui.state.settings import ALL_INSTANCES, AXES, END_SLOTS, ENDS, scale_keys, typed_end_key
+from ui.state.settings import ALL_INSTANCES, AXES, ENDS, typed_end_key
+from ui.state.slots import END_SLOTS
 from ui.tables import download_buttons, show_table
 
 _AXIS_LABELS = {"batch": "Batch size", "pixels": "Pixel size"}
 _ENDS_LABELS = {"profiles": "Predict from two profiles", "typed": "Type the latencies"}
-_END_NAMES = ("min", "max")
 
 
 def body(resources: Resources) -> None:
@@ -30,17 +36,8 @@ def body(resources: Resources) -> None:
     st.title("How does the step time grow?")
     st.markdown("From the latency at the smallest and at the largest size to every size between, on each instance.")
     with st.container(horizontal=True, gap="medium"):
-        st.segmented_control(
-            "Size", AXES, format_func=_AXIS_LABELS.get, key="axis", required=True, persist_state="session"
-        )
-        st.segmented_control(
-            "Latencies at both ends",
-            ENDS,
-            format_func=_ENDS_LABELS.get,
-            key="ends",
-            required=True,
-            persist_state="session",
-        )
+        choice("Size", "axis", AXES, _AXIS_LABELS)
+        choice("Latencies at both ends", "ends", ENDS, _ENDS_LABELS)
     axis = st.session_state["axis"]
     with st.container(border=True):
         if st.session_state["ends"] == "typed":
@@ -52,28 +49,14 @@ def body(resources: Resources) -> None:
     _result(resources, ends)
 
 
-def keys(resources: Resources) -> Iterable[str]:
-    """Settings of the page's link."""
-    axis = st.session_state["axis"]
-    return ("axis", "show", *scale_keys(resources, axis))
-
-
 def _typed_ends(resources: Resources, axis: str) -> None:
-    smallest, largest = (SIZE_WORDS[axis].format(size) for size in axis_range(axis))
+    smallest, largest = (size_words(axis, size) for size in axis_range(axis))
     st.caption(f"Step latency in milliseconds, at {smallest} and at {largest}. Leave out what you don't know.")
     for name in resources.models.instances:
         low, high = st.columns(2, gap="small")
         for column, end, words in ((low, "min", smallest), (high, "max", largest)):
-            column.number_input(
-                f"{name}, {words} (ms)",
-                value=None,
-                min_value=0.0,
-                step=1.0,
-                format="%g",
-                placeholder="not known",
-                key=typed_end_key(axis, end, name),
-                persist_state="session",
-            )
+            with column:
+                optional_number(f"{name}, {words} (ms)", typed_end_key(axis, end, name), empty="not known")
 
 
 def _profile_ends(resources: Resources, axis: str) -> None:
@@ -90,7 +73,7 @@ def _profile_ends(resources: Resources, axis: str) -> None:
     columns = st.columns(2, gap="medium")
     for column, slot, size in zip(columns, END_SLOTS[axis], axis_range(axis), strict=True):
         with column:
-            words = SIZE_WORDS[axis].format(size)
+            words = size_words(axis, size)
             profile_input(resources, slot, f"Profile at {words}")
             latency_input(slot, f"Its step latency at {words} (optional)")
     anchor_input(resources, END_SLOTS[axis][0].anchor_key, "Both recorded on (anchor)")
@@ -109,51 +92,41 @@ def _questions(resources: Resources, ends: Ends) -> None:
         show_warning(line)
     for outcome, size in zip(ends.outcomes, axis_range(ends.axis), strict=False):
         for line in besides_steps(outcome.prediction.warnings, outcome.held.profile, outcome.held.own):
-            show_warning(f"At {SIZE_WORDS[ends.axis].format(size)}: {line}")
+            show_warning(f"At {size_words(ends.axis, size)}: {line}")
 
 
 def _result(resources: Resources, ends: Ends) -> None:
     axis = ends.axis
-    smallest, largest = axis_range(axis)
     st.subheader("Latency at every size between", anchor="curves")
-    slider, choice = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
-    at = slider.slider(_AXIS_LABELS[axis], smallest, largest, key=axis, persist_state="session")
-    choice.selectbox(
-        "Show",
-        (ALL_INSTANCES, *resources.models.instances),
-        format_func=lambda name: "All instances" if name == ALL_INSTANCES else resources.instance_label(name),
-        key="show",
-        persist_state="session",
-    )
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
+    at = left.slider(_AXIS_LABELS[axis], *axis_range(axis), key=axis, persist_state="session")
+    with right:
+        instance_or_all(resources, "Show", "show", every="All instances")
     show = st.session_state["show"]
-    chosen = ends if show == ALL_INSTANCES else _only(ends, show)
-    scaled, read_off = scale_ends(resources, chosen), latencies_at(resources, chosen, at)
-    for name, line in scaled.problems.items():
-        show_error(f"{name}: {line}")
-    _say_what_is_missing(resources, ends, show)
-    if not scaled.latencies_ms:
-        return
-    rests = {name: row for name, row in ends.rests.items() if name in scaled.latencies_ms}
-    st.plotly_chart(
-        curves(
-            range(smallest, largest + 1),
-            scaled.latencies_ms,
-            at,
-            instance_colours(list(dict.fromkeys((*resources.models.instances, *scaled.latencies_ms)))),
-            "images per step (batch size)" if axis == "batch" else "pixels per side",
-            [name for name, row in rests.items() if row.basis.is_rough],
-        ),
-        config={"displayModeBar": False},
-        key="curves",
-    )
-    if rests:
+    chosen = ends if show == ALL_INSTANCES else ends.only(show)
+    scaled = carried_latencies(resources.models, chosen)
+    show_errors(scaled.problems)
+    _show_missing(resources, ends, show)
+    if scaled.latencies_ms:
+        _between_the_ends(resources, chosen, scaled.latencies_ms, at)
+
+
+def _between_the_ends(resources: Resources, ends: Ends, latencies_ms: Mapping[str, list[float]], at: int) -> None:
+    """The curves of the instances that have one, and their latencies at one size."""
+    axis = ends.axis
+    smallest, largest = axis_range(axis)
+    rows = curve_rows(resources, ends, latencies_ms)
+    size_title = "images per step (batch size)" if axis == "batch" else "pixels per side"
+    show_chart(curves(range(smallest, largest + 1), rows, at, size_title), "curves")
+    predictions = [row for name, row in ends.predictions.items() if name in latencies_ms]
+    if predictions:
         st.caption(
             "Between the ends a latency is carried along a curve, whatever its ends rest on; it has no interval."
         )
-    found = {name: values[0] for name, values in read_off.latencies_ms.items()}
-    show_table([_text_row(resources, chosen, name, at, latency_ms) for name, latency_ms in found.items()], "Read-off")
-    say_basis(list(rests.values()))
-    download_buttons([_data_row(chosen, name, at, latency_ms) for name, latency_ms in found.items()], f"profet-{axis}")
+    read_off = ReadOff(ends, at, _latencies_at(resources, ends, at))
+    show_table(text_rows(resources.catalog, read_off), "Read-off")
+    show_basis(predictions)
+    download_buttons(data_rows(read_off), f"profet-{axis}")
     if axis == "pixels":
         st.caption(
             "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
@@ -161,14 +134,12 @@ def _result(resources: Resources, ends: Ends) -> None:
         )
 
 
-def _only(ends: Ends, name: str) -> Ends:
-    both = {name} & set(ends.both)
-    return Ends(
-        ends.axis, {key: ends.min_ms[key] for key in both}, {key: ends.max_ms[key] for key in both}, ends.outcomes
-    )
+def _latencies_at(resources: Resources, ends: Ends, size: int) -> dict[str, float]:
+    found = carried_latencies(resources.models, ends, [size]).latencies_ms
+    return {name: values[0] for name, values in found.items()}
 
 
-def _say_what_is_missing(resources: Resources, ends: Ends, show: str) -> None:
+def _show_missing(resources: Resources, ends: Ends, show: str) -> None:
     missing = [name for name in resources.models.instances if name not in ends.both and show in (ALL_INSTANCES, name)]
     if not missing:
         return
@@ -178,34 +149,4 @@ def _say_what_is_missing(resources: Resources, ends: Ends, show: str) -> None:
         st.info(f"Type both latencies to see {', '.join(missing)}.")
 
 
-def _text_row(resources: Resources, ends: Ends, name: str, at: int, latency_ms: float) -> dict[str, str]:
-    words = SIZE_WORDS[ends.axis]
-    smallest, largest = axis_range(ends.axis)
-    entry = resources.catalog[name]
-    row = {
-        "Instance": name,
-        "GPU": entry.gpu_model,
-        f"At {words.format(smallest)}": format_ms(ends.min_ms[name]),
-        f"At {words.format(at)} (slider)": format_ms(latency_ms),
-        f"At {words.format(largest)}": format_ms(ends.max_ms[name]),
-    }
-    if ends.axis == "batch":
-        row["Images per second"] = format_significant(at / latency_ms * MS_PER_S)
-    if name in ends.rests:
-        row["Ends are"] = SHORT_BASIS[ends.rests[name].basis]
-    return {**row, "Status": entry.status}
-
-
-def _data_row(ends: Ends, name: str, at: int, latency_ms: float) -> dict[str, object]:
-    return {
-        "instance": name,
-        **({"ends_basis": ends.rests[name].basis} if name in ends.rests else {}),
-        "axis": ends.axis,
-        "min_ms": ends.min_ms[name],
-        "max_ms": ends.max_ms[name],
-        "at": at,
-        "latency_ms": latency_ms,
-    }
-
-
-run_page(body, keys)
+run_page(body, scale_keys)

@@ -7,15 +7,30 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from profet_cli.arguments import add_format, add_steps
+from profet_cli.documents import Document
 from profet_cli.inputs import read_trace
-from profet_cli.output import print_json, print_warnings
+from profet_cli.output import print_json, print_profile_warnings
 from profet_core.errors import InputError
-from profet_core.prediction.refusals import refusal
 from profet_core.prediction.steps import counted, steps_note
-from profet_core.profiles import Profile, write_profile
+from profet_core.profiles import Profile, ProfileMeta, write_profile
 from profet_core.units import positive_number
 
 STDOUT = "-"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The trace, the file to write, and what the user knows of the step."""
+    add_format(parser)
+    parser.add_argument("trace", metavar="TRACE", help="trace or profile in any format that is read")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="profile to write; - for stdout")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it is there")
+    add_steps(parser)
+    parser.add_argument("--batch-size", type=int, metavar="N", help="batch size of the profiled step")
+    parser.add_argument("--pixels", type=int, metavar="N", help="side of its images")
+    parser.add_argument("--latency-ms", type=float, metavar="MS", help="step latency without the profiler")
+    parser.add_argument("--precision", metavar="P", help="fp32, tf32, mixed_float16 ...")
+    parser.add_argument("--gpu", metavar="NAME", help="GPU it was recorded on")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -24,43 +39,50 @@ def run(options: argparse.Namespace) -> None:
     if target is not None:
         _check_free(target, Path(options.trace), force=options.force)
     trace = read_trace(options)
-    given = {
-        "batch_size": options.batch_size,
-        "pixels": options.pixels,
-        "step_latency_ms": None if options.latency_ms is None else positive_number("--latency-ms", options.latency_ms),
-        "precision": options.precision,
-        "gpu": options.gpu,
-    }
-    meta = replace(trace.meta, **{name: value for name, value in given.items() if value is not None})
-    source = counted(replace(trace, meta=meta), meta.step_latency_ms)
-    data = write_profile(source)
-    print_warnings(dict.fromkeys(line for line in (refusal(source), *source.warnings) if line))
-    print_warnings(f"ignored: {note}" for note in source.ignored)
+    meta = _with_given(trace.meta, options)
+    profile = counted(replace(trace, meta=meta), meta.step_latency_ms)
+    data = write_profile(profile)
+    print_profile_warnings(profile)
     if target is None:
         # One JSON document, with and without --format json.
         sys.stdout.write(data.decode())
         return
     _write(target, data, force=options.force)
-    _tell(target, source, as_json=options.format == "json")
+    if options.format == "json":
+        print_json(_written_document(target, profile))
+    else:
+        _print_written(target, profile)
 
 
-def _tell(target: Path, source: Profile, *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                "written": str(target),
-                "format": source.source_format,
-                "operations": len(source.operations),
-                "steps": source.steps,
-                "steps_basis": source.steps_basis,
-                "ignored": list(source.ignored),
-                "warnings": list(source.warnings),
-            }
-        )
-        return
-    steps = "1 step" if source.steps == 1 else f"the mean of {source.steps} steps"
-    print(f"{target}: {len(source.operations)} operation types, {steps}, from {source.source_format}")
-    if note := steps_note(source):
+def _with_given(meta: ProfileMeta, options: argparse.Namespace) -> ProfileMeta:
+    """What the user gives goes before what the trace holds."""
+    latency_ms = options.latency_ms
+    return replace(
+        meta,
+        batch_size=meta.batch_size if options.batch_size is None else options.batch_size,
+        pixels=meta.pixels if options.pixels is None else options.pixels,
+        step_latency_ms=meta.step_latency_ms if latency_ms is None else positive_number("--latency-ms", latency_ms),
+        precision=meta.precision if options.precision is None else options.precision,
+        gpu=meta.gpu if options.gpu is None else options.gpu,
+    )
+
+
+def _written_document(target: Path, profile: Profile) -> Document:
+    return {
+        "written": str(target),
+        "format": profile.source_format,
+        "operations": len(profile.operations),
+        "steps": profile.steps,
+        "steps_basis": profile.steps_basis,
+        "ignored": list(profile.ignored),
+        "warnings": list(profile.warnings),
+    }
+
+
+def _print_written(target: Path, profile: Profile) -> None:
+    steps = "1 step" if profile.steps == 1 else f"the mean of {profile.steps} steps"
+    print(f"{target}: {len(profile.operations)} operation types, {steps}, from {profile.source_format}")
+    if note := steps_note(profile):
         print(note)
     print("It holds times per operation type and what you gave: no name of a layer, file or machine.")
 
@@ -71,7 +93,7 @@ def _check_free(target: Path, trace: Path, *, force: bool) -> None:
     if target.exists() and trace.exists() and target.samefile(trace):
         raise InputError(f"{target} is the trace itself: name another file to write.")
     if target.exists() and not force:
-        raise InputError(f"{target} is there already: name another file, or add --force to replace it.")
+        raise _taken(target)
 
 
 def _write(target: Path, data: bytes, *, force: bool) -> None:
@@ -80,6 +102,10 @@ def _write(target: Path, data: bytes, *, force: bool) -> None:
         with target.open("wb" if force else "xb") as file:
             file.write(data)
     except FileExistsError:
-        raise InputError(f"{target} is there already: name another file, or add --force to replace it.") from None
+        raise _taken(target) from None
     except OSError as error:
         raise InputError(f"{target} can't be written: {error.strerror}.") from None
+
+
+def _taken(target: Path) -> InputError:
+    return InputError(f"{target} is there already: name another file, or add --force to replace it.")

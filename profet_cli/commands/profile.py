@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
-from pathlib import Path
+from collections.abc import Sequence
 
-from profet_recorder.plan import RecordPlan
+from profet_core.errors import InputError
+from profet_recorder.plan import record_plan
 from profet_recorder.script.run import record_script
+
+#: Between the command's own arguments and the script's.
+SEPARATOR = "--"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The script and the recording; no `--format`, for stdout belongs to the script."""
+    parser.usage = f"{parser.prog} [options] SCRIPT [{SEPARATOR} ARGUMENT ...]"
+    parser.add_argument("script", metavar="SCRIPT", help="the Python file that trains; its own arguments follow `--`")
+    parser.add_argument("-m", "--module", action="store_true", help="SCRIPT names a module, as in python -m")
+    parser.add_argument("-o", "--output", default="profile.json", metavar="FILE", help="default: profile.json")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
+    parser.add_argument("--warm-up", type=int, default=5, metavar="N", help="steps before anything is measured (5)")
+    parser.add_argument("--timed", type=int, default=10, metavar="N", help="steps whose median is the latency (10)")
+    parser.add_argument("--profiled", type=int, default=1, metavar="N", help="steps in the profile, averaged (1)")
+    parser.add_argument("--batch-size", type=int, metavar="N", help="instead of what the data show")
+    parser.add_argument("--pixels", type=int, metavar="N", help="instead of what the data show")
+    parser.add_argument("--parameters", type=int, metavar="N", help="instead of what the network shows")
+    parser.add_argument("--precision", metavar="NAME", help="fp32, tf32, mixed fp16 ...; instead of what is detected")
+    parser.add_argument("--keep-running", action="store_true", help="let the script go on after the recording")
+    parser.add_argument("--keep-trace", metavar="DIR", help="keep the raw trace too; it names the network's layers")
+
+
+def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """The options; what follows `--` is the script's, in `script_arguments`."""
+    end = arguments.index(SEPARATOR) if SEPARATOR in arguments else len(arguments)
+    options, unknown = parser.parse_known_args(arguments[:end])
+    if unknown:
+        raise InputError(f"Unknown arguments {' '.join(unknown)}: what belongs to the script follows `{SEPARATOR}`.")
+    options.script_arguments = list(arguments[end + 1 :])
+    return options
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the script and write the profile; everything is told on stderr, stdout is the script's."""
-    asked = {field.name: getattr(options, field.name) for field in fields(RecordPlan) if hasattr(options, field.name)}
-    plan = RecordPlan(**{**asked, "output": Path(options.output)})
+    """Run the script and write the profile; every message is on stderr, stdout is the script's."""
+    plan = record_plan(
+        options.output,
+        warm_up=options.warm_up,
+        timed=options.timed,
+        profiled=options.profiled,
+        batch_size=options.batch_size,
+        pixels=options.pixels,
+        parameters=options.parameters,
+        precision=options.precision,
+        force=options.force,
+        keep_trace=options.keep_trace,
+    )
     record_script(
         options.script, options.script_arguments, plan, module=options.module, keep_running=options.keep_running
     )

@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import replace
 
+from profet_cli.arguments import add_format, add_models
 from profet_cli.inputs import open_models, read_profile_file
 from profet_cli.output import print_json
 from profet_core.catalog import load_catalog
 from profet_core.scaling.context import ScaleContext, scale_context
 from profet_core.scaling.scale import scale
 from profet_core.units import format_ms
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The instance, the axis with both ends, the size between them, and what else is known."""
+    add_format(parser)
+    parser.add_argument("--instance", required=True)
+    parser.add_argument("--axis", required=True, choices=["batch", "pixels"])
+    parser.add_argument("--min-ms", required=True, type=float, help="latency at batch 16 or 32 pixels, milliseconds")
+    parser.add_argument("--max-ms", required=True, type=float, help="latency at batch 256 or 256 pixels, milliseconds")
+    parser.add_argument("--at", required=True, type=int, help="batch size 16-256 or pixel size 32-256")
+    parser.add_argument(
+        "--method", choices=["default", "profet"], default="default", help="default; profet: the documented polynomial"
+    )
+    parser.add_argument(
+        "--other-size", type=int, metavar="N", help="the size that stays: pixels along batch, batch size along pixels"
+    )
+    parser.add_argument("--largest", metavar="TRACE", help="profile at the largest size: sharpens the curve")
+    parser.add_argument(
+        "--fixed-classes",
+        action="store_true",
+        help="along pixels: the number of classes stays (in the data it grows from 10 to 1000)",
+    )
+    add_models(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -29,15 +53,21 @@ def run(options: argparse.Namespace) -> None:
         context=_context(options),
     )
     if options.format == "json":
-        print_json({**asdict(scaled), "instance": options.instance})
+        print_json(
+            {
+                "instance": options.instance,
+                "axis": scaled.axis,
+                "at": scaled.at,
+                "latency_ms": scaled.latency_ms,
+            }
+        )
     else:
         print(f"{options.instance} at {scaled.axis} {scaled.at}: {format_ms(scaled.latency_ms)} a step")
 
 
 def _context(options: argparse.Namespace) -> ScaleContext:
     """What is known besides both latencies; a size typed goes before the one in the profile."""
-    context = ScaleContext(other_size=options.other_size, fixed_classes=options.fixed_classes)
     if options.largest is None:
-        return context
-    told = scale_context(options.axis, read_profile_file(options.largest), fixed_classes=options.fixed_classes)
-    return told if options.other_size is None else replace(told, other_size=options.other_size)
+        return ScaleContext(other_size=options.other_size, fixed_classes=options.fixed_classes)
+    context = scale_context(options.axis, read_profile_file(options.largest), fixed_classes=options.fixed_classes)
+    return context if options.other_size is None else replace(context, other_size=options.other_size)

@@ -5,42 +5,70 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from profet_cli.lab import import_lab
+from profet_cli.arguments import add_anchors, add_data, add_format
+from profet_cli.documents import Document
+from profet_cli.lab import open_measurements, training_set
 from profet_cli.output import print_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The measurements, the folder to write, and which part of it."""
+    add_format(parser)
+    add_data(parser)
+    parser.add_argument("--out", default="models", metavar="DIR", help="folder to write (default: models)")
+    add_anchors(parser)
+    parser.add_argument("--transfer", action="store_true", help="only transfer.json, for GPUs nobody profiled")
+    parser.add_argument("--memory", action="store_true", help="only memory.json, for what fits in a GPU's memory")
+    parser.add_argument("--seed", type=int, default=0)
 
 
 def run(options: argparse.Namespace) -> None:
     """Train and write the models folder, or `transfer.json` or `memory.json` in it alone."""
-    data, transfer, memory = import_lab("measurements.data"), import_lab("transfer.fit"), import_lab("memory.fit")
-    folder = data.data_folder(options.data)
-    measurements = data.load_measurements(folder)
-    out = Path(options.out)
     if options.memory:
-        content = memory.memory_content(measurements, folder)
-        path = memory.write_memory(content, out)
-        if options.format == "json":
-            print_json({"out": str(path), "checksum": content["checksum"]})
-        else:
-            print(f"{path}: what {content['fitted_on']['cells']} workloads needed of memory")
-        return
-    # Seconds of work that fail if a file is missing: before the minutes.
-    content = transfer.transfer_content(measurements, folder)
-    if options.transfer:
-        path = out / transfer.TRANSFER_NAME
-        model = transfer.write_transfer(content, out)
-        if options.format == "json":
-            print_json({"out": str(path), "checksum": model.checksum})
-        else:
-            print(f"{path}: {len(model.derived)} derived GPUs, {len(model.points)} with a published benchmark")
-        return
-    memory_content = memory.memory_content(measurements, folder)
-    manifest = import_lab("train").train(measurements, out, anchors=options.anchor, seed=options.seed)
-    transfer.write_transfer(content, out)
-    memory.write_memory(memory_content, out)
-    size_mb = sum(path.stat().st_size for path in out.rglob("*.onnx")) / 2**20
-    if options.format == "json":
-        print_json(
-            {"out": str(out), "members": len(manifest["members"]), "size_mb": size_mb, "checksum": manifest["checksum"]}
-        )
+        document, line = _train_memory(options)
+    elif options.transfer:
+        document, line = _train_transfer(options)
     else:
-        print(f"{out}: {len(manifest['members'])} members, {size_mb:.1f} MB")
+        document, line = _train_all(options)
+    if options.format == "json":
+        print_json(document)
+    else:
+        print(line)
+
+
+def _train_memory(options: argparse.Namespace) -> tuple[Document, str]:
+    with training_set():
+        from profet_lab.memory.memory_file import memory_content, write_memory
+    content = memory_content(*open_measurements(options))
+    path = write_memory(content, Path(options.out))
+    document: Document = {"out": str(path), "checksum": content["checksum"]}
+    return document, f"{path}: what {content['fitted_on']['cells']} workloads needed of memory"
+
+
+def _train_transfer(options: argparse.Namespace) -> tuple[Document, str]:
+    with training_set():
+        from profet_core.transfer.model import TRANSFER_NAME
+        from profet_lab.transfer.transfer_file import transfer_content, write_transfer
+    model = write_transfer(transfer_content(*open_measurements(options)), Path(options.out))
+    path = Path(options.out) / TRANSFER_NAME
+    document: Document = {"out": str(path), "checksum": model.checksum}
+    return document, f"{path}: {len(model.derived)} derived GPUs, {len(model.points)} with a published benchmark"
+
+
+def _train_all(options: argparse.Namespace) -> tuple[Document, str]:
+    with training_set():
+        from profet_lab.memory.memory_file import memory_content, write_memory
+        from profet_lab.train import train
+        from profet_lab.transfer.transfer_file import transfer_content, write_transfer
+    measurements, folder = open_measurements(options)
+    out = Path(options.out)
+    # Seconds of work that fail if a file is missing: before the minutes.
+    transfer = transfer_content(measurements, folder)
+    memory = memory_content(measurements, folder)
+    manifest = train(measurements, out, anchors=options.anchor, seed=options.seed)
+    write_transfer(transfer, out)
+    write_memory(memory, out)
+    members = len(manifest["members"])
+    size_mb = sum(path.stat().st_size for path in out.rglob("*.onnx")) / 2**20
+    document: Document = {"out": str(out), "members": members, "size_mb": size_mb, "checksum": manifest["checksum"]}
+    return document, f"{out}: {members} members, {size_mb:.1f} MB"

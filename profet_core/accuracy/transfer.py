@@ -1,11 +1,12 @@
-"""The figures of `transfer_validation.json` as records: GPUs left out, derived GPUs, and what fits in memory."""
+"""The measured accuracy on GPUs that nobody profiled, the figures of `transfer_validation.json` as records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from profet_core.accuracy.validation import Errors
+from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.memory import MemoryAccuracy
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
@@ -37,22 +38,46 @@ class Figures:
 
 @dataclass(frozen=True)
 class GpuErrors:
-    """A left-out GPU, or a mean over several; the figures by whether the anchor's latency is given.
+    """Errors on a GPU as if nobody had measured it, by whether the anchor's latency is given.
 
     Attributes
     ----------
     point : its data sheet and one network's latency are known. sheet_only : the data sheet alone.
-    one_constant : mean error of the anchor's latency times that network's ratio, percent; None where not asked.
     """
 
     point: Mapping[bool, Figures]
     sheet_only: Mapping[bool, Figures]
-    one_constant: float | None
 
 
 @dataclass(frozen=True)
-class Direction(GpuErrors):
-    """From one profiled instance to a left-out instance or GPU; `published`: by a published speed, latency given."""
+class LeftOutGpu(GpuErrors):
+    """A profiled GPU that was left out, or a mean over several.
+
+    Attributes
+    ----------
+    one_constant : mean error of the anchor's latency times the known network's ratio, percent.
+    """
+
+    one_constant: float
+
+
+@dataclass(frozen=True)
+class Direction(LeftOutGpu):
+    """From one profiled instance to a left-out one, over `n` workloads."""
+
+    anchor: str
+    target: str
+    n: int
+
+
+@dataclass(frozen=True)
+class OtherGpu(GpuErrors):
+    """From one profiled instance to a derived GPU as if nobody had measured it, the anchor's latency given.
+
+    Attributes
+    ----------
+    published : by a published speed of the GPU instead of one network's latency; None where there is none.
+    """
 
     anchor: str
     target: str
@@ -77,7 +102,7 @@ class Served:
     Attributes
     ----------
     claims, claims_right : share of workloads where the interval excludes break-even with the base instance, and how
-        many of these claims were right; None where that was not asked or nothing was claimed.
+        many of these claims were right; None where that was not measured or nothing was claimed.
     """
 
     anchor: str
@@ -101,57 +126,6 @@ class DerivedGpu:
     served: tuple[Served, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryScores:
-    """Answers to "does it fit?", shares from 0 to 1 as `profet_lab.validation.memory.memory_report` counts them.
-
-    None: nothing is known to take the likelier answer from.
-    """
-
-    cells: int
-    did_not_run: int
-    always_fits: float
-    accuracy: float | None
-    recall: float | None
-    false_fits: float | None
-    cant_tell: float
-    decided_accuracy: float
-    strict_accuracy: float
-    strict_recall: float
-    strict_false_fits: float
-    false_does_not_fit: float
-
-    @property
-    def called_fitting(self) -> float:
-        """Share of what did not run that was said to fit."""
-        return self.strict_false_fits * self.cells / self.did_not_run
-
-    @property
-    def left_open(self) -> float:
-        """Share of what did not run that was answered by "can't tell"."""
-        return max(1 - self.strict_recall - self.called_fitting, 0.0)
-
-
-@dataclass(frozen=True)
-class MemoryAccuracy:
-    """Networks left out in turn.
-
-    Attributes
-    ----------
-    profiled_batch : batch size of the profiles given. layers_known : every layer's output is known.
-    served : what is known of the network -> scores, from most to least.
-    pairs, failures : workloads that ran on a GPU, asked of one with as much memory; those that did not run there.
-    """
-
-    architectures: int
-    certain: float
-    profiled_batch: int
-    pairs: int
-    failures: int
-    layers_known: MemoryScores
-    served: Mapping[str, MemoryScores]
-
-
 @dataclass(frozen=True)
 class TransferAccuracy:
     """The whole report.
@@ -169,10 +143,10 @@ class TransferAccuracy:
     transfer_checksum: str
     memory_checksum: str
     directions: tuple[Direction, ...]
-    mean: GpuErrors
-    by_gpu: Mapping[str, GpuErrors]
+    mean: LeftOutGpu
+    by_gpu: Mapping[str, LeftOutGpu]
     by_model: Mapping[str, float]
-    other_gpus: tuple[Direction, ...]
+    other_gpus: tuple[OtherGpu, ...]
     routes: Mapping[str, Route]
     routes_by_model: Mapping[str, tuple[float, float]]
     derived: Mapping[str, DerivedGpu]

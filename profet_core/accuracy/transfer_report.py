@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
-from types import MappingProxyType
 
+from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.memory import MemoryAccuracy, MemoryScores
+from profet_core.accuracy.reading import ReportFile, by_name, count, optional, read_record, text
 from profet_core.accuracy.transfer import (
     CORRECTED,
     RAW,
     DerivedGpu,
     Direction,
     Figures,
-    GpuErrors,
-    MemoryAccuracy,
-    MemoryScores,
+    LeftOutGpu,
+    OtherGpu,
     Route,
     Served,
     TransferAccuracy,
 )
-from profet_core.accuracy.validation import Errors
-from profet_core.errors import ArtifactError
-from profet_core.files import default_models_folder, finite_number, manifest_checksum, strict_json
+from profet_core.files import default_models_folder, finite_number, manifest_checksum
 from profet_core.memory.model import MemoryModel
 from profet_core.transfer.model import TransferModel
 
@@ -30,52 +29,28 @@ TRANSFER_REPORT_NAME = "transfer_validation.json"
 
 #: Anchor's latency given -> how the report names it.
 _CASES = {True: "with_latency", False: "without_latency"}
-_WRITE_AGAIN = "get it again (git checkout models) or run `profet validate --transfer --card`"
-
-
-def load_transfer_validation(
-    model: TransferModel, folder: Path | str | None = None, *, memory: MemoryModel | None = None
-) -> Mapping:
-    """The report's sections by name ("left_out_gpus", "derived", "memory") with the day it was "made".
-
-    Parameters
-    ----------
-    memory : None: its section may belong to any `memory.json`.
-
-    Raises
-    ------
-    ArtifactError : it is missing or damaged, or was written for another `transfer.json` or `memory.json`.
-    """
-    path = _path(folder)
-    try:
-        report = strict_json(path)
-    except OSError:
-        raise ArtifactError(f"The accuracy report {path} is missing: {_WRITE_AGAIN}.") from None
-    except (ValueError, RecursionError):
-        raise _damaged(path) from None
-    if not isinstance(report, dict) or report.get("checksum") != manifest_checksum(report):
-        raise _damaged(path)
-    if report.get("transfer_checksum") != model.checksum:
-        raise ArtifactError(f"The figures in {path} belong to another transfer.json than that loaded: {_WRITE_AGAIN}.")
-    if memory is not None and report.get("memory_checksum") != memory.checksum:
-        raise ArtifactError(f"The figures in {path} belong to another memory.json than that loaded: {_WRITE_AGAIN}.")
-    return MappingProxyType(report)
 
 
 def load_transfer_accuracy(
     model: TransferModel, memory: MemoryModel, folder: Path | str | None = None
 ) -> TransferAccuracy:
-    """The same report as records.
+    """The accuracy of these very coefficients, from a models folder (`$PROFET_HOME` or the shipped one if None).
 
     Raises
     ------
-    ArtifactError : as `load_transfer_validation`, and where a figure is missing.
+    ArtifactError : the report is missing or damaged, or was written for another `transfer.json` or `memory.json`.
     """
-    report = load_transfer_validation(model, folder, memory=memory)
-    try:
+    path = (Path(folder) if folder is not None else default_models_folder()) / TRANSFER_REPORT_NAME
+    file = ReportFile(path, "The accuracy report", "profet validate --transfer --card")
+
+    def parse(report: Mapping) -> TransferAccuracy:
+        if report.get("checksum") != manifest_checksum(report):
+            raise ValueError("changed")
+        file.check_belongs(report.get("transfer_checksum"), model.checksum, "transfer.json")
+        file.check_belongs(report.get("memory_checksum"), memory.checksum, "memory.json")
         return read_transfer_accuracy(report)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise _damaged(_path(folder)) from None
+
+    return file.read(parse)
 
 
 def read_transfer_accuracy(report: Mapping) -> TransferAccuracy:
@@ -84,48 +59,59 @@ def read_transfer_accuracy(report: Mapping) -> TransferAccuracy:
     routes = dict(derived["routes"])
     by_model = routes.pop("by_model")
     found = TransferAccuracy(
-        made=str(report["made"]),
-        seed=_whole(report["seed"]),
-        transfer_checksum=str(report["transfer_checksum"]),
-        memory_checksum=str(report["memory_checksum"]),
-        directions=tuple(_direction(row, _CASES) for row in gpus["directions"]),
-        mean=GpuErrors(**_errors(gpus["mean"], _CASES)),
-        by_gpu={str(name): GpuErrors(**_errors(row, _CASES)) for name, row in gpus["by_gpu"].items()},
-        by_model={str(name): finite_number(value) for name, value in gpus["by_model"].items()},
-        other_gpus=tuple(_direction(row, [True]) for row in gpus["other_gpus"]),
-        routes={str(name): _route(row) for name, row in routes.items()},
-        routes_by_model={
-            str(name): (finite_number(row["T4 -> V100"]), finite_number(row["V100 -> T4"]))
-            for name, row in by_model.items()
-        },
-        derived={str(name): _derived(row) for name, row in derived["gpus"].items()},
+        made=text(report["made"]),
+        seed=count(report["seed"]),
+        transfer_checksum=text(report["transfer_checksum"]),
+        memory_checksum=text(report["memory_checksum"]),
+        directions=tuple(_direction(row) for row in gpus["directions"]),
+        mean=_left_out(gpus["mean"]),
+        by_gpu=by_name(gpus["by_gpu"], _left_out),
+        by_model=by_name(gpus["by_model"], finite_number),
+        other_gpus=tuple(_other_gpu(row) for row in gpus["other_gpus"]),
+        routes=by_name(routes, _route),
+        routes_by_model=by_name(by_model, _route_ends),
+        derived=by_name(derived["gpus"], _derived),
         memory=_memory(report["memory"]),
     )
     if not found.directions or not {RAW, CORRECTED} <= found.routes.keys() or not found.memory.served:
         raise ValueError("empty")
-    if any(row.one_constant is None for row in (*found.directions, found.mean, *found.by_gpu.values())):
-        raise ValueError("one plain constant is what every direction is judged by")
     return found
 
 
-def _direction(row: Mapping, given: Iterable[bool]) -> Direction:
-    published = _figures(row, "published_{}_with_latency") if "published_mape_with_latency" in row else None
+def _left_out(row: Mapping) -> LeftOutGpu:
+    return LeftOutGpu(
+        point=_by_case(row, "{}", _CASES),
+        sheet_only=_by_case(row, "sheet_only_{}", _CASES),
+        one_constant=finite_number(row["one_constant"]),
+    )
+
+
+def _direction(row: Mapping) -> Direction:
+    errors = _left_out(row)
     return Direction(
-        **_errors(row, given),
-        anchor=str(row["anchor"]),
-        target=str(row["target"]),
-        n=_whole(row["n"]),
+        errors.point,
+        errors.sheet_only,
+        errors.one_constant,
+        anchor=text(row["anchor"]),
+        target=text(row["target"]),
+        n=count(row["n"]),
+    )
+
+
+def _other_gpu(row: Mapping) -> OtherGpu:
+    published = _figures(row, "published_{}_with_latency") if "published_mape_with_latency" in row else None
+    return OtherGpu(
+        point=_by_case(row, "{}", [True]),
+        sheet_only=_by_case(row, "sheet_only_{}", [True]),
+        anchor=text(row["anchor"]),
+        target=text(row["target"]),
+        n=count(row["n"]),
         published=published,
     )
 
 
-def _errors(row: Mapping, given: Iterable[bool]) -> dict:
-    known = list(given)
-    return {
-        "point": {case: _figures(row, f"{{}}_{_CASES[case]}") for case in known},
-        "sheet_only": {case: _figures(row, f"sheet_only_{{}}_{_CASES[case]}") for case in known},
-        "one_constant": _maybe(row.get("one_constant")),
-    }
+def _by_case(row: Mapping, name: str, given: Iterable[bool]) -> dict[bool, Figures]:
+    return {known: _figures(row, f"{name}_{_CASES[known]}") for known in given}
 
 
 def _figures(row: Mapping, name: str) -> Figures:
@@ -133,65 +119,55 @@ def _figures(row: Mapping, name: str) -> Figures:
 
 
 def _route(row: Mapping) -> Route:
-    ends = (finite_number(row[name]) for name in ("T4 -> V100", "V100 -> T4", "median_ratio_t4_to_v100"))
-    return Route(_whole(row["n"]), *ends)
+    return Route(count(row["n"]), *_route_ends(row), finite_number(row["median_ratio_t4_to_v100"]))
+
+
+def _route_ends(row: Mapping) -> tuple[float, float]:
+    return finite_number(row["T4 -> V100"]), finite_number(row["V100 -> T4"])
 
 
 def _derived(row: Mapping) -> DerivedGpu:
     return DerivedGpu(
-        n=_whole(row["n"]),
+        n=count(row["n"]),
         law=finite_number(row["law"]),
-        law_by_model={str(name): finite_number(value) for name, value in row["law_by_model"].items()},
+        law_by_model=by_name(row["law_by_model"], finite_number),
         median_ratio_to_t4=finite_number(row["median_ratio_to_t4"]),
         mean=_both(row, "mean"),
-        served=tuple(
-            Served(
-                anchor=str(part["anchor"]),
-                n=_whole(part["n"]),
-                **{name: _both(part, name) for name in ("mape", "missed_90", "median_interval_pct")},
-                claims=_maybe(part.get("claims_pct_with_latency")),
-                claims_right=_maybe(part.get("claims_right_pct_with_latency")),
-            )
-            for part in row["served"]
-        ),
+        served=tuple(_served(part) for part in row["served"]),
     )
 
 
-def _memory(row: Mapping) -> MemoryAccuracy:
-    return MemoryAccuracy(
-        architectures=_whole(row["architectures"]),
-        certain=finite_number(row["certain"]),
-        profiled_batch=_whole(row["profiled_batch"]),
-        pairs=_whole(row["ran_elsewhere"]["pairs"]),
-        failures=_whole(row["ran_elsewhere"]["failures"]),
-        layers_known=_scores(row["arithmetic"]),
-        served={str(name): _scores(part) for name, part in row["served"].items()},
+def _served(row: Mapping) -> Served:
+    share = optional(finite_number)
+    return Served(
+        anchor=text(row["anchor"]),
+        n=count(row["n"]),
+        mape=_both(row, "mape"),
+        missed_90=_both(row, "missed_90"),
+        median_interval_pct=_both(row, "median_interval_pct"),
+        claims=share(row.get("claims_pct_with_latency")),
+        claims_right=share(row.get("claims_right_pct_with_latency")),
     )
-
-
-def _scores(row: Mapping) -> MemoryScores:
-    kinds = {"int": _whole, "float": finite_number, "float | None": _maybe}
-    found = MemoryScores(**{field.name: kinds[field.type](row[field.name]) for field in fields(MemoryScores)})
-    if found.did_not_run < 1:
-        raise ValueError("nothing that did not run was asked for")
-    return found
 
 
 def _both(row: Mapping, name: str) -> Errors:
     return Errors(*(finite_number(row[f"{name}_{case}"]) for case in _CASES.values()))
 
 
-def _whole(value: object) -> int:
-    return int(finite_number(value))
+def _memory(row: Mapping) -> MemoryAccuracy:
+    return MemoryAccuracy(
+        architectures=count(row["architectures"]),
+        certain=finite_number(row["certain"]),
+        profiled_batch=count(row["profiled_batch"]),
+        pairs=count(row["ran_elsewhere"]["pairs"]),
+        failures=count(row["ran_elsewhere"]["failures"]),
+        layers_known=_scores(row["arithmetic"]),
+        served=by_name(row["served"], _scores),
+    )
 
 
-def _maybe(value: object) -> float | None:
-    return None if value is None else finite_number(value)
-
-
-def _path(folder: Path | str | None) -> Path:
-    return (Path(folder) if folder is not None else default_models_folder()) / TRANSFER_REPORT_NAME
-
-
-def _damaged(path: Path) -> ArtifactError:
-    return ArtifactError(f"The accuracy report {path} is damaged: {_WRITE_AGAIN}.")
+def _scores(row: Mapping) -> MemoryScores:
+    found = read_record(MemoryScores, row)
+    if found.did_not_run < 1:
+        raise ValueError("a recall needs something that did not run")
+    return found

@@ -5,30 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 from profet_core.advice.certainty import INTERVAL_LEVEL
+from profet_core.advice.comparison import compare
 from profet_core.advice.frontier import frontier
-from profet_core.advice.picks import Pick, pick_of
-from profet_core.advice.plans import Limits, Plan, Workload, compare, plan_of
-from profet_core.advice.within import CERTAINTY, Within, within_limits
+from profet_core.advice.picks import Criterion, Pick, pick_of
+from profet_core.advice.plans import Plan, plan_of
+from profet_core.advice.request import Limits, Request, Workload
+from profet_core.advice.within import Within, within_limits
 from profet_core.catalog import Instance
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
-from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT
+from profet_core.memory.fit import FitAnswer, Verdict
 from profet_core.units import S_PER_HOUR
-
-
-class Fit(Protocol):
-    """Whether the training fits in an instance's GPU memory: "fits", "does not fit" or "can't tell", and why."""
-
-    @property
-    def verdict(self) -> str:
-        """One of the three."""
-
-    @property
-    def why(self) -> str:
-        """One short sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +39,7 @@ class Upgrade:
 
 
 @dataclass(frozen=True, slots=True)
-class Beaten:
+class Dominated:
     """A plan that another one beats in time and money by the plain estimate, and the chance that it truly does."""
 
     plan: Plan
@@ -59,7 +48,7 @@ class Beaten:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class ExcludedInstance:
     """An instance that no pick can name, and why."""
 
     instance: str
@@ -68,29 +57,28 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Everything said about one training.
+    """Everything there is to say about one request.
 
     Attributes
     ----------
-    plans : cheapest first. frontier : the plans no other one beats in both, fastest first.
+    plans : cheapest first. frontier : the plans that none dominates, fastest first.
     within : what keeps to the limits; None if there are none.
     upgrades : along the frontier, from the cheapest to the fastest.
     """
 
-    workload: Workload
-    limits: Limits
+    request: Request
     plans: tuple[Plan, ...]
     fastest: Pick
     cheapest: Pick
     within: Within | None
     frontier: tuple[Plan, ...]
     upgrades: tuple[Upgrade, ...]
-    beaten: tuple[Beaten, ...]
-    left_out: tuple[LeftOut, ...]
+    dominated: tuple[Dominated, ...]
+    excluded: tuple[ExcludedInstance, ...]
 
     @property
     def answer(self) -> Plan:
-        """What to rent: what keeps to the limits as surely as asked, else by the estimate, else at best."""
+        """What to rent: what keeps to the limits as surely as they ask, else by the estimate, else at best."""
         if self.within is None:
             return self.cheapest.plan
         return self.within.sure or self.within.expected or self.within.nearest
@@ -102,9 +90,8 @@ def advise(
     workload: Workload,
     limits: Limits | None = None,
     *,
-    certainty: float = CERTAINTY,
     include_retired: bool = False,
-    fits: Mapping[str, Fit] | None = None,
+    fits: Mapping[str, FitAnswer] | None = None,
     interval_level: float | None = INTERVAL_LEVEL,
 ) -> Advice:
     """The sensible picks for one training.
@@ -113,86 +100,82 @@ def advise(
     ----------
     rows : step latencies at the workload's batch size.
     offers : what can be rented, see `offers_in_market`; several of one instance are several plans.
-    certainty : chance with which a limit must be kept to, 0.5 to 1.
-    fits : instance -> whether it fits in memory; not asked where absent.
-    interval_level : of the rows' intervals; errors are taken for log-normal. How often such claims came true is
-        measured by `python -m profet_lab.validation.advice_calibration`: of those 80 % to 90 % sure, 90 % did.
+    fits : instance -> whether it fits in memory; nothing is known of an instance that is absent.
+    interval_level : of the rows' intervals; errors are taken for log-normal. How often such claims came true:
+        `certainty.CAME_TRUE_80_TO_90`.
 
     Raises
     ------
-    InputError : a count, limit or certainty out of range, or nothing is left to choose from.
+    InputError : a count out of range, or nothing is left to choose from.
     """
-    if not 0.5 <= certainty < 1:
-        raise InputError(f"The certainty must be a share from 0.5 to less than 1, such as 0.9, not {certainty:g}.")
-    limits = limits or Limits()
-    level = interval_level or INTERVAL_LEVEL
-    plans, left_out = _plans(rows, offers, workload, limits, include_retired, fits or {}, level)
+    request = Request(workload, limits or Limits(), interval_level or INTERVAL_LEVEL)
+    plans, excluded = _plans(request, rows, _Market(_by_instance(offers), include_retired, fits or {}))
     if not plans:
-        reasons = "; ".join(f"{one.instance}: {one.reason}" for one in left_out) or "no instance has a latency"
+        reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
         raise InputError(f"There is nothing to choose from ({reasons}).")
     best = frontier(plans)
     return Advice(
-        workload=workload,
-        limits=limits,
+        request=request,
         plans=tuple(plans),
-        fastest=pick_of(best[0], plans, "faster"),
-        cheapest=pick_of(best[-1], plans, "cheaper"),
-        within=within_limits(plans, limits, certainty),
+        fastest=pick_of(best[0], plans, Criterion.FASTER),
+        cheapest=pick_of(best[-1], plans, Criterion.CHEAPER),
+        within=within_limits(plans, request.limits),
         frontier=tuple(best),
         upgrades=_upgrades(best),
-        beaten=_beaten(plans, best),
-        left_out=tuple(left_out),
+        dominated=_dominated(plans, best),
+        excluded=tuple(excluded),
     )
 
 
-def _plans(
-    rows: Iterable[StepTime],
-    offers: Iterable[Instance],
-    workload: Workload,
-    limits: Limits,
-    include_retired: bool,
-    fits: Mapping[str, Fit],
-    level: float,
-) -> tuple[list[Plan], list[LeftOut]]:
-    by_instance: dict[str, list[Instance]] = {}
+@dataclass(frozen=True, slots=True)
+class _Market:
+    """What can be rented, and where the training fits in memory."""
+
+    offers: Mapping[str, Sequence[Instance]]
+    include_retired: bool
+    fits: Mapping[str, FitAnswer]
+
+    def rentable(self, instance: str) -> list[Instance]:
+        """Its offers; of a retired instance none, unless those are included."""
+        found = self.offers.get(instance, [])
+        return [offer for offer in found if self.include_retired or offer.status != "retired"]
+
+    def why_not(self, row: StepTime) -> str:
+        """Why no plan can be made for a row; empty if one can."""
+        if row.latency_ms is None:
+            return "its latency is not given"
+        if row.instance not in self.offers:
+            return "no price in this market"
+        if not self.rentable(row.instance):
+            return "retired, no longer rented out"
+        return self._fit_words(row.instance, Verdict.DOES_NOT_FIT, "does not fit in memory")
+
+    def fit_note(self, instance: str) -> str:
+        """What to keep in mind about memory; empty if nothing."""
+        return self._fit_words(instance, Verdict.CANT_TELL, "can't tell whether it fits in memory")
+
+    def _fit_words(self, instance: str, verdict: Verdict, words: str) -> str:
+        fit = self.fits.get(instance)
+        return f"{words}: {fit.why}" if fit is not None and fit.verdict is verdict else ""
+
+
+def _by_instance(offers: Iterable[Instance]) -> dict[str, list[Instance]]:
+    found: dict[str, list[Instance]] = {}
     for offer in offers:
-        by_instance.setdefault(offer.name, []).append(offer)
-    plans, left_out = [], []
+        found.setdefault(offer.name, []).append(offer)
+    return found
+
+
+def _plans(request: Request, rows: Iterable[StepTime], market: _Market) -> tuple[list[Plan], list[ExcludedInstance]]:
+    """Every plan, cheapest first, and what none can be made for."""
+    plans, excluded = [], []
     for row in rows:
-        found = by_instance.get(row.instance, [])
-        rentable = [offer for offer in found if include_retired or offer.status != "retired"]
-        fit = fits.get(row.instance)
-        reason = _why_not(row, found, rentable, fit)
-        if reason:
-            left_out.append(LeftOut(row.instance, reason))
+        if reason := market.why_not(row):
+            excluded.append(ExcludedInstance(row.instance, reason))
             continue
-        plans += [plan_of(row, offer, workload, limits, level, _fit_note(fit)) for offer in rentable]
-    return sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), left_out
-
-
-def _why_not(row: StepTime, found: Sequence[Instance], rentable: Sequence[Instance], fit: Fit | None) -> str:
-    if row.latency_ms is None:
-        return "its latency is not given"
-    if not found:
-        return "no price in this market"
-    if not rentable:
-        return "retired, no longer rented out"
-    if fit is not None and fit.verdict == DOES_NOT_FIT:
-        return _with_reason("does not fit in memory", fit)
-    return ""
-
-
-def _fit_note(fit: Fit | None) -> str:
-    if fit is None or fit.verdict != CANT_TELL:
-        return ""
-    return _with_reason("can't tell whether it fits in memory", fit)
-
-
-def _with_reason(verdict: str, fit: Fit) -> str:
-    reason = fit.why.rstrip(".")
-    # A sentence becomes part of one; "GPU" stays "GPU".
-    reason = reason[:1].lower() + reason[1:] if reason[1:2].islower() else reason
-    return f"{verdict}: {reason}" if reason else verdict
+        note = market.fit_note(row.instance)
+        plans += [plan_of(request, row, offer, note) for offer in market.rentable(row.instance)]
+    return sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), excluded
 
 
 def _upgrades(best: Sequence[Plan]) -> tuple[Upgrade, ...]:
@@ -204,14 +187,14 @@ def _upgrades(best: Sequence[Plan]) -> tuple[Upgrade, ...]:
     return tuple(found)
 
 
-def _beaten(plans: Sequence[Plan], best: Sequence[Plan]) -> tuple[Beaten, ...]:
-    """Plans off the frontier, each beside the one that most surely beats it."""
+def _dominated(plans: Sequence[Plan], best: Sequence[Plan]) -> tuple[Dominated, ...]:
+    """Plans off the frontier, each beside the one that most surely dominates it."""
     found = []
     for plan in plans:
         if plan in best:
             continue
         better = [other for other in best if other.total_s <= plan.total_s and other.total_usd <= plan.total_usd]
         rivals = [compare(other, plan) for other in better]
-        surest = max(rivals, key=lambda rival: -1.0 if rival.beats is None else rival.beats)
-        found.append(Beaten(plan, surest.a, surest.beats))
+        surest = max(rivals, key=lambda rival: -1.0 if rival.dominates is None else rival.dominates)
+        found.append(Dominated(plan, surest.a, surest.dominates))
     return tuple(found)

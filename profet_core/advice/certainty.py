@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+from profet_core.latency import Basis
 from profet_core.units import format_significant
 
 #: Level of the intervals that the default method gives.
@@ -18,31 +19,37 @@ ERROR_CORRELATION = 0.42
 #: Share of claims called 80 % to 90 % sure that came true on left-out architectures; measured by the same command.
 CAME_TRUE_80_TO_90 = 0.92
 
-#: No chance that rests on an interval is called surer than this, or its opposite: 15 architectures tell nothing of
-#: rarer misses.
+#: No chance from an interval is called surer than this, or its opposite: 15 architectures show nothing of rarer misses.
 SUREST = 0.999
 #: The same where a handful of GPUs stand behind the interval, not architectures: derived and transferred latencies.
 SUREST_ESTIMATE = 0.99
 
 
-def log_deviation(low_ms: float, high_ms: float, level: float = INTERVAL_LEVEL) -> float:
-    """Standard deviation of the logarithm of a latency whose two-sided interval has these ends.
+def deviation_of_interval(log_half_width: float, level: float = INTERVAL_LEVEL) -> float:
+    """Standard deviation of the logarithm of a latency, from half its two-sided interval's width in the logarithm.
 
     The error is taken for log-normal: at level 0.9 the log half width over 1.645.
+
+    >>> round(deviation_of_interval(math.log(1.2)), 4)
+    0.1108
     """
-    return deviation_of_half_width(math.log(high_ms / low_ms) / 2, level)
-
-
-def deviation_of_half_width(log_half_width: float, level: float = INTERVAL_LEVEL) -> float:
-    """The same from half the interval's width in the logarithm."""
     return log_half_width / NormalDist().inv_cdf((1 + level) / 2)
 
 
+def surest_certainty(*bases: Basis) -> float:
+    """The surest that a claim about latencies may be called by what stands behind them."""
+    return SUREST if all(basis.is_profiled for basis in bases) else SUREST_ESTIMATE
+
+
 def chance_at_most(ratio: float, deviation: float, surest: float = SUREST) -> float:
-    """Chance that a value stays at most `ratio` times its prediction, 0 to 1; certain where the deviation is 0."""
+    """Chance that a value stays at most `ratio` times its prediction, 0 to 1; certain where the deviation is 0.
+
+    >>> chance_at_most(1.0, 0.1), round(chance_at_most(1.2, 0.1), 3), chance_at_most(1.2, 0)
+    (0.5, 0.966, 1.0)
+    """
     if deviation == 0:
         return 1.0 if ratio >= 1 else 0.0
-    return _doubtful(NormalDist().cdf(math.log(ratio) / deviation), surest)
+    return _bounded(NormalDist().cdf(math.log(ratio) / deviation), surest)
 
 
 def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float:
@@ -52,23 +59,34 @@ def chance_less(ratio: float, deviation: float, surest: float = SUREST) -> float
     ----------
     deviation : of the logarithm of A over B, see `deviation_of_ratio`.
     surest : no chance is called surer than this.
+
+    >>> chance_less(1.0, 0.1), round(chance_less(0.9, 0.1), 3), chance_less(0.1, 0.1)
+    (0.5, 0.854, 0.999)
     """
     if deviation == 0:
         return 0.5 if ratio == 1 else float(ratio < 1)
-    return _doubtful(NormalDist().cdf(-math.log(ratio) / deviation), surest)
+    return _bounded(NormalDist().cdf(-math.log(ratio) / deviation), surest)
 
 
-def _doubtful(chance: float, surest: float) -> float:
+def _bounded(chance: float, surest: float) -> float:
     return min(max(chance, 1 - surest), surest)
 
 
 def deviation_of_ratio(deviation_a: float, deviation_b: float, correlation: float) -> float:
-    """Standard deviation of the logarithm of A over B. Fully correlated errors of one size cancel out."""
+    """Standard deviation of the logarithm of A over B. Fully correlated errors of one size cancel out.
+
+    >>> deviation_of_ratio(0.3, 0.4, correlation=0), deviation_of_ratio(0.3, 0.3, correlation=1)
+    (0.5, 0.0)
+    """
     return math.sqrt((deviation_a - deviation_b) ** 2 + 2 * (1 - correlation) * deviation_a * deviation_b)
 
 
 def interval_ends(value: float, deviation: float, level: float = INTERVAL_LEVEL) -> tuple[float, float]:
-    """Both ends of the interval around `value` that holds this share of a log-normal error."""
+    """Both ends of the interval around `value` that holds this share of a log-normal error.
+
+    >>> tuple(round(end, 1) for end in interval_ends(100, 0.1))
+    (84.8, 117.9)
+    """
     factor = math.exp(NormalDist().inv_cdf((1 + level) / 2) * deviation)
     return value / factor, value * factor
 

@@ -1,67 +1,135 @@
-"""Two plans set against each other, as sentences."""
+"""Two plans set against each other: which is faster, which is cheaper, how sure that is, and where it turns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import final
 
-from profet_core.advice.certainty import format_certainty
-from profet_core.advice.picks import claim_from, why_too_close
-from profet_core.advice.plans import Comparison, Plan
+from profet_core.advice.certainty import (
+    ERROR_CORRELATION,
+    INTERVAL_LEVEL,
+    chance_less,
+    deviation_of_ratio,
+    interval_ends,
+    surest_certainty,
+)
+from profet_core.advice.plans import Plan
 from profet_core.latency import Basis
-from profet_core.units import format_price, format_significant, format_usd
 
 
-def comparison_sentences(found: Comparison) -> tuple[str, ...]:
-    """Which of two is cheaper and which faster, how sure that is, and where it turns."""
-    a, b = found.a, found.b
-    lines = [_verdict(a, b, found.cheaper, "cheaper", b.total_usd / a.total_usd)]
-    if found.latency_ratio == 1 and a.offer.gpu == b.offer.gpu:
-        return (*lines, f"Both have the same GPU ({a.offer.gpu}) and take the same time.")
-    lines.append(_verdict(a, b, found.faster, "faster", b.latency_ms / a.latency_ms))
-    ratios = _between(found.latency_ratio_low, found.latency_ratio_high, format_significant)
-    lines.append(
-        f"A step takes {format_significant(found.latency_ratio)} times as long on {a.label} as on {b.label}{ratios}; "
-        f"at these prices {a.label} is the cheaper one below {format_significant(found.break_even_ratio)} times."
-    )
-    prices = _between(found.break_even_low, found.break_even_high, format_usd)
-    lines.append(
-        f"Or: {a.label} is the cheaper one below {format_usd(found.break_even_usd_per_hour)} an hour{prices}; it costs "
-        f"{format_price(a.offer.usd_per_hour)}."
-    )
-    return (*lines, *basis_caveats((a, b)))
+@final
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """What the errors of both latencies leave open.
+
+    Attributes
+    ----------
+    faster, cheaper : chance that A is, 0 to 1; a half for equals.
+    dominates : chance that A is faster and cheaper, or equal in one of them.
+    latency_ratio_low, latency_ratio_high : ends of the interval of A's step latency over B's.
+    break_even_low, break_even_high : of the price below which A is cheaper, US dollars an hour.
+    """
+
+    faster: float
+    cheaper: float
+    dominates: float
+    latency_ratio_low: float
+    latency_ratio_high: float
+    break_even_low: float
+    break_even_high: float
 
 
-def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
-    """What a time rests on that is no measurement of its GPU, one sentence a kind."""
-    for basis, words in (
-        (Basis.DERIVED, "Derived from others' biased timings, not from a profile of the GPU"),
-        (Basis.TRANSFERRED, "A rough estimate, as nobody profiled the GPU"),
-    ):
-        names = dict.fromkeys(plan.instance for plan in plans if plan.basis == basis)
-        if names:
-            yield f"{words}: the time on {' and on '.join(names)}."
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A against B.
+
+    Attributes
+    ----------
+    latency_ratio : A's step latency over B's; A is cheaper below `break_even_ratio`.
+    break_even_usd_per_hour : A is cheaper than B below this price.
+    uncertainty : None where an interval is missing.
+    """
+
+    a: Plan
+    b: Plan
+    latency_ratio: float
+    break_even_ratio: float
+    break_even_usd_per_hour: float
+    uncertainty: Uncertainty | None
+
+    @property
+    def faster(self) -> float | None:
+        """Chance that A is faster; None where an interval is missing."""
+        return self.uncertainty and self.uncertainty.faster
+
+    @property
+    def cheaper(self) -> float | None:
+        """Chance that A is cheaper; None where an interval is missing."""
+        return self.uncertainty and self.uncertainty.cheaper
+
+    @property
+    def dominates(self) -> float | None:
+        """Chance that A dominates B; None where an interval is missing."""
+        return self.uncertainty and self.uncertainty.dominates
 
 
-def _between(low: float | None, high: float | None, words: Callable[[float], str]) -> str:
-    """' (between 0.48 and 0.61)', or nothing without an interval."""
-    if low is None or high is None or low == high:
-        return ""
-    return f" (between {words(low)} and {words(high)})"
+def compare(a: Plan, b: Plan, level: float = INTERVAL_LEVEL) -> Comparison:
+    """How sure it is that A is faster or cheaper than B.
 
-
-def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
-    """'A is cheaper than B with 87 % certainty (1.9 times by the estimate)', the likelier one named first.
+    Errors of one GPU's latency are one and the same on every offer of it. A derived latency knows the interval of its
+    ratio to the instance it was derived from. Between two GPUs whose training data is PROFET's own errors correlate by
+    `ERROR_CORRELATION`. Between others the correlation is not measured and taken for none, which makes claims less sure
+    than a common error would allow.
 
     Parameters
     ----------
-    chance : that A is. gain : how many times cheaper or faster A is by the estimate.
+    level : of the intervals in the answer.
     """
-    if gain < 1:
-        return _verdict(b, a, None if chance is None else 1 - chance, word, 1 / gain)
-    by = f" ({format_significant(gain)} times by the estimate)"
-    if chance is None:
-        return f"{a.label} is {word} than {b.label}{by}; without intervals nobody can say how sure that is."
-    if chance < claim_from(a, b):
-        sure = f"{format_certainty(chance)} certainty{by}{why_too_close(chance)}"
-        return f"Too close to call which is {word}: {a.label} with {sure}."
-    return f"{a.label} is {word} than {b.label} with {format_certainty(chance)} certainty{by}."
+    ratio = a.latency_ms / b.latency_ms
+    deviation = _deviation_of_ratio(a, b)
+    return Comparison(
+        a=a,
+        b=b,
+        latency_ratio=ratio,
+        break_even_ratio=b.offer.usd_per_hour / a.offer.usd_per_hour,
+        break_even_usd_per_hour=b.offer.usd_per_hour / ratio,
+        uncertainty=None if deviation is None else _uncertainty(a, b, deviation, level),
+    )
+
+
+def _uncertainty(a: Plan, b: Plan, deviation: float, level: float) -> Uncertainty:
+    ratio, costs = a.latency_ms / b.latency_ms, a.total_usd / b.total_usd
+    surest = surest_certainty(a.basis, b.basis)
+    low, high = interval_ends(ratio, deviation, level)
+    return Uncertainty(
+        faster=chance_less(ratio, deviation, surest),
+        cheaper=chance_less(costs, deviation, surest),
+        dominates=_chance_to_dominate(ratio, costs, deviation, surest),
+        latency_ratio_low=low,
+        latency_ratio_high=high,
+        break_even_low=b.offer.usd_per_hour / high,
+        break_even_high=b.offer.usd_per_hour / low,
+    )
+
+
+def _chance_to_dominate(ratio: float, costs: float, deviation: float, surest: float) -> float:
+    """Both ratios move with the one error, so the worse of them decides."""
+    if deviation == 0:
+        return float(max(ratio, costs) <= 1 and min(ratio, costs) < 1)
+    return chance_less(max(ratio, costs), deviation, surest)
+
+
+def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:
+    if a.deviation is None or b.deviation is None:
+        # The same row on another market: whatever its error, it is the same.
+        return 0.0 if a.offer.gpu == b.offer.gpu and a.latency_ms == b.latency_ms else None
+    for one, other in ((a, b), (b, a)):
+        if one.relative is not None and one.relative.instance == other.instance:
+            return one.relative.deviation
+    return deviation_of_ratio(a.deviation, b.deviation, _correlation(a, b))
+
+
+def _correlation(a: Plan, b: Plan) -> float:
+    if a.offer.gpu == b.offer.gpu:
+        return 1.0
+    return ERROR_CORRELATION if a.basis is b.basis is Basis.MEASURED else 0.0

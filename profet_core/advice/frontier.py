@@ -1,4 +1,4 @@
-"""The trade-off of time and money: what no other choice beats in both."""
+"""The Pareto frontier of time and money: what no other choice dominates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,15 @@ Choice = TypeVar("Choice", bound=Priced)
 
 
 def frontier(choices: Iterable[Choice]) -> list[Choice]:
-    """The choices that no other one beats in time without costing more, fastest first; one of equals."""
+    """The choices that none dominates: no other one is as fast for less, or faster for as much; fastest first.
+
+    Of equals there is one.
+
+    >>> from types import SimpleNamespace
+    >>> slow, fast, dear = (SimpleNamespace(total_s=s, total_usd=usd) for s, usd in ((9, 1), (1, 4), (5, 6)))
+    >>> frontier([slow, fast, dear]) == [fast, slow]
+    True
+    """
     best: list[Choice] = []
     for choice in sorted(choices, key=lambda choice: (choice.total_s, choice.total_usd)):
         if not best or choice.total_usd < best[-1].total_usd:

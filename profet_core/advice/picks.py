@@ -1,69 +1,81 @@
-"""The best plan in one respect, and how sure it is that no other GPU's is better."""
+"""The best plan by one criterion, and how sure it is that no other GPU's is better."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import final
 
-from profet_core.advice.certainty import INTERVAL_LEVEL, format_certainty
-from profet_core.advice.plans import Plan, compare
+from profet_core.advice.claims import least_certainty
+from profet_core.advice.comparison import Comparison, compare
+from profet_core.advice.plans import Plan
 
-#: Below this chance that one offer beats another there is no telling them apart.
-CLOSE_CALL = 0.80
-#: The same where the GPU of one was not profiled: the interval must exclude a tie, and the 90 % one leaves 5 % on that
-#: side. How often such claims about the A10G came true is in `profet validate --transfer`.
-CLOSE_CALL_OF_ESTIMATES = (1 + INTERVAL_LEVEL) / 2
 
-#: What a pick can be best in -> the figure that decides it.
-RESPECTS = {"faster": "total_s", "cheaper": "total_usd"}
+class Criterion(StrEnum):
+    """What a plan can be better in than another."""
+
+    FASTER = "faster"
+    CHEAPER = "cheaper"
+
+    @property
+    def other(self) -> Criterion:
+        """The one that it is traded off against."""
+        return Criterion.CHEAPER if self is Criterion.FASTER else Criterion.FASTER
+
+    def total(self, plan: Plan) -> float:
+        """The figure that decides it: seconds or US dollars, the less the better."""
+        return plan.total_s if self is Criterion.FASTER else plan.total_usd
+
+    def certainty(self, comparison: Comparison) -> float | None:
+        """Chance that A is better than B; None where an interval is missing."""
+        return comparison.faster if self is Criterion.FASTER else comparison.cheaper
 
 
 @dataclass(frozen=True, slots=True)
+class Rival:
+    """A plan that another one is better than with this certainty, 0 to 1."""
+
+    plan: Plan
+    certainty: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Pick:
-    """The best plan in one respect.
+    """The best plan by one criterion.
 
     Attributes
     ----------
-    respect : "faster" or "cheaper".
-    certainty : chance that it is so than `rival`, 0 to 1; None without intervals or rival.
-    rival : the plan that it is least surely better than, one too close to call before others; None if there is no
-        other GPU.
+    rival : the plan of another GPU that it is least surely better than, one too close to call before others; None
+        without intervals or another GPU.
     """
 
     plan: Plan
-    respect: str
-    certainty: float | None
-    rival: Plan | None
+    criterion: Criterion
+    rival: Rival | None
 
     @property
-    def too_close(self) -> bool:
-        """Whether the rival may as well be the better one."""
-        return self.certainty is not None and self.certainty < claim_from(self.plan, self.rival)
+    def close_rival(self) -> Rival | None:
+        """The rival, if it may as well be the better one."""
+        if self.rival is None or self.rival.certainty >= least_certainty(self.plan, self.rival.plan):
+            return None
+        return self.rival
 
 
-def claim_from(a: Plan, b: Plan) -> float:
-    """The chance from which on it is said that one of two plans beats the other."""
-    return CLOSE_CALL if all(plan.basis.is_profiled for plan in (a, b)) else CLOSE_CALL_OF_ESTIMATES
-
-
-def why_too_close(certainty: float) -> str:
-    """Follows a chance that makes no claim though it would between profiled GPUs; else empty."""
-    if certainty < CLOSE_CALL:
-        return ""
-    return f"; with a GPU that nobody profiled a claim takes over {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
-
-
-def pick_of(plan: Plan, plans: Iterable[Plan], respect: str) -> Pick:
+def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
     """`plan` beside the plan of another GPU that it is least surely better than."""
-    rivals = [compare(plan, other) for other in plans if other.offer.gpu != plan.offer.gpu]
-    if not rivals or any(getattr(rival, respect) is None for rival in rivals):
-        return Pick(plan, respect, None, None)
-    closest = min(
-        rivals,
-        key=lambda rival: (
-            getattr(rival, respect) >= claim_from(rival.a, rival.b),
-            getattr(rival, respect),
-            getattr(rival.b, RESPECTS[respect]),
-        ),
-    )
-    return Pick(plan, respect, getattr(closest, respect), closest.b)
+    rivals = []
+    for other in plans:
+        if other.offer.gpu == plan.offer.gpu:
+            continue
+        certainty = criterion.certainty(compare(plan, other))
+        if certainty is None:
+            return Pick(plan, criterion, None)
+        rivals.append(Rival(other, certainty))
+
+    def closeness(rival: Rival) -> tuple[bool, float, float]:
+        claimed = rival.certainty >= least_certainty(plan, rival.plan)
+        return claimed, rival.certainty, criterion.total(rival.plan)
+
+    return Pick(plan, criterion, min(rivals, key=closeness, default=None))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from profet_core.advice.advise import Advice, Beaten, Upgrade
+from profet_core.advice.advise import Advice, Dominated, Upgrade
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.comparison import basis_caveats
-from profet_core.advice.picks import Pick, claim_from, why_too_close
-from profet_core.advice.plans import Limits, Plan, compare
-from profet_core.advice.within import Within, chance_within
+from profet_core.advice.claims import least_certainty, why_too_close
+from profet_core.advice.comparison import compare
+from profet_core.advice.comparison_words import basis_caveats
+from profet_core.advice.picks import Pick, Rival
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Limits
+from profet_core.advice.within import Within
 from profet_core.catalog.offers import SPOT, is_guess
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.units import S_PER_HOUR, format_duration, format_price, format_usd
@@ -16,6 +19,8 @@ SPOT_CAVEAT = (
     "A spot instance can be taken back at any time: save checkpoints. Time and money lost to interruptions are not in "
     "these numbers, and spot prices change."
 )
+#: Below this chance a plan that is expected to miss a limit is not worth naming.
+_WORTH_A_TRY = 0.05
 
 
 def answer_sentences(advice: Advice) -> tuple[str, ...]:
@@ -24,13 +29,14 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
     if within is None:
         return (*_cheapest(advice), *_fastest(advice), *_caveats(advice, advice.answer))
     if within.expected is None and within.sure is None:
-        return (*_nobody(within), *_caveats(advice, None))
-    return (*_kept(advice, within), *_caveats(advice, advice.answer))
+        return (*_out_of_reach(within), *_caveats(advice, None))
+    return (*_within_limits(within, advice.answer), *_caveats(advice, advice.answer))
 
 
 def plan_phrase(plan: Plan) -> str:
     """'g4dn.xlarge at $0.526 an hour (5 h 3 min, $2.66)'."""
-    return f"{plan.label} at {format_price(plan.offer.usd_per_hour)} an hour ({_figures(plan)})"
+    totals = f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"
+    return f"{plan.label} at {format_price(plan.offer.usd_per_hour)} an hour ({totals})"
 
 
 def limits_phrase(limits: Limits) -> str:
@@ -45,52 +51,56 @@ def limits_phrase(limits: Limits) -> str:
 
 def pick_line(pick: Pick) -> str:
     """How sure a pick is: 'cheaper than g5.xlarge with 97 % certainty'."""
-    if pick.rival is None or pick.certainty is None:
+    if pick.rival is None:
         return ""
-    if pick.too_close:
-        chance = f"{format_certainty(pick.certainty)}{why_too_close(pick.certainty)}"
-        return f"too close to call against {pick.rival.label} ({chance})"
-    return f"{pick.respect} than {pick.rival.label} with {format_certainty(pick.certainty)} certainty"
+    name, chance = pick.rival.plan.label, format_certainty(pick.rival.certainty)
+    if pick.close_rival:
+        return f"too close to call against {name} ({chance}{why_too_close(pick.rival.certainty)})"
+    return f"{pick.criterion} than {name} with {chance} certainty"
 
 
-def upgrade_line(step: Upgrade) -> str:
+def upgrade_line(upgrade: Upgrade) -> str:
     """What more money buys: 'g5.xlarge instead of g4dn.xlarge: 2.1 h sooner for $0.50 more, 4.2 h a dollar'."""
     doubt = ""
-    if step.certainty is not None and step.certainty < claim_from(step.faster, step.cheaper):
-        doubt = f", too close to call (sooner with {format_certainty(step.certainty)})"
+    if upgrade.certainty is not None and upgrade.certainty < least_certainty(upgrade.faster, upgrade.cheaper):
+        doubt = f", too close to call (sooner with {format_certainty(upgrade.certainty)})"
+    sooner, a_dollar = (format_duration(hours * S_PER_HOUR) for hours in (upgrade.saves_h, upgrade.hours_per_usd))
     return (
-        f"{step.faster.label} instead of {step.cheaper.label}: {format_duration(step.saves_h * S_PER_HOUR)} sooner for "
-        f"{format_usd(step.extra_usd)} more, {format_duration(step.hours_per_usd * S_PER_HOUR)} a dollar{doubt}"
+        f"{upgrade.faster.label} instead of {upgrade.cheaper.label}: {sooner} sooner for "
+        f"{format_usd(upgrade.extra_usd)} more, {a_dollar} a dollar{doubt}"
     )
 
 
-def beaten_lines(advice: Advice) -> list[str]:
+def dominated_lines(advice: Advice) -> list[str]:
     """What another instance beats in time and money; that spot is cheaper than on-demand goes without saying."""
-    return [beaten_line(one) for one in advice.beaten if one.by.instance != one.plan.instance]
+    return [dominated_line(one) for one in advice.dominated if one.by.instance != one.plan.instance]
 
 
-def beaten_line(one: Beaten) -> str:
+def dominated_line(one: Dominated) -> str:
     """'p2.xlarge by g4dn.xlarge (over 99 % sure)', of what is beaten in time and money."""
     if one.certainty is None:
         return f"{one.plan.label} by {one.by.label}"
-    perhaps = "perhaps " if one.certainty < claim_from(one.plan, one.by) else ""
+    perhaps = "perhaps " if one.certainty < least_certainty(one.plan, one.by) else ""
     return f"{one.plan.label} {perhaps}by {one.by.label} ({format_certainty(one.certainty)} sure)"
 
 
 def _cheapest(advice: Advice) -> tuple[str, ...]:
-    pick = advice.cheapest
-    if pick.too_close:
+    pick, phrase = advice.cheapest, plan_phrase(advice.cheapest.plan)
+    if close := pick.close_rival:
         return (
-            f"Rent {plan_phrase(pick.plan)} or {plan_phrase(pick.rival)}: too close to call which is cheaper "
-            f"({format_certainty(pick.certainty)} for {pick.plan.label}{why_too_close(pick.certainty)}).",
-            *_other_respect(pick),
+            f"Rent {phrase} or {plan_phrase(close.plan)}: too close to call which is cheaper {_close(pick, close)}.",
+            *_other_criterion(pick, close),
         )
     if len(advice.plans) == 1:
-        return (f"There is only {plan_phrase(pick.plan)}.",)
-    if pick.certainty is not None:
-        return (f"Rent {plan_phrase(pick.plan)}: the cheapest with {format_certainty(pick.certainty)} certainty.",)
+        return (f"There is only {phrase}.",)
+    if pick.rival is not None:
+        return (f"Rent {phrase}: the cheapest with {format_certainty(pick.rival.certainty)} certainty.",)
     doubt = " by the estimate; without intervals nobody can say how sure that is" if _other_gpus(advice, pick) else ""
-    return (f"Rent {plan_phrase(pick.plan)}: the cheapest{doubt}.",)
+    return (f"Rent {phrase}: the cheapest{doubt}.",)
+
+
+def _close(pick: Pick, rival: Rival) -> str:
+    return f"({format_certainty(rival.certainty)} for {pick.plan.label}{why_too_close(rival.certainty)})"
 
 
 def _other_gpus(advice: Advice, pick: Pick) -> bool:
@@ -98,12 +108,12 @@ def _other_gpus(advice: Advice, pick: Pick) -> bool:
     return any(plan.offer.gpu != pick.plan.offer.gpu for plan in advice.plans)
 
 
-def _other_respect(pick: Pick) -> tuple[str, ...]:
-    """Of two that are too close in one respect, the one that is better in the other."""
-    other = "faster" if pick.respect == "cheaper" else "cheaper"
-    for one, against in ((pick.plan, pick.rival), (pick.rival, pick.plan)):
-        chance = getattr(compare(one, against), other)
-        if chance is not None and chance >= claim_from(one, against):
+def _other_criterion(pick: Pick, rival: Rival) -> tuple[str, ...]:
+    """Of two that are too close by one criterion, the one that is better by the other."""
+    other = pick.criterion.other
+    for one, against in ((pick.plan, rival.plan), (rival.plan, pick.plan)):
+        chance = other.certainty(compare(one, against))
+        if chance is not None and chance >= least_certainty(one, against):
             return (f"Of the two, {one.label} is {other} with {format_certainty(chance)} certainty.",)
     return (f"Which of the two is {other} is too close to call as well.",)
 
@@ -119,65 +129,65 @@ def _fastest(advice: Advice) -> tuple[str, ...]:
     return (f"The fastest is {plan_phrase(pick.plan)}{doubt}.",)
 
 
-def _kept(advice: Advice, within: Within) -> tuple[str, ...]:
-    plan, goal = advice.answer, limits_phrase(within.limits)
+def _within_limits(within: Within, answer: Plan) -> tuple[str, ...]:
     best = "fastest" if within.limits.deadline_h is None else "cheapest"
-    asked = format_certainty(within.certainty)
-    if within.sure is None:
-        chance = chance_within(plan)
-        doubt = "no interval is known" if chance is None else f"{format_certainty(chance)} sure"
-        lines = [f"Rent {plan_phrase(plan)}: the {best} that is expected to be {goal} ({doubt})."]
-        if chance is not None:
-            lines.append(f"Nothing keeps to that with {asked} certainty{_surest(within, plan)}.")
-        return tuple(lines)
-    lines = [f"Rent {plan_phrase(plan)}: the {best} {goal} with at least {asked} certainty ({_sure(plan)})."]
-    if within.closest is not None and within.closest.too_close:
-        close = within.closest
+    if within.sure_pick is None:
+        return _only_expected(within, answer, best)
+    pick, goal = within.sure_pick, limits_phrase(within.limits)
+    least = format_certainty(within.limits.certainty)
+    lines = [f"Rent {plan_phrase(answer)}: the {best} {goal} with at least {least} certainty{_sure(answer, ' ({})')}."]
+    if close := pick.close_rival:
         lines.append(
-            f"{plan_phrase(close.rival)} keeps to it too; too close to call which is {close.respect} "
-            f"({format_certainty(close.certainty)} for {plan.label}{why_too_close(close.certainty)})."
+            f"{plan_phrase(close.plan)} keeps to it too; too close to call which is {pick.criterion} "
+            f"{_close(pick, close)}."
         )
-        lines += _other_respect(close)
+        lines += _other_criterion(pick, close)
     bolder = within.expected
-    if bolder is not None and bolder != plan and _better(bolder, plan, best):
-        lines.append(f"{plan_phrase(bolder)} is expected to keep to it too, but that is only {_sure(bolder)}.")
+    if bolder is not None and bolder != answer and pick.criterion.total(bolder) < pick.criterion.total(answer):
+        doubt = _sure(bolder, "that is only {}") or "without an interval nobody can say how sure that is"
+        lines.append(f"{plan_phrase(bolder)} is expected to keep to it too, but {doubt}.")
     return tuple(lines)
 
 
-def _surest(within: Within, plan: Plan) -> str:
-    if within.surest is None or within.surest == plan:
-        return ""
-    return f"; the surest is {plan_phrase(within.surest)}, {_sure(within.surest)}"
+def _only_expected(within: Within, answer: Plan, best: str) -> tuple[str, ...]:
+    """Nothing keeps to the limits as surely as they ask."""
+    doubt = _sure(answer, "{}") or "no interval is known"
+    line = f"Rent {plan_phrase(answer)}: the {best} that is expected to be {limits_phrase(within.limits)} ({doubt})."
+    if answer.within_limits is None:
+        return (line,)
+    surest = ""
+    if within.surest is not None and within.surest != answer:
+        surest = f"; the surest is {plan_phrase(within.surest)}{_sure(within.surest, ', {}')}"
+    return (line, f"Nothing keeps to that with {format_certainty(within.limits.certainty)} certainty{surest}.")
 
 
-def _sure(plan: Plan) -> str:
-    return f"{format_certainty(chance_within(plan))} sure"
+def _sure(plan: Plan, form: str) -> str:
+    """'87 % sure' in place of the form's braces; empty where nothing is known."""
+    chance = plan.within_limits
+    return "" if chance is None else form.format(f"{format_certainty(chance)} sure")
 
 
-def _better(one: Plan, other: Plan, best: str) -> bool:
-    return one.total_s < other.total_s if best == "fastest" else one.total_usd < other.total_usd
-
-
-def _nobody(within: Within) -> tuple[str, ...]:
+def _out_of_reach(within: Within) -> tuple[str, ...]:
     misses = []
     if within.over_s:
         misses.append(f"{format_duration(within.over_s)} too late")
     if within.over_usd:
         misses.append(f"{format_usd(within.over_usd)} over the budget")
-    lines = [
+    line = (
         f"Nothing is expected to be {limits_phrase(within.limits)}: {plan_phrase(within.nearest)} comes nearest, "
         f"{' and '.join(misses)}."
-    ]
-    if within.surest is not None and chance_within(within.surest) >= 0.05:
-        lines.append(f"It may still work on {within.surest.label}: {_sure(within.surest)}.")
-    return tuple(lines)
+    )
+    surest = within.surest
+    if surest is None or (surest.within_limits or 0) < _WORTH_A_TRY:
+        return (line,)
+    return (line, f"It may still work on {surest.label}: {_sure(surest, '{}')}.")
 
 
 def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
     found = list(basis_caveats(_named(advice)))
     if plan is not None:
         found.append(f"Keep in mind: {plan.note}." if plan.note else "")
-        found.append(_start_up_caveat(advice.limits, plan))
+        found.append(_start_up_caveat(advice.request.limits, plan))
     if any(one.offer.market == SPOT for one in advice.plans):
         found.append(SPOT_CAVEAT)
     if any(is_guess(one.offer) for one in advice.plans):
@@ -188,11 +198,10 @@ def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
 def _named(advice: Advice) -> list[Plan]:
     """The plans that the answer names."""
     within = advice.within
-    if within is None:
-        close = advice.cheapest.rival if advice.cheapest.too_close else None
-        return [plan for plan in (advice.cheapest.plan, close, advice.fastest.plan) if plan]
-    close = within.closest.rival if within.closest is not None and within.closest.too_close else None
-    return [plan for plan in (advice.answer, close) if plan]
+    pick = advice.cheapest if within is None else within.sure_pick
+    close = pick and pick.close_rival
+    fastest = [advice.fastest.plan] if within is None else []
+    return [advice.answer, *([close.plan] if close else []), *fastest]
 
 
 def _start_up_caveat(limits: Limits, plan: Plan) -> str:
@@ -208,7 +217,3 @@ def _start_up_caveat(limits: Limits, plan: Plan) -> str:
         f"It is a near thing: measured epochs took {100 * low - 100:.0f} % to {100 * high - 100:.0f} % longer than "
         "their steps, for loading data and start-up."
     )
-
-
-def _figures(plan: Plan) -> str:
-    return f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"

@@ -5,21 +5,25 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import onnxruntime
 
+from profet_core.artifacts.methods import Method, method_of
+from profet_core.artifacts.sessions import MemberStack, open_session
+from profet_core.artifacts.training_range import training_range
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import default_models_folder, manifest_checksum, sha256_hex
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
+from profet_core.scaling.axes import AXIS_RANGE
+from profet_core.scaling.documented import DocumentedScaler
 from profet_core.scaling.learned import LearnedScaler, learned_scaler
-from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transfer
 
 MANIFEST_NAME = "manifest.json"
@@ -28,74 +32,10 @@ SCHEMA_VERSION = 1
 _DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
 
 
-@dataclass(frozen=True, slots=True)
-class EnsembleRule:
-    """Which members a method asks, and how it joins their answers: "median", "mean" or "geometric mean".
-
-    Attributes
-    ----------
-    weights : of the geometric mean, one a member; None: equal ones.
-    """
-
-    members: tuple[str, ...]
-    combine: str
-    weights: tuple[float, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One way to predict: its rule with the anchor's latency given and its rule without."""
-
-    name: str
-    with_latency: EnsembleRule
-    without_latency: EnsembleRule
-    kind: str = "pairs"
-
-    def rule(self, latency_known: bool) -> EnsembleRule:
-        """The rule that applies."""
-        return self.with_latency if latency_known else self.without_latency
-
-
-@dataclass(frozen=True)
-class MemberStack:
-    """One member of the default method for every target of an anchor, in one session.
-
-    Attributes
-    ----------
-    targets : instances, in the order of the first axis of all arrays.
-    constants, typical_log_ratio : as `stacks.member_latency` takes them.
-    """
-
-    targets: tuple[str, ...]
-    session: onnxruntime.InferenceSession
-    constants: np.ndarray
-    typical_log_ratio: np.ndarray
-
-    def run(self, seen: np.ndarray) -> np.ndarray:
-        """Raw answers, (profiles, inputs) -> (targets, profiles, outputs)."""
-        return np.asarray(self.session.run(None, {"inputs": seen.astype(np.float32)})[0], float)
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingRange:
-    """What one instance's training profiles span: predictions outside are extrapolations.
-
-    Attributes
-    ----------
-    latency_ms, device_total_us : smallest and largest of the training data.
-    latency_per_device_total : smallest and largest ratio of step latency to the sum of all device rows.
-    """
-
-    latency_ms: tuple[float, float]
-    device_total_us: tuple[float, float]
-    latency_per_device_total: tuple[float, float]
-    median_latency_per_device_total: float
-
-
 class Models:
     """A models folder. Files are read, checked against the manifest and opened once, when first needed."""
 
-    def __init__(self, folder: Path, manifest: Mapping) -> None:
+    def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         self.folder = folder
         self.manifest = manifest
         self.features = FeatureSpec(
@@ -103,14 +43,11 @@ class Models:
             host_operations=tuple(manifest["features"]["host_operations"]),
             near=float(manifest["features"]["near"]),
         )
-        self.methods = {
-            name: Method(name, _rule(rule["with_latency"]), _rule(rule["without_latency"]), rule.get("kind", "pairs"))
-            for name, rule in manifest["methods"].items()
-        }
+        self.methods = {name: method_of(name, values) for name, values in manifest["methods"].items()}
         self.default_method: str = manifest["default_method"]
-        self.ranges = {name: _training_range(values) for name, values in manifest["instances"].items()}
+        self.ranges = {name: training_range(values) for name, values in manifest["instances"].items()}
         self._scalers = {
-            (row["instance"], row["axis"]): ScalerCurve(row["instance"], row["axis"], *row["coefficients"])
+            (row["instance"], row["axis"]): DocumentedScaler(row["instance"], row["axis"], *row["coefficients"])
             for row in manifest["scalers"]
         }
         self._learned_scalers = {row["axis"]: learned_scaler(row) for row in manifest.get("scaler_curves", ())}
@@ -137,11 +74,11 @@ class Models:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
         return found
 
-    def scaler(self, instance: str, axis: str) -> ScalerCurve:
+    def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
         """The scaler of an instance along "batch" or "pixels"."""
         if axis not in AXIS_RANGE:
             raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")
-        if (instance, axis) not in self._scalers:
+        if instance is None or (instance, axis) not in self._scalers:
             raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
         return self._scalers[instance, axis]
 
@@ -208,7 +145,7 @@ class Models:
     def _session(self, name: str) -> onnxruntime.InferenceSession:
         with self._lock:
             if name not in self._sessions:
-                self._sessions[name] = _open_session(self._read(name))
+                self._sessions[name] = open_session(self._read(name))
             return self._sessions[name]
 
     def _read(self, name: str) -> bytes:
@@ -253,26 +190,3 @@ def load_models(folder: Path | str | None = None) -> Models:
 def case_name(latency_known: bool, sizes_known: bool) -> str:
     """What the manifest calls the networks for what is known."""
     return ("with_latency" if latency_known else "without_latency") + ("_and_sizes" if sizes_known else "")
-
-
-def _open_session(data: bytes) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    # One thread: members are tiny, and a pool per session costs more memory and start-up than it saves.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-
-
-def _rule(values: Mapping) -> EnsembleRule:
-    weights = values.get("weights")
-    return EnsembleRule(tuple(values["members"]), values["combine"], None if weights is None else tuple(weights))
-
-
-def _training_range(values: Mapping) -> TrainingRange:
-    return TrainingRange(
-        latency_ms=tuple(values["latency_ms"]),
-        device_total_us=tuple(values["device_total_us"]),
-        latency_per_device_total=tuple(values["latency_per_device_total"]),
-        median_latency_per_device_total=values["median_latency_per_device_total"],
-    )

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from profet_core.errors import ArtifactError
 from profet_core.files import shipped_folder
 from profet_core.profiles import Profile, read_profile
 
 INDEX_NAME = "index.json"
+_LATENCIES = ("measured_ms", "left_out_ms", "left_out_without_latency_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,6 @@ def load_samples(folder: Path | None = None) -> tuple[Sample, ...]:
         ) from None
 
 
-def _sample(folder: Path, row: Mapping) -> Sample:
-    latencies = {
-        key: MappingProxyType(dict(row[key])) for key in ("measured_ms", "left_out_ms", "left_out_without_latency_ms")
-    }
-    plain = {key: value for key, value in row.items() if key not in latencies}
-    return Sample(**plain, **latencies, path=folder / f"{row['name']}.json")
+def _sample(folder: Path, row: Mapping[str, Any]) -> Sample:
+    latencies = {key: MappingProxyType(dict(row[key])) for key in _LATENCIES}
+    return Sample(**{**row, **latencies}, path=folder / f"{row['name']}.json")

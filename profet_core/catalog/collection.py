@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeVar, overload
 
-from profet_core.catalog.instance import OWN_PRICE, Instance, machine_of
+from profet_core.catalog.instance import ON_DEMAND, OWN_PRICE, Instance, machine_of
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number
 
 #: Prices are shown for this region and market unless someone asks for another.
 HOME_REGION = "us-east-1"
-_MARKET_ORDER = (OWN_PRICE, "on-demand")
+Default = TypeVar("Default")
+_MARKET_ORDER = (OWN_PRICE, ON_DEMAND)
 
 
 class Catalog(Mapping[str, Instance]):
@@ -46,11 +48,17 @@ class Catalog(Mapping[str, Instance]):
     def __contains__(self, name: object) -> bool:
         return name in self._usual
 
-    def get(self, name: str, default: Instance | None = None) -> Instance | None:
+    @overload
+    def get(self, name: str, /) -> Instance | None: ...
+
+    @overload
+    def get(self, name: str, /, default: Instance | Default) -> Instance | Default: ...
+
+    def get(self, name: str, /, default: Instance | Default | None = None) -> Instance | Default | None:
         """The instance of that name, or `default`; Mapping's own would raise, as `[]` raises no KeyError."""
         return self._usual.get(name, default)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._usual)
 
     def __len__(self) -> int:
@@ -70,38 +78,16 @@ class Catalog(Mapping[str, Instance]):
         """Every offer of every instance, in the catalogue's order."""
         return tuple(row for rows in self._offers.values() for row in rows)
 
-    @property
-    def rentable(self) -> Catalog:
-        """The catalogue without retired instances: what "cheapest you can rent" is chosen from."""
-        return Catalog(row for row in self.all_offers if row.status != "retired")
-
-    def for_market(self, market: str | None, region: str | None = None, *, keep_others: bool = False) -> Catalog:
-        """Only the offers of a market and region, so that `[]` gives the usual one among them.
-
-        Parameters
-        ----------
-        market : "on-demand", "spot", "reserved" or "own"; None: any.
-        region : None: any.
-        keep_others : keep instances without such an offer, at their usual price (their `market` says so), for what must
-            name every instance; otherwise they are left out.
-        """
-        rows: list[Instance] = []
-        for offers in self._offers.values():
-            found = [row for row in offers if market in (None, row.market) and region in (None, row.region)]
-            rows += found or (offers[:1] if keep_others else ())
-        return Catalog(rows)
-
     def with_prices(self, usd_per_hour: Mapping[str, float]) -> Catalog:
         """A copy in which the named instances cost a price of the user's own, US dollars an hour.
 
-        It replaces the usual offer; the others of an instance stay. Choose a market first, then lay prices over it.
+        It replaces the usual offer; the others of an instance stay.
         """
         own = {name: positive_number(f"The price of {self[name].name}", price) for name, price in usd_per_hour.items()}
         rows: list[Instance] = []
         for name, (usual, *others) in self._offers.items():
             if name in own:
-                priced = {"usd_per_hour": own[name], "market": OWN_PRICE, "as_of": "", "source": "given by the user"}
-                usual = replace(usual, **priced)
+                usual = replace(usual, usd_per_hour=own[name], market=OWN_PRICE, as_of="", source="given by the user")
             rows += [usual, *others]
         return Catalog(rows)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
+from typing import Any
 
 from profet_core.catalog.tables import Row, number_in, read_records, shipped_text
 from profet_core.errors import CatalogError, InputError
@@ -71,7 +72,7 @@ class Gpu:
             raise InputError(f"{self.name}: source is empty: say where the figures come from.")
 
     @property
-    def short_name(self) -> str:
+    def model(self) -> str:
         """The model designation, as `gpu_model` finds it: 'T4', 'V100'."""
         return gpu_model(self.name)
 
@@ -87,7 +88,7 @@ class Gpus(Mapping[str, Gpu]):
     def __getitem__(self, name: str) -> Gpu:
         return self._by_name[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._by_name)
 
     def __len__(self) -> int:
@@ -104,9 +105,12 @@ class Gpus(Mapping[str, Gpu]):
         Raises
         ------
         InputError : no GPU, or more than one, fits; the message names those that are close.
+
+        >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
+        1555.0
         """
         full = [gpu for gpu in self.values() if gpu.name.lower() == name.strip().lower()]
-        same = full or [gpu for gpu in self.values() if gpu.short_name.lower() == gpu_model(name).lower()]
+        same = full or [gpu for gpu in self.values() if gpu.model.lower() == gpu_model(name).lower()]
         if len(same) > 1 and memory_gib is not None:
             # What a driver reports and what a name says differ by up to a tenth.
             same = [gpu for gpu in same if abs(gpu.memory_gib / memory_gib - 1) <= 0.1]
@@ -114,7 +118,7 @@ class Gpus(Mapping[str, Gpu]):
             return same[0]
         if same:
             raise InputError(f"{name!r} may be any of {', '.join(gpu.name for gpu in same)}: give the full name.")
-        names = {spelling.lower(): gpu.name for gpu in self.values() for spelling in (gpu.name, gpu.short_name)}
+        names = {spelling.lower(): gpu.name for gpu in self.values() for spelling in (gpu.name, gpu.model)}
         close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
         meant = f"; did you mean {names[close[0]]}?" if close else "."
         raise InputError(f"Unknown GPU {name!r}{meant} Known are {', '.join(self)}.")
@@ -127,13 +131,18 @@ def load_gpus() -> Gpus:
 
 
 def gpu_model(name: str) -> str:
-    """The model designation inside a GPU's name ('T4', 'V100', 'A10G'); the whole name if there is none."""
+    """The model designation inside a GPU's name; the whole name if there is none.
+
+    >>> gpu_model("Tesla V100-SXM2-16GB"), gpu_model("NVIDIA L4"), gpu_model("my GPU")
+    ('V100', 'L4', 'my GPU')
+    """
     found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
     return found.group(1) if found else name.strip()
 
 
 def _gpu(row: Row) -> Gpu:
-    values: dict[str, object] = {column: row[column] for column in ("architecture", "source")}
+    # Text and numbers, by column; `Gpu` checks them.
+    values: dict[str, Any] = {column: row[column] for column in ("architecture", "source")}
     values |= {column: number_in(row, "gpu", column, int) for column in _WHOLE}
     values |= {column: number_in(row, "gpu", column, float) for column in _POSITIVE}
     values |= {column: number_in(row, "gpu", column, float) if row[column] else None for column in _OPTIONAL}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.tables import Row, number_in
@@ -13,8 +14,10 @@ from profet_core.errors import InputError
 from profet_core.units import format_price, positive_number, whole_number
 
 STATUSES = ("available", "retired")
-#: "own": hardware of one's own, at what an hour of it costs.
-MARKETS = ("on-demand", "spot", "reserved", "own")
+ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
+#: Hardware of one's own, at what an hour of it costs; it is there whatever the market.
+OWN_HARDWARE = "own"
+MARKETS = (ON_DEMAND, SPOT, RESERVED, OWN_HARDWARE)
 #: What `Catalog.with_prices` calls a price that somebody typed in.
 OWN_PRICE = "own price"
 
@@ -47,7 +50,7 @@ class Instance:
     Attributes
     ----------
     gpu_memory_gib : of one GPU.
-    vcpus : None where nobody said.
+    vcpus : None where it is not known.
     usd_per_hour : of the whole instance with all its GPUs.
     region, os, market : what the price is for; market is one of `MARKETS`, or `OWN_PRICE`.
     as_of : date of the price: year, year-month or year-month-day.
@@ -112,7 +115,8 @@ def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") 
         if not row[column] and column != "usd_per_hour":
             raise InputError(f"{name}: {column} is empty.")
     check_date(name, row["as_of"])
-    values: dict[str, object] = {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS)}
+    # Text and numbers, by column; `Instance` checks them.
+    values: dict[str, Any] = {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS)}
     for column in (*_WHOLE, *_POSITIVE):
         kind = int if column in _WHOLE else float
         values[column] = None if column == "vcpus" and not row[column] else number_in(row, "instance", column, kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.instance import FILE_COLUMNS, MACHINE_COLUMNS, OFFER_COLUMNS, instance_from_row
+from profet_core.catalog.instance import FILE_COLUMNS, MACHINE_COLUMNS, OFFER_COLUMNS, Instance, instance_from_row
 from profet_core.catalog.own import own_path, read_own
 from profet_core.catalog.tables import Row, file_text, read_records, shipped_text
 from profet_core.errors import CatalogError
@@ -61,7 +61,7 @@ def load_shipped() -> Catalog:
         )
     }
 
-    def priced(price: Row):
+    def priced(price: Row) -> Instance:
         if price["instance"] not in machines:
             raise CatalogError(f"prices.csv: {price['instance']} is not in instances.csv.")
         machine = machines[price["instance"]]

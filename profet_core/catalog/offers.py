@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from profet_core.catalog import Catalog, Instance
+from profet_core.catalog.collection import Catalog
+from profet_core.catalog.instance import ON_DEMAND, OWN_HARDWARE, RESERVED, SPOT, Instance
 from profet_core.errors import InputError
 from profet_core.units import positive_number
 
-ON_DEMAND, SPOT, ANY_MARKET = "on-demand", "spot", "any"
-RENTED = (ON_DEMAND, SPOT, "reserved")
-MARKETS = (*RENTED, ANY_MARKET)
-#: Hardware of one's own is there whatever the market.
-OWN_HARDWARE = "own"
+#: What offers are chosen by: one market that instances are rented in, or all of them.
+ANY_MARKET = "any"
+MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, ANY_MARKET)
 _GUESSED = "guessed:"
 
 
@@ -40,8 +39,8 @@ def offers_in_market(
     InputError : an unknown market or instance, a price that is not a positive number, a discount outside 0 to 1, or
         no offer at all.
     """
-    if market not in MARKETS:
-        raise InputError(f"Unknown market {market!r}: choose one of {', '.join(MARKETS)}.")
+    if market not in MARKET_CHOICES:
+        raise InputError(f"Unknown market {market!r}: choose one of {', '.join(MARKET_CHOICES)}.")
     priced = catalog.with_prices(own_usd_per_hour or {})
     found: list[Instance] = []
     for name in catalog:

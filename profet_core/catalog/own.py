@@ -124,10 +124,10 @@ def _is_there(path: Path) -> bool:
 def _machine_cell(row: Row, column: str, known: Instance | None) -> str:
     text = row[column]
     if known is not None:
-        said = getattr(known, column)
+        shipped = getattr(known, column)
         # "T4" and "Tesla T4" are one GPU.
         same = not text or (column == "gpu" and _same_gpu(text, known))
-        return ("" if said is None else str(said)) if same else text
+        return ("" if shipped is None else str(shipped)) if same else text
     if text or column in ("gpu", "vcpus"):
         return text
     if column == "gpu_memory_gib":

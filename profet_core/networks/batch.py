@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from profet_core.networks.stacks import StepInputs, step_inputs
-from profet_core.operations.classes import IDLE, ClassTimes, load_operation_classes
+from profet_core.operations.classes import IDLE_CLASS, ClassTimes, load_operation_classes
 from profet_core.operations.clusters import UnknownOperations
 from profet_core.profiles.record import Profile
 
@@ -36,7 +36,7 @@ class ProfileBatch:
     def inputs(self) -> StepInputs:
         """The profiles' class times as the default method's networks see them, without batch and pixel sizes."""
         classes = load_operation_classes()
-        device, idle = len(classes.device), classes.names.index(IDLE)
+        device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
         return step_inputs(self._encoded[0], device, idle, self.latency_ms, None)
 
     @property

@@ -11,23 +11,18 @@ from types import MappingProxyType
 
 import numpy as np
 
-from profet_core.operations.clusters import (
-    NO_UNKNOWN_OPERATIONS,
-    UnknownOperations,
-    placement_sums,
-    report_unknown,
-    rows_by_operations,
-)
+from profet_core.operations.columns import column_sums, rows_by_operations, times_of
 from profet_core.operations.kinds import Kind, is_set_aside, kind_of
+from profet_core.operations.unknown import NO_UNKNOWN_OPERATIONS, UnknownOperations, report_unknown
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 from profet_core.units import US_PER_MS
 
-#: An operation of a kind that the training data lack is told where it takes at least this share of the busy time:
+#: An operation of a kind that the training data lack is reported where it takes at least this share of the busy time:
 #: the class that serves it is bound by the same, but was fitted on other operations.
 NOTABLE_SHARE = 0.01
 
-#: Classes that are treated apart: time without a kernel, and copies between host and GPU.
-IDLE, COPY = "idle", "copy"
+#: The classes of time without a kernel, and of what is copied from the host.
+IDLE_CLASS, COPY_CLASS = "idle", "copy"
 
 #: Every step runs bookkeeping operations of a few microseconds (a counter, a cast). They are the first to go where
 #: TensorFlow keeps the 500 costliest, so a profile that still has an operation type below this is complete. In the
@@ -96,7 +91,7 @@ class OperationClasses:
 
     def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
         """Which operation adds to which class: 0 or 1, shape (operations, classes)."""
-        return placement_sums(placed, len(self.names))
+        return column_sums(placed, len(self.names))
 
     def encode_table(
         self,
@@ -135,15 +130,13 @@ class OperationClasses:
         unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
         parts: list[tuple[list[int], ClassTimes]] = []
         for names, rows in rows_by_operations(profiles).items():
-            times_us = np.array([list(profiles[row].operations.values()) for row in rows])
             may_be_cut = np.array([profiles[row].may_be_cut for row in rows])
-            parts.append((rows, self.encode_table(names, times_us, may_be_cut)))
+            parts.append((rows, self.encode_table(names, times_of(profiles, rows), may_be_cut)))
             placed = self.place(names)
             unseen = [name for name in names if name.startswith(DEVICE_PREFIX) and self.stands_in(name)]
             for row in rows if unseen else ():
-                unknown[row] = report_unknown(
-                    profiles[row], _worth_telling(profiles[row], unseen, placed), placed, self.names
-                )
+                notable = _notable(profiles[row], unseen, placed)
+                unknown[row] = report_unknown(profiles[row], notable, placed, self.names)
         order = np.argsort(np.concatenate([rows for rows, _ in parts]))
         joined = {
             name: np.concatenate([getattr(part, name) for _, part in parts])[order]
@@ -156,7 +149,7 @@ class OperationClasses:
         return None if kind is None or kind.operation_class is None else self.names.index(kind.operation_class)
 
 
-def _worth_telling(profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:
+def _notable(profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:
     """Operations of no known kind, and of those that another kind's class serves the notable ones."""
     least_us = NOTABLE_SHARE * profile.busy_total_us
     return [name for name in unseen if placed[name] is None or profile.operations[name] >= least_us]

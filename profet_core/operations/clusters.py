@@ -10,6 +10,8 @@ from types import MappingProxyType
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
+from profet_core.operations.columns import column_sums, rows_by_operations, times_of
+from profet_core.operations.unknown import NO_UNKNOWN_OPERATIONS, UnknownOperations, report_unknown
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, Profile
 
 
@@ -21,35 +23,12 @@ class OperationCluster:
 
     @property
     def name(self) -> str:
-        """Name of the feature: 'Device_AvgPool&MaxPool'."""
+        """Name of the feature.
+
+        >>> OperationCluster(("AvgPool", "MaxPool")).name
+        'Device_AvgPool&MaxPool'
+        """
         return DEVICE_PREFIX + "&".join(self.operations)
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownOperations:
-    """Operations of one profile that a method has never seen the like of.
-
-    For the documented method those whose name was not in training. For the default method those of no known kind, and
-    those of a kind that the training data lack if they take a notable time.
-
-    Attributes
-    ----------
-    mapped : operation -> name of the cluster or class that took its time.
-    left_out : operations that have no place; their time is not used.
-    share : part of the profile's busy (not idle) time that all of them took, 0 to 1.
-    """
-
-    mapped: Mapping[str, str]
-    left_out: tuple[str, ...]
-    share: float
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All of them, sorted."""
-        return tuple(sorted((*self.mapped, *self.left_out)))
-
-
-NO_UNKNOWN_OPERATIONS = UnknownOperations(MappingProxyType({}), (), 0.0)
 
 
 @dataclass(frozen=True)
@@ -96,9 +75,8 @@ class FeatureSpec:
         unknown = [NO_UNKNOWN_OPERATIONS] * len(profiles)
         for names, rows in rows_by_operations(profiles).items():
             # Profiles of one recorder mostly name the same operations: one matrix product serves all of them.
-            times_us = np.array([list(profiles[row].operations.values()) for row in rows])
             placed = self.place(names)
-            matrix[rows] = times_us @ self.sums(placed)
+            matrix[rows] = times_of(profiles, rows) @ self.sums(placed)
             unseen = [name for name in names if name not in self.columns and name not in IDLE_OPERATIONS]
             if unseen:
                 for row in rows:
@@ -111,7 +89,7 @@ class FeatureSpec:
 
     def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
         """Which operation adds to which feature: 0 or 1, shape (operations, features)."""
-        return placement_sums(placed, len(self.names))
+        return column_sums(placed, len(self.names))
 
     def nearest_cluster(self, operation: str) -> int | None:
         """Column of the cluster nearest to an unseen operation; None if none is near or it runs on the host."""
@@ -126,33 +104,3 @@ class FeatureSpec:
         ]
         column = int(np.argmin(distances))
         return column if distances[column] <= self.near else None
-
-
-def rows_by_operations(profiles: Sequence[Profile]) -> dict[tuple[str, ...], list[int]]:
-    """Numbers of the profiles that name the same operations."""
-    rows: dict[tuple[str, ...], list[int]] = {}
-    for row, profile in enumerate(profiles):
-        rows.setdefault(tuple(profile.operations), []).append(row)
-    return rows
-
-
-def placement_sums(placed: Mapping[str, int | None], columns: int) -> np.ndarray:
-    """Which operation adds to which column: 0 or 1, shape (operations, columns)."""
-    sums = np.zeros((len(placed), columns))
-    for row, column in enumerate(placed.values()):
-        if column is not None:
-            sums[row, column] = 1.0
-    return sums
-
-
-def report_unknown(
-    profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None], columns: Sequence[str]
-) -> UnknownOperations:
-    """What was done with the operations of a profile that were never seen, by the names of the columns."""
-    mapped = {name: columns[placed[name]] for name in unseen if placed[name] is not None}
-    time_us = sum(profile.operations[name] for name in unseen)
-    return UnknownOperations(
-        mapped=MappingProxyType(mapped),
-        left_out=tuple(name for name in unseen if name not in mapped),
-        share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,
-    )

@@ -81,11 +81,13 @@ class OperationKinds:
 def stem(name: str) -> str:
     """An operation's name without what says who wrote its kernel, not what it does.
 
-    "_MklNativeFusedBatchNormV3" -> "FusedBatchNorm", "aten::_softmax_" -> "aten::softmax".
+    >>> stem("_MklNativeFusedBatchNormV3"), stem("aten::_softmax_")
+    ('FusedBatchNorm', 'aten::softmax')
     """
     if found := _PYTORCH_STEM.fullmatch(name):
         return found[1] + found[2]
-    return _TENSORFLOW_STEM.fullmatch(name)[1] if "\n" not in name else name
+    found = _TENSORFLOW_STEM.fullmatch(name)
+    return found[1] if found else name
 
 
 @cache
@@ -100,7 +102,11 @@ def load_operation_kinds() -> OperationKinds:
 
 
 def kind_of(operation: str) -> Kind | None:
-    """What an operation does, by the shipped tables; None if nothing is known of it."""
+    """What an operation does, by the shipped tables; None if nothing is known of it.
+
+    >>> kind_of("Device_Conv2DBackpropFilter").operation_class, kind_of("Device_MyLayer")
+    ('convolution filter gradient', None)
+    """
     return load_operation_kinds().kind_of(operation)
 
 

@@ -1,4 +1,4 @@
-"""What an optimiser's update moves and keeps, told from the operation that a profile shows."""
+"""What an optimiser's update moves and keeps, by the operation that a profile shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ PLAIN_VALUES, VALUES_A_COPY = 3, 2
 
 
 def traffic_factor(copies: float) -> float:
-    """Values that an update with so many copies of the parameters moves, over those of plain SGD."""
+    """Values that an update with so many copies of the parameters moves, over those of plain SGD.
+
+    >>> round(traffic_factor(2), 3)  # Adam keeps two moments
+    2.333
+    """
     return (PLAIN_VALUES + VALUES_A_COPY * copies) / PLAIN_VALUES
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from profet_core.artifacts.models import Method, Models
+from profet_core.artifacts.methods import Method
+from profet_core.artifacts.models import Models
 from profet_core.networks.batch import ProfileBatch
 from profet_core.networks.intervals import IntervalScale, class_shares, nearest_distance, words_of
 from profet_core.networks.members import size_inputs
@@ -15,7 +16,7 @@ from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.estimates import Estimates, Likeness, combine, floors_ms
 from profet_core.prediction.refusals import unattributed_log_width
 from profet_core.profiles.record import Profile
-from profet_core.scaling.scale import AXIS_RANGE
+from profet_core.scaling.axes import AXIS_RANGE
 
 #: A repair of a few per cent changes the prediction less than its own error: not worth a warning.
 NOTABLE_REPAIR = 1.05

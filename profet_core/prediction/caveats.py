@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profet_core.artifacts.models import Models, TrainingRange
+from profet_core.artifacts.models import Models
+from profet_core.artifacts.training_range import TrainingRange
 from profet_core.catalog import Catalog, gpu_model
-from profet_core.operations.clusters import UnknownOperations
+from profet_core.operations.unknown import UnknownOperations
 from profet_core.prediction.estimates import ProfileEstimates
 from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.prediction.refusals import WARNED_UNATTRIBUTED_SHARE

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from profet_core.artifacts.models import Method, Models
+from profet_core.artifacts.methods import Method
+from profet_core.artifacts.models import Models
 from profet_core.networks.batch import ProfileBatch
 from profet_core.prediction.estimates import Estimates, combine, floors_ms
 

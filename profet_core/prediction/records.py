@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from profet_core.catalog import Catalog, Instance
+from profet_core.cost import cost_usd
 from profet_core.latency import StepTime
-from profet_core.operations.clusters import UnknownOperations
+from profet_core.operations.unknown import UnknownOperations
 from profet_core.prediction.estimates import Likeness
 from profet_core.profiles.record import StepsBasis
-from profet_core.units import cost_usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

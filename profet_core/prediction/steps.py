@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profet_core.errors import InputError
-from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.profiles.limits import MAX_STEPS
 from profet_core.profiles.record import Profile
 from profet_core.units import US_PER_MS, whole_number
 

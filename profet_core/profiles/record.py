@@ -12,21 +12,24 @@ from profet_core.errors import ProfileError
 
 DEVICE_PREFIX = "Device_"
 HOST_PREFIX = "Host_"
+#: The type of what is no operation's time, and of what is one's that is not named.
+IDLE, UNKNOWN = "IDLE", "Unknown"
+DEVICE_IDLE, HOST_IDLE = DEVICE_PREFIX + IDLE, HOST_PREFIX + IDLE
+IDLE_OPERATIONS = frozenset({DEVICE_IDLE, HOST_IDLE})
 #: GPU time that belongs to no operation, whatever the framework.
-UNKNOWN_DEVICE_OPERATION = "Device_Unknown"
+UNKNOWN_DEVICE_OPERATION = DEVICE_PREFIX + UNKNOWN
 #: Profilers tell times in picoseconds; finer digits come from dividing by the number of steps.
 US_DIGITS = 6
 
-#: How the number of steps that a file covers is known: the file marks them; it tells how often operations ran; it
-#: states the number (version 2); somebody said so; the step's latency tells; or nothing does, and the recipe that
-#: files of its format are made by is taken.
+#: How the number of steps that a file covers is known: the file marks them; it shows how often operations ran; it
+#: states the number (version 2); the user gave it; it follows from the step's latency; or nothing is known, and the
+#: recipe that files of its format are made by is taken.
 StepsBasis = Literal["marked", "counted", "stated", "given", "inferred", "assumed"]
 #: Why a profile without device rows gets no prediction.
 NO_DEVICE = (
     "This profile holds no GPU time (no Device_ rows): it was recorded on a CPU, so no GPU's latency can be told from "
     "it. Record the step on the anchor's GPU."
 )
-IDLE_OPERATIONS = frozenset({"Device_IDLE", "Host_IDLE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +82,20 @@ class Profile:
     steps_basis: StepsBasis = "stated"
     refusal: str = ""
     may_be_cut: bool = True
+    # So that a file that is read as covering other steps than first thought loses no digit.
+    _unrounded_us: Mapping[str, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Unrounded: a file that is read as covering other steps than first thought loses no digit.
         object.__setattr__(self, "_unrounded_us", dict(self.operations))
         ordered = {name: round(float(self.operations[name]), US_DIGITS) for name in sorted(self.operations)}
         object.__setattr__(self, "operations", MappingProxyType(ordered))
 
     def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
-        """The same file read as covering `steps` training steps."""
+        """The same file read as covering `steps` training steps.
+
+        >>> Profile({"Device_Conv2D": 50.0}, steps=2, steps_basis="assumed").with_steps(1).operations["Device_Conv2D"]
+        100.0
+        """
         factor = self.steps / steps
         operations = {name: us * factor for name, us in self._unrounded_us.items()}
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
@@ -100,7 +108,7 @@ class Profile:
     @cached_property
     def device_busy_us(self) -> float:
         """All device rows but idle time, microseconds."""
-        return self.device_total_us - self.operations.get("Device_IDLE", 0.0)
+        return self.device_total_us - self.operations.get(DEVICE_IDLE, 0.0)
 
     @cached_property
     def host_total_us(self) -> float:

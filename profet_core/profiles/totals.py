@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.profet_json.reader import MAX_OPERATION_US, MAX_OPERATIONS
+from profet_core.profiles.limits import MAX_OPERATION_US, MAX_OPERATIONS
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis, running
 
 

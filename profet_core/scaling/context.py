@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from profet_core.errors import InputError
 from profet_core.profiles import Profile
-from profet_core.profiles.record import DEVICE_PREFIX
-from profet_core.scaling.learned import KNOTS
+from profet_core.profiles.record import DEVICE_IDLE, DEVICE_PREFIX
+from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import whole_number
 
 #: Operations of a network's head: its dense layers, and the plain gradient step over all parameters, of which the
 #: dense layers of the measured networks hold most.
 HEAD_OPERATIONS = ("Device_MatMul", "Device_ResourceApplyGradientDescent")
-_DEVICE_IDLE = "Device_IDLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class ScaleContext:
 def head_share(profile: Profile) -> float | None:
     """Share of the head's operations in the device's busy time, 0 to 1; None if the device did nothing."""
     busy_us = sum(
-        us for name, us in profile.operations.items() if name.startswith(DEVICE_PREFIX) and name != _DEVICE_IDLE
+        us for name, us in profile.operations.items() if name.startswith(DEVICE_PREFIX) and name != DEVICE_IDLE
     )
     if busy_us <= 0:
         return None
@@ -64,7 +63,8 @@ def scale_context(axis: str, largest: Profile, *, fixed_classes: bool = False) -
     InputError : its meta says another size.
     """
     batch_size, pixels = largest.meta.batch_size, largest.meta.pixels
-    at, other_size = (batch_size, pixels) if axis == "batch" else (pixels, batch_size)
-    if at not in (None, KNOTS[axis][-1]):
-        raise InputError(f"The profile at the largest size must be recorded at {axis} {KNOTS[axis][-1]}, not {at}.")
+    recorded, other_size = (batch_size, pixels) if axis == "batch" else (pixels, batch_size)
+    wanted = AXIS_RANGE[axis][1]
+    if recorded not in (None, wanted):
+        raise InputError(f"The profile at the largest size must be recorded at {axis} {wanted}, not {recorded}.")
     return ScaleContext(other_size, head_share(largest), fixed_classes)

@@ -1,4 +1,4 @@
-"""The default scaler: a law of growth, exact at both ends, times what the measured networks showed beyond it."""
+"""The default scaler: the law of growth, exact at both ends, times what the measured networks showed beyond it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from profet_core.errors import ArtifactError
+from profet_core.scaling.axes import INNER_KNOTS, KNOTS
+from profet_core.scaling.law import law_ms, step_work
 from profet_core.scaling.monotone import monotone_interpolation
 
-#: The sizes measured along each axis: what is learned is learned there, and interpolated between.
-KNOTS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}
-#: Classes of the measured networks at each pixel knot.
-CLASSES = (10, 100, 100, 1000, 1000)
-#: The law is corrected by at most exp(0.5) either way: one odd network in the measurements is not to bend all others.
-LARGEST_LOG_CORRECTION = 0.5
+#: No latency is further from the law than exp(0.5) either way: one odd network in the measurements is not to bend all
+#: others.
+LARGEST_LOG_RESIDUAL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
-    """Polynomial of what is known to the logarithm of measured over lawful latency at the three inner knots.
+class ResidualPolynomial:
+    """From what is known of a step to the logarithm of its latency over the law's, at each inner knot.
 
     Attributes
     ----------
@@ -46,24 +45,23 @@ class Correction:
     offsets: Mapping[str, tuple[float, ...]]
 
     def __post_init__(self) -> None:
-        inner = len(KNOTS["batch"]) - 2
         try:
             inputs = np.array([self.centre, self.spread, self.low, self.high], float)
             terms = polynomial_terms(inputs[:1], self.degree).shape[1]
-            numbers = [np.array(self.coefficients, float).reshape(terms, inner)]
-            numbers += [np.array(offset, float).reshape(inner) for offset in self.offsets.values()]
+            coefficients = np.array(self.coefficients, float).reshape(terms, INNER_KNOTS)
+            offsets = np.array(list(self.offsets.values()), float).reshape(len(self.offsets), INNER_KNOTS)
         except (ValueError, TypeError) as error:
             raise ArtifactError("The scaler's correction is not as it should be: retrain.") from error
-        if not all(np.isfinite(values).all() for values in (inputs, *numbers)) or (inputs[1] <= 0).any():
+        if not all(np.isfinite(values).all() for values in (inputs, coefficients, offsets)) or (inputs[1] <= 0).any():
             raise ArtifactError("The scaler's correction holds numbers that are none: retrain.")
 
     def factors(self, instances: Sequence[str], inputs: np.ndarray) -> np.ndarray:
         """What the law is multiplied by, shape (curves, 3); `inputs` has shape (curves, inputs)."""
         known = (np.clip(inputs, self.low, self.high) - self.centre) / self.spread
-        nothing = (0.0,) * (len(KNOTS["batch"]) - 2)
+        nothing = (0.0,) * INNER_KNOTS
         offsets = np.array([self.offsets.get(name, nothing) for name in instances]).reshape(len(known), -1)
         logarithms = polynomial_terms(known, self.degree) @ np.array(self.coefficients) + offsets
-        return np.exp(np.clip(logarithms, -LARGEST_LOG_CORRECTION, LARGEST_LOG_CORRECTION))
+        return np.exp(np.clip(logarithms, -LARGEST_LOG_RESIDUAL, LARGEST_LOG_RESIDUAL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +71,14 @@ class LearnedScaler:
     Attributes
     ----------
     axis : "batch" or "pixels".
-    ends_only : the correction where nothing but the two latencies is known; its inputs are `end_inputs`.
-    informed : the correction where the context is known: the fixed pixel size along "batch" (a third input), the
-        head's share along "pixels" (which enters through the law).
+    ends_only : where nothing but the two latencies is known; its inputs are `end_inputs`.
+    informed : where the context is known: the fixed pixel size along "batch" (a third input), the head's share along
+        "pixels" (which enters through the law).
     """
 
     axis: str
-    ends_only: Correction
-    informed: Correction
+    ends_only: ResidualPolynomial
+    informed: ResidualPolynomial
 
     def inner_ms(
         self,
@@ -99,16 +97,16 @@ class LearnedScaler:
         """
         low_ms, high_ms = np.asarray(low_ms, float), np.asarray(high_ms, float)
         known = ~np.isnan(other_sizes if self.axis == "batch" else head_shares)
-        lawful = lawful_ms(self.axis, low_ms, high_ms, head_shares)
-        factors = np.empty_like(lawful)
-        for rows, correction, inputs in (
+        by_law_ms = law_ms(self.axis, low_ms, high_ms, head_shares)
+        factors = np.empty_like(by_law_ms)
+        for rows, residual, inputs in (
             (~known, self.ends_only, end_inputs(low_ms, high_ms)),
             (known, self.informed, informed_inputs(self.axis, low_ms, high_ms, other_sizes)),
         ):
             if rows.any():
                 chosen = [name for name, wanted in zip(instances, rows, strict=True) if wanted]
-                factors[rows] = correction.factors(chosen, inputs[rows])
-        between = np.clip(lawful * factors, low_ms[:, None], high_ms[:, None])
+                factors[rows] = residual.factors(chosen, inputs[rows])
+        between = np.clip(by_law_ms * factors, low_ms[:, None], high_ms[:, None])
         return np.maximum.accumulate(between, axis=1)
 
     def scaled(
@@ -118,7 +116,7 @@ class LearnedScaler:
         inner = self.inner_ms([instance], *np.array([[low_ms], [high_ms], [other_size], [head_share]], float))[0]
         knots = np.array([0.0, *np.clip((inner - low_ms) / (high_ms - low_ms), 0, 1), 1.0])
         sizes = np.arange(KNOTS[self.axis][0], KNOTS[self.axis][-1] + 1)
-        scaled = monotone_interpolation(growth(self.axis, KNOTS[self.axis]), knots, growth(self.axis, sizes))
+        scaled = monotone_interpolation(step_work(self.axis, KNOTS[self.axis]), knots, step_work(self.axis, sizes))
         # The interpolation never falls on paper; its rounding may, by the last digit.
         scaled = np.maximum.accumulate(np.clip(scaled, 0, 1))
         scaled[0], scaled[-1] = 0.0, 1.0
@@ -131,39 +129,8 @@ class LearnedScaler:
 
 def learned_scaler(values: Mapping) -> LearnedScaler:
     """The scaler from what `LearnedScaler.as_json` gave."""
-    return LearnedScaler(values["axis"], Correction(**values["ends_only"]), Correction(**values["informed"]))
-
-
-def growth(axis: str, sizes: Sequence[int] | np.ndarray) -> np.ndarray:
-    """What a step's work is proportional to: images along "batch", pixels of an image along "pixels".
-
-    Curves are interpolated over it: leaving one inner knot out of the measured curves, a monotone cubic through the
-    others misses it by 2.8 % over the batch size (2.9 % with both logarithms) and 6.0 % over the square of the pixel
-    size (7.3 % over both logarithms, 7.8 % over the size itself).
-    """
-    return np.asarray(sizes, float) ** (1 if axis == "batch" else 2)
-
-
-def lawful_ms(axis: str, low_ms: np.ndarray, high_ms: np.ndarray, head_shares: np.ndarray) -> np.ndarray:
-    """Latencies at the inner knots by the law of the axis, milliseconds, shape (curves, 3).
-
-    Along "batch" a step is a fixed time plus one in proportion to its images. Along "pixels" the body of the network
-    grows with the area, and its head, `head_shares` of the largest step, also with the classes, which the measured
-    networks have more of at larger sizes; an unknown share (NaN) counts as no head.
-    """
-    low_ms, high_ms = low_ms[:, None], high_ms[:, None]
-    work = growth(axis, KNOTS[axis])
-    if axis == "batch":
-        # No step grows by more than its images, save where the largest forces the GPU into slower kernels: then
-        # that end says nothing about the sizes below it.
-        most_ms = low_ms * (work / work[0])[1:-1]
-        return np.minimum(low_ms + _risen(work) * (high_ms - low_ms), most_ms)
-    # Small images leave the GPU waiting for launches, which later vanish behind its work: the body's step is nearer
-    # to the larger of both than to their sum, a root of a sum of squares.
-    body = np.sqrt(low_ms**2 + _risen(work**2) * (high_ms**2 - low_ms**2))
-    head = low_ms + _risen(work * CLASSES) * (high_ms - low_ms)
-    share = np.nan_to_num(np.asarray(head_shares, float))[:, None]
-    return (1 - share) * body + share * head
+    ends_only, informed = (ResidualPolynomial(**values[name]) for name in ("ends_only", "informed"))
+    return LearnedScaler(values["axis"], ends_only, informed)
 
 
 def end_inputs(low_ms: np.ndarray, high_ms: np.ndarray) -> np.ndarray:
@@ -184,8 +151,3 @@ def polynomial_terms(inputs: np.ndarray, degree: int) -> np.ndarray:
         for chosen in combinations_with_replacement(range(inputs.shape[1]), power):
             columns.append(inputs[:, chosen].prod(axis=1))
     return np.column_stack(columns)
-
-
-def _risen(values: np.ndarray) -> np.ndarray:
-    """0 at the first, 1 at the last, the inner ones between."""
-    return ((values - values[0]) / (values[-1] - values[0]))[1:-1]

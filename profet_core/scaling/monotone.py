@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def monotone_interpolation(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
+def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> np.ndarray:
     """Values at `at` (within x) of the piecewise cubic through (x, y); x rises, at least three points.
 
     Source: F. N. Fritsch and J. Butland, "A method for constructing local monotone piecewise cubic interpolants",
     SIAM J. Sci. Stat. Comput. 5 (1984), with the end slopes of C. Moler, Numerical Computing with MATLAB, 3.6: what
     `scipy.interpolate.PchipInterpolator` computes, which serving does without.
+
+    >>> monotone_interpolation([0, 1, 2], [0, 1, 1], [0.5, 1, 1.5]).tolist()
+    [0.6875, 1.0, 1.0]
     """
-    x, y, at = (np.asarray(values, float) for values in (x, y, at))
+    x, y, at = np.asarray(x, float), np.asarray(y, float), np.asarray(at, float)
     steps, slopes = np.diff(x), np.diff(y) / np.diff(x)
     tangents = np.concatenate(
         [

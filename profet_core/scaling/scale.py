@@ -4,59 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profet_core.errors import ArtifactError, InputError
+from profet_core.errors import InputError
+from profet_core.scaling.axes import axis_range, check_ends, check_size
 from profet_core.scaling.context import ScaleContext
-from profet_core.units import positive_number, whole_number
+from profet_core.scaling.fitted import FittedScalers
+from profet_core.scaling.learned import LearnedScaler
 
-if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models
-
-#: Smallest and largest size of each axis in the training data.
-AXIS_RANGE = {"batch": (16, 256), "pixels": (32, 256)}
 #: "profet": the documented polynomial; "default": the better one of the two.
 SCALE_METHODS = ("default", "profet")
-
-
-@dataclass(frozen=True, slots=True)
-class ScalerCurve:
-    """An order-2 polynomial from a size to the latency min-max scaled to 0..1 between the axis' two ends.
-
-    scaled(x) = intercept + linear * x + quadratic * x**2, as PROFET documents its scaler, with the polynomial
-    normalised so that it is 0 at the smallest and 1 at the largest size.
-
-    Raises
-    ------
-    ArtifactError : the coefficients don't hit both ends or fall somewhere between them.
-    """
-
-    instance: str
-    axis: str
-    intercept: float
-    linear: float
-    quadratic: float
-
-    def __post_init__(self) -> None:
-        smallest, largest = AXIS_RANGE[self.axis]
-        slopes = [self.linear + 2 * self.quadratic * size for size in (smallest, largest)]
-        ends = [self._polynomial(size) for size in (smallest, largest)]
-        if not np.allclose(ends, [0, 1], atol=1e-6) or min(slopes) < -1e-9:
-            raise ArtifactError(
-                f"The {self.axis} scaler of {self.instance} is not a rising curve from 0 to 1: retrain."
-            )
-
-    def _polynomial(self, sizes):
-        return self.intercept + self.linear * sizes + self.quadratic * sizes**2
-
-    def scaled(self, sizes: np.ndarray) -> np.ndarray:
-        """Scaled latency (0 at the smallest size, 1 at the largest) at `sizes`; exact at both ends, never falling."""
-        smallest, largest = AXIS_RANGE[self.axis]
-        scaled = np.clip(self._polynomial(np.asarray(sizes, float)), 0.0, 1.0)
-        scaled = np.where(sizes == smallest, 0.0, scaled)
-        return np.where(sizes == largest, 1.0, scaled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +28,7 @@ class ScaledLatency:
 
 
 def scale(
-    models: Models,
+    models: FittedScalers,
     instance: str | None,
     axis: str,
     min_ms: float,
@@ -103,7 +61,7 @@ def scale(
 
 
 def scale_curve(
-    models: Models,
+    models: FittedScalers,
     instance: str | None,
     axis: str,
     min_ms: float,
@@ -121,14 +79,16 @@ def scale_curve(
     if method not in SCALE_METHODS:
         raise InputError(f"Unknown method {method!r}: use {' or '.join(SCALE_METHODS)}.")
     learned = models.learned_scaler(axis) if method == "default" else None
-    polynomial = None if instance is None and learned else models.scaler(instance, axis)
+    scaler = learned or models.scaler(instance, axis)
+    if learned and instance is not None:
+        models.scaler(instance, axis)  # InputError for an unknown instance
     low, high = check_ends(axis, min_ms, max_ms)
     wanted = range(smallest, largest + 1) if sizes is None else [check_size(axis, size) for size in sizes]
-    if learned is None:
-        scaled = polynomial.scaled(np.fromiter(wanted, float))
-    else:
-        every_size = learned.scaled(instance or "", low, high, *_known(context or ScaleContext()))
+    if isinstance(scaler, LearnedScaler):
+        every_size = scaler.scaled(instance or "", low, high, *_known(context or ScaleContext()))
         scaled = every_size[np.fromiter(wanted, int) - smallest]
+    else:
+        scaled = scaler.scaled(np.fromiter(wanted, float))
     # Adding a share of the span never falls as the share grows, which a weighted mean does by a rounding error;
     # both ends come out exactly as they were given.
     return np.where(scaled == 1, high, np.minimum(low + scaled * (high - low), high))
@@ -140,33 +100,8 @@ def _known(context: ScaleContext) -> tuple[float, float]:
     A head whose classes stay the same grows as the body does: as if there were none.
     """
     share = 0.0 if context.fixed_classes else context.head_share
-    return tuple(np.nan if value is None else float(value) for value in (context.other_size, share))
+    return _or_nan(context.other_size), _or_nan(share)
 
 
-def axis_range(axis: str) -> tuple[int, int]:
-    """Smallest and largest size of an axis."""
-    if axis not in AXIS_RANGE:
-        raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")
-    return AXIS_RANGE[axis]
-
-
-def check_size(axis: str, size: object) -> int:
-    """`size` as an int within the axis' range."""
-    smallest, largest = axis_range(axis)
-    number = whole_number(f"The {axis} size", size, at_least=0)
-    if not smallest <= number <= largest:
-        raise InputError(f"The {axis} size must be between {smallest} and {largest}, not {number}.")
-    return number
-
-
-def check_ends(axis: str, min_ms: float, max_ms: float) -> tuple[float, float]:
-    """Both end latencies, milliseconds, once they are two rising positive numbers."""
-    smallest, largest = axis_range(axis)
-    low = positive_number(f"The latency at {axis} {smallest}", min_ms)
-    high = positive_number(f"The latency at {axis} {largest}", max_ms)
-    if high <= low:
-        raise InputError(
-            f"The latency at {axis} {largest} ({high:g} ms) must be above the latency at {axis} {smallest} "
-            f"({low:g} ms)."
-        )
-    return low, high
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else float(value)

@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 from profet_core.networks.stacks import StepInputs
-from profet_core.operations.classes import COPY, IDLE, OperationClasses
+from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 
 #: Classes that a data sheet's arithmetic peak bounds; memory bandwidth bounds the rest.
 COMPUTE_CLASSES = ("convolution", "convolution filter gradient", "convolution input gradient", "matrix product")
@@ -109,11 +109,14 @@ def gpu_time_ms(latency_ms: np.ndarray, fixed_ms: np.ndarray) -> np.ndarray:
 def step_parts(classes: OperationClasses, inputs: StepInputs) -> StepParts:
     """Parts of steps whose class times are repaired as the default method repairs them."""
     columns = {name: inputs.classes_ms[:, column] for column, name in enumerate(classes.device)}
-    busy_ms = _total([value for name, value in columns.items() if name not in (COPY, IDLE)]) + inputs.unknown_ms[:, 0]
+    busy_ms = (
+        _total([value for name, value in columns.items() if name not in (COPY_CLASS, IDLE_CLASS)])
+        + inputs.unknown_ms[:, 0]
+    )
     return StepParts(
         busy_ms=busy_ms,
-        copy_ms=columns[COPY],
-        idle_ms=columns[IDLE],
+        copy_ms=columns[COPY_CLASS],
+        idle_ms=columns[IDLE_CLASS],
         compute_share=_total([columns[name] for name in COMPUTE_CLASSES]) / np.maximum(busy_ms, 1e-9),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from profet_core.accuracy.transfer import Direction, Route, Served, TransferAccuracy
-from profet_core.accuracy.validation import Errors
+from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.transfer import OtherGpu, Route, Served, TransferAccuracy
 from profet_core.transfer.model import TransferModel
 
 
@@ -42,7 +42,7 @@ class DerivedSection:
     law_by_network: Mapping[str, Sequence[float | None]]
     law_log_sd: Mapping[str, float]
     correction_log_sd: Sequence[str]
-    as_if_unmeasured: Sequence[Direction]
+    as_if_unmeasured: Sequence[OtherGpu]
 
 
 def derived_section(accuracy: TransferAccuracy, transfer: TransferModel) -> DerivedSection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from profet_core.accuracy.transfer import MemoryAccuracy, MemoryScores
+from profet_core.accuracy.memory import MemoryAccuracy, MemoryScores
 from profet_core.memory.model import MemoryLaw, MemoryModel
 
 #: The aim: recall of what did not run, and false "fits" among all answers.

@@ -1,133 +1,24 @@
-"""The model card: figures of a validation report as records, and `templates/model_card.md.j2`, which words them."""
+"""The model card: takes its figures out of a validation report; `templates/model_card.md.j2` words them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from profet_core.accuracy.errors import Errors
 from profet_core.accuracy.real import RealReport
-from profet_core.accuracy.validation import Errors
 from profet_core.prediction.steps import TYPICAL_RATIO
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
+from profet_lab.cards.model_figures import AccuracyRow, Coverage, ModelCard, Overall, ScalerRow, TreeWeights, Unlike
 from profet_lab.cards.real import real_section
 from profet_lab.cards.render import render
+from profet_lab.cases import CASES
 from profet_lab.classes.boosted import REPEATS
-from profet_lab.documented.original import WITHOUT_TWIN_MAPE
+from profet_lab.documented.baseline import WITHOUT_TWIN_MAPE
 
 CARD_NAME = "MODEL_CARD.md"
-_CASES = ("with_latency", "without_latency")
+_CASES = tuple(CASES.values())
 #: Networks that are named as the worst.
 _WORST_NAMED = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Unlike:
-    """Errors on networks without a near twin in the data, percent.
-
-    Attributes
-    ----------
-    architecture, family : left out. all_families : of all networks, their family left out.
-    worst : network -> error, the worst first.
-    """
-
-    architecture: Errors
-    baseline: Errors
-    family: Errors
-    all_families: Errors
-    worst: Mapping[str, Errors]
-
-
-@dataclass(frozen=True, slots=True)
-class Overall:
-    """Means over the 12 pairs and their worst, percent; `measured`: another workload measured on the target."""
-
-    mean: Errors
-    worst_pair: Errors
-    sizes_known: Errors
-    measured: Errors
-    documented: Errors
-    baseline: Errors
-    baseline_worst_pair: Errors
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """Share of measurements inside the 90 % interval, and the interval's median half width; percent."""
-
-    covered: float
-    half_width: float
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOutRow:
-    """A pair, network or family: `name` its words; percent. None: not part of that table."""
-
-    name: tuple[str, ...]
-    error: Errors
-    interval: Coverage
-    documented: Errors | None = None
-    baseline: Errors | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScalerRow:
-    """One scaler along one axis, from "true" or "predicted" ends; errors in percent."""
-
-    method: str
-    axis: str
-    ends: str
-    n: int
-    error: float
-    baseline: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class TreeWeights:
-    """Weights that the boosted trees got on inner folds: mean, least and most over the architectures left out."""
-
-    mean: float
-    least: float
-    most: float
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCard:
-    """What the template words.
-
-    Attributes
-    ----------
-    noise : instance -> percent. fastest_right, fastest_right_by_anchor, fastest_regret : percent.
-    coverage : "architecture" or "family" left out -> case -> intervals.
-    weights, tree_weights : case -> as shipped, in the members' order; as chosen on inner folds.
-    device_rows : what those of a training profile add up to, in step latencies.
-    real : the section on profiles of strangers; None: left out.
-    """
-
-    made: str
-    models_checksum: str
-    default_method: str
-    unlike: Unlike
-    overall: Overall
-    noise: Mapping[str, float]
-    fastest_right: float
-    fastest_right_by_anchor: Mapping[str, float]
-    fastest_regret: float
-    pairs: Sequence[LeftOutRow]
-    architectures: Sequence[LeftOutRow]
-    families: Sequence[LeftOutRow]
-    coverage: Mapping[str, Mapping[str, Coverage]]
-    scalers: Sequence[ScalerRow]
-    weights: Mapping[str, Sequence[float]]
-    tree_weights: Mapping[str, TreeWeights]
-    tree_repeats: int
-    source: str
-    rows_per_instance: int
-    architecture_count: int
-    sha256: Mapping[str, str]
-    versions: Mapping[str, str]
-    seed: int
-    device_rows: float
-    real: str | None
 
 
 def model_card(report: Mapping, manifest: Mapping, real: RealReport | None = None) -> str:
@@ -149,7 +40,7 @@ def _model_card(report: Mapping, manifest: Mapping, real: RealReport | None) -> 
         fastest_regret=fastest["regret_percent"],
         pairs=_pairs(report),
         architectures=_architectures(report),
-        families=[LeftOutRow((name,), _errors(row), _coverage(row)) for name, row in default["by_family"].items()],
+        families=[AccuracyRow((name,), _errors(row), _coverage(row)) for name, row in default["by_family"].items()],
         coverage=_coverages(default),
         scalers=_scalers(report),
         weights=_weights(manifest),
@@ -190,13 +81,13 @@ def _overall(report: Mapping) -> Overall:
     )
 
 
-def _pairs(report: Mapping) -> list[LeftOutRow]:
+def _pairs(report: Mapping) -> list[AccuracyRow]:
     documented, baseline = (
         {(row["anchor"], row["target"]): _errors(row) for row in report[method]["pairs"]}
         for method in ("profet", "original")
     )
     return [
-        LeftOutRow(
+        AccuracyRow(
             name=(pair := (row["anchor"], row["target"])),
             error=_errors(row),
             interval=Coverage(row["coverage_90"], row["median_interval_pct"]),
@@ -207,10 +98,10 @@ def _pairs(report: Mapping) -> list[LeftOutRow]:
     ]
 
 
-def _architectures(report: Mapping) -> list[LeftOutRow]:
+def _architectures(report: Mapping) -> list[AccuracyRow]:
     baseline = report["original"]["by_model"]
     return [
-        LeftOutRow((name,), _errors(row), _coverage(row), baseline=_errors(baseline[name]))
+        AccuracyRow((name,), _errors(row), _coverage(row), baseline=_errors(baseline[name]))
         for name, row in report["default"]["by_model"].items()
     ]
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from profet_core.accuracy.real import RealCheck, RealFigures, RealReading, RealReport, figures
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_checks import RealCheck, RealReading
+from profet_core.accuracy.real_figures import RealFigures, figures
 from profet_lab.cards.render import render
 
 

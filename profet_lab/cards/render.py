@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from profet_core.accuracy.validation import Errors
+from profet_core.accuracy.errors import Errors
 
 _LINE_WIDTH = 120
 

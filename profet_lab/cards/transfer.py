@@ -9,17 +9,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.memory import MemoryScores
 from profet_core.accuracy.transfer import (
     CORRECTED,
     PROMISED_MISSES,
     RAW,
     Direction,
-    MemoryScores,
     Route,
     TransferAccuracy,
     unmeasured_gpus,
 )
-from profet_core.accuracy.validation import Errors
 from profet_core.catalog import load_shipped
 from profet_core.memory.model import MemoryModel
 from profet_core.transfer.model import TransferModel

@@ -8,8 +8,8 @@ import numpy as np
 
 from profet_core.networks.members import size_inputs
 from profet_core.networks.stacks import StepInputs, step_inputs
-from profet_core.operations.classes import IDLE, ClassTimes, OperationClasses, load_operation_classes
-from profet_lab.measurements.data import Measurements
+from profet_core.operations.classes import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
+from profet_lab.measurements.tables import Measurements
 
 #: A class that takes time in less than this share of a fold's training profiles is unseen to it.
 SEEN_SHARE = 0.002
@@ -48,7 +48,7 @@ class ClassBank:
     @property
     def idle_column(self) -> int:
         """Column of idle device time."""
-        return self.classes.names.index(IDLE)
+        return self.classes.names.index(IDLE_CLASS)
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class ClassBank:
 def class_bank(measurements: Measurements) -> ClassBank:
     """Class times of all measurements, each profile repaired on its own."""
     classes = load_operation_classes()
-    device, idle = len(classes.device), classes.names.index(IDLE)
+    device, idle = len(classes.device), classes.names.index(IDLE_CLASS)
     workloads = measurements.workloads
     sizes = size_inputs(np, workloads[["batch_size"]].to_numpy(float), workloads[["pixels"]].to_numpy(float))
     recorded, inputs = {}, {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import lightgbm
@@ -11,7 +11,8 @@ import numpy as np
 from profet_core.networks.members import TREES, network_inputs, network_latency
 from profet_core.networks.stacks import StepInputs, member_latency
 from profet_lab.classes.bank import ClassBank
-from profet_lab.classes.jobs import MemberJob
+from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.progress import Progress
 
 ROUNDS = 200
 #: Shallow and shrunk: 300 workloads are few.
@@ -34,13 +35,13 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Trained trees of many jobs.
+    """Trained trees of many models.
 
     Attributes
     ----------
-    trees : one model a job: class shares -> log of the latency over the typical one.
-    constants : (jobs, 1, classes), as `members.network_latency` takes them.
-    typical_log_ratio : (jobs,). unseen : (jobs, classes).
+    trees : by model: class shares -> log of the latency over the typical one.
+    constants : (models, 1, classes), as `members.network_latency` takes them.
+    typical_log_ratio : (models,). unseen : (models, classes).
     """
 
     trees: tuple[lightgbm.Booster, ...]
@@ -49,12 +50,12 @@ class BoostedTrees:
     unseen: np.ndarray
     member: str = TREES
 
-    def predict(self, job: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
+    def predict(self, model: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
         """One model's latency on its target, milliseconds (rows,)."""
-        only = slice(job, job + 1)
+        only = slice(model, model + 1)
         return member_latency(
             self.member,
-            lambda seen: self.trees[job].predict(seen)[None, :, None],
+            lambda seen: self.trees[model].predict(seen)[None, :, None],
             inputs,
             device_classes,
             self.constants[only],
@@ -64,41 +65,44 @@ class BoostedTrees:
 
 def fit_trees(
     bank: ClassBank,
-    jobs: Sequence[MemberJob],
+    training_rows: Sequence[TrainingRows],
     *,
     latency_known: bool,
     sizes_known: bool,
     seed: int,
     rounds: int = ROUNDS,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress | None = None,
 ) -> BoostedTrees:
-    """Train the trees of every job; each model sees its own rows alone.
+    """Train trees on each of `training_rows`; each model sees its own rows alone.
 
-    `progress` is told `rounds` steps in all, as if all jobs were trained together.
+    `progress` counts to `rounds`, as if all were trained together.
     """
-    parts, told = [], 0
-    for number, job in enumerate(jobs, start=1):
-        parts.append(_fit(bank, job, latency_known, sizes_known, seed, rounds))
-        done = rounds * number // len(jobs)
-        if progress and done > told:
-            progress(done - told)
-            told = done
+    parts, reported = [], 0
+    for number, training in enumerate(training_rows, start=1):
+        parts.append(_fit(bank, training, latency_known, sizes_known, seed, rounds))
+        done = rounds * number // len(training_rows)
+        if progress and done > reported:
+            progress(done - reported)
+            reported = done
     trees, constants, typical, unseen = zip(*parts, strict=True)
     return BoostedTrees(tuple(trees), np.stack(constants), np.array(typical), np.stack(unseen))
 
 
-def _fit(bank: ClassBank, job: MemberJob, latency_known: bool, sizes_known: bool, seed: int, rounds: int):
-    """Trees, constants (1, classes), typical log ratio and unseen classes of one job."""
-    rows = job.rows & (bank.repeats < bank.repeats.min() + REPEATS)
-    unseen = bank.unseen(job.anchor, job.rows)
-    ratios, typical = bank.log_ratios(job.anchor, job.target, job.rows, latency_known)
-    inputs = bank.inputs[job.anchor, latency_known]
+def _fit(
+    bank: ClassBank, training: TrainingRows, latency_known: bool, sizes_known: bool, seed: int, rounds: int
+) -> tuple[lightgbm.Booster, np.ndarray, float, np.ndarray]:
+    """Trees, constants (1, classes), typical log ratio and unseen classes (classes,) of one model."""
+    anchor, target = training.anchor, training.target
+    rows = training.rows & (bank.repeats < bank.repeats.min() + REPEATS)
+    unseen = bank.unseen(anchor, training.rows)
+    ratios, typical = bank.log_ratios(anchor, target, training.rows, latency_known)
+    inputs = bank.inputs[anchor, latency_known]
     classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
     latency = inputs.latency_ms[rows] if latency_known else None
     sizes = inputs.sizes[rows] if sizes_known else None
     seen = network_inputs(np, TREES, classes, bank.device_classes, latency, sizes)
     typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, bank.device_classes, latency, ratios)[:, 0]
-    wanted = np.log(bank.latency_ms[job.target][rows] / typical_ms)
+    wanted = np.log(bank.latency_ms[target][rows] / typical_ms)
     # Every architecture weighs the same: some have three times as many workloads as others.
     _, which = np.unique(bank.architectures[rows], return_inverse=True)
     weight = 1 / np.bincount(which)[which]

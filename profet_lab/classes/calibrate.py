@@ -8,12 +8,14 @@ import numpy as np
 
 from profet_core.networks.intervals import DISTANCE_BANDS, IntervalScale, class_shares, nearest_distance, scale_features
 from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.folds import OutOfFold
+from profet_lab.classes.member_weights import Weights
+from profet_lab.measurements.tables import Pair
 
 LEVEL = 0.9
 #: Errors below this are noise of the measurement; their logarithm says nothing about scale.
 LEAST_ERROR = 0.003
 ROUNDS = 30
-Pair = tuple[str, str]
 
 
 def distances(bank: ClassBank, anchor: str, latency_known: bool) -> np.ndarray:
@@ -35,25 +37,25 @@ def nearest_other(table: np.ndarray, architectures: np.ndarray, without: Sequenc
 
 
 def fit_scale(
-    said: Mapping[Pair, np.ndarray],
-    joined: Mapping[Pair, np.ndarray],
+    members_ms: Mapping[Pair, np.ndarray],
+    ensemble_ms: Mapping[Pair, np.ndarray],
     true_ms: Mapping[Pair, np.ndarray],
     distance: Mapping[Pair, np.ndarray],
     level: float = LEVEL,
 ) -> IntervalScale:
-    """Fit an `IntervalScale` to left-out predictions.
+    """Fit an `IntervalScale` to out-of-fold predictions.
 
     Parameters
     ----------
-    said : pair -> members' latencies (rows, members). joined : pair -> the ensemble's, (rows,).
+    members_ms : pair -> members' latencies (rows, members). ensemble_ms : pair -> the ensemble's, (rows,).
     true_ms : pair -> measured, (rows,). distance : pair -> from the nearest profile the networks had learned from.
 
     The log scale is fitted by least absolute deviations (iteratively reweighted least squares) over all pairs, with an
     offset a pair; the quantile is half the pair's own and half that of all pairs, for 15 groups a pair are few.
     """
-    names = list(said)
-    features = [scale_features(said[pair], distance[pair]) for pair in names]
-    errors = [np.log(true_ms[pair]) - np.log(joined[pair]) for pair in names]
+    names = list(members_ms)
+    features = [scale_features(members_ms[pair], distance[pair]) for pair in names]
+    errors = [np.log(true_ms[pair]) - np.log(ensemble_ms[pair]) for pair in names]
     which = np.repeat(np.arange(len(names)), [len(error) for error in errors])
     design = np.hstack([np.vstack(features), np.eye(len(names))[which]])
     error = np.concatenate(errors)
@@ -74,6 +76,32 @@ def fit_scale(
         offset=offset,
         quantile=quantile,
         error_by_distance=_error_by_band(np.concatenate([distance[pair] for pair in names]), percent),
+    )
+
+
+def scale_of_folds(
+    bank: ClassBank,
+    out_of_fold: OutOfFold,
+    pairs: Sequence[Pair],
+    names: Sequence[str],
+    weights: Weights,
+    distance_tables: Mapping[str, np.ndarray],
+    without: Sequence[str] = (),
+) -> IntervalScale:
+    """`fit_scale` on the held-out rows of these names.
+
+    Parameters
+    ----------
+    distance_tables : anchor -> `distances`. without : architectures that the distances leave out, beside the own one.
+    """
+    rows = np.concatenate([np.flatnonzero(out_of_fold.rows[name]) for name in names])
+    return fit_scale(
+        members_ms={pair: np.vstack([out_of_fold.members_ms[pair, name] for name in names]) for pair in pairs},
+        ensemble_ms={
+            pair: np.concatenate([out_of_fold.ensemble_ms(pair, name, weights) for name in names]) for pair in pairs
+        },
+        true_ms={pair: bank.latency_ms[pair[1]][rows] for pair in pairs},
+        distance={pair: nearest_other(distance_tables[pair[0]], bank.architectures, without)[rows] for pair in pairs},
     )
 
 

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from profet_core.networks.members import TREES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees, fit_trees
-from profet_lab.classes.jobs import MemberJob
-from profet_lab.classes.stacked import STEPS, StackedNetworks, fit_networks
+from profet_lab.classes.fit_networks import STEPS, fit_networks
+from profet_lab.classes.stacked import StackedNetworks
+from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.progress import Progress
 
 
 def fit_member(
     bank: ClassBank,
     member: str,
-    jobs: Sequence[MemberJob],
+    training_rows: Sequence[TrainingRows],
     *,
     latency_known: bool,
     sizes_known: bool = False,
     seed: int,
     steps: int = STEPS,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress | None = None,
 ) -> StackedNetworks | BoostedTrees:
-    """The member's models, one a job. `steps` is for the networks; progress counts each member as `steps`."""
-    known = {"latency_known": latency_known, "sizes_known": sizes_known, "seed": seed}
+    """The member's models, one for each of `training_rows`.
+
+    `steps` is the networks' number; progress counts every member as so many.
+    """
     if member != TREES:
-        return fit_networks(bank, member, jobs, steps=steps, progress=progress, **known)
-    trees = fit_trees(bank, jobs, **known)
+        return fit_networks(
+            bank,
+            member,
+            training_rows,
+            latency_known=latency_known,
+            sizes_known=sizes_known,
+            seed=seed,
+            steps=steps,
+            progress=progress,
+        )
+    trees = fit_trees(bank, training_rows, latency_known=latency_known, sizes_known=sizes_known, seed=seed)
     if progress:
         progress(steps)
     return trees

@@ -1,8 +1,8 @@
-"""Left-out predictions of the default method: every row as models see it that never saw its architecture."""
+"""Out-of-fold predictions of the default method: every row as models see it that never saw its architecture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,42 +13,63 @@ from profet_core.operations.classes import ClassTimes
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees
 from profet_lab.classes.fit_member import fit_member
-from profet_lab.classes.jobs import MemberJob
-from profet_lab.classes.member_weights import Weights, join
-from profet_lab.classes.stacked import STEPS, StackedNetworks
+from profet_lab.classes.fit_networks import STEPS
+from profet_lab.classes.member_weights import Weights, ensemble_ms, summed_errors
+from profet_lab.classes.stacked import StackedNetworks
+from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.measurements.tables import Pair
+from profet_lab.progress import Progress
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """What members said of rows they had not learned from.
+class OutOfFold:
+    """What members predict of rows they did not learn from.
 
     Attributes
     ----------
-    said : (pair, fold's name) -> member latencies, (rows of the fold, members), milliseconds.
+    rows : name of held-out rows -> boolean mask of them, (rows,).
+    members_ms : (pair, name) -> member latencies, (held-out rows, members), milliseconds.
     """
 
-    said: Mapping[tuple[tuple[str, str], str], np.ndarray]
+    rows: Mapping[str, np.ndarray]
+    members_ms: Mapping[tuple[Pair, str], np.ndarray]
 
-    def joined(self, pair: tuple[str, str], fold: str, weights: Weights) -> np.ndarray:
-        """The ensemble's latencies, (rows,)."""
-        return join(self.said[pair, fold], weights)
+    def ensemble_ms(self, pair: Pair, name: str, weights: Weights) -> np.ndarray:
+        """The ensemble's latencies, (held-out rows,)."""
+        return ensemble_ms(self.members_ms[pair, name], weights)
+
+    def all_ensemble_ms(self, pair: Pair, weights: Mapping[str, Weights]) -> np.ndarray:
+        """The same of all rows, (rows,), where each was held out once; `weights`: by name."""
+        found = np.empty(len(next(iter(self.rows.values()))))
+        for name, rows in self.rows.items():
+            found[rows] = self.ensemble_ms(pair, name, weights[name])
+        return found
+
+    def summed_errors(self, bank: ClassBank, pairs: Sequence[Pair], name: str) -> np.ndarray:
+        """`member_weights.summed_errors` of the held-out rows, summed over the pairs, (weights,)."""
+        true_ms = [bank.latency_ms[target][self.rows[name]] for _, target in pairs]
+        found = [summed_errors(self.members_ms[pair, name], true) for pair, true in zip(pairs, true_ms, strict=True)]
+        return np.sum(found, axis=0)
 
 
 @dataclass(frozen=True)
 class ClassFold:
-    """A pair, the rows (boolean mask) its models learn from, and the rows they are then asked about, by name."""
+    """What the models of one pair learn from, and the rows (boolean masks) they then predict, by name."""
 
-    anchor: str
-    target: str
-    learned: np.ndarray
-    asked: Mapping[str, np.ndarray]
+    training: TrainingRows
+    held_out: Mapping[str, np.ndarray]
+
+    @property
+    def pair(self) -> Pair:
+        """Anchor and target."""
+        return self.training.anchor, self.training.target
 
 
-def left_out_folds(groups: np.ndarray, wanted: Sequence[tuple[str, str]]) -> list[ClassFold]:
-    """One fold a wanted pair and group: learn from all others, be asked about the group."""
+def one_left_out(groups: np.ndarray, pairs: Sequence[Pair]) -> list[ClassFold]:
+    """One fold a pair and group: learn from all others, predict the group. `groups`: name of each row's, (rows,)."""
     return [
-        ClassFold(anchor, target, groups != name, {str(name): groups == name})
-        for anchor, target in wanted
+        ClassFold(TrainingRows(anchor, target, groups != name), {str(name): groups == name})
+        for anchor, target in pairs
         for name in np.unique(groups)
     ]
 
@@ -61,16 +82,15 @@ def predict_folds(
     sizes_known: bool = False,
     seed: int,
     steps: int = STEPS,
-    progress: Callable[[int], object] | None = None,
-) -> LeftOut:
-    """Fit every member of every fold and ask each about its rows."""
-    jobs = [MemberJob(fold.anchor, fold.target, fold.learned) for fold in folds]
-    said: dict[tuple[tuple[str, str], str], list[np.ndarray]] = {}
+    progress: Progress | None = None,
+) -> OutOfFold:
+    """Fit every member on every fold and predict the fold's held-out rows."""
+    found: dict[tuple[Pair, str], list[np.ndarray]] = {}
     for member in MEMBERS:
-        networks = fit_member(
+        models = fit_member(
             bank,
             member,
-            jobs,
+            [fold.training for fold in folds],
             latency_known=latency_known,
             sizes_known=sizes_known,
             seed=seed,
@@ -78,17 +98,42 @@ def predict_folds(
             progress=progress,
         )
         for number, fold in enumerate(folds):
-            for name, rows in fold.asked.items():
-                inputs = fold_inputs(bank, networks, number, fold.anchor, rows, latency_known, sizes_known)
-                said.setdefault(((fold.anchor, fold.target), name), []).append(
-                    networks.predict(number, inputs, bank.device_classes)
-                )
-    return LeftOut({key: np.column_stack(answers) for key, answers in said.items()})
+            for name, rows in fold.held_out.items():
+                inputs = fold_inputs(bank, models, number, fold.training.anchor, rows, latency_known, sizes_known)
+                found.setdefault((fold.pair, name), []).append(models.predict(number, inputs, bank.device_classes))
+    return OutOfFold(
+        rows={name: rows for fold in folds for name, rows in fold.held_out.items()},
+        members_ms={key: np.column_stack(members_ms) for key, members_ms in found.items()},
+    )
+
+
+def predict_one_left_out(
+    bank: ClassBank,
+    pairs: Sequence[Pair],
+    *,
+    latency_known: bool,
+    seed: int,
+    groups: np.ndarray | None = None,
+    sizes_known: bool = False,
+    steps: int = STEPS,
+    progress: Progress | None = None,
+) -> OutOfFold:
+    """Every row as predicted by models that never saw its group: its architecture, unless `groups` says otherwise."""
+    folds = one_left_out(bank.architectures if groups is None else groups, pairs)
+    return predict_folds(
+        bank,
+        folds,
+        latency_known=latency_known,
+        sizes_known=sizes_known,
+        seed=seed,
+        steps=steps,
+        progress=progress,
+    )
 
 
 def fold_inputs(
     bank: ClassBank,
-    networks: StackedNetworks | BoostedTrees,
+    models: StackedNetworks | BoostedTrees,
     number: int,
     anchor: str,
     rows: np.ndarray,
@@ -103,5 +148,5 @@ def fold_inputs(
         bank.idle_column,
         bank.latency_ms[anchor][rows] if latency_known else None,
         bank.sizes[rows] if sizes_known else None,
-        networks.unseen[number],
+        models.unseen[number],
     )

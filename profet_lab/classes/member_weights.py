@@ -18,14 +18,14 @@ WEIGHTS: tuple[Weights, ...] = tuple(
 )
 
 
-def join(said: np.ndarray, weights: Weights) -> np.ndarray:
+def ensemble_ms(members_ms: np.ndarray, weights: Weights) -> np.ndarray:
     """The ensemble's latencies, (rows, members) -> (rows,)."""
-    return combine(said, "geometric mean", weights)
+    return combine(members_ms, "geometric mean", weights)
 
 
-def summed_errors(said: np.ndarray, true_ms: np.ndarray) -> np.ndarray:
+def summed_errors(members_ms: np.ndarray, true_ms: np.ndarray) -> np.ndarray:
     """Sum of the absolute relative errors with each of `WEIGHTS`, (weights,), of latencies (rows, members)."""
-    return np.array([np.abs(join(said, weights) / true_ms - 1).sum() for weights in WEIGHTS])
+    return np.array([np.abs(ensemble_ms(members_ms, weights) / true_ms - 1).sum() for weights in WEIGHTS])
 
 
 def least_error(errors: Iterable[np.ndarray]) -> Weights:

@@ -12,7 +12,7 @@ from scipy.spatial.distance import squareform
 
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
-from profet_lab.measurements.data import Measurements
+from profet_lab.measurements.tables import Measurements
 
 #: Average edit distance at which PROFET stops joining operation names.
 CLUSTER_CUT = 6.0

@@ -8,7 +8,7 @@ each network of the stack learns exactly as it would alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,6 +17,8 @@ import numpy as np
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
+
+from profet_lab.progress import Progress
 
 #: Hidden layers of PROFET's network (arXiv:2208.05130).
 HIDDEN = (128, 64, 32, 16)
@@ -28,8 +30,8 @@ DECAY_RATE, DECAY_ROWS = 0.9, 16_000
 
 
 @dataclass(frozen=True)
-class DenseJob:
-    """One network's training rows: features (rows, n) and targets (rows,), both in microseconds."""
+class DenseTrainingRows:
+    """One network's: features (rows, n) and targets (rows,), both in microseconds."""
 
     features: np.ndarray
     target_us: np.ndarray
@@ -53,25 +55,15 @@ class DenseWeights:
 
 
 def fit_dense(
-    jobs: Sequence[DenseJob], *, seed: int, epochs: int = EPOCHS, progress: Callable[[int], object] | None = None
+    training_rows: Sequence[DenseTrainingRows], *, seed: int, epochs: int = EPOCHS, progress: Progress | None = None
 ) -> list[DenseWeights]:
-    """Train one network per job, all together, on the relative error.
-
-    Parameters
-    ----------
-    progress : called with the number of steps done since the last call.
-    """
+    """Train a network on each, all together, on the relative error."""
     keras.utils.set_random_seed(seed)
-    widest = max(job.features.shape[1] for job in jobs)
-    longest = max(len(job.target_us) for job in jobs)
-    features = np.zeros((len(jobs), longest, widest), np.float32)
-    targets = np.ones((len(jobs), longest), np.float32)
-    for index, job in enumerate(jobs):
-        features[index, : len(job.features), : job.features.shape[1]] = job.features
-        targets[index, : len(job.target_us)] = job.target_us
-    steps = epochs * -(-longest // BATCH_SIZE)
-    rows = _row_order([len(job.target_us) for job in jobs], steps * BATCH_SIZE, seed)
-    network = _stacked_network(len(jobs), widest)
+    features, targets = _stacked(training_rows)
+    networks, longest, widest = features.shape
+    steps = training_steps(longest, epochs)
+    rows = _row_order([len(each.target_us) for each in training_rows], steps * BATCH_SIZE, seed)
+    network = _stacked_network(networks, widest)
     schedule = keras.optimizers.schedules.ExponentialDecay(LEARNING_RATE, DECAY_ROWS // BATCH_SIZE, DECAY_RATE)
     optimizer = keras.optimizers.Adam(schedule)
     optimizer.build(network.trainable_variables)
@@ -82,9 +74,9 @@ def fit_dense(
         inputs = tf.gather(all_features, chosen, batch_dims=1)
         wanted = tf.gather(all_targets, chosen, batch_dims=1)
         with tf.GradientTape() as tape:
-            answer = network(inputs, training=True)[..., 0]
+            predicted = network(inputs, training=True)[..., 0]
             # Sum over the networks, mean over the rows: no network's gradient depends on another's.
-            loss = tf.reduce_sum(tf.reduce_mean(tf.abs(answer - wanted) / wanted, axis=1)) * 100.0
+            loss = tf.reduce_sum(tf.reduce_mean(tf.abs(predicted - wanted) / wanted, axis=1)) * 100.0
         gradients = tape.gradient(loss, network.trainable_variables)
         optimizer.apply_gradients(zip(gradients, network.trainable_variables, strict=True))
 
@@ -95,16 +87,28 @@ def fit_dense(
     layers = [layer.get_weights() for layer in network.layers if layer.get_weights()]
     return [
         DenseWeights(
-            kernels=(layers[0][0][n, : job.features.shape[1]], *(kernel[n] for kernel, _ in layers[1:])),
+            kernels=(layers[0][0][n, : each.features.shape[1]], *(kernel[n] for kernel, _ in layers[1:])),
             biases=tuple(bias[n, 0] for _, bias in layers),
         )
-        for n, job in enumerate(jobs)
+        for n, each in enumerate(training_rows)
     ]
 
 
 def training_steps(rows: int, epochs: int = EPOCHS) -> int:
-    """Steps that `fit_dense` takes for a longest job of `rows` rows."""
+    """Steps that `fit_dense` takes where the longest has `rows` training rows."""
     return epochs * -(-rows // BATCH_SIZE)
+
+
+def _stacked(training_rows: Sequence[DenseTrainingRows]) -> tuple[np.ndarray, np.ndarray]:
+    """Features (networks, rows, features) and targets (networks, rows), filled up to the longest and widest."""
+    widest = max(each.features.shape[1] for each in training_rows)
+    longest = max(len(each.target_us) for each in training_rows)
+    features = np.zeros((len(training_rows), longest, widest), np.float32)
+    targets = np.ones((len(training_rows), longest), np.float32)
+    for number, each in enumerate(training_rows):
+        features[number, : len(each.features), : each.features.shape[1]] = each.features
+        targets[number, : len(each.target_us)] = each.target_us
+    return features, targets
 
 
 def _row_order(lengths: Sequence[int], count: int, seed: int) -> np.ndarray:
@@ -138,12 +142,12 @@ class StackedDense(keras.layers.Layer):
         super().__init__()
         self.units, self.activation, self.initializer = units, keras.activations.get(activation), initializer
 
-    def build(self, input_shape) -> None:
+    def build(self, input_shape: tuple[int, int, int]) -> None:
         """Make the weights: kernel (networks, inputs, units) and bias (networks, 1, units)."""
         networks, _, inputs = input_shape
         self.kernel = self.add_weight(shape=(networks, inputs, self.units), initializer=self.initializer)
         self.bias = self.add_weight(shape=(networks, 1, self.units), initializer="zeros")
 
-    def call(self, inputs):
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """Each network's own rows through its own kernel."""
         return self.activation(keras.ops.matmul(inputs, self.kernel) + self.bias)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +13,14 @@ from sklearn.linear_model import LinearRegression
 from profet_core.operations.clusters import FeatureSpec
 from profet_core.units import US_PER_MS
 from profet_lab.documented.clustering import encode_table, fit_features
-from profet_lab.documented.dense import EPOCHS, DenseJob, DenseWeights, fit_dense
+from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, DenseWeights, fit_dense
 from profet_lab.documented.members import fit_forest, fit_line
-from profet_lab.measurements.data import Measurements
+from profet_lab.measurements.tables import Measurements
+from profet_lab.progress import Progress
 
 
 @dataclass(frozen=True)
-class Fold:
+class DocumentedFold:
     """One pair with some architectures left out of everything that learns."""
 
     anchor: str
@@ -35,7 +36,7 @@ class Fold:
 class FittedFold:
     """The members of a fold, fitted."""
 
-    fold: Fold
+    fold: DocumentedFold
     features: FeatureSpec
     line: LinearRegression
     forest: RandomForestRegressor
@@ -53,18 +54,16 @@ class FittedFold:
 
 def fit_folds(
     measurements: Measurements,
-    folds: Sequence[Fold],
+    folds: Sequence[DocumentedFold],
     *,
     seed: int,
     clustered: bool = True,
     epochs: int = EPOCHS,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress | None = None,
 ) -> list[FittedFold]:
     """Fit every member of every fold. Clusters, like the rest, are built from the fold's training rows.
 
-    Parameters
-    ----------
-    progress : called with the number of the dense network's steps done since the last call.
+    Progress counts the dense network's steps.
     """
     left_out = {fold.left_out: fold.training_rows(measurements) for fold in folds}
     features = {names: fit_features(measurements, rows, clustered=clustered) for names, rows in left_out.items()}
@@ -77,8 +76,10 @@ def fit_folds(
     forests = Parallel(n_jobs=-1, prefer="threads")(
         delayed(fit_forest)(table, target, seed=seed) for table, target in zip(inputs, targets, strict=True)
     )
-    jobs = [DenseJob(table, target * US_PER_MS) for table, target in zip(inputs, targets, strict=True)]
-    networks = fit_dense(jobs, seed=seed, epochs=epochs, progress=progress)
+    training_rows = [
+        DenseTrainingRows(table, target * US_PER_MS) for table, target in zip(inputs, targets, strict=True)
+    ]
+    networks = fit_dense(training_rows, seed=seed, epochs=epochs, progress=progress)
     return [
         FittedFold(
             fold=fold,

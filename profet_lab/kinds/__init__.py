@@ -1,1 +1,1 @@
-"""Writes the table that tells what every operation does."""
+"""Writes the table of operation kinds: what every operation does."""

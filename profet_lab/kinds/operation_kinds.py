@@ -2,7 +2,7 @@
 
     python -m profet_lab.kinds.operation_kinds
 
-The names come from the installed frameworks, their kinds from the rules in `tensorflow_kinds` and `pytorch_kinds`. A
+The names come from the installed frameworks, their kinds from the rules in `kinds.tensorflow` and `kinds.pytorch`. A
 framework that is not installed keeps the rows it has.
 """
 
@@ -12,7 +12,7 @@ import argparse
 import csv
 import importlib.util
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
 
@@ -91,7 +91,7 @@ def as_csv(rows: dict[str, str]) -> str:
     return text.getvalue()
 
 
-def _kinds(kind, names: Iterable[str]) -> dict[str, str]:
+def _kinds(kind: Callable[[str], str | None], names: Iterable[str]) -> dict[str, str]:
     return {name: found for name in names if (found := kind(name)) is not None}
 
 

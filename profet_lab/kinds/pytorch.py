@@ -121,7 +121,7 @@ def pytorch_kind(name: str) -> str | None:
 
     Raises
     ------
-    LookupError : no rule speaks of it.
+    LookupError : no rule covers it.
     """
     namespace, _, short = stem(name).partition("::")
     if namespace != "aten":
@@ -130,5 +130,5 @@ def pytorch_kind(name: str) -> str | None:
         return None
     kind = first_kind(RULES, short)
     if kind is None:
-        raise LookupError(f"No rule says what PyTorch's {name} does: add one to pytorch_kinds.py.")
+        raise LookupError(f"No rule says what PyTorch's {name} does: add one to profet_lab/kinds/pytorch.py.")
     return kind

@@ -1,4 +1,4 @@
-"""Rules that tell an operation's kind by its name: patterns of whole names, the first rule that matches wins."""
+"""Rules for an operation's kind, by its name: patterns of whole names, the first rule that matches wins."""
 
 from __future__ import annotations
 

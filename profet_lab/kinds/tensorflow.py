@@ -136,12 +136,12 @@ def tensorflow_kind(name: str) -> str | None:
 
     Raises
     ------
-    LookupError : no rule speaks of it.
+    LookupError : no rule covers it.
     """
     short = stem(name)
     if matches(ELSEWHERE, short):
         return None
     kind = first_kind(RULES, short)
     if kind is None:
-        raise LookupError(f"No rule says what TensorFlow's {name} does: add one to tensorflow_kinds.py.")
+        raise LookupError(f"No rule says what TensorFlow's {name} does: add one to profet_lab/kinds/tensorflow.py.")
     return kind

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeVar
 
 from profet_core.errors import InputError, ProfetError
 from profet_core.profiles import Profile, read_profile
@@ -17,6 +18,7 @@ from profet_core.units import positive_number, whole_number
 INDEX_NAME = "index.json"
 #: The index of files that are published by others and don't ship with the project.
 SHIPPED_INDEX = "real_profiles_index.json"
+_Kind = TypeVar("_Kind")
 #: A record of a published table of totals -> meta of a profile.
 _META = ("gpu", "framework", "precision", "steps")
 
@@ -151,7 +153,7 @@ def _entries(data: bytes, where: str) -> tuple[RealProfile, ...]:
     )
 
 
-def _of_type(kind: type, row: object, what: str, readers: Mapping[str, Callable]):
+def _of_type(kind: type[_Kind], row: object, what: str, readers: Mapping[str, Callable]) -> _Kind:
     """A record of the index as a dataclass: nothing missing, nothing misspelt, every value of its type."""
     if not isinstance(row, dict):
         raise InputError(f"{what} must be an object.")
@@ -165,7 +167,7 @@ def _of_type(kind: type, row: object, what: str, readers: Mapping[str, Callable]
     return kind(**{name: readers[name](f"{what}: {name}", value) for name, value in row.items() if value is not None})
 
 
-def _is_needed(entry) -> bool:
+def _is_needed(entry: Field) -> bool:
     return entry.default is entry.default_factory  # both are MISSING
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from profet_core.catalog import Catalog
-
-_CELL = ["model", "pixels", "batch_size"]
+from profet_lab.measurements.tables import WORKLOAD
 
 
 def layer_values(architectures: pd.DataFrame) -> pd.DataFrame:
@@ -28,14 +27,14 @@ def memory_cells(all_latencies: pd.DataFrame, architectures: pd.DataFrame, catal
     instances = sorted(all_latencies["instance"].unique())
     memory = pd.DataFrame({"instance": instances, "memory_gib": [catalog[name].gpu_memory_gib for name in instances]})
     cells = memory.merge(layer_values(architectures), how="cross").merge(batches, how="cross")
-    seen = all_latencies[["instance", *_CELL]].drop_duplicates().assign(ran=True)
-    cells = cells.merge(seen, on=["instance", *_CELL], how="left")
+    seen = all_latencies[["instance", *WORKLOAD]].drop_duplicates().assign(ran=True)
+    cells = cells.merge(seen, on=["instance", *WORKLOAD], how="left")
     return cells.assign(ran=cells["ran"].eq(True))
 
 
 def ran_elsewhere(cells: pd.DataFrame) -> tuple[int, int]:
     """(workloads that ran on one GPU and did not on another with as much memory, pairs looked at)."""
-    ran = cells.pivot(index=_CELL, columns="instance", values="ran")
+    ran = cells.pivot(index=WORKLOAD, columns="instance", values="ran")
     memory = cells.groupby("instance")["memory_gib"].first()
     failures = pairs = 0
     for one in ran:

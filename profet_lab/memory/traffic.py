@@ -1,4 +1,4 @@
-"""Fits what profiles and image sizes tell of activations: `TrafficRelation` and `ImageRelation`."""
+"""Fits what profiles and image sizes show of activations: `TrafficRelation` and `ImageRelation`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from profet_core.catalog import Catalog, load_gpus
 from profet_core.memory.model import GIB_PER_VALUE, ImageRelation, MemoryLaw, TrafficRelation
 from profet_core.operations.classes import OperationClasses, load_operation_classes
 from profet_core.units import US_PER_MS
-from profet_lab.measurements.data import Measurements
+from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.memory.cells import layer_values
 
 #: Classes whose time is bandwidth's, in groups that share one weight.
@@ -50,10 +50,8 @@ def traffic_table(measurements: Measurements, architectures: pd.DataFrame, catal
         columns = [f"us {name}" for name in classes.names]
         table = pd.DataFrame(encoded.times_ms * US_PER_MS, columns=columns).assign(cut=encoded.truncated.astype(float))
         table = pd.concat([measurements.workloads.reset_index(drop=True), table], axis=1)
-        table = table.groupby(["model", "pixels", "batch_size"], as_index=False)[[*columns, "cut"]].median()
-        parts.append(
-            table.assign(instance=instance, gpu_model=gpu.short_name, bandwidth_gb_per_s=gpu.bandwidth_gb_per_s)
-        )
+        table = table.groupby(WORKLOAD, as_index=False)[[*columns, "cut"]].median()
+        parts.append(table.assign(instance=instance, gpu_model=gpu.model, bandwidth_gb_per_s=gpu.bandwidth_gb_per_s))
     return pd.concat(parts, ignore_index=True).merge(layer_values(architectures), on=["model", "pixels"])
 
 
@@ -80,7 +78,7 @@ def fit_traffic(table: pd.DataFrame, law: MemoryLaw) -> TrafficRelation:
 
 def fit_images(table: pd.DataFrame, law: MemoryLaw) -> ImageRelation:
     """Activations of a megapixel: the median over architectures, and how far they spread."""
-    table = table[["model", "pixels", "batch_size", "convolution_values", "other_values"]].drop_duplicates()
+    table = table[[*WORKLOAD, "convolution_values", "other_values"]].drop_duplicates()
     megapixels = table["batch_size"].astype(float) * table["pixels"].astype(float) ** 2 / 1e6
     log_ratio = np.log(activations_gib(law, table) / megapixels)
     by_model = log_ratio.groupby(table["model"]).mean()

@@ -14,9 +14,16 @@ import numpy as np
 
 from profet_core.transfer.estimate import KernelWeights, transfer
 from profet_lab.classes.bank import class_bank
-from profet_lab.measurements.data import data_folder, load_measurements
-from profet_lab.transfer.gpu_left_out import benchmark_fixed_ms, exact, known_of, log_speeds, measured_target
-from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, fit_step_law, median_steps
+from profet_lab.measurements.tables import data_folder, load_measurements
+from profet_lab.transfer.leave_one_gpu_out import (
+    benchmark_fixed_ms,
+    known_of,
+    log_speeds,
+    measured_latencies,
+    profiled_target,
+)
+from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
 
 FREE_SHARE_POWERS = (0.0, 1.0, 2.0, 3.0)
 NEARNESSES = (0.0, 0.5, 1.0, 2.0)
@@ -57,9 +64,9 @@ def chosen(trials: dict[Setting, Trial], left_out: str) -> Setting:
 def _errors(medians: Steps, known: Sequence[str], target: str) -> dict[Setting, float]:
     """Mean error on one GPU from each known one, by setting."""
     law = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
-    speeds = log_speeds(law, measured_target(medians, target, sheet_only=False), benchmark_fixed_ms(law, medians))
+    speeds = log_speeds(law, profiled_target(medians, target, sheet_only=False), benchmark_fixed_ms(law, medians))
     judged = medians.architectures != BENCHMARK[0]
-    steps = [known_of(law, medians, anchor, exact(medians), True) for anchor in known]
+    steps = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in known]
     found = {}
     for power, nearness in product(FREE_SHARE_POWERS, NEARNESSES):
         weights = KernelWeights(power, nearness)

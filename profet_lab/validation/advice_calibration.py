@@ -17,17 +17,19 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from profet_core.accuracy.validation import MeasuredPoint, load_validation
+from profet_core.accuracy.validation import MeasuredPoint
+from profet_core.accuracy.validation_report import load_validation
 from profet_core.advice.certainty import (
     ERROR_CORRELATION,
     chance_at_most,
     chance_less,
+    deviation_of_interval,
     deviation_of_ratio,
-    log_deviation,
 )
 from profet_core.artifacts.models import load_models
+from profet_core.latency import Interval
+from profet_lab.measurements.tables import WORKLOAD
 
-WORKLOAD = ["model", "pixels", "batch_size"]
 #: Price ratios at which two instances are compared: 1/16 to 16, four to a doubling.
 PRICE_RATIOS = 2.0 ** (np.arange(-16, 17) / 4)
 #: Deadlines over the predicted time, sixteen to a doubling.
@@ -40,7 +42,7 @@ def left_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
     """One row a workload and pair: the columns of `MeasuredPoint`, `deviation` and the standardised log error `z`."""
     table = pd.DataFrame([{name: getattr(point, name) for name in MeasuredPoint.__slots__} for point in points])
     ends = zip(table["low_ms"], table["high_ms"], strict=True)
-    table["deviation"] = [log_deviation(low, high) for low, high in ends]
+    table["deviation"] = [deviation_of_interval(Interval(low, high).log_half_width) for low, high in ends]
     table["z"] = np.log(table["measured_ms"] / table["predicted_ms"]) / table["deviation"]
     return table
 
@@ -81,19 +83,22 @@ def deadline_claims(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _claims(rows: list[tuple[str, float, bool]]) -> pd.DataFrame:
-    """A claim less likely than not is its opposite, made with the rest of the certainty."""
-    claims = pd.DataFrame(rows, columns=["model", "said", "right"])
-    against = claims["said"] < 0.5
-    claims.loc[against, "said"] = 1 - claims.loc[against, "said"]
+    """A claim less likely than not is its opposite, made with what is missing to certainty."""
+    claims = pd.DataFrame(rows, columns=["model", "certainty", "right"])
+    against = claims["certainty"] < 0.5
+    claims.loc[against, "certainty"] = 1 - claims.loc[against, "certainty"]
     claims.loc[against, "right"] = ~claims.loc[against, "right"]
     return claims
 
 
 def came_true(claims: pd.DataFrame) -> pd.DataFrame:
-    """Per range of certainty: claims, the architectures behind them, their mean certainty, the share that was right."""
-    ranges = np.searchsorted(BOUNDS, claims["said"], side="right") - 1
+    """Per range of certainty: claims, the architectures behind them, their mean certainty, the share that was right.
+
+    Columns n, architectures, said (the mean certainty) and right.
+    """
+    ranges = np.searchsorted(BOUNDS, claims["certainty"], side="right") - 1
     found = claims.groupby(ranges).agg(
-        n=("right", "size"), architectures=("model", "nunique"), said=("said", "mean"), right=("right", "mean")
+        n=("right", "size"), architectures=("model", "nunique"), said=("certainty", "mean"), right=("right", "mean")
     )
     found.index = [f"{BOUNDS[i]:.0%} - {(*BOUNDS[1:], 1.0)[i]:.0%}" for i in found.index]
     return found

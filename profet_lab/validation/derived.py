@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
 from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
-from profet_core.transfer.known import AnchorSteps, Latencies, known_steps
-from profet_lab.measurements.epoch_times import (
-    DERIVED,
-    WORKLOAD,
-    corrected_left_out,
-    corrected_without,
-    route_ratios,
-)
-from profet_lab.transfer.derived_fit import BASE, derived_rows, fit_law, left_out_errors, predicted_ms, route_bias
+from profet_core.transfer.step import StepLaw
+from profet_lab.cases import CASES
+from profet_lab.measurements.epoch_times import DERIVED, T4, V100
+from profet_lab.measurements.tables import WORKLOAD
+from profet_lab.transfer.derived_law import BASE, derived_rows, fit_law, left_out_errors, predicted_ms, route_bias
+from profet_lab.transfer.epoch_correction import ROUTES, corrected_left_out, corrected_without, route_ratios
+from profet_lab.transfer.leave_one_gpu_out import known_of
+from profet_lab.transfer.log_errors import root_mean_square
 from profet_lab.transfer.steps import Steps
-from profet_lab.validation.gpus import LeftOutNetworks, laws_left_out
+from profet_lab.validation.ensemble_latencies import EnsembleLatencies
+from profet_lab.validation.left_out_gpus import laws_left_out
 
-#: g5.xlarge is cheaper than g4dn.xlarge a step below this ratio of latencies (prices of 2026).
-BREAK_EVEN = 0.526 / 1.006
+#: The derived GPU that claims are counted of: g5.xlarge is cheaper than g4dn.xlarge a step below this ratio of
+#: latencies (prices of 2026).
+_CLAIMED_GPU, BREAK_EVEN = "A10G", 0.526 / 1.006
 
 
 def route_report(epochs: pd.DataFrame) -> dict:
@@ -30,8 +34,8 @@ def route_report(epochs: pd.DataFrame) -> dict:
     settings = {
         "raw": epochs.raw_ms.to_numpy(),
         "corrected": corrected_left_out(epochs),
-        "corrected_from_t4_alone": corrected_left_out(epochs, ["g4dn"]),
-        "corrected_from_v100_alone": corrected_left_out(epochs, ["p3"]),
+        "corrected_from_t4_alone": corrected_left_out(epochs, [T4]),
+        "corrected_from_v100_alone": corrected_left_out(epochs, [V100]),
     }
     report: dict = {}
     for name, step_ms in settings.items():
@@ -40,7 +44,7 @@ def route_report(epochs: pd.DataFrame) -> dict:
         report[name] = {
             "n": len(routes),
             **errors.mean().to_dict(),
-            "median_ratio_t4_to_v100": float(routes["T4 -> V100"].median()),
+            "median_ratio_t4_to_v100": float(routes[ROUTES[0]].median()),
         }
         if name == "corrected":
             report["by_model"] = {
@@ -49,30 +53,25 @@ def route_report(epochs: pd.DataFrame) -> dict:
     return report
 
 
-def derived_report(epochs: pd.DataFrame, medians: Steps, networks: LeftOutNetworks) -> dict:
-    """Each derived GPU: the law with latencies known, and the served route from each anchor, networks left out."""
-    left_out_ms = corrected_left_out(epochs)
+def derived_report(epochs: pd.DataFrame, medians: Steps, ensemble: EnsembleLatencies) -> dict:
+    """Each derived GPU: the law with latencies known, and the served route from each anchor, networks left out.
+
+    `ensemble` has one row a workload, as `medians` has.
+    """
+    corrected_ms, step_laws = corrected_left_out(epochs), laws_left_out(medians, medians.instances)
     report = {}
     for source, gpu in DERIVED.items():
-        judged = derived_rows(epochs, source, left_out_ms)
+        judged = derived_rows(epochs, source, corrected_ms)
         laws = {str(name): _law_without(epochs, source, str(name)) for name in judged.model.unique()}
-        known_ms = np.concatenate(
-            [predicted_ms(laws[name], part) for name, part in judged.groupby("model", sort=False)]
-        )
-        order = np.concatenate([part.index.to_numpy() for _, part in judged.groupby("model", sort=False)])
-        errors = 100 * np.abs(known_ms / judged.step_ms.to_numpy()[order] - 1)
-        served = [_served(judged, laws, medians, networks, anchor, gpu) for anchor in medians.instances]
+        errors = _law_errors(judged, laws)
+        served = [_served(judged, laws, step_laws, medians, ensemble, anchor, gpu) for anchor in medians.instances]
         report[gpu] = {
             "n": len(judged),
             "median_ratio_to_t4": float((judged.step_ms / judged[BASE]).median()),
-            "law": float(errors.mean()),
-            "law_by_model": {
-                str(name): float(values.mean())
-                for name, values in pd.Series(errors).groupby(judged.model.to_numpy()[order])
-            },
+            "law": float(errors.to_numpy().mean()),
+            "law_by_model": {str(name): float(values.mean()) for name, values in errors.groupby(level=0)},
             "served": served,
-            "mean_with_latency": float(np.mean([row["mape_with_latency"] for row in served])),
-            "mean_without_latency": float(np.mean([row["mape_without_latency"] for row in served])),
+            **{f"mean_{case}": float(np.mean([row[f"mape_{case}"] for row in served])) for case in CASES.values()},
         }
     return report
 
@@ -80,57 +79,87 @@ def derived_report(epochs: pd.DataFrame, medians: Steps, networks: LeftOutNetwor
 def _law_without(epochs: pd.DataFrame, source: str, name: str) -> DerivedLaw:
     """The law and its spread as they are where nobody ever saw this network, the correction included."""
     rows = derived_rows(epochs, source, corrected_without(epochs, [name]))
-    errors = left_out_errors(epochs, source, beside=[name])
     return fit_law(
         rows[rows.model != name],
-        log_sd=float(np.sqrt(np.mean(errors**2))),
+        log_sd=root_mean_square(left_out_errors(epochs, source, beside=[name])),
         bias_log_sd=route_bias(epochs[epochs.model != name]),
     )
 
 
+def _law_errors(judged: pd.DataFrame, laws: Mapping[str, DerivedLaw]) -> pd.Series:
+    """Error of each row by the law of its network, T4 and V100 known, percent; indexed by network."""
+    parts = [part for _, part in judged.groupby("model", sort=False)]
+    law_ms = np.concatenate([predicted_ms(laws[part.model.iloc[0]], part) for part in parts])
+    rows = pd.concat(parts)
+    return pd.Series(100 * np.abs(law_ms / rows.step_ms.to_numpy() - 1), index=rows.model.to_numpy())
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Served predictions of one network beside the truth; all (rows,).
+
+    Attributes
+    ----------
+    error : relative. missed : the truth lies outside the 90 % interval. half_width : relative, upwards.
+    claimed : the interval excludes break-even with the base instance. right : on the side of it that is true.
+    """
+
+    error: np.ndarray
+    missed: np.ndarray
+    half_width: np.ndarray
+    claimed: np.ndarray
+    right: np.ndarray
+
+
 def _served(
     judged: pd.DataFrame,
-    laws: dict[str, DerivedLaw],
+    laws: Mapping[str, DerivedLaw],
+    step_laws: Mapping[str, StepLaw],
     medians: Steps,
-    networks: LeftOutNetworks,
+    ensemble: EnsembleLatencies,
     anchor: str,
     gpu: str,
 ) -> dict:
     """From a profile on one anchor through predicted T4 and V100 latencies; beside it claims against break-even."""
-    steps = laws_left_out(medians, medians.instances)
-    merged = medians.workloads.reset_index().merge(judged[[*WORKLOAD, "step_ms"]], on=WORKLOAD)
-    row: dict = {"anchor": anchor, "n": len(merged)}
-    for given, case in ((True, "with_latency"), (False, "without_latency")):
-        parts = (medians.with_latency if given else medians.without_latency)[anchor]
-        errors, missed, widths, claims, right = [], [], [], [], []
-        for name, part in merged.groupby("model"):
-            law, rows = laws[str(name)], part["index"].to_numpy()
-            others = {
-                other: Latencies(
-                    networks.latency_ms[anchor, other, given],
-                    np.full(len(medians.workloads), networks.log_half_width[anchor, other, given, str(name)]),
-                )
-                for other in medians.instances
-                if other != anchor
-            }
-            recorded = AnchorSteps(anchor, parts, medians.latency_ms[anchor] if given else None)
-            known = known_steps(steps[str(name)], recorded, others).latencies
-            found = derive(law, known)
-            found_ms, half = found.latency_ms[rows], found.log_half_width[rows]
-            away = np.log(found_ms / known[BASE].latency_ms[rows]) - np.log(BREAK_EVEN)
-            claimed = np.abs(away) > relative_half_width(law, known)[rows]
-            truth = np.log(part.step_ms.to_numpy() / medians.latency_ms[BASE][rows]) - np.log(BREAK_EVEN)
-            logs = np.abs(np.log(found_ms / part.step_ms.to_numpy()))
-            errors.append(np.abs(found_ms / part.step_ms.to_numpy() - 1))
-            missed.append(logs > half)
-            widths.append(np.exp(half) - 1)
-            claims.append(claimed)
-            right.append(np.sign(away) == np.sign(truth))
-        claims, right = np.concatenate(claims), np.concatenate(right)
-        row[f"mape_{case}"] = float(100 * np.concatenate(errors).mean())
-        row[f"missed_90_{case}"] = float(100 * np.concatenate(missed).mean())
-        row[f"median_interval_pct_{case}"] = float(100 * np.median(np.concatenate(widths)))
-        if gpu == "A10G":
-            row[f"claims_pct_{case}"] = float(100 * claims.mean())
-            row[f"claims_right_pct_{case}"] = float(100 * right[claims].mean()) if claims.any() else None
-    return row
+    rows = medians.workloads.reset_index().merge(judged[[*WORKLOAD, "step_ms"]], on=WORKLOAD)
+    report: dict = {"anchor": anchor, "n": len(rows)}
+    for known, case in CASES.items():
+        parts = [
+            _judge(part, laws[str(name)], step_laws[str(name)], medians, ensemble, anchor, str(name), known)
+            for name, part in rows.groupby("model")
+        ]
+        report[f"mape_{case}"] = float(100 * np.concatenate([part.error for part in parts]).mean())
+        report[f"missed_90_{case}"] = float(100 * np.concatenate([part.missed for part in parts]).mean())
+        half_width = np.concatenate([part.half_width for part in parts])
+        report[f"median_interval_pct_{case}"] = float(100 * np.median(half_width))
+        if gpu == _CLAIMED_GPU:
+            claimed = np.concatenate([part.claimed for part in parts])
+            right = np.concatenate([part.right for part in parts])
+            report[f"claims_pct_{case}"] = float(100 * claimed.mean())
+            report[f"claims_right_pct_{case}"] = float(100 * right[claimed].mean()) if claimed.any() else None
+    return report
+
+
+def _judge(
+    part: pd.DataFrame,
+    law: DerivedLaw,
+    step_law: StepLaw,
+    medians: Steps,
+    ensemble: EnsembleLatencies,
+    anchor: str,
+    architecture: str,
+    latency_known: bool,
+) -> _Judged:
+    rows, true_ms = part["index"].to_numpy(), part.step_ms.to_numpy()
+    known = known_of(step_law, medians, anchor, ensemble.known(architecture), latency_known)
+    found = derive(law, known.latencies)
+    served_ms, half = found.latency_ms[rows], found.log_half_width[rows]
+    away = np.log(served_ms / known.latencies[BASE].latency_ms[rows]) - np.log(BREAK_EVEN)
+    true_away = np.log(true_ms / medians.latency_ms[BASE][rows]) - np.log(BREAK_EVEN)
+    return _Judged(
+        error=np.abs(served_ms / true_ms - 1),
+        missed=np.abs(np.log(served_ms / true_ms)) > half,
+        half_width=np.exp(half) - 1,
+        claimed=np.abs(away) > relative_half_width(law, known.latencies)[rows],
+        right=np.sign(away) == np.sign(true_away),
+    )

@@ -13,7 +13,7 @@ import pandas as pd
 
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.profiles import Profile
-from profet_lab.measurements.data import Measurements, data_folder, load_measurements
+from profet_lab.measurements.tables import Measurements, data_folder, load_measurements
 
 #: Another instance "helps" where it ran the step more than this many times as fast.
 HELPS = 1.5

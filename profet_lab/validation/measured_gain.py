@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 
 from profet_core.prediction.correction import share_carried_over
 from profet_core.profiles.record import ProfileMeta
+from profet_lab.cases import CASES
+from profet_lab.measurements.tables import WORKLOAD
 
-_WORKLOAD = ["model", "pixels", "batch_size"]
 
-
-def measured_report(table: pd.DataFrame, cases: tuple[str, ...] = ("with_latency", "without_latency")) -> dict:
+def measured_report(table: pd.DataFrame, cases: Collection[str] = tuple(CASES.values())) -> dict:
     """MAPE once another workload of the same network was measured on the target, percent, mean over the pairs.
 
     Parameters
     ----------
-    table : as `validate_default.default_table` gives it.
+    table : as `validation.default.default_table` gives it.
 
     Every other workload of the network is taken as the measured one in turn (the median of its runs), and the errors
     are averaged. The weight is a constant of the program, chosen on these data.
@@ -32,10 +34,10 @@ def measured_report(table: pd.DataFrame, cases: tuple[str, ...] = ("with_latency
 def _network_errors(rows: pd.DataFrame, case: str) -> np.ndarray:
     """Percentage error of every row, averaged over the workloads that may have been measured."""
     log_error = np.log(rows["true_ms"].to_numpy() / rows[case].to_numpy())
-    workload = rows.groupby(_WORKLOAD).ngroup().to_numpy()
-    sizes = rows.groupby(_WORKLOAD)[["batch_size", "pixels"]].first().to_numpy()
+    workload = rows.groupby(WORKLOAD).ngroup().to_numpy()
+    sizes = rows.groupby(WORKLOAD)[["batch_size", "pixels"]].first().to_numpy()
     metas = [ProfileMeta(batch_size=int(batch), pixels=int(pixels)) for batch, pixels in sizes]
-    medians = rows.groupby(_WORKLOAD)[["true_ms", case]].median()
+    medians = rows.groupby(WORKLOAD)[["true_ms", case]].median()
     known = np.log(medians["true_ms"] / medians[case]).to_numpy()
     errors = np.empty(len(rows))
     for number, meta in enumerate(metas):

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from profet_core.memory.fit import CANT_TELL, DOES_NOT_FIT, FITS, Activity, fit_answer
+from profet_core.memory.device_times import DeviceTimes
+from profet_core.memory.fit import Verdict, fit_answer
 from profet_core.memory.model import MemoryModel
-from profet_core.operations.classes import load_operation_classes
+from profet_core.operations.classes import OperationClasses, load_operation_classes
 from profet_core.profiles.record import ProfileMeta
-from profet_lab.measurements.data import Measurements
+from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.cells import ran_elsewhere
-from profet_lab.memory.fit import CERTAIN, fit_memory, memory_tables
 from profet_lab.memory.law import log_room
+from profet_lab.memory.memory_file import CERTAIN, fit_memory, memory_tables
 from profet_lab.memory.traffic import class_times
 
-#: The batch size whose profile is given; answers are asked for every batch size of the grid.
+#: The batch size whose profile is given; every batch size of the grid is answered for.
 PROFILED_BATCH = 16
 #: What is known of the network, from most to least.
 KNOWN = ("profile and its meta", "meta without times", "that it ran")
@@ -31,7 +32,7 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     -------
     `architectures`, `certain`, `profiled_batch` : how many were left out, `CERTAIN` and `PROFILED_BATCH`.
     `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
-    `served` : what a user's profile knows: profiles at batch 16 on each instance, asked for every batch size on every
+    `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
         GPU; `KNOWN` -> scores.
     Scores: `cells`; `did_not_run`; `accuracy` and `recall` with every answer taken as the likelier one; `false_fits`,
     share of cells that "fit" by that and did not run; then with "can't tell" as an answer: `decided_accuracy`,
@@ -62,7 +63,7 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     }
 
 
-def memory_rows(report: dict) -> tuple[Sequence[str], list[Sequence[str]]]:
+def memory_rows(report: dict) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Header and rows of the report as a table."""
     header = (
         "does it fit?",
@@ -102,54 +103,55 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> p
     memory_gib = cells.groupby("instance")["memory_gib"].first()
     rows = []
     for _, profile in traffic[traffic["batch_size"] == PROFILED_BATCH].iterrows():
-        activity = None
-        if not profile["cut"]:
-            activity = Activity(class_times(profile, classes), profile["gpu_model"], profile["bandwidth_gb_per_s"])
-        sizes = {"batch_size": PROFILED_BATCH, "pixels": int(profile["pixels"])}
-        meta = ProfileMeta(parameters=int(profile["parameters"]), **sizes)
-        asked = {KNOWN[0]: (meta, activity), KNOWN[1]: (meta, None), KNOWN[2]: (ProfileMeta(**sizes), None)}
+        profiled_gib = float(memory_gib[profile["instance"]])
+        inputs = _known_inputs(profile, classes)
         for _, cell in cells[cells["pixels"] == profile["pixels"]].iterrows():
-            for known, (facts, times) in asked.items():
-                answer = fit_answer(
-                    model,
-                    facts,
-                    float(memory_gib[profile["instance"]]),
-                    float(cell["memory_gib"]),
-                    batch_size=int(cell["batch_size"]),
-                    activity=times,
-                )
+            memory, batch_size = float(cell["memory_gib"]), int(cell["batch_size"])
+            for known, (meta, times) in inputs.items():
+                answer = fit_answer(model, meta, profiled_gib, memory, batch_size=batch_size, times=times)
                 rows.append((known, bool(cell["ran"]), answer.probability, answer.verdict))
     return pd.DataFrame(rows, columns=["known", "ran", "probability", "verdict"])
 
 
+def _known_inputs(profile: pd.Series, classes: OperationClasses) -> dict[str, tuple[ProfileMeta, DeviceTimes | None]]:
+    """`KNOWN` -> meta and times of one row of `traffic_table`, as far as they are known."""
+    times = None
+    if not profile["cut"]:
+        times = DeviceTimes(class_times(profile, classes), profile["gpu_model"], profile["bandwidth_gb_per_s"])
+    sizes = ProfileMeta(batch_size=PROFILED_BATCH, pixels=int(profile["pixels"]))
+    meta = replace(sizes, parameters=int(profile["parameters"]))
+    return dict(zip(KNOWN, ((meta, times), (meta, None), (sizes, None)), strict=True))
+
+
 def _scores(ran: np.ndarray, probability: np.ndarray, verdict: np.ndarray) -> dict:
     """See `memory_report`; a probability that is missing leaves the figures of the likelier answer out."""
-    asked = {"accuracy": None, "recall": None, "false_fits": None}
+    by_likelier: dict[str, float | None] = {"accuracy": None, "recall": None, "false_fits": None}
     if not np.isnan(probability).any():
         likelier = probability > 0.5
-        asked = {
+        by_likelier = {
             "accuracy": float((likelier == ran).mean()),
             "recall": float((~likelier)[~ran].mean()),
             "false_fits": float((likelier & ~ran).mean()),
         }
-    decided = verdict != CANT_TELL
-    right = np.where(ran, verdict == FITS, verdict == DOES_NOT_FIT)
+    decided = verdict != Verdict.CANT_TELL
+    right = np.where(ran, verdict == Verdict.FITS, verdict == Verdict.DOES_NOT_FIT)
     return {
         "cells": len(ran),
         "did_not_run": int((~ran).sum()),
         "always_fits": float(ran.mean()),
-        **asked,
+        **by_likelier,
         "cant_tell": float((~decided).mean()),
         "decided_accuracy": float(right[decided].mean()),
         "strict_accuracy": float(right.mean()),
         "strict_recall": float(right[~ran].mean()),
-        "strict_false_fits": float(((verdict == FITS) & ~ran).mean()),
-        "false_does_not_fit": float(((verdict == DOES_NOT_FIT) & ran).mean()),
+        "strict_false_fits": float(((verdict == Verdict.FITS) & ~ran).mean()),
+        "false_does_not_fit": float(((verdict == Verdict.DOES_NOT_FIT) & ran).mean()),
     }
 
 
 def _verdicts(probability: np.ndarray) -> np.ndarray:
-    return np.select([probability >= CERTAIN, probability <= 1 - CERTAIN], [FITS, DOES_NOT_FIT], CANT_TELL)
+    sure = [probability >= CERTAIN, probability <= 1 - CERTAIN]
+    return np.select(sure, [Verdict.FITS, Verdict.DOES_NOT_FIT], Verdict.CANT_TELL)
 
 
 def _logistic(values: np.ndarray) -> np.ndarray:

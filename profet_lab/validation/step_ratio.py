@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from profet_core.units import US_PER_MS
-from profet_lab.measurements.data import Measurements, data_folder, load_measurements
+from profet_lab.measurements.tables import Measurements, data_folder, load_measurements
 
 #: Percent of the profiles that lie at or below.
 QUANTILES = (0.1, 1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9, 100.0)

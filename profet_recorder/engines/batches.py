@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 #: Pictures have 1, 3 or 4 channels; what else is that small is rarely a side.
 _MOST_CHANNELS = 4
@@ -13,7 +14,7 @@ _MOST_PARTS = 64
 _PICTURES_RANK = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BatchSizes:
     """Sizes of one batch.
 
@@ -30,32 +31,40 @@ class BatchSizes:
     @property
     def pixels(self) -> int | None:
         """The side of a square picture of the same area."""
-        return None if self.height is None else round(math.sqrt(self.height * self.width))
+        if self.height is None or self.width is None:
+            return None
+        return round(math.sqrt(self.height * self.width))
 
 
-class SizesSeen:
+NO_SIZES = BatchSizes()
+
+
+class ObservedSizes:
     """Sizes of the first batch and of the last one, where a loop hands its batches over."""
 
     def __init__(self, *, channels_last: bool) -> None:
         self._channels_last = channels_last
-        self.first = BatchSizes()
-        self._last = BatchSizes()
+        self.first = NO_SIZES
+        self._last = NO_SIZES
 
-    def note(self, batch: object) -> None:
-        """Look at a batch."""
+    def observe(self, batch: object) -> None:
+        """Note the sizes of a batch."""
         self._last = batch_sizes(batch, channels_last=self._channels_last)
-        if self.first == BatchSizes():
+        if self.first == NO_SIZES:
             self.first = self._last
 
     def forget_last(self) -> None:
         """A new step begins."""
-        self._last = BatchSizes()
+        self._last = NO_SIZES
 
     def odd(self) -> str | None:
-        """Why the last batch is not like the first, if it was seen and is not."""
-        if BatchSizes() in (self.first, self._last) or self.first == self._last:
-            return None
-        return f"a batch of {self._last.batch_size} instead of {self.first.batch_size}"
+        """Why the last batch is not like the first; None if it is or was not seen."""
+        return None if NO_SIZES in (self.first, self._last) else odd_batch(self.first, self._last)
+
+
+def odd_batch(first: BatchSizes, last: BatchSizes) -> str | None:
+    """Why the last batch is not like the first; None if it is."""
+    return None if first == last else f"a batch of {last.batch_size} instead of {first.batch_size}"
 
 
 def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
@@ -64,7 +73,7 @@ def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
     Parameters
     ----------
     batch : a tensor, or tuples, lists and dicts of them, as a data loader yields.
-    channels_last : how the framework lays pictures out where the channels can't be told from the sides.
+    channels_last : how the framework lays pictures out where the channels can't be known by their number.
     """
     shapes = [shape for shape, _ in zip(_shapes(batch), range(_MOST_PARTS), strict=False)]
     for shape in shapes:
@@ -77,7 +86,8 @@ def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
     return BatchSizes(next((shape[0] or None for shape in shapes if shape), None))
 
 
-def _shapes(part: object) -> Iterator[tuple[int, ...]]:
+def _shapes(part: Any) -> Iterator[tuple[int, ...]]:
+    """Shapes of whatever has one, in the order in which the batch holds them."""
     if isinstance(part, Mapping):
         part = list(part.values())
     if isinstance(part, list | tuple):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from profet_recorder.engines.batches import SizesSeen
-from profet_recorder.engines.engine import StepFacts, keras_flavour
-from profet_recorder.engines.pytorch_calls import CallsSeen
-from profet_recorder.errors import RecorderError, say
+from profet_recorder.engines.batches import ObservedSizes
+from profet_recorder.engines.engine import BYTES_PER_MIB, StepFacts
+from profet_recorder.engines.frameworks import keras_flavour
+from profet_recorder.engines.precision import PRECISIONS, TF32_CAPABILITY
+from profet_recorder.engines.pytorch_calls import ObservedCalls
+from profet_recorder.errors import RecorderError
+from profet_recorder.progress import print_progress
 
-_MIB = 2**20
-#: From compute capability 8 on (Ampere), cuDNN runs float32 convolutions as TF32 unless that is switched off.
-_TF32_CAPABILITY = (8, 0)
-_PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
+_TRACE_NAME = "recorded.pt.trace.json"
 
 
 class PyTorchEngine:
@@ -22,43 +24,49 @@ class PyTorchEngine:
     #: The profiler's first step pays for its own start.
     profiler_warm_up = 1
 
-    def __init__(self, model: object = None, optimizer: object = None) -> None:
+    def __init__(self, model: Any = None, optimizer: object = None) -> None:
         import torch
 
         self._torch = torch
         self._model = model
         self._optimizer = optimizer
-        self._sizes = SizesSeen(channels_last=False)
-        self._calls = CallsSeen(torch)
-        self._stance: object = None
-        self._profiler = None
-        self._trace: Path | None = None
+        self._sizes = ObservedSizes(channels_last=False)
+        self._calls = ObservedCalls(torch)
+        #: The context in which compiled modules run as they are written; None where it was not entered.
+        self._stance: Any = None
+        #: torch's profiler while it runs.
+        self._profiler: Any = None
         #: The GPU the network is on, once it is known: it need not be the current one.
-        self._device: object = None
+        self._device: Any = None
 
     def prepare(self) -> None:
-        """Let compiled modules run as they are written, and look at what is called."""
+        """Let compiled modules run as they are written, and observe what is called."""
         # set_stance loads the compiler, which takes seconds: only where something else has loaded it.
-        if "torch._dynamo" in sys.modules and hasattr(self._torch.compiler, "set_stance"):
+        if "torch._dynamo" in sys.modules and self._can_set_stance():
             self._stance = self._torch.compiler.set_stance("force_eager")
             self._stance.__enter__()
         self._calls.start()
         if not self._torch.cuda.is_available():
-            say("no CUDA GPU is seen by PyTorch: the profile will be marked as a CPU's")
+            print_progress("no CUDA GPU is seen by PyTorch: the profile will be marked as a CPU's")
 
-    def look_at(self, batch: object) -> None:
+    def observe_batch(self, batch: object) -> None:
         """Note the sizes of a batch."""
-        self._sizes.note(batch)
+        self._sizes.observe(batch)
 
-    def stop_looking(self) -> None:
+    def stop_observing(self) -> None:
         """Take the hooks off the modules: they would be timed too."""
         self._calls.stop()
         self._device = next((one.device for one in self._parameters() if one.is_cuda), None)
-        if self._calls.saw_compiled:
-            if self._stance is not None:
-                say("torch.compile is off for the recorded steps: it joins operations, and the models know them apart")
-            else:
-                say("the model is compiled and this PyTorch can't switch that off: record it without torch.compile")
+        if not self._calls.saw_compiled:
+            return
+        if self._stance is not None:
+            print_progress(
+                "torch.compile is off for the recorded steps: it joins operations, and the models know them apart"
+            )
+        else:
+            print_progress(
+                "the model is compiled and this PyTorch can't switch that off: record it without torch.compile"
+            )
 
     def synchronize(self) -> None:
         """Wait for the network's GPU, before it is known for the current one."""
@@ -67,7 +75,7 @@ class PyTorchEngine:
 
     def peak_memory_mib(self) -> float | None:
         """Most memory that tensors held on the network's GPU."""
-        return self._torch.cuda.max_memory_allocated(self._device) / _MIB if self._on_gpu() else None
+        return self._torch.cuda.max_memory_allocated(self._device) / BYTES_PER_MIB if self._on_gpu() else None
 
     def start_profiler(self, folder: Path, steps: int) -> None:
         """Start; the trace covers `steps` steps after the profiler's own warm-up step."""
@@ -75,37 +83,36 @@ class PyTorchEngine:
         activities = [tools.ProfilerActivity.CPU]
         if self._on_gpu():
             activities.append(tools.ProfilerActivity.CUDA)
-        trace = folder / "recorded.pt.trace.json"
         self._profiler = tools.profile(
             activities=activities,
             schedule=tools.schedule(wait=0, warmup=self.profiler_warm_up, active=steps, repeat=1),
-            # Shapes come with the flags that tell which gradients a convolution's backward pass computes.
+            # Shapes come with the flags by which it is known which gradients a convolution's backward pass computes.
             record_shapes=True,
-            on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(trace)),
+            on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(folder / _TRACE_NAME)),
         )
-        self._trace = trace
         self._calls.start()
         self.synchronize()
         self._profiler.start()
 
     def begin_profiled_step(self, number: int) -> None:
-        """The profiler marks steps itself; what it is fed is looked at again."""
+        """The profiler marks steps itself; what it is fed is observed again."""
         self._calls.forget_step()
         self._sizes.forget_last()
 
     def end_profiled_step(self) -> None:
-        """Tell the profiler once the GPU is done."""
+        """Advance the profiler once the GPU is done."""
         self.synchronize()
         self._profiler.step()
 
-    def stop_profiler(self) -> Path:
+    def stop_profiler(self, folder: Path) -> Path:
         """Stop; the chrome trace."""
         self._profiler.stop()
         self._profiler = None
         self._calls.stop()
-        if not self._trace.is_file():
+        trace = folder / _TRACE_NAME
+        if not trace.is_file():
             raise RecorderError("PyTorch's profiler wrote no trace: is there room in the temporary folder?")
-        return self._trace
+        return trace
 
     def odd_step(self) -> str | None:
         """Validation in between, or another batch size."""
@@ -126,36 +133,42 @@ class PyTorchEngine:
             self._stance = None
 
     def facts(self) -> StepFacts:
-        """What torch, the modules called and the optimizer tell."""
-        calls, warnings = self._calls, []
-        if calls.calls_in_step > 1:
-            warnings.append(
-                f"The network ran {calls.calls_in_step} times in one step; the batch size is that of one call."
-            )
-        if calls.saw_compiled and self._stance is None and not hasattr(self._torch.compiler, "set_stance"):
-            warnings.append("The step ran through torch.compile, which the training data do not hold.")
-        if self._torch.distributed.is_available() and self._torch.distributed.is_initialized():
-            size = self._torch.distributed.get_world_size()
-            if size > 1:
-                warnings.append(f"The step ran on {size} processes; the training data hold steps on one GPU only.")
+        """From torch, the modules called and the optimizer."""
         gpu = self._torch.cuda.get_device_name(self._device) if self._on_gpu() else None
-        if gpu is None and self._torch.cuda.is_available():
-            warnings.append("There is a GPU, but the network's parameters are on the CPU: move it with .to('cuda').")
-        keras = sys.modules.get("keras") if keras_flavour(self._model) else None
+        sizes = self._sizes.first
         return StepFacts(
             gpu=gpu,
-            framework=f"PyTorch {self._version()}" + (f", Keras {keras.__version__}" if keras else ""),
+            framework=self._framework(),
             precision=self._precision(),
             parameters=sum(parameter.numel() for parameter in self._parameters()) or None,
-            sizes=self._sizes.first if self._sizes.first.height else calls.sizes or self._sizes.first,
-            compiled=calls.saw_compiled and not hasattr(self._torch.compiler, "set_stance"),
-            warnings=warnings,
+            sizes=sizes if sizes.height else self._calls.sizes or sizes,
+            compiled=self._calls.saw_compiled and not self._can_set_stance(),
+            warnings=tuple(self._warnings(gpu)),
         )
 
-    def _version(self) -> str:
-        return str(self._torch.__version__).partition("+")[0]
+    def _warnings(self, gpu: str | None) -> Iterator[str]:
+        torch, calls = self._torch, self._calls
+        if calls.calls_in_step > 1:
+            yield f"The network ran {calls.calls_in_step} times in one step; the batch size is that of one call."
+        if calls.saw_compiled and self._stance is None and not self._can_set_stance():
+            yield "The step ran through torch.compile, which the training data do not hold."
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            processes = torch.distributed.get_world_size()
+            if processes > 1:
+                yield f"The step ran on {processes} processes; the training data hold steps on one GPU only."
+        if gpu is None and torch.cuda.is_available():
+            yield "There is a GPU, but the network's parameters are on the CPU: move it with .to('cuda')."
 
-    def _parameters(self) -> list:
+    def _can_set_stance(self) -> bool:
+        """From PyTorch 2.6 on compiled modules can be made to run as they are written."""
+        return hasattr(self._torch.compiler, "set_stance")
+
+    def _framework(self) -> str:
+        version = str(self._torch.__version__).partition("+")[0]
+        keras = sys.modules.get("keras") if keras_flavour(self._model) else None
+        return f"PyTorch {version}" + (f", Keras {keras.__version__}" if keras else "")
+
+    def _parameters(self) -> list[Any]:
         """Parameters of the model given, else of the largest module called, else of the optimizer."""
         module = self._model if self._model is not None else self._calls.largest
         if module is not None:
@@ -171,15 +184,15 @@ class PyTorchEngine:
 
     def _precision(self) -> str:
         if self._calls.autocast is not None:
-            return f"mixed {_PRECISIONS.get(self._calls.autocast, self._calls.autocast)}"
+            return f"mixed {PRECISIONS.get(self._calls.autocast, self._calls.autocast)}"
         kinds = [str(one.dtype).removeprefix("torch.") for one in self._parameters() if one.is_floating_point()]
         found = max(set(kinds), key=kinds.count) if kinds else "float32"
         if found == "float32" and self._runs_tf32():
             return "tf32"
-        return _PRECISIONS.get(found, found)
+        return PRECISIONS.get(found, found)
 
     def _runs_tf32(self) -> bool:
-        if not self._on_gpu() or self._torch.cuda.get_device_capability(self._device) < _TF32_CAPABILITY:
+        if not self._on_gpu() or self._torch.cuda.get_device_capability(self._device) < TF32_CAPABILITY:
             return False
         backends = self._torch.backends
         try:

@@ -1,40 +1,37 @@
-"""TensorFlow's side of a recording, for Keras 3, tf_keras and custom loops."""
+"""TensorFlow's side of a recording: tf.profiler, without XLA."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from profet_recorder.engines.batches import SizesSeen
-from profet_recorder.engines.engine import StepFacts, keras_flavour
-from profet_recorder.errors import RecorderError, say
+from profet_recorder.engines.batches import ObservedSizes
+from profet_recorder.engines.engine import BYTES_PER_MIB, StepFacts
+from profet_recorder.engines.frameworks import keras_flavour
+from profet_recorder.engines.precision import PRECISIONS, TF32_CAPABILITY
+from profet_recorder.errors import RecorderError
+from profet_recorder.progress import print_progress
 
-_MIB = 2**20
-#: From compute capability 8 on (Ampere), float32 products run as TF32 unless that is switched off.
-_TF32_CAPABILITY = (8, 0)
-_PRECISIONS = {
-    "float32": "fp32",
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "float64": "fp64",
-    "mixed_float16": "mixed fp16",
-    "mixed_bfloat16": "mixed bf16",
-}
+#: Name of a Keras policy -> precision; one that is not plain float32 goes before it, in this order.
+_POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mixed bf16"}
 
 
 class TensorFlowEngine:
-    """Records with `tf.profiler`; `model` is a Keras model or None."""
+    """Records with `tf.profiler`, for Keras 3, tf_keras and custom loops; `model` is a Keras model or None."""
 
     profiler_warm_up = 0
 
-    def __init__(self, model: object = None) -> None:
+    def __init__(self, model: Any = None) -> None:
         import tensorflow as tf
 
         self._tf = tf
         self._model = model
-        self._sizes = SizesSeen(channels_last=self._channels_last())
-        self._folder: Path | None = None
-        self._marker = None
+        self._sizes = ObservedSizes(channels_last=self._channels_last())
+        self._profiler_runs = False
+        #: The open mark of a profiled step.
+        self._marker: Any = None
         self._was_jit: object = None
         self._was_auto_jit: object = None
 
@@ -45,24 +42,26 @@ class TensorFlowEngine:
             self._was_jit = model.jit_compile
             model.jit_compile = False
             model.train_function = None
-            say("XLA (jit_compile) is off for the recorded steps: it joins operations, and the models know them apart")
+            print_progress(
+                "XLA (jit_compile) is off for the recorded steps: it joins operations, and the models know them apart"
+            )
         if auto_jit := self._tf.config.optimizer.get_jit():
             self._was_auto_jit = auto_jit
             self._tf.config.optimizer.set_jit(False)
-            say("XLA's automatic clustering is off for the recorded steps")
+            print_progress("XLA's automatic clustering is off for the recorded steps")
         if model is not None:
-            say(f"the model is one of {self._keras()}")
+            print_progress(f"the model is one of {self._keras()}")
         if self._gpu() is None:
-            say("no GPU is seen by TensorFlow: the profile will be marked as a CPU's")
-            if (onednn := self._onednn()) is not None:
-                say(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
+            print_progress("no GPU is seen by TensorFlow: the profile will be marked as a CPU's")
+            if (onednn := _onednn()) is not None:
+                print_progress(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
 
-    def look_at(self, batch: object) -> None:
+    def observe_batch(self, batch: object) -> None:
         """Note the sizes of a batch."""
-        self._sizes.note(batch)
+        self._sizes.observe(batch)
 
-    def stop_looking(self) -> None:
-        """Nothing looks on here."""
+    def stop_observing(self) -> None:
+        """Nothing was observed that could slow a step."""
 
     def synchronize(self) -> None:
         """Wait for the GPU."""
@@ -72,7 +71,7 @@ class TensorFlowEngine:
         """Most memory TensorFlow's allocator held on the first GPU."""
         if self._gpu() is None:
             return None
-        return self._tf.config.experimental.get_memory_info("GPU:0")["peak"] / _MIB
+        return self._tf.config.experimental.get_memory_info("GPU:0")["peak"] / BYTES_PER_MIB
 
     def start_profiler(self, folder: Path, steps: int) -> None:
         """Start with the settings the training data were recorded with."""
@@ -81,7 +80,7 @@ class TensorFlowEngine:
         )
         self.synchronize()
         self._tf.profiler.experimental.start(str(folder), options)
-        self._folder = folder
+        self._profiler_runs = True
 
     def begin_profiled_step(self, number: int) -> None:
         """Open the mark that the trace's reader takes for a step."""
@@ -96,9 +95,9 @@ class TensorFlowEngine:
         self._marker.__exit__(None, None, None)
         self._marker = None
 
-    def stop_profiler(self) -> Path:
+    def stop_profiler(self, folder: Path) -> Path:
         """Stop; the xplane file."""
-        folder, self._folder = self._folder, None
+        self._profiler_runs = False
         self._tf.profiler.experimental.stop()
         traces = sorted(folder.rglob("*.xplane.pb"))
         if not traces:
@@ -106,7 +105,7 @@ class TensorFlowEngine:
         return traces[0]
 
     def odd_step(self) -> str | None:
-        """Another batch size; Keras says itself when a batch is the last or validation begins."""
+        """Another batch size; Keras itself calls when a batch is the last or validation begins."""
         return self._sizes.odd()
 
     def discard(self) -> None:
@@ -114,8 +113,8 @@ class TensorFlowEngine:
         if self._marker is not None:
             self._marker.__exit__(None, None, None)
             self._marker = None
-        if self._folder is not None:
-            self._folder = None
+        if self._profiler_runs:
+            self._profiler_runs = False
             self._tf.profiler.experimental.stop(save=False)
 
     def restore(self) -> None:
@@ -132,44 +131,34 @@ class TensorFlowEngine:
             self._was_auto_jit = None
 
     def facts(self) -> StepFacts:
-        """What TensorFlow and the model tell."""
-        model, warnings = self._model, []
-        if model is not None and keras_flavour(model) == "keras" and self._is_keras_3() and self._normalises():
-            warnings.append(
-                "Keras 3 takes batch normalisation apart into small operations, which the training data (TensorFlow "
-                "2.5) never show; recorded with tf_keras the same network looks more like them."
-            )
-        gpu = self._gpu()
-        replicas = self._tf.distribute.get_strategy().num_replicas_in_sync
-        replicas = max(replicas, getattr(getattr(model, "distribute_strategy", None), "num_replicas_in_sync", 1))
-        if replicas > 1:
-            warnings.append(f"The step ran on {replicas} GPUs; the training data hold steps on one only.")
+        """From TensorFlow and the model."""
+        model, gpu = self._model, self._gpu()
         return StepFacts(
             gpu=None if gpu is None else self._details(gpu).get("device_name") or "unknown GPU",
             framework=f"TensorFlow {self._tf.__version__}" + (f", {self._keras()}" if model is not None else ""),
             precision=self._precision(),
             parameters=int(model.count_params()) if model is not None else None,
             sizes=self._sizes.first,
-            onednn=self._onednn(),
-            warnings=warnings,
+            onednn=_onednn(),
+            warnings=tuple(self._warnings()),
         )
 
-    @staticmethod
-    def _onednn() -> bool | None:
-        """Whether the CPU's operations run with oneDNN; None where this TensorFlow does not tell."""
-        try:
-            # By TensorFlow's version, the processor and TF_ENABLE_ONEDNN_OPTS; nothing public tells.
-            from tensorflow.python.util import _pywrap_util_port
+    def _warnings(self) -> Iterator[str]:
+        if keras_flavour(self._model) == "keras" and _is_keras_3() and self._normalises():
+            yield (
+                "Keras 3 takes batch normalisation apart into small operations, which the training data (TensorFlow "
+                "2.5) never show; recorded with tf_keras the same network looks more like them."
+            )
+        of_model = getattr(getattr(self._model, "distribute_strategy", None), "num_replicas_in_sync", 1)
+        replicas = max(self._tf.distribute.get_strategy().num_replicas_in_sync, of_model)
+        if replicas > 1:
+            yield f"The step ran on {replicas} GPUs; the training data hold steps on one only."
 
-            return bool(_pywrap_util_port.IsMklEnabled())
-        except (ImportError, AttributeError):
-            return None
-
-    def _gpu(self) -> object | None:
-        # Of the visible ones: a script may have hidden some, or all.
+    def _gpu(self) -> Any:
+        """The first visible GPU, None without one: a script may have hidden some, or all."""
         return next(iter(self._tf.config.get_visible_devices("GPU")), None)
 
-    def _details(self, gpu: object) -> dict:
+    def _details(self, gpu: object) -> Mapping[str, Any]:
         return self._tf.config.experimental.get_device_details(gpu)
 
     def _keras(self) -> str:
@@ -177,10 +166,7 @@ class TensorFlowEngine:
         version = getattr(sys.modules.get(package), "__version__", "")
         return f"{'Keras' if package == 'keras' else package} {version}".strip()
 
-    def _is_keras_3(self) -> bool:
-        return not str(sys.modules["keras"].__version__).startswith("2.")
-
-    def _layers(self) -> list:
+    def _layers(self) -> list[Any]:
         flatten = getattr(self._model, "_flatten_layers", None)
         return list(flatten()) if flatten else list(getattr(self._model, "layers", ()))
 
@@ -188,7 +174,7 @@ class TensorFlowEngine:
         return any(type(layer).__name__ == "BatchNormalization" for layer in self._layers())
 
     def _channels_last(self) -> bool:
-        keras = sys.modules.get(keras_flavour(self._model) or "keras")
+        keras: Any = sys.modules.get(keras_flavour(self._model) or "keras")
         try:
             return keras.backend.image_data_format() == "channels_last"
         except AttributeError:
@@ -197,17 +183,36 @@ class TensorFlowEngine:
     def _precision(self) -> str | None:
         if self._model is None:
             return None
-        policies = {getattr(getattr(layer, "dtype_policy", None), "name", None) for layer in self._layers()}
-        policies.add(getattr(getattr(self._model, "dtype_policy", None), "name", None))
-        policies |= {getattr(getattr(layer, "_dtype_policy", None), "name", None) for layer in self._layers()}
+        policies = {_policy(layer, "dtype_policy") for layer in (self._model, *self._layers())}
+        policies |= {_policy(layer, "_dtype_policy") for layer in self._layers()}
         # One layer of another type, such as a float32 head, doesn't make the step FP32.
-        found = next((name for name in _PRECISIONS if name != "float32" and name in policies), "float32")
+        found = next((name for name in _POLICIES if name != "float32" and name in policies), "float32")
         if found == "float32" and self._runs_tf32():
             return "tf32"
-        return _PRECISIONS[found]
+        return _POLICIES[found]
 
     def _runs_tf32(self) -> bool:
         gpu = self._gpu()
         if gpu is None or not self._tf.config.experimental.tensor_float_32_execution_enabled():
             return False
-        return tuple(self._details(gpu).get("compute_capability", (0, 0))) >= _TF32_CAPABILITY
+        return tuple(self._details(gpu).get("compute_capability", (0, 0))) >= TF32_CAPABILITY
+
+
+def _onednn() -> bool | None:
+    """Whether the CPU's operations run with oneDNN; None where this TensorFlow does not show it."""
+    try:
+        # By TensorFlow's version, the processor and TF_ENABLE_ONEDNN_OPTS; nothing public shows it.
+        from tensorflow.python.util import _pywrap_util_port
+
+        return bool(_pywrap_util_port.IsMklEnabled())
+    except (ImportError, AttributeError):
+        return None
+
+
+def _is_keras_3() -> bool:
+    return not str(sys.modules["keras"].__version__).startswith("2.")
+
+
+def _policy(layer: object, attribute: str) -> str | None:
+    """Name of a layer's precision policy."""
+    return getattr(getattr(layer, attribute, None), "name", None)

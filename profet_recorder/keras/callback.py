@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from os import PathLike
+from typing import TYPE_CHECKING, Any, Unpack
 
-from profet_recorder.engines.engine import choose_engine, keras_flavour
-from profet_recorder.errors import RecorderError, say
-from profet_recorder.keras.first_batch import look_at_first_batch
-from profet_recorder.plan import RecordPlan
+from profet_recorder.engines.choice import choose_engine
+from profet_recorder.engines.frameworks import keras_flavour
+from profet_recorder.errors import RecorderError
+from profet_recorder.keras.first_batch import observe_first_batch
+from profet_recorder.plan import PlanOptions, RecordPlan, record_plan
+from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
 
+if TYPE_CHECKING:
 
-def ProfileCallback(output: str | PathLike[str] = "profile.json", **options: object) -> object:  # noqa: N802 - a class to its users
+    class _Callback:
+        """What `keras.callbacks.Callback` and tf_keras' have in common, as far as it is used here."""
+
+        model: Any
+
+        def set_params(self, params: Mapping[str, Any] | None) -> None: ...
+
+        def set_model(self, model: Any) -> None: ...
+
+else:
+    # Keras need not be there: the true base is added when a callback is made.
+    _Callback = object
+
+
+def ProfileCallback(  # noqa: N802 - a class to its users
+    output: str | PathLike[str] = "profile.json", **options: Unpack[PlanOptions]
+) -> RecordingCallback:
     """A callback for `model.fit(callbacks=[...])` that writes a version-2 profile of one training step.
 
     >>> model.fit(images, labels, callbacks=[ProfileCallback("profile.json")])  # doctest: +SKIP
@@ -27,10 +48,10 @@ def ProfileCallback(output: str | PathLike[str] = "profile.json", **options: obj
     ------
     RecorderError : the output can't be written, or neither keras nor tf_keras is loaded.
     """
-    return keras_callback(RecordPlan(output, **options))
+    return recording_callback(record_plan(output, **options))
 
 
-def keras_callback(plan: RecordPlan, when_done=None) -> object:
+def recording_callback(plan: RecordPlan, when_done: Callable[[], None] | None = None) -> RecordingCallback:
     """The callback of a plan; `when_done()` is called, on the training's thread, after the profile is written."""
     bases = tuple(
         sys.modules[name].callbacks.Callback
@@ -39,18 +60,18 @@ def keras_callback(plan: RecordPlan, when_done=None) -> object:
     )
     if not bases:
         raise RecorderError("Import keras (or tf_keras) before making a ProfileCallback.")
-    # One class for whichever Keras calls it: both ask for the same hooks.
-    kind = type("ProfileCallback", (_Hooks, *bases), {})
+    # One class for whichever Keras calls it: both call the same hooks.
+    kind = type("ProfileCallback", (RecordingCallback, *bases), {})
     return kind(plan, when_done)
 
 
-class _Hooks:
-    """What Keras calls on the way."""
+class RecordingCallback(_Callback):
+    """What Keras calls on the way; `set_model` comes before every other hook."""
 
     # tf_keras: logs need not be fetched from the device for this callback.
     _supports_tf_logs = True
 
-    def __init__(self, plan: RecordPlan, when_done) -> None:
+    def __init__(self, plan: RecordPlan, when_done: Callable[[], None] | None) -> None:
         super().__init__()
         self._plan = plan
         self._when_done = when_done
@@ -58,11 +79,13 @@ class _Hooks:
         self._recorded: tuple[object, object] | None = None
         self._batches_an_epoch: int | None = None
 
-    def set_params(self, params) -> None:
+    def set_params(self, params: Mapping[str, Any] | None) -> None:
+        """How many batches an epoch has, where Keras knows it."""
         super().set_params(params)
         self._batches_an_epoch = (params or {}).get("steps")
 
-    def set_model(self, model) -> None:
+    def set_model(self, model: Any) -> None:
+        """Prepare the recording, or begin it again if another network or optimizer is trained."""
         super().set_model(model)
         if self.finished:
             return
@@ -71,7 +94,7 @@ class _Hooks:
         if self._recording is None:
             self._recording = Recording(self._plan, choose_engine(None, model))
         elif self._recorded is not None and any(a is not b for a, b in zip(self._recorded, trained, strict=True)):
-            say("fit was called with another network or optimizer: the recording begins again")
+            print_progress("fit was called with another network or optimizer: the recording begins again")
             self._recording.start_over(choose_engine(None, model))
         self._recorded = trained
         # Here and not at the first batch: fit makes its train function in between.
@@ -87,52 +110,61 @@ class _Hooks:
         """What was recorded so far; None before the first fit."""
         return self._recording
 
-    def on_train_begin(self, logs=None) -> None:
-        if not self.finished:
-            self._check_epoch()
-            look_at_first_batch(self.model, self._recording.engine)
+    def on_train_begin(self, logs: object = None) -> None:
+        """Have the first batch observed."""
+        if recording := self._unfinished():
+            self._check_epoch(recording)
+            observe_first_batch(self.model, recording.engine)
 
-    def on_train_batch_begin(self, batch, logs=None) -> None:
-        if self.finished:
-            return
-        if self._is_rest(batch):
-            self._recording.pause()
-        else:
-            self._recording.begin_step()
+    def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+        """A step begins, unless it is the last of an epoch."""
+        if recording := self._unfinished():
+            if self._is_last(batch):
+                recording.pause()
+            else:
+                recording.begin_step()
 
-    def on_train_batch_end(self, batch, logs=None) -> None:
-        if self.finished or self._is_rest(batch):
+    def on_train_batch_end(self, batch: int, logs: object = None) -> None:
+        """The step has ended."""
+        recording = self._unfinished()
+        if recording is None or self._is_last(batch):
             return
-        if self._recording.end_step() and self._when_done is not None:
+        if recording.end_step() and self._when_done is not None:
             self._when_done()
 
-    def on_test_begin(self, logs=None) -> None:
-        if self._recording is not None:
-            self._recording.pause()
+    def on_test_begin(self, logs: object = None) -> None:
+        """Validation is no training step."""
+        if recording := self._unfinished():
+            recording.pause()
 
-    def on_train_end(self, logs=None) -> None:
-        if not self.finished:
-            self._recording.pause()
-            say(
-                f"fit ended after {self._recording.steps_seen} of {self._recording.steps_needed} steps: no profile is "
+    def on_train_end(self, logs: object = None) -> None:
+        """Too early, if the profile is not written."""
+        if recording := self._unfinished():
+            recording.pause()
+            print_progress(
+                f"fit ended after {recording.steps_seen} of {recording.steps_needed} steps: no profile is "
                 "written yet; the next fit of this network goes on, or take fewer warm-up and timed steps"
             )
 
-    def _check_epoch(self) -> None:
+    def _unfinished(self) -> Recording | None:
+        """The recording while there is something left to record."""
+        return None if self.finished else self._recording
+
+    def _check_epoch(self, recording: Recording) -> None:
         """Refuse epochs in which a profile never comes to its end: the last batch is left out, and steps follow on."""
-        in_a_row = self._recording.profiled_steps
+        in_a_row = recording.profiled_steps
         if self._batches_an_epoch is not None and 1 < self._batches_an_epoch <= in_a_row:
             raise RecorderError(
                 f"An epoch of {self._batches_an_epoch} batches is too short: {in_a_row} steps in a row are profiled, "
                 "and the last batch is left out. Take fewer profiled steps, or dataset.repeat() and steps_per_epoch."
             )
 
-    def _is_rest(self, batch: int) -> bool:
+    def _is_last(self, batch: int) -> bool:
         """The last batch of an epoch may be smaller than the others."""
         return self._batches_an_epoch is not None and 1 < self._batches_an_epoch == batch + 1
 
 
-def check_model(model: object) -> None:
+def check_model(model: Any) -> None:
     """Refuse what can't be recorded."""
     several = getattr(model, "steps_per_execution", None) or getattr(model, "_steps_per_execution", None) or 1
     several = int(several.numpy()) if hasattr(several, "numpy") else int(several)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -32,7 +33,9 @@ class _Finder(MetaPathFinder):
     def __init__(self, waiting: dict[str, OnImport]) -> None:
         self.waiting = waiting
 
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         on_import = self.waiting.pop(fullname, None)
         if on_import is None:
             return None
@@ -45,5 +48,5 @@ class _Finder(MetaPathFinder):
                 execute(module)
                 on_import(module)
 
-            spec.loader.exec_module = execute_and_call
+            spec.loader.exec_module = execute_and_call  # type: ignore[method-assign]  # this one loader's
         return spec

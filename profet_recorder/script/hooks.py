@@ -7,28 +7,25 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
-from profet_recorder.engines.engine import choose_engine
-from profet_recorder.errors import say
-from profet_recorder.keras.callback import check_model, keras_callback
+from profet_recorder.engines.choice import choose_engine
+from profet_recorder.engines.frameworks import PYTORCH
+from profet_recorder.keras.callback import RecordingCallback, check_model, recording_callback
 from profet_recorder.plan import RecordPlan
+from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
 
 
 class ScriptHooks:
-    """Whatever trains first is recorded, and nothing else.
-
-    Attributes
-    ----------
-    recording : the recording under way; None until something trains.
-    """
+    """Whatever trains first is recorded, and nothing else."""
 
     def __init__(self, plan: RecordPlan, when_done: Callable[[], None]) -> None:
         self._plan = plan
         self._when_done = when_done
         self._undo: list[Callable[[], None]] = []
         self._recording: Recording | None = None
-        self._callback = None
+        self._callback: RecordingCallback | None = None
         self._trained: object = None
 
     @property
@@ -38,8 +35,13 @@ class ScriptHooks:
 
     @property
     def recording(self) -> Recording | None:
-        """See the class."""
-        return self._recording or getattr(self._callback, "recording", None)
+        """The recording under way; None until something trains."""
+        return self._callback.recording if self._callback is not None else self._recording
+
+    @property
+    def finished(self) -> bool:
+        """The profile is written."""
+        return self.recording is not None and self.recording.finished
 
     def undo(self) -> None:
         """Take every hook off and end what is under way."""
@@ -49,8 +51,8 @@ class ScriptHooks:
             self._undo.pop()()
 
     def _hook_keras(self, keras: ModuleType) -> None:
-        model = keras.Model
-        fit, train_on_batch = model.fit, model.train_on_batch
+        model_class = keras.Model
+        fit, train_on_batch = model_class.fit, model_class.train_on_batch
         signature = inspect.signature(fit)
 
         @functools.wraps(fit)
@@ -64,17 +66,17 @@ class ScriptHooks:
             return self._step_on_batch(network, x, lambda: train_on_batch(network, x, *args, **kwargs))
 
         for name, hooked in (("fit", recorded_fit), ("train_on_batch", recorded_train_on_batch)):
-            self._undo.append(_restored(model, name))
-            setattr(model, name, hooked)
+            self._undo.append(_restored(model_class, name))
+            setattr(model_class, name, hooked)
 
     def _add_callback(self, call: inspect.BoundArguments) -> None:
         if self._recording is not None:
             return
         if self._callback is None:
-            self._callback = keras_callback(self._plan, self._when_done)
+            self._callback = recording_callback(self._plan, self._when_done)
         if self._callback.finished:
             return
-        callbacks = call.arguments.get("callbacks")
+        callbacks: Any = call.arguments.get("callbacks")
         if hasattr(callbacks, "append") and not isinstance(callbacks, list):
             # A CallbackList of the user's own: Keras takes it as it is.
             if self._callback not in callbacks.callbacks:
@@ -102,17 +104,19 @@ class ScriptHooks:
     def _hook_torch(self, torch: ModuleType) -> None:
         optimizers = sys.modules["torch.optim.optimizer"]
         if not hasattr(optimizers, "register_optimizer_step_post_hook"):
-            say(f"PyTorch {torch.__version__} is too old to be recorded from outside (2.0 is needed): use record_steps")
+            print_progress(
+                f"PyTorch {torch.__version__} is too old to be recorded from outside (2.0 is needed): use record_steps"
+            )
             return
         self._undo.append(optimizers.register_optimizer_step_post_hook(self._after_optimizer).remove)
 
-    def _after_optimizer(self, optimizer: object, args, kwargs) -> None:
+    def _after_optimizer(self, optimizer: object, args: object, kwargs: object) -> None:
         """From one step of the first optimizer to its next one is a training step."""
         if self._callback is not None:
             return
         if self._recording is None:
             self._trained = optimizer
-            self._recording = Recording(self._plan, choose_engine("pytorch", optimizer=optimizer))
+            self._recording = Recording(self._plan, choose_engine(PYTORCH, optimizer=optimizer))
         elif self._trained is not optimizer or self._recording.finished:
             return
         elif self._recording.end_step():

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from profet_core.errors import ProfetError
-from profet_recorder.errors import RecorderError, RecordingDone, say
+from profet_recorder.errors import RecorderError, RecordingDone
 from profet_recorder.plan import RecordPlan
+from profet_recorder.progress import print_progress
 from profet_recorder.script.after_import import after_import
 from profet_recorder.script.hooks import ScriptHooks
 
@@ -36,11 +37,11 @@ def record_script(
     if "TF_ENABLE_ONEDNN_OPTS" not in os.environ:
         # Read when TensorFlow is imported; on a CPU oneDNN would rename the operations.
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-        say("TF_ENABLE_ONEDNN_OPTS=0 is set, which matters to TensorFlow on a CPU only")
+        print_progress("TF_ENABLE_ONEDNN_OPTS=0 is set, which matters to TensorFlow on a CPU only")
 
     def when_done() -> None:
         if not keep_running:
-            say(f"{script} is stopped here; --keep-running lets it go on")
+            print_progress(f"{script} is stopped here; --keep-running lets it go on")
             raise RecordingDone
 
     hooks = ScriptHooks(plan, when_done)
@@ -51,7 +52,7 @@ def record_script(
         hooks.undo()
     if hooks.recording is None:
         raise RecorderError(_nothing_trained(script))
-    if not hooks.recording.finished:
+    if not hooks.finished:
         raise RecorderError(hooks.recording.shortage(script))
 
 
@@ -64,15 +65,13 @@ def _run(script: str, module: bool, hooks: ScriptHooks) -> None:
     except RecordingDone:
         pass
     except SystemExit as end:
-        written = hooks.recording is not None and hooks.recording.finished
-        if end.code not in (None, 0) and not written:
+        if end.code not in (None, 0) and not hooks.finished:
             raise RecorderError(f"{script} ended itself with status {end.code}; nothing was written.") from None
     except ProfetError:
         raise
     except Exception as error:
         _show_traceback(error, script)
-        written = hooks.recording is not None and hooks.recording.finished
-        state = "the profile was written before" if written else "nothing was written"
+        state = "the profile was written before" if hooks.finished else "nothing was written"
         raise RecorderError(f"{script} failed with {type(error).__name__} (above); {state}.") from None
 
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from profet_core import predict
 from profet_core.advice.advise import advise
-from profet_core.advice.plans import Limits, Workload
+from profet_core.advice.request import Limits, Workload
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.offers import offers_in_market
 from tests.browser.test_whole_flow import LOADED_MS, clean, follow, open_page, settle, type_number

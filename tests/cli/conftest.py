@@ -7,6 +7,12 @@ import json
 import pytest
 
 from profet_cli.main import main
+from profet_core.artifacts.samples import Sample
+
+
+@pytest.fixture
+def sample(samples) -> Sample:
+    return next(iter(samples.values()))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core import InputError, check_profiled_batch, cost_table
-from profet_core.cost import VALIDATION_STEP_SHARE, steps_per_epoch
+from profet_core.cost import VALIDATION_STEP_SHARE, cost_usd, steps_per_epoch
 
 
 def one_row(catalog, latency_ms: float, name: str = "g3s.xlarge", **arguments):
@@ -172,3 +172,16 @@ def test_images_per_second_times_latency_is_the_batch(catalog, latency_ms, batch
 def test_every_instance_has_one_row_in_the_order_given(catalog, latencies_ms):
     table = cost_table(latencies_ms, catalog, images=10, batch_size=2)
     assert [(row.instance, row.latency_ms) for row in table.rows] == list(latencies_ms.items())
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "usd_per_hour", "usd"),
+    [
+        (3_600_000, 0.75, 0.75),  # an hour
+        (122.4, 0.75, 0.0000255),  # one step of the original's sample A on g3s.xlarge
+        (122_400, 0.75, 0.0255),  # 1,000 of them; the original's demo said $25.5
+        (0, 3.06, 0),
+    ],
+)
+def test_cost_is_time_times_hourly_price(duration_ms, usd_per_hour, usd):
+    assert cost_usd(duration_ms, usd_per_hour) == pytest.approx(usd, rel=1e-12)

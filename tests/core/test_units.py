@@ -1,4 +1,4 @@
-"""Conversions, costs and how numbers are written for people."""
+"""Conversions, and how numbers are written for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from profet_core.errors import InputError
 from profet_core.units import (
     LARGEST_NUMBER,
     SMALLEST_NUMBER,
-    cost_usd,
     format_duration,
     format_ms,
     format_significant,
@@ -78,19 +77,6 @@ def test_the_smallest_whole_number_is_the_callers():
     assert whole_number("It", 0, at_least=0) == 0
     with pytest.raises(InputError, match="at least 16, not 15"):
         whole_number("It", 15, at_least=16)
-
-
-@pytest.mark.parametrize(
-    ("duration_ms", "usd_per_hour", "usd"),
-    [
-        (3_600_000, 0.75, 0.75),  # an hour
-        (122.4, 0.75, 0.0000255),  # one step of the original's sample A on g3s.xlarge
-        (122_400, 0.75, 0.0255),  # 1,000 of them; the original's demo said $25.5
-        (0, 3.06, 0),
-    ],
-)
-def test_cost_is_time_times_hourly_price(duration_ms, usd_per_hour, usd):
-    assert cost_usd(duration_ms, usd_per_hour) == pytest.approx(usd, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 COPIED = ("profet_core", "profet_lab", "profet_cli", "profet_recorder", "ui", "pages", "tests")
-LINKED = ("models", "sample_traces", "pyproject.toml", "streamlit_app.py", "docs", "README.md", ".streamlit")
+LINKED = (
+    "models",
+    "sample_traces",
+    "benchmarks",
+    "pyproject.toml",
+    "streamlit_app.py",
+    "docs",
+    "README.md",
+    ".streamlit",
+)
 
 
 @pytest.fixture(scope="session")

@@ -45,12 +45,15 @@ def section(document: str, title: str) -> str:
     return document[headings[at].end() : next(later, len(document))]
 
 
-def follow(recipe: str, tree: Path) -> list[subprocess.CompletedProcess]:
-    """Write and change what a recipe shows, then run its commands; what each of them came to."""
-    found = blocks(recipe)
-    for block in found:
+def write(recipe: str, tree: Path) -> None:
+    """Write and change what a recipe shows."""
+    for block in blocks(recipe):
         _apply(block, tree)
-    commands = [line for block in found if block.language == "sh" for line in block.text.splitlines()]
+
+
+def run_commands(recipe: str, tree: Path) -> list[subprocess.CompletedProcess]:
+    """What each command of a recipe came to."""
+    commands = [line for block in blocks(recipe) if block.language == "sh" for line in block.text.splitlines()]
     return [run(tree, line) for line in commands]
 
 

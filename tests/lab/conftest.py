@@ -14,7 +14,7 @@ pytest.importorskip("sklearn", reason="the training set is not installed: pip in
 
 import pandas as pd
 
-from profet_lab.measurements.data import DataError, Measurements, data_folder, load_measurements
+from profet_lab.measurements.tables import DataError, Measurements, data_folder, load_measurements
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +50,6 @@ def small() -> Measurements:
         operations=operations,
         times_us={"slow": times_us, "fast": times_us / 2},
         latency_ms={"slow": latency_ms, "fast": latency_ms / 2},
-        epoch_s={"slow": latency_ms, "fast": latency_ms / 2},
         all_latencies=pd.concat(runs, ignore_index=True),
         sha256={"made": "up"},
     )
@@ -97,18 +96,21 @@ def _classed(batch_sizes: Sequence[int], repeats: Sequence[int]) -> Measurements
         operations=tuple(mixes),
         times_us={"slow": times_us, "fast": times_us / 2},
         latency_ms={"slow": latency_ms, "fast": latency_ms / 2},
-        epoch_s={"slow": latency_ms, "fast": latency_ms / 2},
         all_latencies=workloads.assign(instance="slow", batch_latency_ms=latency_ms, epoch_latency_s=1.0),
         sha256={"made": "up"},
     )
 
 
+def without_numbers(measurements: Measurements, rows: np.ndarray) -> Measurements:
+    """The same without a number in these rows (boolean mask) on any instance: what leaves them out can't notice."""
+    return replace(
+        measurements,
+        times_us={name: np.where(rows[:, None], np.nan, times) for name, times in measurements.times_us.items()},
+        latency_ms={name: np.where(rows, np.nan, latency) for name, latency in measurements.latency_ms.items()},
+    )
+
+
 @pytest.fixture
 def poisoned(classed) -> Measurements:
-    """The same without a number for D on any instance: nothing that leaves D out may notice."""
-    spoilt = classed.architectures == "D"
-    return replace(
-        classed,
-        times_us={name: np.where(spoilt[:, None], np.nan, times) for name, times in classed.times_us.items()},
-        latency_ms={name: np.where(spoilt, np.nan, latency) for name, latency in classed.latency_ms.items()},
-    )
+    """`classed` without a number for D."""
+    return without_numbers(classed, classed.architectures == "D")

@@ -65,20 +65,20 @@ def boosted() -> list[lightgbm.Booster]:
 def test_boosted_trees_answer_as_before_export_each_on_its_own_target(boosted, models, rows):
     seen = np.random.default_rng(1).uniform(-3, 3, (rows, 4)).astype(np.float32)
     session = onnxruntime.InferenceSession(trees_to_onnx(boosted[:models]), providers=["CPUExecutionProvider"])
-    (said,) = session.run(None, {"inputs": seen})
-    assert said.shape == (models, rows, 1)
+    (outputs,) = session.run(None, {"inputs": seen})
+    assert outputs.shape == (models, rows, 1)
     for number in range(models):
-        np.testing.assert_allclose(said[number, :, 0], boosted[number].predict(seen), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(outputs[number, :, 0], boosted[number].predict(seen), rtol=1e-5, atol=1e-5)
 
 
 def test_the_order_of_the_models_is_that_of_the_targets(boosted):
     seen = np.array([[0.5, 1.0, 2.0, -1.0]], np.float32)
     order = [boosted[2], boosted[0], boosted[1]]
     session = onnxruntime.InferenceSession(trees_to_onnx(order), providers=["CPUExecutionProvider"])
-    said = session.run(None, {"inputs": seen})[0][:, 0, 0]
+    outputs = session.run(None, {"inputs": seen})[0][:, 0, 0]
     # |-1|, sin(0.5) + 1 and 5 - 4, as far as these trees have learned them.
-    np.testing.assert_allclose(said, [1.0, np.sin(0.5) + 1.0, 1.0], atol=0.7)
-    np.testing.assert_allclose(said, [model.predict(seen)[0] for model in order], rtol=1e-5)
+    np.testing.assert_allclose(outputs, [1.0, np.sin(0.5) + 1.0, 1.0], atol=0.7)
+    np.testing.assert_allclose(outputs, [model.predict(seen)[0] for model in order], rtol=1e-5)
 
 
 def test_equal_trees_are_equal_bytes(boosted):

@@ -47,8 +47,8 @@ def test_a_trained_folder_loads_and_answers_as_its_members_do(trained):
     assert models.instances == ("slow", "fast")
     assert models.manifest["training_data"]["architectures"] == ["A", "B", "C", "D"]
     latency_ms = np.array([[10.0], [40.0]], np.float32)
-    said = models.run_member("slow", "fast", "line", {"latency_ms": latency_ms})
-    np.testing.assert_allclose(said, [5.0, 20.0], rtol=1e-4)
+    predicted_ms = models.run_member("slow", "fast", "line", {"latency_ms": latency_ms})
+    np.testing.assert_allclose(predicted_ms, [5.0, 20.0], rtol=1e-4)
 
 
 def test_a_trained_folder_has_the_default_methods_networks_and_intervals(trained, classed):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from profet_core.accuracy.real import RealCheck, RealReading, RealReport, Said
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_checks import PredictedLatency, RealCheck, RealReading
 from profet_core.latency import Basis
 
 T4_TO_V100 = RealCheck(
@@ -20,14 +21,14 @@ T4_TO_V100 = RealCheck(
     step_ms=151.5,
     truth_ms=80.0,
     truth="the same network there",
-    with_latency=Said(72.0, 60.0, 90.0),  # 10 % too short, inside
-    without_latency=Said(100.0, 90.0, 110.0),  # 25 % too long, missed
+    with_latency=PredictedLatency(72.0, 60.0, 90.0),  # 10 % too short, inside
+    without_latency=PredictedLatency(100.0, 90.0, 110.0),  # 25 % too long, missed
 )
 SECOND = replace(
     T4_TO_V100,
     profile="a.json, 1",
-    with_latency=Said(96.0, 85.0, 105.0),  # 20 % too long, missed
-    without_latency=Said(84.0, 70.0, 95.0),  # 5 % too long, inside
+    with_latency=PredictedLatency(96.0, 85.0, 105.0),  # 20 % too long, missed
+    without_latency=PredictedLatency(84.0, 70.0, 95.0),  # 5 % too long, inside
 )
 PYTORCH = replace(
     T4_TO_V100,
@@ -42,8 +43,8 @@ PYTORCH = replace(
     step_ms=121.5,
     truth_ms=200.0,
     truth="somebody's TensorFlow",
-    with_latency=Said(230.0, 190.0, 280.0),  # 15 % too long, inside
-    without_latency=Said(260.0, 210.0, 320.0),  # 30 % too long, missed
+    with_latency=PredictedLatency(230.0, 190.0, 280.0),  # 15 % too long, inside
+    without_latency=PredictedLatency(260.0, 210.0, 320.0),  # 30 % too long, missed
 )
 DERIVED = replace(
     T4_TO_V100,
@@ -51,8 +52,8 @@ DERIVED = replace(
     target_gpu="P100",
     basis=Basis.DERIVED,
     truth_ms=110.0,
-    with_latency=Said(55.0, 50.0, 60.0),  # half of it, missed
-    without_latency=Said(165.0, 100.0, 270.0),  # half too long, inside
+    with_latency=PredictedLatency(55.0, 50.0, 60.0),  # half of it, missed
+    without_latency=PredictedLatency(165.0, 100.0, 270.0),  # half too long, inside
 )
 READ = RealReading(
     profile="a.json, 0",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 _NAMES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
@@ -28,9 +30,66 @@ def open_app(repository: Path) -> Callable[..., AppTest]:
     return open_page
 
 
+@pytest.fixture(scope="module")
+def models_copy(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A models folder whose reports may be changed."""
+    return Path(shutil.copytree(repository / "models", tmp_path_factory.mktemp("home") / "models"))
+
+
+@pytest.fixture
+def serve_report(models_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Serve the copied models with another report of that file name; None takes it away."""
+
+    def serve(name: str, content: str | None) -> Path:
+        path = models_copy / name
+        if content is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(content)
+        monkeypatch.setenv("PROFET_HOME", str(models_copy))
+        st.cache_resource.clear()
+        return path
+
+    yield serve
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def open_beside(open_app: Callable[..., AppTest], serve_report: Callable[..., Path]) -> Callable[..., AppTest]:
+    """Open Accuracy beside another report of that file name; None takes it away."""
+
+    def open_accuracy(name: str, content: str | None, **query: str) -> AppTest:
+        serve_report(name, content)
+        return open_app("accuracy", **query)
+
+    return open_accuracy
+
+
 def go(app: AppTest, page: str) -> AppTest:
     """Switch pages within the session."""
     return app.switch_page(PAGES[page]).run()
+
+
+def give(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
+    """Give files to an uploader of the page: the first, or that of a slot."""
+    uploader = next(item for item in app.file_uploader if item.key.startswith(f"{slot}:file:" if slot else ""))
+    return uploader.set_value([(name, data, "application/octet-stream") for name, data in files]).run()
+
+
+def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
+    """Choose the upload tab, of Predict or of a slot, and give files."""
+    app.segmented_control(key=f"{slot}_source" if slot else "source").set_value("upload").run()
+    return give(app, *files, slot=slot)
+
+
+def own(app: AppTest) -> dict[str, str]:
+    """Name -> key of the visitor's list."""
+    return {held.name: key for key, held in app.session_state["own:profiles"].items()}
+
+
+def compared(app: AppTest) -> dict[str, dict]:
+    """Profile -> row of Compare's table."""
+    return {row["Profile"]: row for row in app.dataframe[0].value.to_dict("records")}
 
 
 def lines(elements) -> list[str]:

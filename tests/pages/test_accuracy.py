@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
+from functools import partial
 
 import pytest
 
-from pages.accuracy.figures import _loaded, chosen_points, coverage_dots, error_bars, predicted_against_measured
+from pages.accuracy.figures import chosen_points, coverage_dots, error_bars, predicted_against_measured
+from pages.accuracy.percents import format_percent
 from profet_core import ArtifactError, load_models
-from profet_core.accuracy.validation import load_validation
+from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
 from tests.made.validation_report import made_report
 from tests.pages.conftest import lines, rows
-from ui.state.resources import load_resources
-from ui.tables import format_percent
 
 CASES = {"given": "with_latency", "not": "without_latency"}
 
@@ -25,37 +23,16 @@ def report(models) -> dict:
     return made_report(models.manifest["checksum"])
 
 
-@pytest.fixture(scope="module")
-def models_copy(repository, tmp_path_factory) -> Path:
-    """A models folder whose report may be changed."""
-    return Path(shutil.copytree(repository / "models", tmp_path_factory.mktemp("home") / "models"))
-
-
 @pytest.fixture
-def other_report(models_copy, monkeypatch):
+def other_report(serve_report):
     """Serve the models with another report; None takes it away."""
-    folder = models_copy
-
-    def serve(content: str | None) -> Path:
-        path = folder / "validation.json"
-        if content is None:
-            path.unlink(missing_ok=True)
-        else:
-            path.write_text(content)
-        monkeypatch.setenv("PROFET_HOME", str(folder))
-        load_resources.clear()
-        return path
-
-    yield serve
-    load_resources.clear()
+    return partial(serve_report, VALIDATION_NAME)
 
 
 @pytest.fixture
-def open_accuracy(open_app, report, other_report):
+def open_accuracy(open_beside, report):
     """Open Accuracy on that report."""
-    other_report(json.dumps(report))
-    _loaded.clear()
-    return lambda **query: open_app("accuracy", **query)
+    return partial(open_beside, VALIDATION_NAME, json.dumps(report))
 
 
 def percent(value: float) -> str:
@@ -186,7 +163,6 @@ def test_the_shipped_figures_belong_to_the_shipped_models(repository, models):
 
 def test_figures_of_other_models_are_refused_in_one_line(open_app, report, other_report):
     other_report(json.dumps({**report, "models_checksum": "0" * 64}))
-    _loaded.clear()
     app = open_app("accuracy")
     assert len(app.error) == 1
     assert "belong to other models than those loaded" in lines(app.error)[0]
@@ -196,7 +172,6 @@ def test_figures_of_other_models_are_refused_in_one_line(open_app, report, other
 
 def test_a_missing_report_is_one_line(open_app, other_report):
     other_report(None)
-    _loaded.clear()
     app = open_app("accuracy")
     assert len(app.error) == 1 and "is missing" in lines(app.error)[0]
     assert not app.table and not app.exception
@@ -225,3 +200,7 @@ def test_a_damaged_report_is_refused(repository, report, other_report, damage):
     with pytest.raises(ArtifactError, match="is damaged") as caught:
         load_validation(load_models(path.parent))
     assert "\n" not in str(caught.value)
+
+
+def test_percents_have_a_digit_that_tells():
+    assert [format_percent(value) for value in (14.34, 0.389, 0.999, 90.0)] == ["14.3 %", "0.39 %", "1.0 %", "90.0 %"]

@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
 
-from pages.accuracy.figures import _loaded_real
-from profet_core.accuracy.real import REAL_REPORT_NAME
+from profet_core.accuracy.real_report import REAL_REPORT_NAME
 from tests.made.real_report import made_real_report
 from tests.pages.conftest import clean, lines, rows
-from ui.state.resources import load_resources
 
 HEADING = "Profiles of strangers"
 
 
-@pytest.fixture(scope="module")
-def models_copy(repository, tmp_path_factory) -> Path:
-    """A models folder whose report may be changed."""
-    return Path(shutil.copytree(repository / "models", tmp_path_factory.mktemp("home") / "models"))
-
-
 @pytest.fixture
-def open_with(open_app, models_copy, monkeypatch):
+def open_with(open_beside):
     """Open Accuracy beside a report; None takes it away."""
-
-    def serve(content: str | None, **query: str):
-        path = models_copy / REAL_REPORT_NAME
-        if content is None:
-            path.unlink(missing_ok=True)
-        else:
-            path.write_text(content)
-        monkeypatch.setenv("PROFET_HOME", str(models_copy))
-        load_resources.clear()
-        _loaded_real.clear()
-        return open_app("accuracy", **query)
-
-    yield serve
-    load_resources.clear()
-    _loaded_real.clear()
+    return partial(open_beside, REAL_REPORT_NAME)
 
 
 @pytest.fixture

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
+from functools import partial
 
 import pytest
 
-from pages.accuracy.figures import _loaded_transfer
-from pages.accuracy.unprofiled import direction_dots
+from pages.accuracy.figures import direction_dots
+from pages.accuracy.percents import format_percent
+from profet_core.accuracy.real_report import REAL_REPORT_NAME
 from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME
 from tests.made.transfer_report import DERIVED, MISSED, made_transfer_report, signed
 from tests.pages.conftest import clean, lines, rows
-from ui.state.resources import load_resources
-from ui.tables import format_percent
 
 CASES = {"given": "with_latency", "not": "without_latency"}
 GPU = {"g3s.xlarge": "M60", "g4dn.xlarge": "T4", "p2.xlarge": "K80", "p3.2xlarge": "V100"}
@@ -35,31 +33,11 @@ def real(repository) -> dict:
     return json.loads((repository / "models" / TRANSFER_REPORT_NAME).read_bytes())
 
 
-@pytest.fixture(scope="module")
-def models_copy(repository, tmp_path_factory) -> Path:
-    """A models folder whose report may be changed."""
-    without = shutil.ignore_patterns("real_profiles.json")  # its section stands after the ones tested here
-    return Path(shutil.copytree(repository / "models", tmp_path_factory.mktemp("home") / "models", ignore=without))
-
-
 @pytest.fixture
-def open_with(open_app, models_copy, monkeypatch):
+def open_with(open_beside, models_copy):
     """Open Accuracy beside a report; None takes it away."""
-
-    def serve(content: str | None, **query: str):
-        path = models_copy / TRANSFER_REPORT_NAME
-        if content is None:
-            path.unlink(missing_ok=True)
-        else:
-            path.write_text(content)
-        monkeypatch.setenv("PROFET_HOME", str(models_copy))
-        load_resources.clear()
-        _loaded_transfer.clear()
-        return open_app("accuracy", **query)
-
-    yield serve
-    load_resources.clear()
-    _loaded_transfer.clear()
+    (models_copy / REAL_REPORT_NAME).unlink(missing_ok=True)  # its section stands after the ones tested here
+    return partial(open_beside, TRANSFER_REPORT_NAME)
 
 
 @pytest.fixture(params=["made", "real"])

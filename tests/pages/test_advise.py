@@ -6,12 +6,13 @@ import json
 
 import pytest
 
-from pages.advise.plans import data_row, point
+from pages.advise.plans import data_rows, points
 from profet_core import predict
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.comparison import comparison_sentences
-from profet_core.advice.plans import Limits, Workload, compare
+from profet_core.advice.comparison import compare
+from profet_core.advice.comparison_words import comparison_sentences
+from profet_core.advice.request import Limits, Workload
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.offers import offers_in_market
 from profet_core.units import format_duration, format_usd
@@ -74,7 +75,7 @@ def test_a_deadline_and_a_budget(open_app, expected):
     app.number_input(key="deadline_h").set_value(0.5).run()
     app.number_input(key="budget_usd").set_value(0.4).run()
     app.number_input(key="certainty").set_value(75).run()
-    advice = expected(Limits(0.5, 0.4), certainty=0.75)
+    advice = expected(Limits(0.5, 0.4, certainty=0.75))
     assert_says(app, advice)
     table = offers_table(app)
     assert {name: row["In time"] for name, row in table.items()} == {
@@ -188,12 +189,12 @@ def test_another_batch_size_comes_from_scale(open_app):
 
 def test_the_download_and_the_chart_have_every_plan(expected):
     advice = expected(Limits(1, 2), include_retired=True)
-    read = json.loads(as_json([data_row(advice, plan) for plan in advice.plans]))
+    read = json.loads(as_json(data_rows(advice)))
     assert [row["offer"] for row in read] == [plan.label for plan in advice.plans]
     assert [row["total_usd"] for row in read] == [plan.total_usd for plan in advice.plans]
     assert [row["in_time"] for row in read] == [plan.in_time for plan in advice.plans]
-    points = [point(advice, plan) for plan in advice.plans]
-    assert [one.on_frontier for one in points] == [plan in advice.frontier for plan in advice.plans]
+    drawn = points(advice)
+    assert [one.on_frontier for one in drawn] == [plan in advice.frontier for plan in advice.plans]
     ends = [plan.interval for plan in advice.plans]
-    assert [one.low and one.low[1] for one in points] == [end and end.low_usd for end in ends]
-    assert [one.hours for one in points] == [plan.total_s / 3600 for plan in advice.plans]
+    assert [one.ends and one.ends[0][1] for one in drawn] == [end and end.low_usd for end in ends]
+    assert [one.hours for one in drawn] == [plan.total_s / 3600 for plan in advice.plans]

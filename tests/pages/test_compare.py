@@ -8,25 +8,14 @@ import io
 import pytest
 
 from pages.compare.candidates import Candidate, compare
-from pages.compare.view import data_rows, dots, instances_of, table_row
+from pages.compare.figures import dots
+from pages.compare.view import data_rows, instances_of, rows_of, table_row
 from profet_core import predict, read_profile
-from tests.pages.conftest import as_version_1, as_version_2, column, go, lines
+from tests.pages.conftest import as_version_1, as_version_2, column, compared, give, go, lines, own
 from ui.state.resources import load_resources
 from ui.tables import as_csv
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
-
-
-def give(app, *files: tuple[str, bytes]):
-    return app.file_uploader[0].set_value([(name, data, "application/json") for name, data in files]).run()
-
-
-def own(app) -> dict[str, str]:
-    return {held.name: key for key, held in app.session_state["own:profiles"].items()}
-
-
-def table(app) -> dict[str, dict]:
-    return {row["Profile"]: row for row in app.dataframe[0].value.to_dict("records")}
 
 
 def predicted_ms(models, catalog, profile, anchor, latency_ms=None) -> dict[str, float]:
@@ -44,13 +33,15 @@ def test_an_empty_page_loads_samples_with_one_click(open_app, models, catalog, s
     assert not app.dataframe and "Nothing to compare yet" in lines(app.info)[0]
     app.button(key="compare:examples").click().run()
     names = list(samples)[:3]
-    assert list(table(app)) == names
+    assert list(compared(app)) == names
     for name in names:
         sample = samples[name]
-        assert_shows(table(app)[name], predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms))
+        assert_shows(
+            compared(app)[name], predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms)
+        )
     assert dict(app.query_params) == {"compare_samples": ",".join(names)}
     again = open_app("compare", **dict(app.query_params))
-    assert table(again) == table(app)
+    assert compared(again) == compared(app)
 
 
 @pytest.mark.parametrize("link", ["no-such-sample", "../x", ","])
@@ -62,7 +53,7 @@ def test_a_senseless_link_is_an_empty_page(open_app, link):
 def test_each_own_profile_with_its_own_anchor_and_latency_beside_a_sample(open_app, models, catalog, samples):
     app = open_app("compare", compare_samples=ALEXNET)
     give(app, (f"{VGG}.json", samples[VGG].data), (f"{LENET}.json", samples[LENET].data))
-    shown = table(app)
+    shown = compared(app)
     assert list(shown) == [f"{VGG}.json", f"{LENET}.json", ALEXNET]
     for row, name in zip(shown.values(), (VGG, LENET, ALEXNET), strict=True):
         sample = samples[name]
@@ -72,7 +63,7 @@ def test_each_own_profile_with_its_own_anchor_and_latency_beside_a_sample(open_a
     sample = samples[VGG]
     expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
     costs = {row.instance: row.cost_per_1000_steps_usd for row in expected.predictions}
-    assert_shows(table(app)[f"{VGG}.json"], costs)
+    assert_shows(compared(app)[f"{VGG}.json"], costs)
 
 
 def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app, models, catalog, samples):
@@ -86,9 +77,9 @@ def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app,
     app.selectbox(key=f"compare:anchor:{key}").set_value("g3s.xlarge").run()
     assert f"{LENET}.json was recorded" in lines(app.warning)[0]
     bare = read_profile(files[0][1])
-    assert_shows(table(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge"))
+    assert_shows(compared(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge"))
     app.number_input(key=f"compare:latency:{key}").set_value(330.0).run()
-    assert_shows(table(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge", 330.0))
+    assert_shows(compared(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge", 330.0))
 
 
 def test_what_is_said_here_holds_on_predict_and_back(open_app, samples):
@@ -99,7 +90,7 @@ def test_what_is_said_here_holds_on_predict_and_back(open_app, samples):
     assert app.selectbox(key=f"compare:anchor:{key}").value is None
     app.selectbox(key=f"compare:anchor:{key}").set_value("g3s.xlarge").run()
     app.number_input(key=f"compare:latency:{key}").set_value(130.0).run()
-    here = table(app)["net.json"]
+    here = compared(app)["net.json"]
     go(app, "predict")
     assert app.selectbox(key="anchor").value == "g3s.xlarge"
     assert app.number_input(key="latency").value == 130.0
@@ -107,7 +98,7 @@ def test_what_is_said_here_holds_on_predict_and_back(open_app, samples):
     app.number_input(key="latency").set_value(None).run()
     go(app, "compare")
     assert app.number_input(key=f"compare:latency:{key}").value is None
-    assert table(app)["net.json"]["g3s.xlarge"] != 130.0
+    assert compared(app)["net.json"]["g3s.xlarge"] != 130.0
 
 
 def test_a_latency_that_makes_no_sense_is_left_out_and_said(open_app, models, catalog, samples):
@@ -118,10 +109,10 @@ def test_a_latency_that_makes_no_sense_is_left_out_and_said(open_app, models, ca
     said = " ".join(lines(app.markdown))
     assert f"**{VGG}.json** - A latency of 122,400 ms makes no sense" in " ".join(said.split())
     sample = samples[VGG]
-    assert_shows(table(app)[f"{VGG}.json"], predicted_ms(models, catalog, sample.profile, "g3s.xlarge"))
+    assert_shows(compared(app)[f"{VGG}.json"], predicted_ms(models, catalog, sample.profile, "g3s.xlarge"))
     other = samples[LENET]
     assert_shows(
-        table(app)[f"{LENET}.json"], predicted_ms(models, catalog, other.profile, other.anchor, other.latency_ms)
+        compared(app)[f"{LENET}.json"], predicted_ms(models, catalog, other.profile, other.anchor, other.latency_ms)
     )
 
 
@@ -140,12 +131,12 @@ def test_removing_and_renaming_here(open_app, samples):
     give(app, (f"{VGG}.json", samples[VGG].data), (f"{LENET}.json", samples[LENET].data))
     key = own(app)[f"{VGG}.json"]
     app.text_input(key=f"compare:name:{key}").set_value("mine").run()
-    assert list(table(app)) == ["mine", f"{LENET}.json", ALEXNET]
+    assert list(compared(app)) == ["mine", f"{LENET}.json", ALEXNET]
     app.button(key=f"compare:remove:{key}").click().run()
-    assert list(table(app)) == [f"{LENET}.json", ALEXNET]
+    assert list(compared(app)) == [f"{LENET}.json", ALEXNET]
     give(app, (f"{VGG}.json", samples[VGG].data))
     app.button(key="compare:remove-all").click().run()
-    assert list(table(app)) == [ALEXNET]
+    assert list(compared(app)) == [ALEXNET]
     assert not app.exception
 
 
@@ -157,14 +148,14 @@ def test_fifty_profiles_are_predicted_at_once(open_app, samples):
     ]
     app = give(open_app("compare"), *files)
     assert not app.error and not app.exception
-    assert len(table(app)) == 50
+    assert len(compared(app)) == 50
 
 
 def test_the_download_has_every_instance_of_every_profile(models, catalog, samples):
     resources = load_resources()
     sample = samples[VGG]
     candidate = Candidate("=mine", sample.profile, sample.anchor, sample.latency_ms)
-    (found,) = compare(resources, [candidate], "default")
+    (found,) = rows_of(compare(resources, [candidate], "default"))
     rows = data_rows(found)
     expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
     assert {row["instance"]: row["latency_ms"] for row in rows} == expected.latencies_ms
@@ -181,9 +172,8 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, samples):
         "a very, very, very, very long name of a profile at batch 16.json",
         "a very, very, very, very long name of a profile at batch 64.json",
     ]
-    found = compare(
-        resources, [Candidate(name, sample.profile, sample.anchor, sample.latency_ms) for name in names], "default"
-    )
+    candidates = [Candidate(name, sample.profile, sample.anchor, sample.latency_ms) for name in names]
+    found = rows_of(compare(resources, candidates, "default"))
     instances = instances_of(found)
     assert set(instances[:4]) == set(models.instances)
     figure = dots(found, "latency", instances)

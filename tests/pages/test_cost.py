@@ -8,7 +8,7 @@ from profet_core import CostRow, cost_table, predict, read_profile, scale
 from profet_core.advice.frontier import frontier
 from profet_core.scaling.context import scale_context
 from profet_core.units import format_duration, format_significant, format_usd
-from tests.pages.conftest import as_version_1, as_version_2, column, go, lines
+from tests.pages.conftest import as_version_1, as_version_2, column, go, lines, upload
 from ui.tables import format_range
 
 FIRST = "resnet50-128px-b64-g4dn"
@@ -115,9 +115,7 @@ def test_typed_ends_allow_another_batch_size_for_their_instances(open_app, model
 
 def test_a_profile_that_doesn_t_say_its_batch_size_is_asked_for_it(open_app, models, catalog, samples):
     data = as_version_1(samples[FIRST].profile.operations)
-    app = open_app()
-    app.segmented_control(key="source").set_value("upload").run()
-    app.file_uploader[0].set_value(("old.json", data, "application/json")).run()
+    app = upload(open_app(), ("old.json", data))
     go(app, "cost")
     assert lines(app.error) == ["The profile doesn't say its batch size: give the batch size it was recorded at."]
     assert not app.table
@@ -128,10 +126,8 @@ def test_a_profile_that_doesn_t_say_its_batch_size_is_asked_for_it(open_app, mod
 
 
 def test_settings_and_upload_survive_page_switches(open_app, samples):
-    app = open_app()
-    app.segmented_control(key="source").set_value("upload").run()
     data = as_version_2(dict(samples[FIRST].profile.operations), gpu="Tesla T4", batch_size=32)
-    app.file_uploader[0].set_value(("mine.json", data, "application/json")).run()
+    app = upload(open_app(), ("mine.json", data))
     go(app, "cost")
     app.number_input(key="epochs").set_value(33).run()
     before = column(app, "33 epochs")

@@ -6,18 +6,14 @@ import json
 
 import pytest
 
-from pages.inspect.view import TOP, busy_and_idle, busy_and_idle_words, time_bars
+from pages.inspect.figures import TOP, busy_and_idle, time_bars
+from pages.inspect.view import busy_and_idle_words
 from profet_core import Profile
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.placement import placements
-from tests.pages.conftest import as_version_2, go, lines, rows
+from tests.pages.conftest import as_version_2, give, go, lines, rows, upload
 
 LENET, VGG = "lenet5-32px-b16-g3s", "vgg16-224px-b16-g3s"
-
-
-def upload_on_predict(app, name: str, data: bytes):
-    app.segmented_control(key="source").set_value("upload").run()
-    return app.file_uploader[0].set_value((name, data, "application/json")).run()
 
 
 def facts(app) -> dict[str, str]:
@@ -48,7 +44,7 @@ def test_an_idle_step_is_called_out_and_an_ordinary_one_is_not(open_app):
 
 def test_a_step_that_waits_for_input_is_called_out(open_app):
     operations = {"Device_Conv2D": 40_000.0, "Device_IDLE": 60_000.0, "Host_Dataset": 70_000.0, "Host_IDLE": 9e5}
-    app = upload_on_predict(open_app(), "slow.json", json.dumps(operations).encode())
+    app = upload(open_app(), ("slow.json", json.dumps(operations).encode()))
     go(app, "inspect")
     assert "This step waits for its input" in lines(app.warning)[0]
     go(app, "predict")
@@ -60,7 +56,7 @@ def test_it_follows_predict_until_another_one_is_chosen(open_app, samples):
     go(app, "inspect")
     assert app.selectbox(key="inspected").value == VGG and dict(app.query_params) == {}
     go(app, "predict")
-    upload_on_predict(app, "mine.json", samples[LENET].data)
+    upload(app, ("mine.json", samples[LENET].data))
     go(app, "inspect")
     assert app.selectbox(key="inspected").value.startswith("own ")
     app.selectbox(key="inspected").set_value("alexnet-64px-b128-p2").run()
@@ -72,7 +68,7 @@ def test_it_follows_predict_until_another_one_is_chosen(open_app, samples):
 
 def test_an_upload_here_is_shown_here_and_joins_the_list(open_app, samples):
     app = open_app("inspect")
-    app.file_uploader[0].set_value(("mine.json", samples[LENET].data, "application/json")).run()
+    give(app, ("mine.json", samples[LENET].data))
     ((key, held),) = app.session_state["own:profiles"].items()
     assert app.selectbox(key="inspected").value == f"own {key}"
     assert facts(app)["Batch size"] == "16" and held.name == "mine.json"
@@ -89,7 +85,7 @@ def test_unknown_operations_and_where_they_went(open_app, samples):
         "Device_" + "Q" * 40: 10_000.0,
         "Host_IDLE": 9e5,
     }
-    app = upload_on_predict(open_app(), "odd.json", as_version_2(operations, gpu="Tesla T4", precision="fp32"))
+    app = upload(open_app(), ("odd.json", as_version_2(operations, gpu="Tesla T4", precision="fp32")))
     go(app, "inspect")
     (default,) = [text for text in lines(app.markdown) if text.startswith("**Default method**")]
     assert "2 unknown, 39.0% of the busy time" in default
@@ -104,7 +100,7 @@ def test_unknown_operations_and_where_they_went(open_app, samples):
 
 
 def test_precision_is_asked_here_too(open_app, samples):
-    app = upload_on_predict(open_app(), "net.json", as_version_2(dict(samples[VGG].profile.operations)))
+    app = upload(open_app(), ("net.json", as_version_2(dict(samples[VGG].profile.operations))))
     go(app, "inspect")
     (key,) = app.session_state["own:profiles"]
     app.selectbox(key=f"inspect:precision:{key}").set_value("tf32").run()
@@ -114,7 +110,7 @@ def test_precision_is_asked_here_too(open_app, samples):
 
 
 def test_a_cpu_s_profile_is_shown_with_its_warning(open_app):
-    app = upload_on_predict(open_app(), "cpu.json", b'{"Host_MatMul": 500.0, "Host_IDLE": 90000.0}')
+    app = upload(open_app(), ("cpu.json", b'{"Host_MatMul": 500.0, "Host_IDLE": 90000.0}'))
     go(app, "inspect")
     assert "no GPU time" in lines(app.warning)[0]
     assert "There are no GPU rows." in " ".join(lines(app.caption))

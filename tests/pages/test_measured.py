@@ -7,7 +7,7 @@ import pytest
 from profet_core import predict
 from profet_core.prediction.correction import correct_by_measurement
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_2, column, go, lines
+from tests.pages.conftest import as_version_2, column, give, go, lines
 from ui.state.settings import measured_key
 
 LATENCY = "Step latency"
@@ -80,7 +80,7 @@ def test_an_upload_of_the_measured_size_leaves_the_anchor_alone(open_app, sample
     sample = samples[FIRST]
     app = open_app(sample=FIRST, measured_at="other", measured_source="upload", **{P2: "500"})
     data = as_version_2(dict(sample.profile.operations), gpu="Tesla V100", step_latency_ms=200.0)
-    app.file_uploader[0].set_value(("other.json", data, "application/json")).run()
+    give(app, ("other.json", data), slot="measured")
     assert app.selectbox(key="anchor").value == sample.anchor
     assert app.number_input(key="measured_latency").value == 200.0
     assert not app.exception

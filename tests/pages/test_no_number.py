@@ -9,7 +9,7 @@ import pytest
 from profet_core import read_profile
 from profet_core.prediction.refusals import refusal
 from profet_core.profiles.record import NO_DEVICE
-from tests.pages.conftest import as_version_2, column, go, lines, rows
+from tests.pages.conftest import as_version_2, column, compared, give, go, lines, rows, upload
 
 VGG = "vgg16-224px-b16-g3s"
 BUSY = {"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
@@ -26,15 +26,6 @@ ON_SAND = {
 sand = pytest.mark.parametrize(("data", "says"), ON_SAND.values(), ids=ON_SAND)
 
 
-def give(app, *files: tuple[str, bytes], uploader: int = 0):
-    return app.file_uploader[uploader].set_value([(name, data, "application/json") for name, data in files]).run()
-
-
-def upload(app, data: bytes):
-    app.segmented_control(key="source").set_value("upload").run()
-    return give(app, ("net.json", data))
-
-
 def links(app) -> list[str]:
     return [link.proto.label for link in app.get("page_link")]
 
@@ -48,7 +39,7 @@ def assert_refused(app, data: bytes, says: str, before: str = ""):
 
 @sand
 def test_predict_cost_and_advise_show_one_line_and_the_way_to_inspect(open_app, data, says):
-    app = upload(open_app(), data)
+    app = upload(open_app(), ("net.json", data))
     assert_refused(app, data, says)
     for page in ("cost", "advise"):
         go(app, page)
@@ -62,7 +53,7 @@ def test_predict_cost_and_advise_show_one_line_and_the_way_to_inspect(open_app, 
 
 @sand
 def test_inspect_shows_everything(open_app, data, says):
-    app = go(upload(open_app(), data), "inspect")
+    app = go(upload(open_app(), ("net.json", data)), "inspect")
     assert lines(app.warning)[0].startswith(says)
     assert not app.error and not app.exception
     assert set(app.dataframe[0].value["Operation"]) == set(read_profile(data).operations)
@@ -72,9 +63,7 @@ def test_inspect_shows_everything(open_app, data, says):
 @sand
 def test_scale_says_which_end_and_cost_goes_on_without_it(open_app, samples, data, says):
     app = open_app("scale")
-    app.segmented_control(key="batch_max_source").set_value("upload").run()
-    uploader = next(item for item in app.file_uploader if item.key.startswith("batch_max:file:"))
-    uploader.set_value(("net.json", data, "application/json")).run()
+    upload(app, ("net.json", data), slot="batch_max")
     assert_refused(app, data, says, before="At batch 256: ")
     go(app, "cost")
     assert not app.error and app.table
@@ -84,7 +73,7 @@ def test_scale_says_which_end_and_cost_goes_on_without_it(open_app, samples, dat
 @sand
 def test_compare_shows_the_others_and_a_line_for_each(open_app, samples, data, says):
     app = give(open_app("compare"), ("sand.json", data), ("good.json", samples[VGG].data))
-    assert [row["Profile"] for row in app.dataframe[0].value.to_dict("records")] == ["good.json"]
+    assert list(compared(app)) == ["good.json"]
     (line,) = lines(app.error)
     assert f"- **sand.json**: {says}" in line and "good.json" not in line
     assert not any("sand.json" in text for text in lines((*app.warning, *app.markdown)))
@@ -103,23 +92,22 @@ def test_a_measured_size_on_sand_is_left_out_and_said(open_app, samples):
     app = open_app(measured_at="other", measured_source="upload")
     target = next(iter(samples[next(iter(samples))].measured_ms))
     app.number_input(key=f"measured_{target}").set_value(50.0).run()
-    uploader = next(item for item in app.file_uploader if item.key.startswith("measured:file:"))
-    uploader.set_value(("cpu.json", ON_SAND["no GPU time"][0], "application/json")).run()
+    give(app, ("cpu.json", ON_SAND["no GPU time"][0]), slot="measured")
     assert lines(app.error) == [f"The measured size: {NO_DEVICE} The numbers below are predicted without it."]
     assert column(app, "Step latency") == column(open_app(), "Step latency")
 
 
 def test_a_torch_compiled_step_and_a_few_unknown_kernels_are_warned_of_only(open_app):
     compiled = as_version_2(BUSY, framework="PyTorch 2.13", compiled=True, precision="fp32")
-    assert not upload(open_app(), compiled).error
+    assert not upload(open_app(), ("net.json", compiled)).error
     some = as_version_2({**BUSY, "Device_Unknown": 10_000.0})
-    app = upload(open_app(), some)
+    app = upload(open_app(), ("net.json", some))
     assert not app.error and any("9% of the GPU's time belongs to no operation" in line for line in lines(app.warning))
 
 
 def test_numbers_say_that_another_gpu_shortens_its_own_part_only(open_app):
     waiting = {"Device_Conv2D": 65_000.0, "Device_IDLE": 35_000.0, "Host_IDLE": 9e5}
-    app = upload(open_app(), as_version_2(waiting, step_latency_ms=100.0))
+    app = upload(open_app(), ("net.json", as_version_2(waiting, step_latency_ms=100.0)))
     assert (
         lines(app.caption).count("The GPU worked for about 65% of the step: a faster GPU shortens that part only.") == 1
     )

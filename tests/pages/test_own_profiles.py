@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from profet_core import predict, read_profile
 from profet_core.prediction.refusals import refusal
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_1, as_version_2, column, go, lines, rows
+from tests.pages.conftest import as_version_1, as_version_2, column, give, go, lines, own, rows, upload
 from ui.inputs.uploads import PROGRESS_FROM_BYTES
 from ui.state.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 
@@ -27,18 +27,6 @@ FORMATS = sorted(
     for path in (Path(__file__).resolve().parents[2] / "sample_traces" / "formats").iterdir()
     if path.suffix != ".md"
 )
-
-
-def give(app, *files: tuple[str, bytes], uploader: int = 0):
-    """Give files to an uploader of the page."""
-    every = [(name, data, "application/octet-stream") for name, data in files]
-    return app.file_uploader[uploader].set_value(every).run()
-
-
-def upload(app, *files: tuple[str, bytes]):
-    """Choose Predict's upload tab and give files."""
-    app.segmented_control(key="source").set_value("upload").run()
-    return give(app, *files)
 
 
 def sample_files(samples, *names: str) -> list[tuple[str, bytes]]:
@@ -53,11 +41,6 @@ def choose(app, name: str):
     """Choose one of the list by its name."""
     box = chosen(app)
     return box.set_value(own(app)[name]).run()
-
-
-def own(app) -> dict[str, str]:
-    """Name -> key of the visitor's list."""
-    return {held.name: key for key, held in app.session_state["own:profiles"].items()}
 
 
 def shown(app) -> str:
@@ -236,7 +219,12 @@ def raw_bytes_in(value, seen=None) -> bool:
         return any(raw_bytes_in(part, seen) for pair in value.items() for part in pair)
     if isinstance(value, list | tuple | set | frozenset):
         return any(raw_bytes_in(part, seen) for part in value)
-    return any(raw_bytes_in(part, seen) for part in getattr(value, "__dict__", {}).values())
+    parts = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else vars_of(value)
+    return any(raw_bytes_in(part, seen) for part in parts)
+
+
+def vars_of(value) -> list:
+    return list(getattr(value, "__dict__", {}).values())
 
 
 def test_the_session_holds_totals_only(open_app, samples):

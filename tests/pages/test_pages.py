@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from tests.pages.conftest import PAGES, column, go, lines
+from tests.pages.conftest import PAGES, column, go, lines, upload
 from ui import frame
-from ui.errors import UNEXPECTED, plain
+from ui.errors import UNEXPECTED
+from ui.texts import plain
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -105,8 +106,7 @@ def test_missing_models_are_one_line(open_app, monkeypatch, tmp_path):
 
 def test_nothing_of_one_visitor_reaches_another(open_app, samples):
     mine, fresh = open_app(), open_app()
-    mine.segmented_control(key="source").set_value("upload").run()
-    mine.file_uploader[0].set_value(("secret.json", samples["vgg16-224px-b16-g3s"].data, "application/json")).run()
+    upload(mine, ("secret.json", samples["vgg16-224px-b16-g3s"].data))
     assert any("secret.json" in line for line in lines(mine.caption))
     other = open_app(source="upload")
     assert not any("secret.json" in line for line in lines(other.caption))

@@ -7,24 +7,19 @@ import json
 
 import pytest
 
+from pages.predict.figures import measured_and_predicted
 from profet_core import Profile, predict, read_profile
 from profet_core.advice.advise import advise
-from profet_core.advice.plans import Workload
+from profet_core.advice.request import Workload
 from profet_core.advice.words import pick_line
 from profet_core.prediction.steps import steps_note
 from profet_core.units import format_ms, format_usd
-from tests.pages.conftest import as_version_1, as_version_2, column, go, lines
-from ui.method import rule_phrase
+from tests.pages.conftest import as_version_1, as_version_2, column, give, go, lines, upload
+from ui.phrases import rule_phrase
 from ui.tables import format_range_ms
 
 LATENCY = "Step latency"
 COST = "Cost of 1,000 steps"
-
-
-def upload(app, data: bytes, name: str = "net.json"):
-    """Choose the upload tab and give a file."""
-    app.segmented_control(key="source").set_value("upload").run()
-    return app.file_uploader[0].set_value((name, data, "application/json")).run()
 
 
 def shown_ms(prediction) -> dict[str, str]:
@@ -89,7 +84,7 @@ def test_a_latency_may_be_typed_in_any_unit(open_app, models, catalog, samples, 
 
 def test_an_upload_is_predicted_and_its_meta_fills_the_form(open_app, models, catalog, samples):
     sample = samples["vgg16-224px-b16-g3s"]
-    app = upload(open_app(), sample.data)
+    app = upload(open_app(), ("net.json", sample.data))
     assert app.selectbox(key="anchor").value == "g3s.xlarge"
     assert app.number_input(key="latency").value == sample.latency_ms
     expected = predict(models, catalog, sample.profile, "g3s.xlarge", latency_ms=sample.latency_ms)
@@ -99,7 +94,7 @@ def test_an_upload_is_predicted_and_its_meta_fills_the_form(open_app, models, ca
 
 def test_gzip_and_version_1_are_read_too(open_app, models, catalog, samples):
     data = b"[" + as_version_1(samples["vgg16-224px-b16-g3s"].profile.operations) + b"]"
-    app = upload(open_app(anchor="g3s.xlarge"), gzip.compress(data), "old.json.gz")
+    app = upload(open_app(anchor="g3s.xlarge"), ("old.json.gz", gzip.compress(data)))
     assert app.number_input(key="latency").value is None
     anchor = app.selectbox(key="anchor").value
     assert column(app, LATENCY) == shown_ms(predict(models, catalog, read_profile(data), anchor))
@@ -137,9 +132,9 @@ def test_pasted_text_is_predicted(open_app, models, catalog, samples):
 )
 def test_a_bad_file_gets_one_line_and_changes_nothing(open_app, samples, data):
     good = samples["vgg16-224px-b16-g3s"]
-    app = upload(open_app(), good.data)
+    app = upload(open_app(), ("net.json", good.data))
     before = column(app, LATENCY)
-    app.file_uploader[0].set_value(("bad_*name*.json", data, "application/json")).run()
+    give(app, ("bad_*name*.json", data))
     assert len(app.error) == 1
     assert lines(app.error)[0].startswith("bad_*name*.json: ")
     assert "\n" not in app.error[0].value
@@ -151,7 +146,7 @@ def test_a_bad_file_gets_one_line_and_changes_nothing(open_app, samples, data):
 
 def test_a_stranger_s_names_stay_text(open_app):
     hostile = {"Device_Conv2D": 50_000.0, "<img src=x onerror=alert(1)>": 1.0, "Device_" + "X" * 40: 9_000.0}
-    app = upload(open_app(), json.dumps(hostile).encode(), "[click](javascript:alert(1)).json")
+    app = upload(open_app(), ("[click](javascript:alert(1)).json", json.dumps(hostile).encode()))
     assert not app.error
     for element in (*app.caption, *app.warning, *app.markdown):
         assert "<img" not in element.value.replace("\\<img", "")
@@ -198,13 +193,13 @@ def test_a_wrong_anchor_is_noticed(open_app, samples):
 
 def test_what_a_file_held_beside_operations_is_said(open_app, samples):
     operations = dict(samples["vgg16-224px-b16-g3s"].profile.operations)
-    app = upload(open_app(), json.dumps({**operations, "loss_value": 1}).encode())
+    app = upload(open_app(), ("net.json", json.dumps({**operations, "loss_value": 1}).encode()))
     assert any("loss_value" in line for line in lines(app.caption))
 
 
 def test_switching_pages_loses_nothing(open_app, samples):
     sample = samples["vgg16-224px-b16-g3s"]
-    app = upload(open_app(), sample.data)
+    app = upload(open_app(), ("net.json", sample.data))
     app.number_input(key="latency").set_value(330.0).run()
     before = column(app, LATENCY)
     for page in ("scale", "cost", "guide", "predict"):
@@ -215,7 +210,7 @@ def test_switching_pages_loses_nothing(open_app, samples):
 
 
 def test_an_upload_comes_back_after_looking_at_a_sample(open_app, samples):
-    app = upload(open_app(), samples["vgg16-224px-b16-g3s"].data)
+    app = upload(open_app(), ("net.json", samples["vgg16-224px-b16-g3s"].data))
     app.number_input(key="latency").set_value(330.0).run()
     before = column(app, LATENCY)
     app.segmented_control(key="source").set_value("sample").run()
@@ -227,11 +222,11 @@ def test_an_upload_comes_back_after_looking_at_a_sample(open_app, samples):
 
 def test_the_same_upload_gives_the_same_state_whatever_was_done_before(open_app, samples):
     data = samples["mobilenetv2-224px-b32-p2"].data
-    fresh = upload(open_app(), data)
-    used = upload(open_app(), samples["vgg16-224px-b16-g3s"].data)
+    fresh = upload(open_app(), ("net.json", data))
+    used = upload(open_app(), ("net.json", samples["vgg16-224px-b16-g3s"].data))
     used.number_input(key="latency").set_value(5.0).run()
-    used.file_uploader[0].set_value(("bad.json", b"{", "application/json")).run()
-    used = upload(used, data)
+    give(used, ("bad.json", b"{"))
+    used = upload(used, ("net.json", data))
     assert not used.error and not used.warning
     assert column(used, LATENCY) == column(fresh, LATENCY)
 
@@ -282,7 +277,9 @@ def test_a_link_to_an_upload_says_that_the_file_is_missing(open_app):
 
 def test_meta_names_the_gpu_so_nothing_is_typed_twice(open_app, samples):
     profile = samples["resnet50-128px-b64-g4dn"].profile
-    app = upload(open_app(anchor="p2.xlarge"), as_version_2(dict(profile.operations), gpu="Tesla V100-SXM2-16GB"))
+    app = upload(
+        open_app(anchor="p2.xlarge"), ("net.json", as_version_2(dict(profile.operations), gpu="Tesla V100-SXM2-16GB"))
+    )
     assert app.selectbox(key="anchor").value == "p3.2xlarge"
     assert read_profile(as_version_2(dict(profile.operations))).operations == profile.operations
 
@@ -312,7 +309,7 @@ def test_likeness_is_said_in_words_with_its_error(open_app, models, catalog, sam
 
 def test_a_network_unlike_the_data_is_said_to_be(open_app, models, catalog):
     operations = {"Device_DepthwiseConv2dNative": 90_000.0, "Device_Softmax": 90_000.0, "Host_IDLE": 9e5}
-    app = upload(open_app(anchor="g4dn.xlarge"), as_version_2(operations, steps=1))
+    app = upload(open_app(anchor="g4dn.xlarge"), ("net.json", as_version_2(operations, steps=1)))
     found = predict(models, catalog, Profile(operations), app.selectbox(key="anchor").value)
     assert "unlike" in found.likeness.words
     assert any(f"This network is {found.likeness.words} those of the training data" in line for line in found.warnings)
@@ -393,3 +390,8 @@ def test_a_claim_of_the_cheapest_says_how_sure_it_is(open_app, models, catalog, 
     assert line[0].upper() + line[1:] in lines(app.caption)
     # The two cheapest GPUs of this sample have intervals that overlap.
     assert line.startswith("too close to call against")
+
+
+def test_measured_and_predicted_stand_side_by_side():
+    figure = measured_and_predicted({"a": 1.0, "b": 2.0}, {"b": 3.0, "a": 4.0})
+    assert {trace.name: list(trace.x) for trace in figure.data} == {"measured": [1.0, 2.0], "predicted": [4.0, 3.0]}

@@ -6,11 +6,12 @@ import json
 
 import pytest
 
+from pages.scale.figures import Curve, curves
 from profet_core import predict, scale
+from profet_core.scaling.axes import axis_range
 from profet_core.scaling.context import scale_context
-from profet_core.scaling.scale import axis_range
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_2, column, go, lines
+from tests.pages.conftest import as_version_2, column, go, lines, upload
 
 PAIRS = {
     "batch": ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"),
@@ -116,9 +117,7 @@ def test_a_largest_not_above_the_smallest_is_one_line_for_that_instance(open_app
 def test_every_instance_is_filled_from_two_uploads(open_app, models, catalog, samples):
     app = open_app("scale", batch_min_sample="lenet5-32px-b16-g3s", batch_max_sample="vgg16-224px-b16-g3s")
     for slot, name in zip(("batch_min", "batch_max"), PAIRS["batch"], strict=True):
-        app.segmented_control(key=f"{slot}_source").set_value("upload").run()
-        uploader = next(item for item in app.file_uploader if item.key.startswith(f"{slot}:file:"))
-        uploader.set_value((f"{name}.json", samples[name].data, "application/json")).run()
+        upload(app, (f"{name}.json", samples[name].data), slot=slot)
     low, high = ends_of(models, catalog, samples, "batch")
     assert list(read_off(app, "batch", 64)) == list(low)
     assert read_off(app, "batch", 64) == expected_read_off(
@@ -150,8 +149,7 @@ def test_a_profile_at_another_size_than_the_end_is_noticed(open_app):
 def test_profiles_of_two_networks_are_noticed(open_app, samples):
     app = open_app("scale")
     other = as_version_2(dict(samples[PAIRS["batch"][1]].profile.operations), batch_size=256, parameters=7)
-    app.segmented_control(key="batch_max_source").set_value("upload").run()
-    app.file_uploader[0].set_value(("other.json", other, "application/json")).run()
+    upload(app, ("other.json", other), slot="batch_max")
     assert any("are they the same network?" in line for line in lines(app.warning))
 
 
@@ -208,3 +206,10 @@ def test_the_ends_of_what_nobody_profiled_say_so(open_app):
     lines_drawn = [trace for trace in json.loads(app.get("plotly_chart")[0].proto.spec)["data"] if trace.get("name")]
     dashed = {trace["name"] for trace in lines_drawn if trace["line"]["dash"] == "dash"}
     assert {"g5.xlarge*", "p5.4xlarge*"} <= dashed == {t["name"] for t in lines_drawn if t["name"].endswith("*")}
+
+
+def test_the_marker_stands_where_the_slider_does():
+    figure = curves(range(16, 19), [Curve("a", [1.0, 2.0, 3.0], "#000")], 17, "batch")
+    line, marker = figure.data
+    assert list(line.y) == [1.0, 2.0, 3.0]
+    assert (list(marker.x), list(marker.y)) == ([17], [2.0])

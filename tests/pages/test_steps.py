@@ -6,28 +6,17 @@ import pytest
 
 from profet_core import Profile, predict, read_profile
 from profet_core.prediction.steps import read_as, steps_note
-from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.profiles.limits import MAX_STEPS
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_1, as_version_2, column, go, lines, rows
+from tests.pages.conftest import as_version_1, as_version_2, column, compared, go, lines, own, rows, upload
 
 VGG, LENET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s"
 LATENCY = "Step latency"
 
 
-def give(app, *files: tuple[str, bytes], uploader: int = 0):
-    every = [(name, data, "application/json") for name, data in files]
-    return app.file_uploader[uploader].set_value(every).run()
-
-
-def own(app) -> dict[str, str]:
-    """Name -> key of the visitor's list."""
-    return {held.name: key for key, held in app.session_state["own:profiles"].items()}
-
-
-def upload(app, *files: tuple[str, bytes]):
+def upload_from_m60(app, *files: tuple[str, bytes]):
     """Give files on Predict, recorded on the Tesla M60; returns the key of the last one."""
-    app.segmented_control(key="source").set_value("upload").run()
-    give(app, *files)
+    upload(app, *files)
     app.selectbox(key="anchor").set_value("g3s.xlarge").run()
     return list(own(app).values())[-1]
 
@@ -60,7 +49,7 @@ def test_it_is_preset_and_one_line_says_why(open_app, samples, version, preset, 
     operations = one_step(samples)
     data = as_version_1(operations) if version == 1 else as_version_2(operations)
     app = open_app()
-    key = upload(app, ("net.json", data))
+    key = upload_from_m60(app, ("net.json", data))
     assert choice(app, key).value == preset and number(app, key) is None
     (line,) = [line for line in lines(app.caption) if "how many steps" in line]
     assert line == steps_note(read_profile(data)) and why in line
@@ -71,7 +60,7 @@ def test_it_is_preset_and_one_line_says_why(open_app, samples, version, preset, 
 def test_what_is_chosen_is_predicted_from(open_app, models, catalog, samples, steps):
     app = open_app()
     data = covering(samples, 7)
-    key = upload(app, ("net.json", data))
+    key = upload_from_m60(app, ("net.json", data))
     if steps == 7:
         choice(app, key).set_value("n").run()
         assert number(app, key).value == 1
@@ -91,7 +80,7 @@ def test_one_step_recorded_as_one_two_and_five_is_the_same(open_app, samples):
     tables = []
     for steps in (1, 2, 5):
         app = open_app()
-        key = upload(app, ("net.json", covering(samples, steps)))
+        key = upload_from_m60(app, ("net.json", covering(samples, steps)))
         choice(app, key).set_value("n").run()
         number(app, key).set_value(steps).run()
         tables.append(column(app, LATENCY))
@@ -101,7 +90,7 @@ def test_one_step_recorded_as_one_two_and_five_is_the_same(open_app, samples):
 def test_a_known_latency_tells_the_number(open_app, models, catalog, samples):
     app = open_app()
     data = covering(samples, 5)
-    key = upload(app, ("net.json", data))
+    key = upload_from_m60(app, ("net.json", data))
     latency_ms = samples[VGG].latency_ms
     app.number_input(key="latency").set_value(latency_ms).run()
     assert (choice(app, key).value, number(app, key).value) == ("n", 5)
@@ -115,7 +104,7 @@ def test_a_known_latency_tells_the_number(open_app, models, catalog, samples):
 
 def test_a_latency_in_another_unit_is_no_number_of_steps(open_app, samples):
     app = open_app()
-    key = upload(app, ("net.json", covering(samples, 1)))
+    key = upload_from_m60(app, ("net.json", covering(samples, 1)))
     app.number_input(key="latency").set_value(samples[VGG].latency_ms / 1000).run()
     assert "did you mean" in lines(app.warning)[0] and " s (" in lines(app.warning)[0]
     assert choice(app, key).value == 1
@@ -124,7 +113,7 @@ def test_a_latency_in_another_unit_is_no_number_of_steps(open_app, samples):
 def test_a_wrong_number_is_questioned_with_a_button_that_puts_it_right(open_app, models, catalog, samples):
     app = open_app()
     data = covering(samples, 3)
-    key = upload(app, ("net.json", data))
+    key = upload_from_m60(app, ("net.json", data))
     choice(app, key).set_value(1).run()
     choice(app, key).set_value("n").run()
     number(app, key).set_value(12).run()
@@ -142,7 +131,7 @@ def test_a_wrong_number_is_questioned_with_a_button_that_puts_it_right(open_app,
 
 def test_a_doubted_number_stays_if_the_visitor_insists_and_is_asked_anew_if_it_changes(open_app, samples):
     app = open_app()
-    key = upload(app, ("net.json", covering(samples, 3)))
+    key = upload_from_m60(app, ("net.json", covering(samples, 3)))
     choice(app, key).set_value("n").run()
     number(app, key).set_value(12).run()
     app.number_input(key="latency").set_value(samples[VGG].latency_ms).run()
@@ -156,7 +145,7 @@ def test_a_doubted_number_stays_if_the_visitor_insists_and_is_asked_anew_if_it_c
 def test_what_the_file_states_is_a_fact_that_can_be_corrected(open_app, samples, steps):
     app = open_app()
     data = as_version_2({name: us * steps for name, us in one_step(samples).items()}, steps=steps)
-    key = upload(app, ("net.json", data))
+    key = upload_from_m60(app, ("net.json", data))
     assert choice(app, key) is None
     fact = "one step, as the file says" if steps == 1 else f"{steps} steps, as the file says"
     assert any(fact in line for line in lines(app.caption))
@@ -171,7 +160,7 @@ def test_what_the_file_states_is_a_fact_that_can_be_corrected(open_app, samples,
 def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     app = open_app()
     files = [("one.json", covering(samples, 5)), ("two.json", covering(samples, 5, LENET))]
-    upload(app, *files)
+    upload_from_m60(app, *files)
     first, second = own(app)["one.json"], own(app)["two.json"]
     choice(app, second).set_value(2).run()
     app.selectbox(key="chosen").set_value(first).run()
@@ -180,8 +169,7 @@ def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     right = column(app, LATENCY)
     go(app, "compare")
     assert (number(app, first, "compare").value, choice(app, second, "compare").value) == (5, 2)
-    table = {row["Profile"]: row for row in app.dataframe[0].value.to_dict("records")}
-    assert float(right["p2.xlarge"].split()[0].replace(",", "")) == table["one.json"]["p2.xlarge"]
+    assert float(right["p2.xlarge"].split()[0].replace(",", "")) == compared(app)["one.json"]["p2.xlarge"]
     choice(app, first, "compare").set_value(1).run()
     go(app, "predict")
     assert choice(app, first).value == 1 and column(app, LATENCY) != right
@@ -196,7 +184,7 @@ def test_costs_and_advice_follow_it(open_app, samples, page):
         data = as_version_2(
             {name: us * steps for name, us in one_step(samples).items()}, batch_size=16, gpu="Tesla M60"
         )
-        key = upload(app, ("net.json", data))
+        key = upload_from_m60(app, ("net.json", data))
         choice(app, key).set_value("n").run()
         number(app, key).set_value(steps).run()
         go(app, page)
@@ -213,9 +201,7 @@ def test_both_ends_of_scale_ask(open_app, samples):
         meta = {"gpu": "Tesla T4", "pixels": 128, "batch_size": samples[name].batch_size}
         meta["step_latency_ms"] = samples[name].latency_ms
         data = as_version_2({key: us * steps for key, us in one_step(samples, name).items()}, **meta)
-        app.segmented_control(key=f"{slot}_source").set_value("upload").run()
-        uploader = next(item for item in app.file_uploader if item.key.startswith(f"{slot}:file:"))
-        uploader.set_value((f"{name}.json", data, "application/json")).run()
+        upload(app, (f"{name}.json", data), slot=slot)
     first, second = own(app).values()
     assert (number(app, first, "batch_min").value, number(app, second, "batch_max").value) == (3, 6)
     assert column(app, "At batch 64 (slider)") == column(open_app("scale"), "At batch 64 (slider)")
@@ -227,7 +213,7 @@ def test_both_ends_of_scale_ask(open_app, samples):
 
 def test_the_link_keeps_the_number_and_a_sample_has_none(open_app, samples):
     app = open_app()
-    key = upload(app, ("net.json", covering(samples, 2)))
+    key = upload_from_m60(app, ("net.json", covering(samples, 2)))
     choice(app, key).set_value(2).run()
     assert app.query_params["steps"] == "2"
     app.segmented_control(key="source").set_value("sample").run()
@@ -246,7 +232,7 @@ def test_a_number_in_a_link_without_its_file_changes_nothing(open_app, text):
 
 def test_going_back_takes_the_number_from_the_link(open_app, samples, monkeypatch):
     app = open_app()
-    key = upload(app, ("net.json", covering(samples, 2)))
+    key = upload_from_m60(app, ("net.json", covering(samples, 2)))
     choice(app, key).set_value(2).run()
     link, right = dict(app.query_params), column(app, LATENCY)
     choice(app, key).set_value(1).run()

@@ -28,7 +28,7 @@ class Run:
     folder: Path
 
     @property
-    def told(self) -> list[str]:
+    def progress(self) -> list[str]:
         """The lines of the recorder itself."""
         return [line.removeprefix("profet: ") for line in self.err.splitlines() if line.startswith("profet: ")]
 

@@ -86,7 +86,7 @@ def test_with_onednn_or_without_the_operations_are_the_same_and_the_profile_says
     profile = done.profile()
     check(profile, "Keras 3.")
     assert profile.meta.onednn is onednn
-    assert f"oneDNN is {'on' if onednn else 'off'}: the profile says so" in done.told
+    assert f"oneDNN is {'on' if onednn else 'off'}: the profile says so" in done.progress
     named_otherwise = b"_MklNative" in (done.folder / "kept" / "step.xplane.pb").read_bytes()
     assert named_otherwise or not onednn, "oneDNN calls its kernels otherwise"
     for name in ("Host__FusedConv2D", "Host__FusedMatMul", "Host_MatMul", "Host_ReluGrad"):
@@ -134,7 +134,7 @@ def test_a_script_is_recorded_as_it_is_and_stopped(run):
     assert done.status == 0, done.err
     check(done.profile(), "Keras 3.")
     assert "trained" not in done.out, "it was stopped"
-    assert any("XLA (jit_compile) is off" in line for line in done.told)
+    assert any("XLA (jit_compile) is off" in line for line in done.progress)
     assert sorted(path.name for path in done.folder.iterdir()) == ["profile.json", "train.py"]
 
 
@@ -173,7 +173,7 @@ def test_a_training_that_ends_too_early_says_how_many_steps_it_saw(run):
     done = run(NETWORK.format(keras="keras") + FIT, "--timed", 100)
     assert done.status == 2
     # 17 batches an epoch; the last, smaller one does not count.
-    assert done.told[-1].startswith(f"{done.folder / 'train.py'} ended after 32 of the 106 training steps")
+    assert done.progress[-1].startswith(f"{done.folder / 'train.py'} ended after 32 of the 106 training steps")
     assert not (done.folder / "profile.json").exists()
 
 
@@ -191,14 +191,14 @@ def test_precision_is_the_policy_of_the_model(run):
 def test_several_steps_at_once_are_refused(run):
     done = run(NETWORK.format(keras="keras") + FIT.replace("loss=loss", "loss=loss, steps_per_execution=4"), "--force")
     assert done.status == 2
-    assert "compile with steps_per_execution=1" in done.told[-1]
+    assert "compile with steps_per_execution=1" in done.progress[-1]
 
 
 @needs("tensorflow", "keras")
 def test_epochs_too_short_for_the_profiled_steps_are_refused(run):
     done = run(NETWORK.format(keras="keras") + FIT, "--profiled", 17)
     assert done.status == 2
-    assert done.told[-1].startswith("An epoch of 17 batches is too short: 17 steps in a row")
+    assert done.progress[-1].startswith("An epoch of 17 batches is too short: 17 steps in a row")
 
 
 @needs("tensorflow", "tf_keras")

@@ -110,7 +110,7 @@ def test_a_step_that_holds_validation_or_the_rest_of_an_epoch_is_profiled_again(
     done = run(NETWORK + LOOP, "--warm-up", 2, "--timed", 12)
     assert done.status == 0, done.err
     check(done.profile())
-    assert any("a batch of 4 instead of 8" in line for line in done.told), done.told
+    assert any("a batch of 4 instead of 8" in line for line in done.progress), done.progress
 
 
 def test_a_compiled_network_is_recorded_as_it_is_written(run):
@@ -123,7 +123,7 @@ def test_a_compiled_network_is_recorded_as_it_is_written(run):
     )
     assert done.status == 0, done.err
     check(done.profile())
-    assert any("torch.compile is off" in line for line in done.told)
+    assert any("torch.compile is off" in line for line in done.progress)
 
 
 def test_a_loader_that_ends_too_early_says_how_many_steps_it_saw(run):
@@ -149,7 +149,7 @@ def test_a_script_that_ends_too_early_says_how_many_steps_it_saw(run):
     done = run(NETWORK + LOOP, "--timed", 100, "--force")
     assert done.status == 2
     # The first of the 34 only tells where a step ends.
-    assert done.told[-1].startswith(f"{done.folder / 'train.py'} ended after 33 of the 107 training steps")
+    assert done.progress[-1].startswith(f"{done.folder / 'train.py'} ended after 33 of the 107 training steps")
 
 
 def test_a_script_that_fails_while_it_trains_shows_its_own_traceback(run):
@@ -157,4 +157,4 @@ def test_a_script_that_fails_while_it_trains_shows_its_own_traceback(run):
     assert done.status == 2
     assert "NameError: name 'boom' is not defined" in done.err
     assert "runpy" not in done.err and "profet_recorder" not in done.err
-    assert done.told[-1].endswith("train.py failed with NameError (above); nothing was written.")
+    assert done.progress[-1].endswith("train.py failed with NameError (above); nothing was written.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from ui.errors import plain
 from ui.inputs.steps import steps_number
 from ui.state.own_profiles import MAX_NAME_LETTERS, OwnProfile, change_own, own_profiles, remove_all_own, remove_own
-from ui.state.settings import Slot
+from ui.state.slots import Slot
+from ui.texts import plain
 
 
 def own_choice(slot: Slot) -> None:
@@ -31,7 +32,7 @@ def own_choice(slot: Slot) -> None:
     manage_own(held[st.session_state[key]], slot.prefix, row)
 
 
-def manage_own(own: OwnProfile, prefix: str, where) -> None:
+def manage_own(own: OwnProfile, prefix: str, where: DeltaGenerator) -> None:
     """Rename or remove one, correct the steps that its file tells, or remove all."""
     with where.popover("Edit", icon=":material/edit:"):
         rename_input(own, prefix)

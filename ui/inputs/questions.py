@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import streamlit as st
 
 from ui.state.own_profiles import OwnProfile, change_own
 
-_PRECISIONS = {None: "Don't know", "fp32": "FP32", "tf32": "TF32", "mixed precision": "Mixed (FP16, BF16)"}
-_COMPILED = {None: "Don't know", False: "No", True: "Yes"}
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One field of `OwnProfile`, with the answers that can be chosen and how they read."""
+
+    field: str
+    label: str
+    answers: Mapping[str | bool | None, str]
+    tip: str
+
+
+_PRECISION = _Question(
+    "precision",
+    "Precision of the step",
+    {None: "Don't know", "fp32": "FP32", "tf32": "TF32", "mixed precision": "Mixed (FP16, BF16)"},
+    "The models were trained on FP32. On Ampere and newer, PyTorch and TensorFlow may use TF32 unasked.",
+)
+_COMPILED = _Question(
+    "compiled",
+    "Compiled (XLA, torch.compile)?",
+    {None: "Don't know", False: "No", True: "Yes"},
+    "Compilers join operations, which the models have never seen.",
+)
 
 
 def step_questions(own: OwnProfile | None, prefix: str) -> None:
@@ -16,37 +40,23 @@ def step_questions(own: OwnProfile | None, prefix: str) -> None:
         return
     with st.container(horizontal=True, gap="small"):
         if own.asks_precision:
-            _ask(
-                own,
-                prefix,
-                "precision",
-                "Precision of the step",
-                _PRECISIONS,
-                "The models were trained on FP32. On Ampere and newer, PyTorch and TensorFlow may use TF32 unasked.",
-            )
+            _ask(own, prefix, _PRECISION)
         if own.asks_compiled:
-            _ask(
-                own,
-                prefix,
-                "compiled",
-                "Compiled (XLA, torch.compile)?",
-                _COMPILED,
-                "Compilers join operations, which the models have never seen.",
-            )
+            _ask(own, prefix, _COMPILED)
 
 
-def _ask(own: OwnProfile, prefix: str, field: str, label: str, answers: dict, tip: str) -> None:
-    key = f"{prefix}:{field}:{own.key}"
+def _ask(own: OwnProfile, prefix: str, question: _Question) -> None:
+    key, options = f"{prefix}:{question.field}:{own.key}", tuple(question.answers)
     st.selectbox(
-        label,
-        tuple(answers),
-        index=tuple(answers).index(getattr(own, field)),
-        format_func=answers.get,
+        question.label,
+        options,
+        index=options.index(getattr(own, question.field)),
+        format_func=question.answers.__getitem__,
         key=key,
-        help=tip,
+        help=question.tip,
         width=230,
         on_change=_answer,
-        args=(own.key, field, key),
+        args=(own.key, question.field, key),
     )
 
 

@@ -8,11 +8,12 @@ import streamlit as st
 
 from profet_core import Profile
 from profet_core.prediction.steps import counted, steps_note
-from profet_core.profiles.profet_json.reader import MAX_STEPS
+from profet_core.profiles.limits import MAX_STEPS
+from ui.phrases import sentence
 from ui.state.own_profiles import OwnProfile, change_own
 
 _OTHER = "n"
-_CHOICES = {1: "1 step", 2: "2 steps", _OTHER: "n steps"}
+_CHOICES: dict[int | str, str] = {1: "1 step", 2: "2 steps", _OTHER: "n steps"}
 _KNOWN_BY = {
     "marked": "marked in the file",
     "counted": "counted from its operations",
@@ -42,7 +43,7 @@ def steps_input(own: OwnProfile | None, prefix: str, latency_ms: float | None) -
     row.segmented_control(
         "This profile covers",
         tuple(_CHOICES),
-        format_func=_CHOICES.get,
+        format_func=_CHOICES.__getitem__,
         key=key,
         required=True,
         help=_HELP,
@@ -53,7 +54,7 @@ def steps_input(own: OwnProfile | None, prefix: str, latency_ms: float | None) -
         with row:
             steps_number(own, prefix, "Steps", shown.steps)
     words = steps_words(shown)
-    st.caption(steps_note(shown) or f"{words[0].upper()}{words[1:]}.")
+    st.caption(steps_note(shown) or f"{sentence(words)}.")
 
 
 def steps_number(own: OwnProfile, prefix: str, label: str, shown: int) -> None:
@@ -82,8 +83,8 @@ def steps_words(profile: Profile) -> str:
 
 def besides_steps(warnings: Iterable[str], profile: Profile, own: OwnProfile | None) -> tuple[str, ...]:
     """`warnings` but what stands beside the choice already."""
-    said = steps_note(profile) if own is not None and own.asks_steps else None
-    return tuple(line for line in warnings if line != said)
+    beside = steps_note(profile) if own is not None and own.asks_steps else None
+    return tuple(line for line in warnings if line != beside)
 
 
 def _choose(own_key: str, key: str) -> None:

@@ -7,16 +7,21 @@ from collections.abc import Sequence
 import streamlit as st
 
 from profet_core import NoPredictionError, check_profiled_batch
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
+from profet_core.units import format_price
 from ui.cost_latencies import why_not_scaled
-from ui.errors import plain, show_warning
-from ui.inputs.measured import predict_measured
-from ui.inputs.profile import latency_question, profile_phrase, shown_name
+from ui.errors import show_warning
+from ui.inputs.fields import choice, optional_number
+from ui.inputs.recorded import latency_question
 from ui.paths import page_path
+from ui.phrases import profile_phrase, shown_name
+from ui.predicted.measured import predict_measured
+from ui.predicted.outcome import Outcome
+from ui.state.held import held_in
 from ui.state.resources import Resources
-from ui.state.session import Outcome, held_in
-from ui.state.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, PREDICT_SLOT, price_key
-from ui.tables import format_price
+from ui.state.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, price_key
+from ui.state.slots import PREDICT_SLOT
+from ui.texts import plain
 
 
 def predicted_on_predict(resources: Resources) -> Outcome:
@@ -29,9 +34,9 @@ def predicted_on_predict(resources: Resources) -> Outcome:
     try:
         outcome = predict_measured(resources)
     except NoPredictionError:
-        _say_profile(shown_name(held_in(resources, PREDICT_SLOT)))
+        _show_profile(shown_name(held_in(resources, PREDICT_SLOT)))
         raise
-    _say_profile(profile_phrase(outcome))
+    _show_profile(profile_phrase(outcome))
     latency_question(resources, PREDICT_SLOT, outcome)
     for line in outcome.prediction.warnings:
         show_warning(line)
@@ -61,18 +66,12 @@ def batch_inputs(resources: Resources, outcome: Outcome) -> None:
     if reason:
         st.session_state["batch_from"] = "profiled"
     left, right = st.columns(2, gap="medium")
-    left.segmented_control(
-        "Batch size",
-        BATCH_FROM,
-        format_func={
-            "profiled": f"As profiled ({recorded})" if recorded else "As profiled",
-            "scaled": "Another one (from Scale)",
-        }.get,
-        key="batch_from",
-        required=True,
-        disabled=bool(reason),
-        persist_state="session",
-    )
+    labels = {
+        "profiled": f"As profiled ({recorded})" if recorded else "As profiled",
+        "scaled": "Another one (from Scale)",
+    }
+    with left:
+        choice("Batch size", "batch_from", BATCH_FROM, labels, disabled=bool(reason))
     if reason:
         left.caption(f"Fixed: {plain(reason)}")
         left.page_link(page_path("scale"), label="Give both ends on Scale", icon=":material/show_chart:")
@@ -99,7 +98,7 @@ def profiled_batch(outcome: Outcome) -> int | None:
     return check_profiled_batch(None if recorded else st.session_state.get("profiled_batch"), recorded)
 
 
-def _say_profile(phrase: str) -> None:
+def _show_profile(phrase: str) -> None:
     st.markdown(f"For {phrase}.")
     st.page_link(page_path("predict"), label="Change the profile on Predict", icon=":material/arrow_back:")
 
@@ -111,15 +110,8 @@ def own_prices(resources: Resources, names: Sequence[str]) -> dict[str, float]:
         columns = st.columns(2, gap="medium")
         for index, name in enumerate(names):
             entry = resources.catalog[name]
-            columns[index % 2].number_input(
-                f"{name} (list: {plain(format_price(entry.usd_per_hour))})",
-                value=None,
-                min_value=0.0,
-                step=0.01,
-                format="%g",
-                placeholder="list price",
-                key=price_key(name),
-                persist_state="session",
-            )
+            with columns[index % 2]:
+                list_price = plain(format_price(entry.usd_per_hour))
+                optional_number(f"{name} (list: {list_price})", price_key(name), empty="list price", step=0.01)
     own = {name: st.session_state[price_key(name)] for name in names}
     return {name: price for name, price in own.items() if price is not None}

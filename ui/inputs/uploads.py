@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import ProfetError, read_profile
-from ui.errors import plain, show_error
+from ui.errors import show_error
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
+from ui.texts import plain
 
 _LOG = logging.getLogger(__name__)
 #: Smaller files are read before a bar could be seen.
@@ -29,7 +31,7 @@ time per operation type and nothing else. Make one on your own machine and uploa
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Notes:
     """What became of one batch of files."""
 
@@ -49,7 +51,7 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
         "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. The Guide says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
     )
-    _say_private(prefix)
+    _show_privacy(prefix)
     if files:
         for own in _read_all(resources, prefix, batch, files)[-1:]:
             take(own)
@@ -91,7 +93,7 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
     return added
 
 
-def _read_one(resources: Resources, file: UploadedFile, bar, text: str) -> tuple[OwnProfile, bool]:
+def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, text: str) -> tuple[OwnProfile, bool]:
     progress = None
     if file.size >= PROGRESS_FROM_BYTES:
         bar.progress(0.0, text=text)
@@ -106,8 +108,9 @@ def _read_one(resources: Resources, file: UploadedFile, bar, text: str) -> tuple
 def _let_go(file: UploadedFile) -> None:
     """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
     context = get_script_run_ctx()
-    remove = getattr(context.uploaded_file_mgr, "remove_file", None) if context else None
-    if remove:
+    if context is not None:
+        # Not part of what every file manager must have; the one that comes with Streamlit has it.
+        remove = getattr(context.uploaded_file_mgr, "remove_file", lambda **_: None)
         remove(session_id=context.session_id, file_id=file.file_id)
     file.close()
 
@@ -131,7 +134,7 @@ def _show_notes(prefix: str) -> None:
         st.info(plain(line), icon=":material/content_copy:")
 
 
-def _say_private(prefix: str) -> None:
+def _show_privacy(prefix: str) -> None:
     with st.expander("Raw traces name your layers: reduce them first", icon=":material/lock:", key=f"{prefix}:private"):
         st.markdown(_REVEALS)
         st.code(CONVERT_COMMAND, language="sh", wrap_lines=True)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui.state.settings import EMPTY, Setting
+from ui.state.parsers import EMPTY
+from ui.state.settings import Setting
 
 _GIVEN = "link:given"
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TypedDict, Unpack
 
 import streamlit as st
 
@@ -23,7 +24,18 @@ class ListFullError(InputError):
     """No room for another profile."""
 
 
-@dataclass(frozen=True)
+class Answers(TypedDict, total=False):
+    """What a visitor may say about one of their profiles: fields of `OwnProfile`."""
+
+    name: str
+    anchor: str | None
+    latency_ms: float | None
+    precision: str | None
+    compiled: bool | None
+    steps: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class OwnProfile:
     """One of them, with what the visitor has said about it.
 
@@ -53,21 +65,20 @@ class OwnProfile:
     def profile(self) -> Profile:
         """The profile as the visitor's answers have it."""
         meta = self.read.meta
-        answers = {
-            "precision": self.precision if meta.precision is None else meta.precision,
-            "compiled": self.compiled if meta.compiled is None else meta.compiled,
-        }
-        return replace(read_as(self.read, self.steps), meta=replace(meta, **answers))
+        precision = self.precision if meta.precision is None else meta.precision
+        compiled = self.compiled if meta.compiled is None else meta.compiled
+        answered = replace(meta, precision=precision, compiled=compiled)
+        return replace(read_as(self.read, self.steps), meta=answered)
 
     @property
     def asks_precision(self) -> bool:
         """The file doesn't tell in what precision the step ran; version 1 of PROFET JSON is FP32 by definition."""
-        return self._asked and self.read.meta.precision is None
+        return self._can_differ and self.read.meta.precision is None
 
     @property
     def asks_compiled(self) -> bool:
         """The file doesn't tell whether the step was compiled, and that could well be."""
-        return self._asked and self.read.meta.compiled is None
+        return self._can_differ and self.read.meta.compiled is None
 
     @property
     def asks_steps(self) -> bool:
@@ -79,11 +90,12 @@ class OwnProfile:
         return self.read.steps_basis in ("marked", "counted", "stated")
 
     @property
-    def _asked(self) -> bool:
+    def _can_differ(self) -> bool:
+        """It may be another precision than FP32, or compiled, as far as the file tells."""
         if self.read.source_format == _VERSION_1:
             return False
-        told = f"{self.read.meta.framework or ''} {self.read.source_format}".lower()
-        return "torch" in told or self.read.meta.precision is None
+        recorder = f"{self.read.meta.framework or ''} {self.read.source_format}".lower()
+        return "torch" in recorder or self.read.meta.precision is None
 
 
 def own_profiles() -> Mapping[str, OwnProfile]:
@@ -109,7 +121,7 @@ def add_own(profile: Profile, name: str, origin: str, anchor: str | None) -> tup
     return added, True
 
 
-def change_own(key: str, **changes: object) -> None:
+def change_own(key: str, **changes: Unpack[Answers]) -> None:
     """Change what the visitor said about one.
 
     A new name is shortened and made unlike the others; the number of steps that the file itself tells is no answer.
@@ -118,7 +130,7 @@ def change_own(key: str, **changes: object) -> None:
     if key not in held:
         return
     if "name" in changes:
-        changes["name"] = _free_name(str(changes["name"]), besides=key)
+        changes["name"] = _free_name(changes["name"], besides=key)
     changed = replace(held[key], **changes)
     if changed._tells_steps and changed.steps == changed.read.steps:
         changed = replace(changed, steps=None)

@@ -12,12 +12,12 @@ from profet_core.artifacts.samples import Sample, load_samples
 from profet_core.catalog import gpu_model, load_catalog_with_own
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.profiles import Profile
-from profet_core.scaling.scale import axis_range
+from profet_core.scaling.axes import axis_range
 
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Resources:
     """The app's read-only inputs.
 

@@ -1,1 +1,29 @@
-"""`profet instances`: the catalogue, rows of the user's own, and published prices."""
+"""`profet instances`: the catalogue, the user's own rows in it, and prices of today."""
+
+from __future__ import annotations
+
+from profet_cli.commands.instances import add, listing, refresh, remove
+from profet_cli.parsing import OneLineParser, add_commands
+
+#: Action -> its line in `profet instances --help`.
+ACTIONS = {
+    "list": "list the catalogue (as without an action)",
+    "add": "lay an instance or a price of your own over the catalogue",
+    "remove": "take rows of your own away",
+    "refresh": "fetch published prices into your own file (needs gpuhunt and a network)",
+}
+
+#: Without an action.
+run = listing.run
+
+
+def add_arguments(parser: OneLineParser) -> None:
+    """The list's arguments, and the actions with theirs; an action is a `Command` too."""
+    listing.add_arguments(parser)
+    actions = add_commands(parser, ACTIONS, dest="action")
+    listing.add_list_arguments(actions["list"])
+    add.add_arguments(actions["add"])
+    remove.add_arguments(actions["remove"])
+    refresh.add_arguments(actions["refresh"])
+    for name, module in (("add", add), ("remove", remove), ("refresh", refresh)):
+        actions[name].set_defaults(run=module.run)

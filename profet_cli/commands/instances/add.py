@@ -1,69 +1,78 @@
-"""`profet instances add` and `remove`: rows of the user's own file."""
+"""`profet instances add`: lays a row of the user's own over the catalogue."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
 
+from profet_cli.arguments import add_format
+from profet_cli.commands.instances.own_file import offer_title, writable_path
+from profet_cli.documents import offer_document
 from profet_cli.output import print_json
-from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped, own_path
-from profet_core.catalog.instance import check_date
-from profet_core.catalog.own import OWN_VARIABLE, laid_over, read_own, write_own
+from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped
+from profet_core.catalog.instance import MARKETS, STATUSES, check_date
+from profet_core.catalog.own import laid_over, read_own, write_own
 from profet_core.errors import InputError
 from profet_core.units import format_price
 
-#: What the region of hardware is called that is in none.
+#: The region of hardware that is in none.
 NO_REGION = "any"
+#: A memory given may differ from the data sheet's by this share: GB are not GiB.
+_MEMORY_TOLERANCE = 0.1
 
 
-def add(options: argparse.Namespace) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The offer."""
+    add_format(parser, default=argparse.SUPPRESS)
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--usd-per-hour", required=True, type=float, help="of the whole instance with all its GPUs")
+    parser.add_argument("--gpu", metavar="GPU", help="such as L4; not needed for an instance of the catalogue")
+    parser.add_argument("--gpu-count", type=int, metavar="N", help="default 1")
+    parser.add_argument("--memory-gib", type=float, help="of one GPU; default: its data sheet's")
+    parser.add_argument("--vcpus", type=int)
+    parser.add_argument("--region")
+    parser.add_argument("--os", help="default linux")
+    parser.add_argument("--market", choices=MARKETS, help="default on-demand")
+    parser.add_argument("--as-of", metavar="DATE", help="such as 2026-06-30; default today")
+    parser.add_argument("--source", help="where the price is from")
+    parser.add_argument("--status", choices=STATUSES)
+    parser.add_argument("--other-gpu", action="store_true", help="accept a GPU without a data sheet here: price only")
+
+
+def run(options: argparse.Namespace) -> None:
     """Lay one offer over the catalogue; the same offer of before is replaced."""
     path, catalog, shipped = writable_path(), load_catalog(), load_shipped()
     row = _offer(options, catalog)
-    before = (
-        next((o for o in catalog.offers(row.name) if o.offer_key == row.offer_key), None)
-        if row.name in catalog
-        else None
-    )
+    replaced = _same_offer(row, catalog)
     rows = laid_over((_as_row_says(old, row) for old in read_own(path, shipped)), [row])
     write_own(path, rows, shipped)
+    old_usd_per_hour = None if replaced is None else replaced.usd_per_hour
     if options.format == "json":
-        print_json({"file": str(path), "replaced_usd_per_hour": before and before.usd_per_hour, "offer": asdict(row)})
+        print_json({"file": str(path), "replaced_usd_per_hour": old_usd_per_hour, "offer": offer_document(row)})
         return
-    was = f", before {format_price(before.usd_per_hour)}" if before else ""
-    print(f"{_described(row)}: {format_price(row.usd_per_hour)} an hour{was}; in {path}")
+    before = "" if old_usd_per_hour is None else f", before {format_price(old_usd_per_hour)}"
+    print(f"{offer_title(row)}: {format_price(row.usd_per_hour)} an hour{before}; in {path}")
     if row.node_note:
         print(f"{row.node_note}.")
 
 
-def remove(options: argparse.Namespace) -> None:
-    """Take a user's own rows of an instance away; the shipped ones can't be."""
-    path, shipped = writable_path(), load_shipped()
-    rows = read_own(path, shipped)
-    gone = [
-        row
-        for row in rows
-        if row.name == options.name and options.market in (None, row.market) and options.region in (None, row.region)
-    ]
-    if not gone:
-        of_own = ", ".join(dict.fromkeys(row.name for row in rows)) or "none"
-        raise InputError(f"Your own file {path} has no such row of {options.name!r}; it has rows of: {of_own}.")
-    write_own(path, [row for row in rows if row not in gone], shipped)
-    if options.format == "json":
-        print_json({"file": str(path), "removed": [asdict(row) for row in gone]})
-        return
-    for row in gone:
-        print(f"{_described(row)}: {format_price(row.usd_per_hour)} an hour is removed from {path}")
+def _same_offer(row: Instance, catalog: Catalog) -> Instance | None:
+    """The catalogue's offer that `row` replaces."""
+    offers = catalog.offers(row.name) if row.name in catalog else ()
+    return next((offer for offer in offers if offer.offer_key == row.offer_key), None)
 
 
-def writable_path() -> Path:
-    """The user's own file, for a command that changes it."""
-    path = own_path()
-    if path is None:
-        raise InputError(f"There is no place for your own instances: name a file in {OWN_VARIABLE}.")
-    return path
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """What an instance is, whatever it costs where; see `Instance`."""
+
+    gpu: str
+    gpu_count: int
+    gpu_memory_gib: float
+    vcpus: int | None
+    status: str
+    machine_source: str = ""
 
 
 def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
@@ -74,20 +83,25 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
     check_date(name, as_of)
     return Instance(
         name=name,
-        **machine,
+        gpu=machine.gpu,
+        gpu_count=machine.gpu_count,
+        gpu_memory_gib=machine.gpu_memory_gib,
+        vcpus=machine.vcpus,
         usd_per_hour=options.usd_per_hour,
         region=_text("region", options.region) or (known.region if known else NO_REGION),
         os=_text("os", options.os) or "linux",
         market=options.market or "on-demand",
+        status=machine.status,
         as_of=as_of,
         source=_text("source", options.source) or "given by the user",
         own=True,
+        machine_source=machine.machine_source,
     )
 
 
-def _known_machine(options: argparse.Namespace, known: Instance) -> dict[str, object]:
-    """What the catalogue says of the machine; arguments that contradict it are refused."""
-    if options.gpu and load_gpus().find(options.gpu, known.gpu_memory_gib).short_name != known.gpu_model:
+def _known_machine(options: argparse.Namespace, known: Instance) -> _Machine:
+    """The catalogue's machine; arguments that contradict it are refused."""
+    if options.gpu and load_gpus().find(options.gpu, known.gpu_memory_gib).model != known.gpu_model:
         raise InputError(f"{known.name} has {known.gpu}, not {options.gpu}: give another name to another instance.")
     for argument, value, true in (
         ("--gpu-count", options.gpu_count, known.gpu_count),
@@ -95,42 +109,50 @@ def _known_machine(options: argparse.Namespace, known: Instance) -> dict[str, ob
     ):
         if value is not None and value != true:
             raise InputError(f"{known.name} has {argument} {true:g}, not {value:g}: leave it out.")
-    return {
-        "gpu": known.gpu,
-        "gpu_count": known.gpu_count,
-        "gpu_memory_gib": known.gpu_memory_gib,
-        "vcpus": options.vcpus or known.vcpus,
-        "status": options.status or known.status,
-        "machine_source": known.machine_source,
-    }
+    return _Machine(
+        gpu=known.gpu,
+        gpu_count=known.gpu_count,
+        gpu_memory_gib=known.gpu_memory_gib,
+        vcpus=options.vcpus or known.vcpus,
+        status=options.status or known.status,
+        machine_source=known.machine_source,
+    )
 
 
-def _new_machine(options: argparse.Namespace, name: str) -> dict[str, object]:
+def _new_machine(options: argparse.Namespace, name: str) -> _Machine:
     if not options.gpu:
         raise InputError(f"{name} is new to the catalogue: say which GPU it has, such as --gpu L4.")
-    gpu, memory_gib = _text("gpu", options.gpu), options.memory_gib
-    if options.other_gpu:
-        if memory_gib is None:
-            raise InputError(f"Nothing is known of {gpu!r}: say how much memory it has with --memory-gib.")
-    else:
-        try:
-            found = load_gpus().find(gpu, memory_gib)
-        except InputError as error:
-            raise InputError(f"{error} --other-gpu adds it all the same, for its price only.") from None
-        if memory_gib is not None and abs(memory_gib / found.memory_gib - 1) > 0.1:
-            raise InputError(f"{found.name} has {found.memory_gib:g} GiB, not {memory_gib:g}: leave --memory-gib out.")
-        gpu, memory_gib = found.name, found.memory_gib
-    return {
-        "gpu": gpu,
-        "gpu_count": 1 if options.gpu_count is None else options.gpu_count,
-        "gpu_memory_gib": memory_gib,
-        "vcpus": options.vcpus,
-        "status": options.status or "available",
-    }
+    named = _text("gpu", options.gpu)
+    gpu, memory_gib = (_other_gpu if options.other_gpu else _listed_gpu)(named, options.memory_gib)
+    return _Machine(
+        gpu=gpu,
+        gpu_count=1 if options.gpu_count is None else options.gpu_count,
+        gpu_memory_gib=memory_gib,
+        vcpus=options.vcpus,
+        status=options.status or "available",
+    )
+
+
+def _other_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
+    """A GPU without a data sheet here, and its memory."""
+    if memory_gib is None:
+        raise InputError(f"Nothing is known of {gpu!r}: say how much memory it has with --memory-gib.")
+    return gpu, memory_gib
+
+
+def _listed_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
+    """Name and memory of a GPU on its data sheet."""
+    try:
+        found = load_gpus().find(gpu, memory_gib)
+    except InputError as error:
+        raise InputError(f"{error} --other-gpu adds it all the same, for its price only.") from None
+    if memory_gib is not None and abs(memory_gib / found.memory_gib - 1) > _MEMORY_TOLERANCE:
+        raise InputError(f"{found.name} has {found.memory_gib:g} GiB, not {memory_gib:g}: leave --memory-gib out.")
+    return found.name, found.memory_gib
 
 
 def _as_row_says(old: Instance, new: Instance) -> Instance:
-    """An older own row of the same instance, told the newer one's status and vcpus."""
+    """An older own row of the same instance, with the newer one's status and vcpus."""
     return replace(old, status=new.status, vcpus=new.vcpus) if old.name == new.name else old
 
 
@@ -149,8 +171,3 @@ def _text(what: str, text: str | None) -> str:
     if not text.isprintable():
         raise InputError(f"The {what} {text!r} holds a line break or control character.")
     return text
-
-
-def _described(row: Instance) -> str:
-    gpus = f"{row.gpu_count} x {row.gpu}" if row.gpu_count > 1 else row.gpu
-    return f"{row.name} ({gpus}, {row.region}, {row.market})"

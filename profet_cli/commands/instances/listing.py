@@ -1,62 +1,53 @@
-"""`profet instances`: the catalogue, the user's own rows in it, and prices of today."""
+"""`profet instances` and `profet instances list`: the catalogue, with the basis of each instance's prediction."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 
+from profet_cli.arguments import add_format
+from profet_cli.documents import offer_document
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.catalog import Catalog, Instance, load_catalog
 from profet_core.errors import ArtifactError
 from profet_core.latency import Basis
 from profet_core.units import format_price
 
+#: The basis of an instance that nothing is predicted for.
+PRICE_ONLY = "price only"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which offers, before any action."""
+    add_format(parser)
+    _add_offers(parser, default=None)
+
+
+def add_list_arguments(parser: argparse.ArgumentParser) -> None:
+    """The same after the word `list`: nothing is a default there, for it would overwrite what came before the word."""
+    add_format(parser, default=argparse.SUPPRESS)
+    _add_offers(parser, default=argparse.SUPPRESS)
+
 
 def run(options: argparse.Namespace) -> None:
-    """List, or do what the second word says."""
-    if options.action == "add":
-        from profet_cli.commands.instances.add import add
-
-        add(options)
-    elif options.action == "remove":
-        from profet_cli.commands.instances.add import remove
-
-        remove(options)
-    elif options.action == "refresh":
-        from profet_cli.commands.instances.refresh import refresh
-
-        refresh(options)
-    else:
-        _list(options)
-
-
-def _list(options: argparse.Namespace) -> None:
-    """Every instance at its usual price, or all offers that were asked for; "measured" ones can be the anchor."""
+    """Every instance at its usual price, or all offers of a market and region; "measured" ones can be the anchor."""
     catalog = load_catalog()
     basis_of = _basis(catalog)
-    rows = [(offer, basis_of.get(offer.name, "price only")) for offer in _wanted(catalog, options)]
+    rows = [(offer, basis_of.get(offer.name, PRICE_ONLY)) for offer in _wanted(catalog, options)]
     if options.format == "json":
-        print_json([{**asdict(offer), "basis": basis} for offer, basis in rows])
+        print_json([{**offer_document(offer), "basis": basis} for offer, basis in rows])
         return
     if not rows:
         print_warnings(["the catalogue has no such offers; `profet instances add` and `refresh` bring some"])
     print_table(
         ("instance", "GPU", "GPUs", "$ an hour", "region", "market", "as of", "status", "basis"),
-        [
-            (
-                offer.name,
-                offer.gpu,
-                str(offer.gpu_count),
-                format_price(offer.usd_per_hour),
-                offer.region,
-                f"{offer.market}, own" if offer.own else offer.market,
-                offer.as_of,
-                offer.status,
-                basis,
-            )
-            for offer, basis in rows
-        ],
+        [_text_row(offer, basis) for offer, basis in rows],
     )
+
+
+def _add_offers(parser: argparse.ArgumentParser, default: str | None) -> None:
+    parser.add_argument("--all", action="store_true", default=default, help="every offer: regions and markets")
+    parser.add_argument("--region", default=default, help="only offers of this region")
+    parser.add_argument("--market", default=default, help="only offers of this market")
 
 
 def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
@@ -67,7 +58,7 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
 
 
 def _basis(catalog: Catalog) -> dict[str, Basis]:
-    """What a prediction for each instance rests on; without models every instance is a price only."""
+    """Basis of the prediction for each instance that has one; without models none has."""
     from profet_core.artifacts.models import load_models
     from profet_core.prediction.unprofiled import basis_by_instance
 
@@ -75,3 +66,17 @@ def _basis(catalog: Catalog) -> dict[str, Basis]:
         return basis_by_instance(load_models(), catalog)
     except ArtifactError:
         return {}
+
+
+def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:
+    return (
+        offer.name,
+        offer.gpu,
+        str(offer.gpu_count),
+        format_price(offer.usd_per_hour),
+        offer.region,
+        f"{offer.market}, own" if offer.own else offer.market,
+        offer.as_of,
+        offer.status,
+        basis,
+    )

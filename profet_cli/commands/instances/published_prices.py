@@ -70,7 +70,7 @@ def _gpuhunt():
 
 @contextlib.contextmanager
 def _quiet_and_impatient() -> Iterator[None]:
-    """No log lines of the library, whose tracebacks say less than one line of ours, and no endless wait."""
+    """No log lines of the library, whose tracebacks are less clear than one line of ours, and no endless wait."""
     logger, timeout_s = logging.getLogger("gpuhunt"), socket.getdefaulttimeout()
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)
@@ -83,7 +83,7 @@ def _quiet_and_impatient() -> Iterator[None]:
 
 
 def _date_of(version: str) -> str:
-    """The day a list was made, of a version such as 20260601-1234; today if it doesn't say."""
+    """The day a list was made, of a version such as 20260601-1234; today if there is none in it."""
     found = re.match(r"(20\d\d)-?(\d\d)-?(\d\d)", version)
     if found is None:
         return date.today().isoformat()

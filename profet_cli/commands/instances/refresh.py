@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 
-from profet_cli.commands.instances.add import writable_path
+from profet_cli.arguments import add_format
+from profet_cli.commands.instances.own_file import writable_path
 from profet_cli.commands.instances.published_prices import SOURCE_PREFIX, published_prices
-from profet_cli.output import print_json, print_table
+from profet_cli.documents import Document, offer_document
+from profet_cli.output import cell, print_json, print_table
 from profet_core.catalog import HOME_REGION, load_catalog, load_shipped
 from profet_core.catalog.own import laid_over, read_own, write_own
 from profet_core.catalog.refresh import PriceChange, check_believable, price_changes
@@ -15,8 +16,17 @@ from profet_core.errors import InputError
 from profet_core.units import format_price
 
 
-def refresh(options: argparse.Namespace) -> None:
-    """Fetch, compare, refuse what is not believable, write, and say what changed."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which list, and whether to write."""
+    add_format(parser, default=argparse.SUPPRESS)
+    parser.add_argument("--provider", default="aws", help="default aws")
+    parser.add_argument("--region", action="append", help="default us-east-1; may be given several times")
+    parser.add_argument("--force", action="store_true", help="believe prices that change more than fivefold")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would change")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fetch, compare, refuse what is not believable, write, and print what changed."""
     path, catalog, shipped = writable_path(), load_catalog(), load_shipped()
     published = published_prices(options.provider, options.region or [HOME_REGION])
     changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX)
@@ -28,39 +38,35 @@ def refresh(options: argparse.Namespace) -> None:
         new = [change.offer for change in changes if not change.kept]
         write_own(path, laid_over(read_own(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}
-    missing = [name for name in catalog if name not in listed]
+    not_listed = [name for name in catalog if name not in listed]
     if options.format == "json":
-        print_json(
-            {
-                "file": str(path),
-                "written": not options.dry_run,
-                "changes": [_document(change) for change in changes],
-                "not_listed": missing,
-            }
-        )
+        documents = [_change_document(change) for change in changes]
+        print_json({"file": str(path), "written": not options.dry_run, "changes": documents, "not_listed": not_listed})
         return
-    print_table(("instance", "region", "market", "before", "now", "change"), [_cells(change) for change in changes])
-    if missing:
-        print(f"not listed there: {', '.join(missing)}")
+    print_table(("instance", "region", "market", "before", "now", "change"), [_text_row(change) for change in changes])
+    if not_listed:
+        print(f"not listed there: {', '.join(not_listed)}")
     print(f"nothing was written (--dry-run); it would be in {path}" if options.dry_run else f"written to {path}")
 
 
-def _document(change: PriceChange) -> dict[str, object]:
+def _change_document(change: PriceChange) -> Document:
     return {
         "old_usd_per_hour": change.old_usd_per_hour,
         "change_percent": change.change_percent,
         "kept": change.kept,
-        **asdict(change.offer),
+        **offer_document(change.offer),
     }
 
 
-def _cells(change: PriceChange) -> tuple[str, ...]:
-    offer, old = change.offer, change.old_usd_per_hour
+def _text_row(change: PriceChange) -> tuple[str, ...]:
+    offer = change.offer
+    before, now = cell(change.old_usd_per_hour, format_price), format_price(offer.usd_per_hour)
+    return offer.name, offer.region, offer.market, before, now, _change_text(change)
+
+
+def _change_text(change: PriceChange) -> str:
     if change.kept:
-        said = "yours is kept"
-    elif old is None:
-        said = "new"
-    else:
-        said = "same" if offer.usd_per_hour == old else f"{change.change_percent:+.1f} %"
-    before = "-" if old is None else format_price(old)
-    return offer.name, offer.region, offer.market, before, format_price(offer.usd_per_hour), said
+        return "yours is kept"
+    if change.change_percent is None:
+        return "new"
+    return "same" if change.offer.usd_per_hour == change.old_usd_per_hour else f"{change.change_percent:+.1f} %"

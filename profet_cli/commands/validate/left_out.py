@@ -1,106 +1,116 @@
-"""`profet validate`: accuracy on architectures the models have not seen."""
+"""`profet validate`: each architecture left out in turn, by the default or the documented method, and its scalers."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from profet_cli.commands.validate import real as validate_real
-from profet_cli.commands.validate import transfer as validate_transfer
 from profet_cli.inputs import open_models
-from profet_cli.lab import import_lab
+from profet_cli.lab import open_measurements, training_set, validation_progress
 from profet_cli.output import print_json, print_table
 from profet_core.errors import InputError
+
+if TYPE_CHECKING:
+    from profet_lab.measurements.tables import Measurements
+
+#: An anchor and a target.
+Pair = tuple[str, str]
+#: A part of a report, as `profet_lab` makes it and `--format json` prints it.
+Report = dict[str, Any]
+#: Is called with the number of steps done since.
+Progress = Callable[[int], object]
+
+#: Key of a scaler report -> the method it is of.
+_SCALER_METHODS = {
+    "settings": "profet",
+    "settings_default": "default",
+    "settings_default_ends_only": "default, ends only",
+}
 
 
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
-    if options.real is not None:
-        _check_alone(options, "--real compares whole profiles with what was measured")
-        validate_real.run(options)
-        return
-    if options.transfer:
-        _check_alone(options, "--transfer validates on all instances at once")
-        validate_transfer.run(options)
-        return
-    data, validate = import_lab("measurements.data"), import_lab("validation.documented")
-    from tqdm import tqdm  # part of the training set: only once import_lab has found that
+    measurements, _ = open_measurements(options)
+    pairs = _wanted_pairs(options, measurements)
+    with validation_progress() as progress:
+        if options.card:
+            report = _card_report(options, measurements, progress)
+        elif options.scaler or _is_documented(options):
+            report = _documented_report(options, measurements, pairs, progress)
+        else:
+            report = _default_report(options, measurements, pairs, progress)
+    if options.format == "json":
+        print_json(report)
+    else:
+        _print_report(options, report)
 
-    measurements = data.load_measurements(data.data_folder(options.data))
-    data.check_instances(measurements, [*(options.anchor or ()), *(options.target or ())])
+
+def _is_documented(options: argparse.Namespace) -> bool:
+    return options.method == "profet" or options.no_clustering
+
+
+def _wanted_pairs(options: argparse.Namespace, measurements: Measurements) -> list[Pair]:
+    """The pairs that `--anchor` and `--target` leave."""
+    with training_set():
+        from profet_lab.measurements.tables import check_instances, pairs
+    check_instances(measurements, [*(options.anchor or ()), *(options.target or ())])
     wanted = [
         (anchor, target)
-        for anchor, target in data.pairs(measurements.instances)
+        for anchor, target in pairs(measurements.instances)
         if (not options.anchor or anchor in options.anchor) and (not options.target or target in options.target)
     ]
     if not wanted:
         raise InputError("No pair is left: name an anchor and a target that differ.")
-    with tqdm(desc="validate", unit="step", disable=None) as bar:
-        if options.card:
-            report = import_lab("cards.report").write_report(
-                measurements, open_models(options), seed=options.seed, progress=bar.update
-            )
-        elif options.method == "profet" or options.no_clustering or options.scaler:
-            predictions = validate.predict_left_out(
-                measurements, wanted, clustered=not options.no_clustering, seed=options.seed, progress=bar.update
-            )
-            make = validate.scaler_report if options.scaler else None
-            report = make(measurements, predictions) if make else validate.anchor_report(predictions)
-        else:
-            default, bank = import_lab("validation.default"), import_lab("classes.bank").class_bank(measurements)
-            report = default.default_report(
-                default.default_table(bank, measurements.workloads, wanted, seed=options.seed, progress=bar.update)
-            )
-    _print(options, report)
+    return wanted
 
 
-def _check_alone(options: argparse.Namespace, what: str) -> None:
-    others = {
-        "--anchor": options.anchor,
-        "--target": options.target,
-        "--method": options.method != "default",
-        "--no-clustering": options.no_clustering,
-        "--scaler": options.scaler,
-        "--transfer": options.transfer and options.real is not None,
-    }
-    named = [name for name, given in others.items() if given]
-    if named:
-        raise InputError(f"{what}: leave {', '.join(named)} out.")
+def _card_report(options: argparse.Namespace, measurements: Measurements, progress: Progress) -> Report:
+    with training_set():
+        from profet_lab.reports import write_report
+    return write_report(measurements, open_models(options), seed=options.seed, progress=progress)
 
 
-def _print(options: argparse.Namespace, report: dict) -> None:
-    if options.format == "json":
-        print_json(report)
-    elif options.card:
+def _documented_report(
+    options: argparse.Namespace, measurements: Measurements, pairs: Sequence[Pair], progress: Progress
+) -> Report:
+    with training_set():
+        from profet_lab.validation.documented import documented_report, documented_table
+        from profet_lab.validation.scalers import scaler_report
+    predictions = documented_table(
+        measurements, pairs, clustered=not options.no_clustering, seed=options.seed, progress=progress
+    )
+    return scaler_report(measurements, predictions) if options.scaler else documented_report(predictions)
+
+
+def _default_report(
+    options: argparse.Namespace, measurements: Measurements, pairs: Sequence[Pair], progress: Progress
+) -> Report:
+    with training_set():
+        from profet_lab.classes.bank import class_bank
+        from profet_lab.validation.default import default_table
+        from profet_lab.validation.default_report import default_report
+    table = default_table(class_bank(measurements), measurements.workloads, pairs, seed=options.seed, progress=progress)
+    return default_report(table)
+
+
+def _print_report(options: argparse.Namespace, report: Report) -> None:
+    if options.card:
         _print_default(report["default"])
-        _print_anchor(report["profet"])
+        _print_documented(report["profet"])
         _print_scaler(report["scaler"])
     elif options.scaler:
         _print_scaler(report)
-    elif options.method == "profet" or options.no_clustering:
-        _print_anchor(report)
+    elif _is_documented(options):
+        _print_documented(report)
     else:
         _print_default(report)
 
 
-def _print_default(report: dict) -> None:
+def _print_default(report: Report) -> None:
     print_table(
         ("anchor", "target", "n", "MAPE with %", "without %", "with, sizes %", "R2", "RMSE ms", "covered %", "half %"),
-        [
-            (
-                row["anchor"],
-                row["target"],
-                str(row["n"]),
-                *(
-                    f"{row[f'mape_{case}']:.2f}"
-                    for case in ("with_latency", "without_latency", "with_latency_and_sizes")
-                ),
-                f"{row['r2']:.4f}",
-                f"{row['rmse_ms']:.2f}",
-                f"{row['coverage_90']:.1f}",
-                f"{row['median_interval_pct']:.1f}",
-            )
-            for row in report["pairs"]
-        ],
+        [_default_row(row) for row in report["pairs"]],
     )
     for name in ("mean", "worst_pair", "without_twin", "family"):
         values = ", ".join(f"{key} {value:.2f}" for key, value in report[name].items())
@@ -108,28 +118,44 @@ def _print_default(report: dict) -> None:
     print()
     print_table(
         ("architecture", "MAPE with %", "without %", "covered %", "half %"),
-        [
-            (
-                model,
-                f"{row['mape_with_latency']:.1f}",
-                f"{row['mape_without_latency']:.1f}",
-                f"{row['coverage_90_with_latency']:.1f}",
-                f"{row['median_interval_pct_with_latency']:.1f}",
-            )
-            for model, row in report["by_model"].items()
-        ],
+        [_default_architecture_row(model, row) for model, row in report["by_model"].items()],
     )
     print()
 
 
-def _print_anchor(report: dict) -> None:
+def _default_row(row: Report) -> tuple[str, ...]:
+    return (
+        row["anchor"],
+        row["target"],
+        str(row["n"]),
+        f"{row['mape_with_latency']:.2f}",
+        f"{row['mape_without_latency']:.2f}",
+        f"{row['mape_with_latency_and_sizes']:.2f}",
+        f"{row['r2']:.4f}",
+        f"{row['rmse_ms']:.2f}",
+        f"{row['coverage_90']:.1f}",
+        f"{row['median_interval_pct']:.1f}",
+    )
+
+
+def _default_architecture_row(model: str, row: Report) -> tuple[str, ...]:
+    return (
+        model,
+        f"{row['mape_with_latency']:.1f}",
+        f"{row['mape_without_latency']:.1f}",
+        f"{row['coverage_90_with_latency']:.1f}",
+        f"{row['median_interval_pct_with_latency']:.1f}",
+    )
+
+
+def _print_documented(report: Report) -> None:
     pooled = [
         {"anchor": "all" if name == "overall" else name, "target": "all", **row}
         for name, row in report["pooled"].items()
     ]
     print_table(
         ("anchor", "target", "n", "MAPE with %", "without %", "dense %", "forest %", "line %", "R2", "RMSE ms"),
-        [_anchor_row(row) for row in [*report["pairs"], *pooled]],
+        [_documented_row(row) for row in [*report["pairs"], *pooled]],
     )
     mean = report["mean"]
     print(
@@ -145,7 +171,7 @@ def _print_anchor(report: dict) -> None:
     )
 
 
-def _anchor_row(row: dict) -> tuple[str, ...]:
+def _documented_row(row: Report) -> tuple[str, ...]:
     members = row["mape_by_member"]
     return (
         row["anchor"],
@@ -159,14 +185,19 @@ def _anchor_row(row: dict) -> tuple[str, ...]:
     )
 
 
-def _print_scaler(report: dict) -> None:
-    titles = {"settings": "profet", "settings_default": "default", "settings_default_ends_only": "default, ends only"}
+def _print_scaler(report: Report) -> None:
     rows = []
-    for key, method in titles.items():
+    for key, method in _SCALER_METHODS.items():
         for name, setting in report.get(key, {}).items():
             axis, ends = name.split("_")
-            for instance, row in [*setting["by_instance"].items(), ("all", setting["overall"])]:
-                figures = (f"{row['mape']:.2f}", f"{row['r2']:.4f}", f"{row['rmse_ms']:.2f}")
-                rows.append((method, axis, ends, instance, str(row["n"]), *figures))
-            rows.append((method, axis, ends, "mean", "", f"{setting['mean_mape']:.2f}", "", ""))
+            rows += _scaler_rows((method, axis, ends), setting)
     print_table(("method", "axis", "ends", "instance", "n", "MAPE %", "R2", "RMSE ms"), rows)
+
+
+def _scaler_rows(setting_cells: tuple[str, str, str], setting: Report) -> list[tuple[str, ...]]:
+    """One row an instance, one of all, and the mean."""
+    rows: list[tuple[str, ...]] = [
+        (*setting_cells, instance, str(row["n"]), f"{row['mape']:.2f}", f"{row['r2']:.4f}", f"{row['rmse_ms']:.2f}")
+        for instance, row in [*setting["by_instance"].items(), ("all", setting["overall"])]
+    ]
+    return [*rows, (*setting_cells, "mean", "", f"{setting['mean_mape']:.2f}", "", "")]

@@ -3,127 +3,150 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from profet_cli.lab import import_lab
+from profet_cli.lab import open_measurements, training_set, validation_progress
 from profet_cli.output import print_json, print_table
 from profet_core.files import default_models_folder
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
 
+#: A part of the report, as `profet_lab` makes it and `--format json` prints it.
+Section = dict[str, Any]
+
+_LEFT_OUT_COLUMNS = {
+    "mape_with_latency": "MAPE with %",
+    "mape_without_latency": "without %",
+    "mape_without_resnet50_with_latency": "no ResNet50 %",
+    "bias_with_latency": "bias %",
+    "missed_90_with_latency": "missed %",
+    "median_interval_pct_with_latency": "half %",
+    "sheet_only_mape_with_latency": "sheet only %",
+    "sheet_only_missed_90_with_latency": "missed %",
+    "one_constant": "one constant %",
+}
+_PUBLISHED_COLUMNS = {
+    "published_mape_with_latency": "MAPE with %",
+    "published_missed_90_with_latency": "missed %",
+    "published_median_interval_pct_with_latency": "half %",
+}
+_DERIVED_COLUMNS = {
+    "mape_with_latency": "MAPE with %",
+    "mape_without_latency": "without %",
+    "missed_90_with_latency": "missed %",
+    "median_interval_pct_with_latency": "half %",
+    "claims_pct_with_latency": "claims %",
+    "claims_right_pct_with_latency": "right %",
+}
+
 
 def run(options: argparse.Namespace) -> None:
     """Make every section, print it, and with `--card` write report and card beside the models."""
-    data, validate = import_lab("measurements.data"), import_lab("validation.transfer")
-    from tqdm import tqdm  # part of the training set: only once import_lab has found that
-
-    folder = data.data_folder(options.data)
-    models = default_models_folder() if options.models is None else Path(options.models)
+    with training_set():
+        from profet_lab.reports import write_transfer_report
+        from profet_lab.validation.transfer import TransferData, transfer_report
+    folder = default_models_folder() if options.models is None else Path(options.models)
     # Read before the work, so that a damaged file doesn't cost minutes.
-    written_for = (load_transfer(models), load_memory(models)) if options.card else None
-    measurements = data.load_measurements(folder)
-    with tqdm(desc="validate", unit="step", disable=None) as bar:
-        report = validate.transfer_report(
-            validate.TransferData(measurements, folder, seed=options.seed, progress=bar.update)
-        )
+    written_for = (load_transfer(folder), load_memory(folder)) if options.card else None
+    measurements, data_folder = open_measurements(options)
+    with validation_progress() as progress:
+        report = transfer_report(TransferData(measurements, data_folder, seed=options.seed, progress=progress))
     if written_for:
-        report = validate.write_transfer_report(report, *written_for, models)
+        report = write_transfer_report(report, *written_for, folder)
     if options.format == "json":
         print_json(report)
         return
-    for name, show in PRINTERS.items():
+    for name, print_section in PRINTERS.items():
         if name in report:
-            show(report[name])
+            print_section(report[name])
 
 
-def print_left_out_gpus(report: Mapping) -> None:
-    """One row a direction, then each GPU's mean and misses."""
+def print_left_out_gpus(report: Section) -> None:
+    """One row a direction, then each GPU's mean and misses, then the GPUs of the other source."""
     print("One GPU left out; of it the data sheet and ResNet-50's latency at 224 pixels, batch 32, are known.\n")
-    columns = (
-        ("mape_with_latency", "MAPE with %"),
-        ("mape_without_latency", "without %"),
-        ("mape_without_resnet50_with_latency", "no ResNet50 %"),
-        ("bias_with_latency", "bias %"),
-        ("missed_90_with_latency", "missed %"),
-        ("median_interval_pct_with_latency", "half %"),
-        ("sheet_only_mape_with_latency", "sheet only %"),
-        ("sheet_only_missed_90_with_latency", "missed %"),
-        ("one_constant", "one constant %"),
-    )
-    keys, titles = [key for key, _ in columns], [title for _, title in columns]
-    rows = [(row["anchor"], row["target"], str(row["n"]), *_cells(row, keys)) for row in report["directions"]]
-    rows.append(("mean", "", "", *_cells(report["mean"], keys)))
-    rows.append(("worst", "", "", *_cells(report["worst"], keys)))
-    rows += [("all", name, "", *_cells(row, keys)) for name, row in report["by_gpu"].items()]
-    print_table(("anchor", "left out", "n", *titles), rows)
+    _print_directions(report)
     print()
     print_table(
         ("architecture", "MAPE with %"), [(model, f"{value:.1f}") for model, value in report["by_model"].items()]
     )
     print("\nA10G and P100 left out, judged by the other source's corrected steps.\n")
-    other = [(row["anchor"], row["target"], str(row["n"]), *_cells(row, keys)) for row in report["other_gpus"]]
-    print_table(("anchor", "left out", "n", *titles), other)
+    _print_other_gpus(report["other_gpus"], _LEFT_OUT_COLUMNS)
     print("\nThe same by the published benchmark instead, the way L40S, A100, H100 and H200 are reached.\n")
-    published = (
-        "published_mape_with_latency",
-        "published_missed_90_with_latency",
-        "published_median_interval_pct_with_latency",
-    )
+    published = [row for row in report["other_gpus"] if "published_mape_with_latency" in row]
+    _print_other_gpus(published, _PUBLISHED_COLUMNS)
+
+
+def _print_directions(report: Section) -> None:
+    columns = _LEFT_OUT_COLUMNS
+    rows = [
+        *((row["anchor"], row["target"], str(row["n"]), *_cells(row, columns)) for row in report["directions"]),
+        ("mean", "", "", *_cells(report["mean"], columns)),
+        ("worst", "", "", *_cells(report["worst"], columns)),
+        *(("all", name, "", *_cells(row, columns)) for name, row in report["by_gpu"].items()),
+    ]
+    print_table(("anchor", "left out", "n", *columns.values()), rows)
+
+
+def _print_other_gpus(rows: Sequence[Section], columns: Mapping[str, str]) -> None:
     print_table(
-        ("anchor", "left out", "n", "MAPE with %", "missed %", "half %"),
-        [
-            (row["anchor"], row["target"], str(row["n"]), *_cells(row, published))
-            for row in report["other_gpus"]
-            if published[0] in row
-        ],
+        ("anchor", "left out", "n", *columns.values()),
+        [(row["anchor"], row["target"], str(row["n"]), *_cells(row, columns)) for row in rows],
     )
 
 
-def print_derived(report: Mapping) -> None:
+def print_derived(report: Section) -> None:
     """The routes between the GPUs both sources have, then each derived GPU."""
     print("\nThrough the other source's ratios, against PROFET's own measurement; networks left out.\n")
-    routes = [(name, row) for name, row in report["routes"].items() if name != "by_model"]
     print_table(
         ("steps", "n", "T4 -> V100 %", "V100 -> T4 %", "median ratio"),
-        [
-            (
-                name.replace("_", " "),
-                str(row["n"]),
-                f"{row['T4 -> V100']:.1f}",
-                f"{row['V100 -> T4']:.1f}",
-                f"{row['median_ratio_t4_to_v100']:.3f}",
-            )
-            for name, row in routes
-        ],
+        [_route_row(name, row) for name, row in report["routes"].items() if name != "by_model"],
     )
     print("\nDerived GPUs, each network left out; truth is the corrected step.\n")
-    keys = ("mape_with_latency", "mape_without_latency", "missed_90_with_latency", "median_interval_pct_with_latency")
-    claims = ("claims_pct_with_latency", "claims_right_pct_with_latency")
-    rows = []
-    for gpu, found in report["gpus"].items():
-        rows.append((gpu, "T4 and V100 known", str(found["n"]), f"{found['law']:.1f}", "", "", "", "", ""))
-        rows += [(gpu, row["anchor"], str(row["n"]), *_cells(row, (*keys, *claims))) for row in found["served"]]
     print_table(
-        ("GPU", "anchor", "n", "MAPE with %", "without %", "missed %", "half %", "claims %", "right %"),
-        rows,
+        ("GPU", "anchor", "n", *_DERIVED_COLUMNS.values()),
+        [row for gpu, derived in report["gpus"].items() for row in _derived_rows(gpu, derived)],
     )
     print("\nclaims: g5.xlarge dearer or cheaper a step than g4dn.xlarge, made where the interval excludes break-even")
 
 
-def print_memory(report: Mapping) -> None:
+def _route_row(name: str, row: Section) -> tuple[str, ...]:
+    return (
+        name.replace("_", " "),
+        str(row["n"]),
+        f"{row['T4 -> V100']:.1f}",
+        f"{row['V100 -> T4']:.1f}",
+        f"{row['median_ratio_t4_to_v100']:.3f}",
+    )
+
+
+def _derived_rows(gpu: str, derived: Section) -> list[tuple[str, ...]]:
+    law = (
+        gpu,
+        "T4 and V100 known",
+        str(derived["n"]),
+        *_cells({"mape_with_latency": derived["law"]}, _DERIVED_COLUMNS),
+    )
+    served = [(gpu, row["anchor"], str(row["n"]), *_cells(row, _DERIVED_COLUMNS)) for row in derived["served"]]
+    return [law, *served]
+
+
+def print_memory(report: Section) -> None:
     """One row for what is known of the network."""
+    with training_set():
+        from profet_lab.validation.memory import memory_rows
     print("Does it fit, one architecture left out: of workloads x GPUs (8, 12, 16 and 16 GiB), which ran.\n")
-    print_table(*import_lab("validation.memory").memory_rows(report))
+    print_table(*memory_rows(report))
 
 
 #: Section of the report -> how it is printed, in this order.
-PRINTERS: dict[str, Callable[[Mapping], None]] = {
+PRINTERS: dict[str, Callable[[Section], None]] = {
     "left_out_gpus": print_left_out_gpus,
     "derived": print_derived,
     "memory": print_memory,
 }
 
 
-def _cells(row: Mapping, keys) -> tuple[str, ...]:
+def _cells(row: Section, keys: Iterable[str]) -> tuple[str, ...]:
     return tuple("" if row.get(key) is None else f"{row[key]:.1f}" for key in keys)

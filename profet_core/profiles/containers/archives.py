@@ -8,17 +8,18 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import GZIP_MAGIC, Content, Watch
+from profet_core.profiles.containers.unpacking import GZIP_MAGIC, Content
+from profet_core.profiles.containers.watch import Watch
 
 #: A run's folder holds seven files a host.
 MAX_FILES = 2_000
 MAX_DIRECTORY_BYTES = 2**20
 MAX_NAME_CHARACTERS = 300
 #: Enough to tell a format by; many files may have to be looked at.
-HEAD_BYTES = 64 * 2**10
+SHORT_HEAD_BYTES = 64 * 2**10
 
 ZIP_MAGIC = b"PK\x03\x04"
 _EMPTY_ZIP_MAGIC = b"PK\x05\x06"
@@ -38,7 +39,7 @@ _TAR_MAGIC = b"ustar"
 _TAR_FILES = b"0\x007"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ArchivedFile:
     """One file of an archive or a folder.
 
@@ -114,28 +115,27 @@ def _opens_path(path: Path, watch: Watch) -> Callable[[int], Content]:
     return open_
 
 
-class _Part(io.RawIOBase):
+class _Part:
     """A stretch of a content's unpacked bytes, read forwards; going back opens the content anew."""
 
     def __init__(self, content: Content, start: int, size: int) -> None:
-        super().__init__()
         self._content, self._start, self._size = content, start, size
         self._stream: BinaryIO | None = None
         self._position = 0
 
-    def readable(self) -> bool:
-        return True
-
     def seekable(self) -> bool:
         return True
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+    def close(self) -> None:
+        """Nothing: the content stays open for its other parts."""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         position = offset if whence == io.SEEK_SET else self._size + offset
         if position != self._position:
             self._position, self._stream = position, None
         return position
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         left = max(self._size - self._position, 0)
         if self._stream is None:
             self._stream = self._content.open(self._start + self._position)
@@ -206,10 +206,12 @@ def _opens_zipped(
         if signature != ZIP_MAGIC:
             raise _damaged()
         part = _Part(content, start + _ZIP_LOCAL.size + name_length + extra_length, packed_size)
-        more = {"watch": content.watch, "head_bytes": head_bytes}
-        opened = Content(part, packing="deflate" if deflated else "none", checksum=checksum, **more)
+        packing: Literal["deflate", "none"] = "deflate" if deflated else "none"
+        opened = Content(part, watch=content.watch, head_bytes=head_bytes, packing=packing, checksum=checksum)
+        if not opened.head.startswith(GZIP_MAGIC):
+            return opened
         # The checksum is that of the file as it was packed; a second content unpacks gzip's.
-        return Content(_Part(opened, 0, size), **more) if opened.head.startswith(GZIP_MAGIC) else opened
+        return Content(_Part(opened, 0, size), watch=content.watch, head_bytes=head_bytes)
 
     return open_
 

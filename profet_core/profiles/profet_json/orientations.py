@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from profet_core.errors import ProfileError
+
+Record = TypeVar("Record")
 
 
 def single_record(document: object, is_operation: Callable[[str], bool]) -> Mapping[str, object]:
@@ -28,12 +31,13 @@ def single_record(document: object, is_operation: Callable[[str], bool]) -> Mapp
         return _from_split(document["columns"], _only(document["data"]))
     named = [value for name, value in document.items() if is_operation(name)]
     values = named or list(document.values())
-    if not values or not all(isinstance(value, dict) for value in values):
+    records = [value for value in values if isinstance(value, dict)]
+    if not records or len(records) < len(values):
         return document
     if named:
-        return _from_columns(document, values[0])
-    if any(is_operation(name) for value in values for name in value) and "operations" not in document:
-        return _only(values)
+        return _from_columns(document, records[0])
+    if any(is_operation(name) for record in records for name in record) and "operations" not in document:
+        return _only(records)
     return document
 
 
@@ -55,7 +59,7 @@ def _from_split(names: list, values: object) -> Mapping[str, object]:
     return dict(zip(names, values, strict=True))
 
 
-def _only(records: list) -> object:
+def _only(records: list[Record]) -> Record:
     if len(records) != 1:
         raise ProfileError(f"The list holds {len(records)} records: upload the profile of one step, one record.")
     return records[0]

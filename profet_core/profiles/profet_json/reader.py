@@ -6,10 +6,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any, TypeGuard
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.profiles.containers.content import Content
+from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.strict_json import parse_json, quote_name
+from profet_core.profiles.limits import MAX_OPERATION_US, MAX_OPERATIONS, MAX_STEPS, is_short_text
 from profet_core.profiles.profet_json.orientations import single_record
 from profet_core.profiles.record import Profile, ProfileMeta, running
 from profet_core.units import positive_number, whole_number
@@ -19,14 +21,9 @@ NAME = "PROFET JSON"
 #: PROFET's recorder profiles batches `N, N+1`, which TensorBoard reads as an inclusive range: two training steps. In
 #: its published profiles the device rows, idle included, add up to 2.1 times the step (median of 11,052).
 VERSION_1_STEPS = 2
-MAX_STEPS = 10_000
 #: A profile is a few kilobytes; far more is something else.
 MAX_BYTES = 4 * 1024 * 1024
-MAX_OPERATIONS = 5_000
-#: One operation type in one step: eleven days. Anything above is not a time, and sums must stay finite.
-MAX_OPERATION_US = 1e12
 MAX_WARNINGS, MAX_WARNING_LENGTH = 20, 500
-MAX_TEXT_LENGTH = 100
 
 _OPERATION_NAME = re.compile(r"(?:Host|Device)_[\w.:/-]{1,120}", re.ASCII)
 _WHOLE_META = ("batch_size", "pixels", "parameters")
@@ -35,7 +32,7 @@ _FLAG_META = ("compiled", "onednn")
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens as JSON does; readers of other JSON formats are asked before."""
+    """True if `head` opens as JSON does; readers of other JSON formats come before."""
     return head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or head.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
@@ -58,13 +55,19 @@ def read(content: Content) -> Profile:
     record = single_record(document, lambda name: _OPERATION_NAME.fullmatch(name) is not None)
     if "operations" in record:
         return _read_version_2(record)
+    return _read_version_1(record)
+
+
+def _read_version_1(record: Mapping[str, object]) -> Profile:
     operations, ignored = _operations(record)
-    return _profile(
-        operations,
-        source_format=f"{NAME}, version 1",
-        ignored=ignored,
-        steps=VERSION_1_STEPS,
-        steps_basis="assumed",
+    return running(
+        Profile(
+            _per_step(operations, VERSION_1_STEPS),
+            source_format=f"{NAME}, version 1",
+            ignored=ignored,
+            steps=VERSION_1_STEPS,
+            steps_basis="assumed",
+        )
     )
 
 
@@ -77,35 +80,38 @@ def _read_version_2(record: Mapping[str, object]) -> Profile:
             "`profet convert` wrote it outside: convert the trace again."
         )
     operations, ignored = _operations(record["operations"])
-    known = {} if record.get("meta") is None else record["meta"]
-    meta, ignored_meta = _meta(known)
-    stated = known.get("steps")
+    meta_record = _meta_record(record.get("meta"))
+    meta, ignored_meta = _meta(meta_record)
+    stated = meta_record.get("steps")
     steps = 1 if stated is None else _whole('"meta": steps', stated)
     if steps > MAX_STEPS:
         raise ProfileError(f'"meta": steps says {steps:,}: record fewer.')
     others = sorted(set(record) - {"operations", "meta", "warnings", "refusal"})
-    return _profile(
-        operations,
-        meta=meta,
-        source_format=f"{NAME}, version 2",
-        ignored=(*ignored, *ignored_meta, *_ignored_note("entries beside operations and meta", others)),
-        steps=steps,
-        steps_basis="assumed" if stated is None else "stated",
-        warnings=_warnings(record.get("warnings")),
-        refusal=_refusal(record.get("refusal")),
+    return running(
+        Profile(
+            _per_step(operations, steps),
+            meta=meta,
+            source_format=f"{NAME}, version 2",
+            ignored=(*ignored, *ignored_meta, *_ignored_note("entries beside operations and meta", others)),
+            steps=steps,
+            steps_basis="assumed" if stated is None else "stated",
+            warnings=_warnings(record.get("warnings")),
+            refusal=_refusal(record.get("refusal")),
+        )
     )
 
 
-def _profile(operations: Mapping[str, float], *, steps: int, **more) -> Profile:
-    """The profile whose totals over `steps` steps the file holds."""
-    return running(Profile({name: us / steps for name, us in operations.items()}, steps=steps, **more))
+def _per_step(totals_us: Mapping[str, float], steps: int) -> dict[str, float]:
+    return {name: us / steps for name, us in totals_us.items()}
 
 
-def _refusal(record: object) -> str:
+def _refusal(text: object) -> str:
     """Why the file's recorder or converter would not have anything predicted from it."""
-    if record is not None and not _is_sentence(record):
+    if text is None:
+        return ""
+    if not _is_sentence(text):
         raise ProfileError(f'"refusal" must be a text of at most {MAX_WARNING_LENGTH} letters.')
-    return record or ""
+    return text
 
 
 def _whole(what: str, value: object) -> int:
@@ -125,7 +131,7 @@ def _warnings(record: object) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _is_sentence(text: object) -> bool:
+def _is_sentence(text: object) -> TypeGuard[str]:
     return isinstance(text, str) and text.isprintable() and 0 < len(text) <= MAX_WARNING_LENGTH
 
 
@@ -155,15 +161,22 @@ def _microseconds(name: str, value: object) -> float:
     return float(value)
 
 
-def _meta(record: object) -> tuple[ProfileMeta, tuple[str, ...]]:
+def _meta_record(record: object) -> Mapping[str, object]:
+    if record is None:
+        return {}
     if not isinstance(record, dict):
         raise ProfileError('"meta" must be an object such as {"batch_size": 64, "step_latency_ms": 122.4}.')
+    return record
+
+
+def _meta(record: Mapping[str, object]) -> tuple[ProfileMeta, tuple[str, ...]]:
     known = {field.name for field in fields(ProfileMeta)}
     values = {key: _meta_value(key, value) for key, value in record.items() if key in known and value is not None}
     return ProfileMeta(**values), _ignored_note("unknown meta fields", sorted(set(record) - known - {"steps"}))
 
 
-def _meta_value(key: str, value: object) -> object:
+def _meta_value(key: str, value: object) -> Any:
+    """`value`, once it is of the type that this field of `ProfileMeta` has."""
     try:
         if key in _WHOLE_META:
             return whole_number(f'"meta": {key}', value)
@@ -178,11 +191,6 @@ def _meta_value(key: str, value: object) -> object:
     if not is_short_text(value):
         raise ProfileError(f'"meta": {key} must be a short text.')
     return value.strip() or None
-
-
-def is_short_text(value: object) -> bool:
-    """True for what may stand in meta as a text: one printable line of at most 100 characters."""
-    return isinstance(value, str) and len(value) <= MAX_TEXT_LENGTH and value.isprintable()
 
 
 def _ignored_note(what: str, names: list[str]) -> tuple[str, ...]:

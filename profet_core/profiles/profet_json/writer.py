@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import Content
+from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.profet_json.reader import read
 from profet_core.profiles.record import Profile
 
@@ -23,12 +23,10 @@ def write_profile(profile: Profile) -> bytes:
     ------
     ProfileError : the profile has operations or meta that `read_profile` would refuse.
     """
-    document: dict[str, object] = {
-        "operations": dict(profile.operations),
-        "meta": {name: value for name, value in asdict(profile.meta).items() if value is not None},
-    }
+    meta = {name: value for name, value in asdict(profile.meta).items() if value is not None}
     if profile.steps_basis != "assumed":
-        document["meta"]["steps"] = 1
+        meta["steps"] = 1
+    document: dict[str, object] = {"operations": dict(profile.operations), "meta": meta}
     if profile.warnings:
         document["warnings"] = list(profile.warnings)
     if profile.refusal:

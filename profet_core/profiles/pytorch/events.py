@@ -8,17 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.pytorch.optimizers import OPTIMIZER_STEP
-from profet_core.profiles.traces.chrome_events import event_thread, event_time_us
+from profet_core.profiles.decoding.chrome_trace import event_thread, event_time_us
+from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_STEPS, MAX_THREADS
+from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP
 
-#: Events of a kind that are kept: 24 bytes each, 120 while they are sorted, so that memory stays below 300 MB. A trace
-#: of 300 MB has about a million of a kind.
-MAX_KEPT_EVENTS = 2_000_000
 #: Different names of operations; of kernels, of which each is searched for what it tells. A large network has hundreds.
 MAX_NAMES, MAX_KERNEL_NAMES = 20_000, 5_000
 MAX_NAME_CHARACTERS = 500
-MAX_STEPS = 10_000
-MAX_THREADS = 10_000
 _MAX_DEVICE = 1_000
 
 #: What stands for every label of `record_function` but an optimizer's.
@@ -43,7 +39,7 @@ class Spans:
     Attributes
     ----------
     keys : index of the name.
-    threads : index of the process and thread (host and calls); number of the GPU, -1 if it is not told (device).
+    threads : index of the process and thread (host and calls); number of the GPU, -1 if it is not known (device).
     links : correlation of a call and what it started, -1 if there is none (calls and device).
     """
 
@@ -90,7 +86,7 @@ class PyTorchEvents:
     Attributes
     ----------
     host, calls, device : operations on CPU threads, calls of the CUDA runtime, and what ran on the GPU.
-    operations : (name, mask) of `host.keys`; the mask is what a convolution's gradient was asked for, "10", "01" or
+    operations : (name, mask) of `host.keys`; the mask is which gradients of a convolution were computed, "10", "01" or
         "11", and None for anything else.
     kernels : names of `device.keys`.
     labels : names given to parts of the step with `record_function`.
@@ -133,34 +129,44 @@ class PyTorchEvents:
         if not isinstance(args, dict):
             args = {}
         if kind in _DEVICE:
-            spans, key = self.device, self.kernels.number(name[:MAX_NAME_CHARACTERS])
-            spans.links.append(_correlation(args))
-            device = args.get("device")
-            spans.threads.append(device if type(device) is int and 0 <= device < _MAX_DEVICE else -1)
+            spans = self._add_device(name, args)
         elif kind in _CALLS:
-            link = _correlation(args)
-            if link < 0:
+            if (link := _correlation(args)) < 0:
                 return
-            spans, key = self.calls, 0
-            spans.links.append(link)
-            spans.threads.append(self._threads.number(event_thread(event)))
+            spans = self._add_call(link, event)
+        elif step := _STEP.fullmatch(name):
+            self._add_step(int(step[1]), begin_us, duration_us)
+            return
         else:
-            if step := _STEP.fullmatch(name):
-                self._add_step(int(step[1]), begin_us, duration_us)
-                return
-            if kind in _NOTES and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP)):
-                # A person's own label: it may tell what the network is, and only a compiler's is looked for.
-                self.labels.number(name[:MAX_NAME_CHARACTERS])
-                name = LABEL
-            spans, key = self.host, self.operations.number((name[:MAX_NAME_CHARACTERS], self._mask(name, args)))
-            spans.threads.append(self._threads.number(event_thread(event)))
-            if args:
-                self._look_at_inputs(name, args, begin_us)
+            spans = self._add_host(kind, name, event, args, begin_us)
         spans.begins_us.append(begin_us)
         spans.durations_us.append(duration_us)
-        spans.keys.append(key)
         if len(spans.keys) > MAX_KEPT_EVENTS:
             raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
+
+    def _add_device(self, name: str, args: dict) -> Spans:
+        device = args.get("device")
+        self.device.keys.append(self.kernels.number(name[:MAX_NAME_CHARACTERS]))
+        self.device.links.append(_correlation(args))
+        self.device.threads.append(device if type(device) is int and 0 <= device < _MAX_DEVICE else -1)
+        return self.device
+
+    def _add_call(self, link: int, event: dict) -> Spans:
+        self.calls.keys.append(0)
+        self.calls.links.append(link)
+        self.calls.threads.append(self._threads.number(event_thread(event)))
+        return self.calls
+
+    def _add_host(self, kind: str, name: str, event: dict, args: dict, begin_us: float) -> Spans:
+        if kind in _NOTES and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP)):
+            # A person's own label: it may tell what the network is, and only a compiler's is looked for.
+            self.labels.number(name[:MAX_NAME_CHARACTERS])
+            name = LABEL
+        self.host.keys.append(self.operations.number((name[:MAX_NAME_CHARACTERS], self._mask(name, args))))
+        self.host.threads.append(self._threads.number(event_thread(event)))
+        if args:
+            self._look_at_inputs(name, args, begin_us)
+        return self.host
 
     def _add_step(self, number: int, begin_us: float, duration_us: float) -> None:
         if len(self.steps) >= MAX_STEPS:
@@ -173,8 +179,8 @@ class PyTorchEvents:
             return None
         inputs = args.get("Concrete Inputs")
         last = inputs[-1] if isinstance(inputs, list) and inputs else None
-        asked = re.findall(r"\b(true|1|false|0)\b", last.lower()[:100]) if isinstance(last, str) else []
-        return "".join("1" if word in ("true", "1") else "0" for word in asked[:2]) if len(asked) == 3 else None
+        flags = re.findall(r"\b(true|1|false|0)\b", last.lower()[:100]) if isinstance(last, str) else []
+        return "".join("1" if word in ("true", "1") else "0" for word in flags[:2]) if len(flags) == 3 else None
 
     def _look_at_inputs(self, name: str, args: dict, begin_us: float) -> None:
         is_convolution = "convolution" in name or "conv2d" in name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from profet_core.profiles.pytorch.events import Spans
-from profet_core.profiles.traces.nested_times import innermost
+from profet_core.profiles.trace_events.nested_times import innermost
 
 #: What no operation of the trace started.
 NOBODY = -1

@@ -8,22 +8,27 @@ tell their operation in `args.op`.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import Content
-from profet_core.profiles.profet_json.reader import MAX_OPERATIONS
-from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.profiles.tensorflow.gpu import GpuWork, cold_refusal, gpu_rows, gpu_warnings, read_gpu
-from profet_core.profiles.tensorflow.names import kernel_operation, operation_type, public_type
-from profet_core.profiles.tensorflow.training import has_gradient, training_refusal
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.decoding.chrome_trace import ChromeTrace, event_time_us, is_chrome_trace
+from profet_core.profiles.limits import MAX_OPERATIONS
+from profet_core.profiles.record import HOST_PREFIX, Profile, ProfileMeta
+from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
+from profet_core.profiles.tensorflow.operation_names import (
+    MAX_NAME_CHARACTERS,
+    kernel_operation,
+    operation_type,
+    public_type,
+)
+from profet_core.profiles.tensorflow.training_check import has_gradient, training_refusal
 from profet_core.profiles.totals import profile_from_totals
-from profet_core.profiles.traces.chrome_events import ChromeTrace, event_time_us, is_chrome_trace
+from profet_core.profiles.trace_events.sums import no_times
 
 NAME = "TensorFlow 1 Timeline"
 
 MAX_PROCESSES = 1_000
-MAX_NAME_CHARACTERS = 4096
 _PROCESS = re.compile(rb'"[^"]{0,200}/(?:device:)?(?:gpu|cpu):\d{1,4}(?:/[a-z0-9:]{1,40})? Compute"', re.IGNORECASE)
 _DEVICE = re.compile(r"/(?:device:)?(gpu|cpu):(\d{1,4})(/[a-z0-9:]{1,40})? compute", re.IGNORECASE)
 #: Streams of their own numbers repeat what stands in "all".
@@ -53,7 +58,7 @@ class _Events:
 
     def __init__(self) -> None:
         self._devices: dict[object, tuple[str, str, str]] = {}
-        self._host_us: Counter[str] = Counter()
+        self._host_us = no_times()
         self._gpus: defaultdict[str, GpuWork] = defaultdict(GpuWork)
         self._gradient_seen = False
         self._untimed = 0
@@ -95,26 +100,22 @@ class _Events:
             raise ProfileError(f"The trace has more than {MAX_OPERATIONS:,} operation types: record it again.")
 
     def profile(self) -> Profile:
-        totals = {f"Host_{kind}": us for kind, us in self._host_us.items()}
-        gpu, worked = read_gpu(self._gpus)
-        warnings, refusal = (), ""
-        if gpu is not None:
-            rows = gpu_rows(gpu)
-            totals |= {f"Device_{kind}": us for kind, us in rows.totals_us.items()}
-            warnings, refusal = gpu_warnings(gpu, rows, worked), cold_refusal(rows)
-        if not totals:
+        report = gpu_report(*busiest_gpu(self._gpus.values()))
+        totals_us = {HOST_PREFIX + kind: us for kind, us in self._host_us.items()}
+        totals_us |= report.totals_us
+        if not totals_us:
             raise ProfileError(
                 "This is a trace of TensorFlow 1's Timeline without the times of operations: run the session with "
                 "trace_level=FULL_TRACE."
             )
         return profile_from_totals(
-            totals,
+            totals_us,
             source_format=NAME,
             steps=1,
             steps_basis="marked",
             meta=ProfileMeta(framework="TensorFlow 1"),
             ignored=(f"{self._untimed} events without a valid time",) if self._untimed else (),
-            warnings=warnings,
-            refusal=refusal or training_refusal(totals, self._gradient_seen),
+            warnings=report.warnings,
+            refusal=report.refusal or training_refusal(totals_us, self._gradient_seen),
             may_be_cut=False,
         )

@@ -8,7 +8,8 @@ import pytest
 
 from profet_core import predict
 from profet_core.advice.advise import advise
-from profet_core.advice.plans import Limits, Workload, compare
+from profet_core.advice.comparison import compare
+from profet_core.advice.request import Limits, Workload
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.offers import offers_in_market
 from profet_core.latency import Basis
@@ -68,7 +69,7 @@ def test_the_json_says_what_the_library_says(document, asked, expected):
         for name in ("low_s", "high_s", "low_usd", "high_usd"):
             assert row[name] == (plan.interval and getattr(plan.interval, name))
         assert (row["usd_per_hour"], row["gpu_count"]) == (plan.offer.usd_per_hour, plan.offer.gpu_count)
-    assert answer["cheapest"]["certainty"] == advice.cheapest.certainty
+    assert answer["cheapest"]["certainty"] == advice.cheapest.rival.certainty
     assert answer["within"]["sure"] == advice.within.sure.label
     assert answer["frontier"] == [plan.label for plan in advice.frontier]
     assert [one["hours_per_usd"] for one in answer["upgrades"]] == [one.hours_per_usd for one in advice.upgrades]

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from profet_core import ArtifactError
-from profet_core.accuracy.real import REAL_REPORT_NAME, load_real_report
-from profet_core.accuracy.validation import Errors
+from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
 from profet_core.artifacts.models import Models
 from tests.made.real_report import READINGS, made_real_report
 

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from profet_core import CatalogError, InputError, load_catalog
-from profet_core.catalog import MARKETS, STATUSES, gpu_model, load_shipped
+from profet_core.catalog import MARKETS, STATUSES, Catalog, gpu_model, load_shipped
+from profet_core.catalog.offers import offers_in_market
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 ROW = "my.box,Tesla T4,1,16,8,0.5,home,linux,own,available,2026,an invoice"
@@ -199,9 +200,10 @@ def test_a_node_says_that_its_price_is_the_nodes():
     assert load_shipped()["g4dn.xlarge"].node_note is None
 
 
-def test_what_can_be_rented_leaves_out_the_retired():
-    assert "p3.2xlarge" not in load_shipped().rentable
-    assert set(load_shipped().rentable) == {e.name for e in load_shipped().values() if e.status == "available"}
+def test_a_retired_instance_is_listed_and_all_its_offers_say_so():
+    shipped = load_shipped()
+    assert {offer.status for offer in shipped.offers("p3.2xlarge")} == {"retired"}
+    assert {offer.status for offer in shipped.all_offers} == set(STATUSES)
 
 
 # --- several prices of one instance ---------------------------------------------------------------------------------
@@ -225,14 +227,18 @@ def test_the_usual_price_is_on_demand_at_home_and_offers_has_them_all(tmp_path):
         mine.offers("p9")
 
 
-def test_a_market_and_region_choose_among_the_offers(tmp_path, catalog):
+def prices(catalog: Catalog, market: str, region: str | None = None) -> list[float]:
+    return [offer.usd_per_hour for offer in offers_in_market(catalog, market, region=region)]
+
+
+def test_a_market_and_region_choose_among_the_offers(tmp_path):
     mine = load_catalog(written(tmp_path, HEADER, SPOT, FARAWAY, USUAL))
-    assert mine.for_market("spot")["my.box"].usd_per_hour == 0.2
-    assert mine.for_market("on-demand", "eu-west-1")["my.box"].usd_per_hour == 0.4
-    assert mine.for_market(None, "eu-west-1")["my.box"].usd_per_hour == 0.4
-    assert len(mine.for_market("spot", "us-east-1")) == 0
-    assert mine.for_market("spot", "us-east-1", keep_others=True)["my.box"].usd_per_hour == 0.6
-    assert list(catalog.for_market("spot", keep_others=True)) == list(catalog)
+    assert prices(mine, "spot") == [0.2]
+    assert prices(mine, "on-demand") == [0.6]
+    assert prices(mine, "on-demand", region="eu-west-1") == [0.4]
+    assert prices(mine, "any", region="eu-west-1") == [0.4, 0.2]
+    with pytest.raises(InputError, match="no spot prices in us-east-1"):
+        offers_in_market(mine, "spot", region="us-east-1")
 
 
 def test_an_own_price_replaces_the_usual_offer_only(tmp_path):

@@ -29,7 +29,7 @@ def gpus():
 
 def test_the_gpus_of_the_question_are_there(gpus):
     assert {"M60", "K80", "T4", "V100", "P100", "A10G", "L4", "L40S", "A100", "H100", "H200"} <= {
-        gpu.short_name for gpu in gpus.values()
+        gpu.model for gpu in gpus.values()
     }
     t4 = gpus["Tesla T4"]
     assert (t4.sm_count, t4.cuda_cores, t4.memory_gib, t4.bandwidth_gb_per_s, t4.tdp_w) == (40, 2560, 16, 320, 70)
@@ -80,7 +80,7 @@ def test_usable_memory_is_a_little_less_than_the_name_says(gpus):
 def test_every_instance_has_exactly_one_gpu_and_its_memory(gpus, catalog):
     for instance in catalog.values():
         gpu = gpus.find(instance.gpu, instance.gpu_memory_gib)
-        assert gpu.short_name == instance.gpu_model
+        assert gpu.model == instance.gpu_model
         assert instance.gpu_memory_gib == pytest.approx(gpu.memory_gib, rel=0.1), instance.name
 
 
@@ -114,4 +114,4 @@ def test_an_unknown_gpu_is_refused_with_the_closest_one(gpus):
 
 def test_the_short_name_is_the_one_instances_have(gpus):
     for gpu in gpus.values():
-        assert gpu.short_name == gpu_model(gpu.name)
+        assert gpu.model == gpu_model(gpu.name)

@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 from profet_core import ArtifactError, InputError, Profile, ProfileMeta
 from profet_core.catalog import load_gpus
 from profet_core.files import manifest_checksum
-from profet_core.memory.fit import (
-    CANT_TELL,
-    DOES_NOT_FIT,
-    FITS,
-    Activity,
-    fit_answer,
-    fit_answers,
-    largest_batch,
-    profile_activity,
-)
+from profet_core.memory.device_times import DeviceTimes, device_times
+from profet_core.memory.fit import Verdict, fit_answer, fits_by_instance
 from profet_core.memory.model import (
     ImageRelation,
     MemoryLaw,
@@ -47,10 +39,10 @@ SURE = MemoryModel(
 META = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8)
 
 
-def seconds_moving(gib: float, bandwidth_gb_per_s: float = 320.0) -> Activity:
+def seconds_moving(gib: float, bandwidth_gb_per_s: float = 320.0) -> DeviceTimes:
     """A T4's profile whose activations `SURE` sees as that many GiB."""
     us = gib / 2 / 0.1 * GIB / (bandwidth_gb_per_s * 1e3)
-    return Activity({"activation": us}, "T4", bandwidth_gb_per_s)
+    return DeviceTimes({"activation": us}, "T4", bandwidth_gb_per_s)
 
 
 # --- arithmetic by hand ---------------------------------------------------------------------------------------------
@@ -67,42 +59,49 @@ def test_the_law_adds_what_stays_and_what_grows():
 
 def test_the_probability_is_logistic_in_the_log_of_what_is_left():
     # 0.5 + 1.5 GiB stay, 4 GiB at batch 16 become 8 at 32: 10 GiB are needed of 12, of which 10 can be activations.
-    answer = fit_answer(SURE, META, 16, 12, batch_size=32, activity=seconds_moving(4.0))
+    answer = fit_answer(SURE, META, 16, 12, batch_size=32, times=seconds_moving(4.0))
     room = math.log(12 / 10) / math.hypot(0.05, 10 / 12 * 0.05)
     anchor = math.log(16 / 6) / math.hypot(0.05, 14 / 16 * 0.05)
     expected = (1 / (1 + math.exp(-room))) / (1 / (1 + math.exp(-anchor)))
     assert answer.probability == pytest.approx(expected)
-    assert answer.verdict == FITS
+    assert answer.verdict == Verdict.FITS
     assert answer.why == "needs about 10 of 12 GiB, judged by what its operations move"
 
 
 @pytest.mark.parametrize(
     ("target_gib", "batch", "verdict"),
-    [(16, 32, FITS), (8, 32, DOES_NOT_FIT), (10, 32, CANT_TELL), (80, 256, FITS), (16, 256, DOES_NOT_FIT)],
+    [
+        (16, 32, Verdict.FITS),
+        (8, 32, Verdict.DOES_NOT_FIT),
+        (10, 32, Verdict.CANT_TELL),
+        (80, 256, Verdict.FITS),
+        (16, 256, Verdict.DOES_NOT_FIT),
+    ],
 )
 def test_room_far_from_the_need_decides_and_near_it_can_not_be_told(target_gib, batch, verdict):
-    answer = fit_answer(SURE, META, 16, target_gib, batch_size=batch, activity=seconds_moving(4.0))
+    answer = fit_answer(SURE, META, 16, target_gib, batch_size=batch, times=seconds_moving(4.0))
     assert answer.verdict == verdict
 
 
 def test_the_largest_batch_is_the_last_that_fits():
-    known = {"activity": seconds_moving(4.0)}
-    largest = largest_batch(SURE, META, 16, 24, **known)
+    known = {"times": seconds_moving(4.0)}
+    largest = fit_answer(SURE, META, 16, 24, **known).largest_batch
     assert 64 < largest < 88
-    assert fit_answer(SURE, META, 16, 24, batch_size=largest, **known).verdict == FITS
-    assert fit_answer(SURE, META, 16, 24, batch_size=largest + 1, **known).verdict != FITS
+    assert fit_answer(SURE, META, 16, 24, batch_size=largest, **known).verdict == Verdict.FITS
+    assert fit_answer(SURE, META, 16, 24, batch_size=largest + 1, **known).verdict != Verdict.FITS
     assert fit_answer(SURE, META, 16, 24, batch_size=512, **known).largest_batch == largest
-    # A quarter of the pixels leaves room for about four times the images.
-    assert largest_batch(SURE, META, 16, 24, pixels=112, **known) == pytest.approx(4 * largest, abs=4)
+    # Activations of half the size leave room for about twice the images.
+    lighter = fit_answer(SURE, META, 16, 24, times=seconds_moving(2.0)).largest_batch
+    assert lighter == pytest.approx(2 * largest, abs=2)
 
 
 def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
     update_us = (GIB / 8) * 4 / (0.25 * 320e3)
-    activity = seconds_moving(4.0)
-    told = Activity({**activity.class_us, "weight update": update_us}, "T4", 320.0)
+    times = seconds_moving(4.0)
+    told = DeviceTimes({**times.class_us, "weight update": update_us}, "T4", 320.0)
     asked = {"batch_size": 48}
-    without = fit_answer(SURE, ProfileMeta(batch_size=16), 16, 12, activity=told, **asked)
-    assert without.probability == pytest.approx(fit_answer(SURE, META, 16, 12, activity=activity, **asked).probability)
+    without = fit_answer(SURE, ProfileMeta(batch_size=16), 16, 12, times=told, **asked)
+    assert without.probability == pytest.approx(fit_answer(SURE, META, 16, 12, times=times, **asked).probability)
 
 
 OPTIMISERS = {
@@ -138,16 +137,16 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
     update_us = (GIB / 8) * 4 / (0.25 * 320e3)
     activations = seconds_moving(4.0).class_us
     asked, recorded = {"batch_size": 32}, ProfileMeta(batch_size=16)
-    sgd = Activity({**activations, "weight update": update_us}, "T4", 320.0)
-    adam = Activity({**activations, "weight update": update_us * 7 / 3}, "T4", 320.0, state_copies=2.0)
+    sgd = DeviceTimes({**activations, "weight update": update_us}, "T4", 320.0)
+    adam = DeviceTimes({**activations, "weight update": update_us * 7 / 3}, "T4", 320.0, state_copies=2.0)
     # Half a GiB of parameters: 0.5 + 1.5 GiB stay with SGD, one more with Adam; 4 GiB at batch 16 become 8 at 32.
-    assert fit_answer(SURE, recorded, 16, 12, activity=sgd, **asked).why.startswith("needs about 10 of 12 GiB")
-    assert fit_answer(SURE, recorded, 16, 12, activity=adam, **asked).why.startswith("needs about 11 of 12 GiB")
-    known = fit_answer(SURE, META, 16, 12, activity=adam, **asked)
-    assert known.probability == pytest.approx(fit_answer(SURE, recorded, 16, 12, activity=adam, **asked).probability)
+    assert fit_answer(SURE, recorded, 16, 12, times=sgd, **asked).why.startswith("needs about 10 of 12 GiB")
+    assert fit_answer(SURE, recorded, 16, 12, times=adam, **asked).why.startswith("needs about 11 of 12 GiB")
+    known = fit_answer(SURE, META, 16, 12, times=adam, **asked)
+    assert known.probability == pytest.approx(fit_answer(SURE, recorded, 16, 12, times=adam, **asked).probability)
     # Of a recorded peak of 4 GiB with the context, three stay and one grows.
     peak = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
-    assert fit_answer(SURE, peak, 16, 8, activity=adam, **asked).why.startswith("needs about 5 of 8 GiB")
+    assert fit_answer(SURE, peak, 16, 8, times=adam, **asked).why.startswith("needs about 5 of 8 GiB")
 
 
 # --- what is known --------------------------------------------------------------------------------------------------
@@ -157,9 +156,9 @@ def test_what_ran_fits_wherever_there_is_as_much_memory():
     nothing = ProfileMeta()
     for target in (16, 24, 80):
         answer = fit_answer(SURE, nothing, 16, target)
-        assert (answer.verdict, answer.probability, answer.why) == (FITS, 0.999, "it ran on a GPU with 16 GiB")
+        assert (answer.verdict, answer.probability, answer.why) == (Verdict.FITS, 0.999, "it ran on a GPU with 16 GiB")
     smaller = fit_answer(SURE, ProfileMeta(batch_size=64), 16, 24, batch_size=32)
-    assert (smaller.verdict, smaller.largest_batch) == (FITS, 64)
+    assert (smaller.verdict, smaller.largest_batch) == (Verdict.FITS, 64)
 
 
 def test_on_less_memory_or_at_a_larger_batch_nothing_can_be_told_from_that_alone():
@@ -167,9 +166,9 @@ def test_on_less_memory_or_at_a_larger_batch_nothing_can_be_told_from_that_alone
         fit_answer(SURE, ProfileMeta(), 16, 8),
         fit_answer(SURE, ProfileMeta(batch_size=64), 16, 16, batch_size=65),
         fit_answer(SURE, ProfileMeta(), 16, 80, batch_size=1),
-        fit_answer(SURE, ProfileMeta(batch_size=64), 16, 16, pixels=32),
+        fit_answer(SURE, ProfileMeta(pixels=224), 16, 16, batch_size=32),
     ):
-        assert (answer.verdict, answer.probability) == (CANT_TELL, None)
+        assert (answer.verdict, answer.probability) == (Verdict.CANT_TELL, None)
         assert answer.why
 
 
@@ -177,30 +176,31 @@ def test_a_recorded_peak_is_scaled_with_the_batch():
     meta = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
     # Of 0.5 + 3.5 GiB two stay; the other two are four at batch 32 and eight at 64.
     assert fit_answer(SURE, meta, 16, 8, batch_size=32).why == "needs about 6 of 8 GiB, judged by its recorded peak"
-    assert fit_answer(SURE, meta, 16, 8, batch_size=32).verdict == FITS
-    assert fit_answer(SURE, meta, 16, 8, batch_size=64).verdict == DOES_NOT_FIT
-    assert fit_answer(SURE, meta, 16, 2).verdict == DOES_NOT_FIT
+    assert fit_answer(SURE, meta, 16, 8, batch_size=32).verdict == Verdict.FITS
+    assert fit_answer(SURE, meta, 16, 8, batch_size=64).verdict == Verdict.DOES_NOT_FIT
+    assert fit_answer(SURE, meta, 16, 2).verdict == Verdict.DOES_NOT_FIT
     unsplit = ProfileMeta(batch_size=16, peak_memory_mib=3.5 * 1024)
-    assert fit_answer(SURE, unsplit, 16, 8, batch_size=32).verdict == CANT_TELL, "which part grows is not known"
-    assert fit_answer(SURE, unsplit, 16, 8).verdict == FITS
+    assert fit_answer(SURE, unsplit, 16, 8, batch_size=32).verdict == Verdict.CANT_TELL, "which part grows is not known"
+    assert fit_answer(SURE, unsplit, 16, 8).verdict == Verdict.FITS
 
 
 def test_batch_and_pixels_alone_give_a_wide_answer():
     # 16 x 224^2 pixels are 0.8 GiB by the typical network: three times that is nothing unusual.
-    assert fit_answer(SURE, META, 16, 4).verdict == CANT_TELL
-    assert fit_answer(SURE, META, 16, 12).verdict == FITS
-    assert fit_answer(SURE, META, 16, 1).verdict == DOES_NOT_FIT
+    assert fit_answer(SURE, META, 16, 4).verdict == Verdict.CANT_TELL
+    assert fit_answer(SURE, META, 16, 12).verdict == Verdict.FITS
+    assert fit_answer(SURE, META, 16, 1).verdict == Verdict.DOES_NOT_FIT
 
 
 @pytest.mark.parametrize("precision", ["mixed_float16", "bf16", "mixed_bfloat16"])
 def test_half_precision_is_not_answered_from_single_precision(precision):
     meta = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8, precision=precision)
-    assert fit_answer(SURE, meta, 16, 8, activity=seconds_moving(1.0)).verdict == CANT_TELL
-    assert fit_answer(SURE, meta, 16, 24).verdict == FITS
+    assert fit_answer(SURE, meta, 16, 8, times=seconds_moving(1.0)).verdict == Verdict.CANT_TELL
+    assert fit_answer(SURE, meta, 16, 24).verdict == Verdict.FITS
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"batch_size": 0}, {"batch_size": -1}, {"batch_size": 2.5}, {"pixels": 0}, {"batch_size": math.nan}]
+    "wrong",
+    [{"batch_size": 0}, {"batch_size": -1}, {"batch_size": 2.5}, {"batch_size": "many"}, {"batch_size": math.nan}],
 )
 def test_a_size_that_is_none_is_refused(wrong):
     with pytest.raises(InputError):
@@ -219,9 +219,9 @@ def test_a_size_that_is_none_is_refused(wrong):
     peak=st.none() | st.floats(1, 1e6),
 )
 def test_more_memory_or_a_smaller_batch_never_fits_less(anchor, target, more, batch, gib, peak):
-    order = [DOES_NOT_FIT, CANT_TELL, FITS]
+    order = [Verdict.DOES_NOT_FIT, Verdict.CANT_TELL, Verdict.FITS]
     meta = ProfileMeta(batch_size=64, pixels=64, parameters=1_000_000, peak_memory_mib=peak)
-    known = {"activity": seconds_moving(gib)}
+    known = {"times": seconds_moving(gib)}
     answer = fit_answer(SURE, meta, anchor, target, batch_size=batch, **known)
     roomier = fit_answer(SURE, meta, anchor, target * more, batch_size=batch, **known)
     assert 0 <= answer.probability <= 0.999
@@ -260,35 +260,36 @@ def test_vgg16_at_256_pixels_fits_where_it_did(shipped, gib, batch, room):
 
 
 def test_a_samples_profile_answers_for_every_instance(shipped, catalog, samples):
-    sample = samples["resnet18-256px-b64-g4dn"]
+    sample, gpus = samples["resnet18-256px-b64-g4dn"], load_gpus()
     profile = Profile(sample.profile.operations, ProfileMeta(batch_size=64, pixels=256))
-    asked = {"batch_size": 64}
-    answers = fit_answers(shipped, catalog, load_gpus(), profile, sample.anchor, ["g5.xlarge", "g3s.xlarge"], **asked)
-    assert answers["g5.xlarge"].verdict == FITS
+    wanted = ["g5.xlarge", "g3s.xlarge"]
+    answers = fits_by_instance(shipped, catalog, gpus, profile, sample.anchor, wanted, batch_size=64)
+    assert answers["g5.xlarge"].verdict == Verdict.FITS
     assert answers["g5.xlarge"].largest_batch >= 64
-    assert answers["g3s.xlarge"].verdict == FITS, answers["g3s.xlarge"].why
-    ahead = fit_answers(shipped, catalog, load_gpus(), profile, sample.anchor, catalog, batch_size=8192)
-    assert ahead["g3s.xlarge"].verdict == DOES_NOT_FIT
+    assert answers["g3s.xlarge"].verdict == Verdict.FITS, answers["g3s.xlarge"].why
+    ahead = fits_by_instance(shipped, catalog, gpus, profile, sample.anchor, catalog, batch_size=8192)
+    assert fits_by_instance(None, catalog, gpus, profile, sample.anchor, catalog) == {}, "models without a memory law"
+    assert ahead["g3s.xlarge"].verdict == Verdict.DOES_NOT_FIT
     assert set(ahead) == set(catalog)
 
 
 def test_other_frameworks_and_cut_profiles_tell_nothing_by_their_times(catalog, samples):
     sample = samples["resnet18-256px-b64-g4dn"]
     gpus = load_gpus()
-    activity = profile_activity(sample.profile, catalog, gpus, sample.anchor)
-    assert (activity.gpu_model, activity.bandwidth_gb_per_s) == ("T4", 320)
-    assert activity.class_us["convolution"] > 0
-    assert activity.state_copies == 0
+    times = device_times(sample.profile, catalog, gpus, sample.anchor)
+    assert (times.gpu_model, times.bandwidth_gb_per_s) == ("T4", 320)
+    assert times.class_us["convolution"] > 0
+    assert times.state_copies == 0
     operations = dict(sample.profile.operations)
     update = "Device_ResourceApplyGradientDescent"
     adam = Profile({**operations, "Device_ResourceApplyAdam": operations[update] * 7 / 3, update: 0.0})
-    told = profile_activity(adam, catalog, gpus, sample.anchor)
+    told = device_times(adam, catalog, gpus, sample.anchor)
     assert told.state_copies == 2
-    assert told.class_us["weight update"] == pytest.approx(activity.class_us["weight update"] * 7 / 3)
+    assert told.class_us["weight update"] == pytest.approx(times.class_us["weight update"] * 7 / 3)
     torch = Profile(sample.profile.operations, ProfileMeta(framework="PyTorch 2.9"))
-    assert profile_activity(torch, catalog, gpus, sample.anchor) is None
+    assert device_times(torch, catalog, gpus, sample.anchor) is None
     cut = Profile({"Device_Conv2D": 5e5, "Device_FusedBatchNormV3": 2e5, "Host_IDLE": 1e6})
-    assert profile_activity(cut, catalog, gpus, sample.anchor) is None
+    assert device_times(cut, catalog, gpus, sample.anchor) is None
 
 
 # --- the file -------------------------------------------------------------------------------------------------------

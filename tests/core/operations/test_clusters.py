@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core import Profile
-from profet_core.operations.clusters import NO_UNKNOWN_OPERATIONS, FeatureSpec, OperationCluster
+from profet_core.operations.clusters import FeatureSpec, OperationCluster
+from profet_core.operations.unknown import NO_UNKNOWN_OPERATIONS
 
 SPEC = FeatureSpec(
     clusters=(OperationCluster(("Conv2D", "Conv3D")), OperationCluster(("IDLE",)), OperationCluster(("Relu", "Relu6"))),

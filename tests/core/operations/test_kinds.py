@@ -11,7 +11,7 @@ import pytest
 from profet_core import Profile, read_profile
 from profet_core.operations.classes import load_operation_classes
 from profet_core.operations.kinds import is_set_aside, kind_of, load_operation_kinds, stem
-from profet_core.profiles.pytorch.operations import load_translations
+from profet_core.profiles.pytorch.translations import load_translations
 
 KINDS, CLASSES = load_operation_kinds(), load_operation_classes()
 REAL = Path(os.environ.get("PROFET_DATA", "../shared/data")) / "real_profiles"

@@ -10,13 +10,13 @@ import pytest
 
 from profet_core import InputError, load_models, predict, predict_many
 from profet_core.catalog import Catalog
+from profet_core.cost import cost_usd
 from profet_core.latency import Basis
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import OperationClasses, load_operation_classes
 from profet_core.transfer.estimate import HOST_LOG_SD, estimate_gpus
 from profet_core.transfer.known import AnchorSteps, Latencies
 from profet_core.transfer.step import StepParts, step_parts
-from profet_core.units import cost_usd
 
 SAMPLE = "resnet50-128px-b64-g4dn"
 

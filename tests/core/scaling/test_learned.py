@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from profet_core import ArtifactError, InputError, Profile, ProfileMeta, ScaleContext, scale, scale_curve
 from profet_core.artifacts.models import load_models
+from profet_core.scaling.axes import AXIS_RANGE, INNER_KNOTS, KNOTS
 from profet_core.scaling.context import head_share, scale_context
-from profet_core.scaling.learned import KNOTS, Correction, LearnedScaler, learned_scaler, polynomial_terms
-from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve
+from profet_core.scaling.documented import DocumentedScaler
+from profet_core.scaling.law import CLASSES
+from profet_core.scaling.learned import LearnedScaler, ResidualPolynomial, learned_scaler, polynomial_terms
 
 INSTANCE = "made.up"
 POLYNOMIALS = {
-    "batch": ScalerCurve(INSTANCE, "batch", -16 / 240, 1 / 240, 0.0),
-    "pixels": ScalerCurve(INSTANCE, "pixels", -32 / 224, 1 / 224, 0.0),
+    "batch": DocumentedScaler(INSTANCE, "batch", -16 / 240, 1 / 240, 0.0),
+    "pixels": DocumentedScaler(INSTANCE, "pixels", -32 / 224, 1 / 224, 0.0),
 }
 
 
@@ -29,7 +31,7 @@ class Learned:
     def __init__(self, scaler: LearnedScaler) -> None:
         self.learned = scaler
 
-    def scaler(self, instance: str, axis: str) -> ScalerCurve:
+    def scaler(self, instance: str, axis: str) -> DocumentedScaler:
         return POLYNOMIALS[axis]
 
     def learned_scaler(self, axis: str) -> LearnedScaler:
@@ -41,7 +43,7 @@ def correction(inputs: int = 2, degree: int = 1, constants=(0.0, 0.0, 0.0), offs
     if coefficients is None:
         coefficients = ((*constants,), *((0.0, 0.0, 0.0),) * (terms - 1))
     zeros, ones = (0.0,) * inputs, (1.0,) * inputs
-    return Correction(degree, zeros, ones, (-2.0,) * inputs, (2.0,) * inputs, coefficients, offsets or {})
+    return ResidualPolynomial(degree, zeros, ones, (-2.0,) * inputs, (2.0,) * inputs, coefficients, offsets or {})
 
 
 def plain(axis: str, **informed) -> Learned:
@@ -203,11 +205,12 @@ def test_what_is_written_is_what_is_read():
 def test_a_correction_that_makes_no_sense_is_refused(changed):
     values = LearnedScaler("pixels", correction(), correction()).as_json()["informed"]
     with pytest.raises(ArtifactError, match="retrain"):
-        Correction(**values | changed)
+        ResidualPolynomial(**values | changed)
 
 
 def test_knots_span_the_axes():
-    assert {axis: (sizes[0], sizes[-1]) for axis, sizes in KNOTS.items()} == AXIS_RANGE
+    assert AXIS_RANGE == {"batch": (16, 256), "pixels": (32, 256)}
+    assert {len(sizes) - 2 for sizes in KNOTS.values()} == {INNER_KNOTS} == {len(CLASSES) - 2}
 
 
 # --- context --------------------------------------------------------------------------------------------------------

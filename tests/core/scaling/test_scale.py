@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from profet_core import ArtifactError, InputError, scale, scale_curve
-from profet_core.scaling.scale import AXIS_RANGE, ScalerCurve, check_ends, check_size
+from profet_core.scaling.axes import AXIS_RANGE, check_ends, check_size
+from profet_core.scaling.documented import DocumentedScaler
 
 INSTANCES = ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"]
 SHIPPED = [(instance, axis) for instance in INSTANCES for axis in AXIS_RANGE]
@@ -19,29 +20,29 @@ SHIPPED = [(instance, axis) for instance in INSTANCES for axis in AXIS_RANGE]
 class OneCurve:
     """Models that know one scaler only, the documented one."""
 
-    def __init__(self, curve: ScalerCurve) -> None:
+    def __init__(self, curve: DocumentedScaler) -> None:
         self.curve = curve
 
-    def scaler(self, instance: str, axis: str) -> ScalerCurve:
+    def scaler(self, instance: str, axis: str) -> DocumentedScaler:
         return self.curve
 
     def learned_scaler(self, axis: str) -> None:
         return None
 
 
-def curve_through_ends(axis: str, curvature: float) -> ScalerCurve:
+def curve_through_ends(axis: str, curvature: float) -> DocumentedScaler:
     """scaled = t + curvature * t * (t - 1) with t from 0 to 1 along the axis; rising for |curvature| <= 1."""
     low, high = AXIS_RANGE[axis]
     span = high - low
     quadratic = curvature / span**2
     linear = (1 - curvature) / span - 2 * quadratic * low
     intercept = -linear * low - quadratic * low**2
-    return ScalerCurve("made.up", axis, intercept, linear, quadratic)
+    return DocumentedScaler("made.up", axis, intercept, linear, quadratic)
 
 
-LINEAR_BATCH = ScalerCurve("made.up", "batch", -16 / 240, 1 / 240, 0.0)
+LINEAR_BATCH = DocumentedScaler("made.up", "batch", -16 / 240, 1 / 240, 0.0)
 #: (x - 32)**2 / 224**2
-SQUARE_PIXELS = ScalerCurve("made.up", "pixels", 1024 / 50176, -64 / 50176, 1 / 50176)
+SQUARE_PIXELS = DocumentedScaler("made.up", "pixels", 1024 / 50176, -64 / 50176, 1 / 50176)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_curve_that_misses_an_end_is_refused(coefficients):
     with pytest.raises(
         ArtifactError, match=r"^The batch scaler of made\.up is not a rising curve from 0 to 1: retrain"
     ):
-        ScalerCurve("made.up", "batch", *coefficients)
+        DocumentedScaler("made.up", "batch", *coefficients)
 
 
 @pytest.mark.parametrize("curvature", [1.01, -1.01, 3.0])

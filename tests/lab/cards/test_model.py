@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from profet_core.accuracy.real import load_real_report
-from profet_core.accuracy.validation import VALIDATION_NAME
+from profet_core.accuracy.real_report import load_real_report
+from profet_core.accuracy.validation_report import VALIDATION_NAME
 from profet_lab.cards.model import CARD_NAME, model_card
 from tests.lab.cards.conftest import number_paths, one_more
 

@@ -12,7 +12,7 @@ from profet_core.accuracy.transfer_report import load_transfer_accuracy, read_tr
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
-from profet_lab.validation.transfer import write_transfer_report
+from profet_lab.reports import write_transfer_report
 from tests.lab.cards.conftest import number_paths, one_more
 from tests.made.transfer_report import made_transfer_report
 

@@ -1,4 +1,4 @@
-"""Boosted trees: a model a job, each on its own rows alone, and only on what its pair's classes have."""
+"""Boosted trees: models side by side, each on its own rows alone, and only on what its pair's classes have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.boosted import REPEATS, BoostedTrees, fit_trees
 from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.folds import fold_inputs
-from profet_lab.classes.jobs import MemberJob
+from profet_lab.classes.training_rows import TrainingRows
+from tests.lab.conftest import without_numbers
 
 pytestmark = pytest.mark.training
 
@@ -28,8 +29,8 @@ def bank(many) -> ClassBank:
 def fit(
     bank: ClassBank, *, rows: np.ndarray, known: bool = True, sizes: bool = False, rounds: int = 40
 ) -> BoostedTrees:
-    jobs = [MemberJob(*PAIR, rows)]
-    return fit_trees(bank, jobs, latency_known=known, sizes_known=sizes, seed=0, rounds=rounds)
+    sets = [TrainingRows(*PAIR, rows)]
+    return fit_trees(bank, sets, latency_known=known, sizes_known=sizes, seed=0, rounds=rounds)
 
 
 def slower(bank: ClassBank, rows: np.ndarray, factor: float) -> ClassBank:
@@ -51,8 +52,8 @@ def test_trees_learn_that_the_target_is_twice_as_fast(bank, known):
     rows = everything(bank)
     trees = fit(bank, rows=rows, known=known)
     np.testing.assert_allclose(trees.constants, np.log(0.5))
-    said = trees.predict(0, fold_inputs(bank, trees, 0, "slow", rows, known, False), bank.device_classes)
-    np.testing.assert_allclose(said, bank.latency_ms["fast"], rtol=0.01)
+    predicted_ms = trees.predict(0, fold_inputs(bank, trees, 0, "slow", rows, known, False), bank.device_classes)
+    np.testing.assert_allclose(predicted_ms, bank.latency_ms["fast"], rtol=0.01)
 
 
 def test_trees_learn_what_typical_ratios_of_classes_do_not_tell(bank):
@@ -60,26 +61,22 @@ def test_trees_learn_what_typical_ratios_of_classes_do_not_tell(bank):
     rows = everything(bank)
     odd = slower(bank, bank.architectures == "A", 1.5)
     trees = fit(odd, rows=rows, rounds=200)
-    said = trees.predict(0, fold_inputs(odd, trees, 0, "slow", rows, True, False), odd.device_classes)
-    np.testing.assert_allclose(said, odd.latency_ms["fast"], rtol=0.05)
+    predicted_ms = trees.predict(0, fold_inputs(odd, trees, 0, "slow", rows, True, False), odd.device_classes)
+    np.testing.assert_allclose(predicted_ms, odd.latency_ms["fast"], rtol=0.05)
 
 
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
 def test_spoilt_rows_of_the_left_out_architecture_reach_no_tree(many, bank, known, sizes):
     left_out = many.architectures == "D"
-    spoilt = replace(
-        many,
-        times_us={name: np.where(left_out[:, None], np.nan, each) for name, each in many.times_us.items()},
-        latency_ms={name: np.where(left_out, np.nan, each) for name, each in many.latency_ms.items()},
-    )
-    one, other = (fit(each, rows=~left_out, known=known, sizes=sizes) for each in (bank, class_bank(spoilt)))
+    spoilt = class_bank(without_numbers(many, left_out))
+    one, other = (fit(each, rows=~left_out, known=known, sizes=sizes) for each in (bank, spoilt))
     assert written(one) == written(other)
     for name in ("constants", "typical_log_ratio", "unseen"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    asked = fold_inputs(bank, one, 0, "slow", left_out, known, sizes)
-    said = [trees.predict(0, asked, bank.device_classes) for trees in (one, other)]
-    assert np.isfinite(said[1]).all()
-    np.testing.assert_array_equal(*said)
+    inputs = fold_inputs(bank, one, 0, "slow", left_out, known, sizes)
+    predicted_ms = [trees.predict(0, inputs, bank.device_classes) for trees in (one, other)]
+    assert np.isfinite(predicted_ms[1]).all()
+    np.testing.assert_array_equal(*predicted_ms)
 
 
 def test_a_spoilt_training_row_does_reach_the_trees(bank):
@@ -97,7 +94,7 @@ def test_of_the_repeats_the_first_three_are_learned_from(bank):
 
 
 def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
-    """One profile of 720 without D has depthwise convolutions: as if it had none, and at its own price when asked."""
+    """One profile of 720 without D has depthwise convolutions: as if it had none, and at its own price in D."""
     learned = bank.architectures != "D"
     column = many.operations.index("Device_DepthwiseConv2dNative")
     one_row = {name: each.copy() for name, each in many.times_us.items()}
@@ -109,21 +106,21 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     trees = fit(with_one, rows=learned, known=False)
     assert trees.unseen[0, depthwise]
     assert written(trees) == written(fit(bank, rows=learned, known=False))
-    # Asked about D, the class is set aside and carried over at a power of the typical ratio, here one half.
-    asked = fold_inputs(bank, trees, 0, "slow", ~learned, False, False)
-    assert not asked.classes_ms[:, depthwise].any()
-    said = trees.predict(0, asked, bank.device_classes)
-    without = trees.predict(0, replace(asked, unknown_ms=0 * asked.unknown_ms), bank.device_classes)
+    # Of D, the class is set aside and carried over at a power of the typical ratio, here one half.
+    inputs = fold_inputs(bank, trees, 0, "slow", ~learned, False, False)
+    assert not inputs.classes_ms[:, depthwise].any()
+    predicted_ms = trees.predict(0, inputs, bank.device_classes)
+    without = trees.predict(0, replace(inputs, unknown_ms=0 * inputs.unknown_ms), bank.device_classes)
     own_ms = many.times_us["slow"][~learned, column] / 1_000
-    np.testing.assert_allclose(said - without, own_ms * 0.5**UNKNOWN_POWER)
+    np.testing.assert_allclose(predicted_ms - without, own_ms * 0.5**UNKNOWN_POWER)
 
 
-def test_every_job_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):
+def test_each_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):
     learned = [bank.architectures != name for name in "AB"]
-    jobs = [MemberJob(*PAIR, rows) for rows in learned] + [MemberJob("fast", "slow", learned[0])]
-    told: list[int] = []
-    trees = fit_trees(bank, jobs, latency_known=True, sizes_known=False, seed=0, rounds=40, progress=told.append)
-    assert sum(told) == 40
+    sets = [TrainingRows(*PAIR, rows) for rows in learned] + [TrainingRows("fast", "slow", learned[0])]
+    reported: list[int] = []
+    trees = fit_trees(bank, sets, latency_known=True, sizes_known=False, seed=0, rounds=40, progress=reported.append)
+    assert sum(reported) == 40
     assert trees.constants.shape == (3, 1, bank.device_classes)
     assert trees.typical_log_ratio == pytest.approx([np.log(0.5), np.log(0.5), np.log(2)])
     assert written(trees)[0] == written(fit(bank, rows=learned[0]))[0]
@@ -131,9 +128,9 @@ def test_every_job_has_a_model_of_its_own_and_progress_counts_all_of_them_once(b
     assert len(set(written(trees))) == 3
 
 
-def test_the_member_of_that_name_is_trees_and_tells_the_networks_count_of_steps(bank):
-    told: list[int] = []
-    jobs = [MemberJob(*PAIR, everything(bank))]
-    found = fit_member(bank, TREES, jobs, latency_known=True, seed=0, steps=7, progress=told.append)
+def test_the_member_of_that_name_is_trees_and_reports_the_networks_count_of_steps(bank):
+    reported: list[int] = []
+    sets = [TrainingRows(*PAIR, everything(bank))]
+    found = fit_member(bank, TREES, sets, latency_known=True, seed=0, steps=7, progress=reported.append)
     assert isinstance(found, BoostedTrees) and found.member == TREES
-    assert told == [7]
+    assert reported == [7]

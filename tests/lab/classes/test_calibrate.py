@@ -19,15 +19,15 @@ ROWS = 5_000
 def made_up(seed: int):
     """Left-out predictions whose log error is normal, of deviation size x (s + 0.01) ** 0.5 x (d + 0.02) ** 0.8."""
     random = np.random.default_rng(seed)
-    said, joined, true_ms, distance = {}, {}, {}, {}
+    members_ms, ensemble_ms, true_ms, distance = {}, {}, {}, {}
     for pair, size in PAIRS.items():
-        joined[pair] = np.exp(random.uniform(1, 6, ROWS))
+        ensemble_ms[pair] = np.exp(random.uniform(1, 6, ROWS))
         spread = random.uniform(0.0, 0.2, ROWS)
-        said[pair] = joined[pair][:, None] * np.exp(np.outer(spread, [-1, 1]))
+        members_ms[pair] = ensemble_ms[pair][:, None] * np.exp(np.outer(spread, [-1, 1]))
         distance[pair] = random.uniform(0.0, 0.6, ROWS)
         deviation = size * (spread + 0.01) ** 0.5 * (distance[pair] + 0.02) ** 0.8
-        true_ms[pair] = joined[pair] * np.exp(deviation * random.normal(size=ROWS))
-    return said, joined, true_ms, distance
+        true_ms[pair] = ensemble_ms[pair] * np.exp(deviation * random.normal(size=ROWS))
+    return members_ms, ensemble_ms, true_ms, distance
 
 
 def test_fresh_data_of_the_same_form_are_covered_as_promised():
@@ -35,11 +35,11 @@ def test_fresh_data_of_the_same_form_are_covered_as_promised():
     assert scale.level == 0.9
     assert scale.spread == pytest.approx(0.5, abs=0.1)
     assert scale.distance == pytest.approx(0.8, abs=0.1)
-    said, joined, true_ms, distance = made_up(1)
+    members_ms, ensemble_ms, true_ms, distance = made_up(1)
     for anchor, target in PAIRS:
         pair = (anchor, target)
-        half = scale.log_half_width(anchor, target, said[pair], distance[pair], np.zeros(ROWS))
-        inside = np.abs(np.log(true_ms[pair] / joined[pair])) <= half
+        half = scale.log_half_width(anchor, target, members_ms[pair], distance[pair], np.zeros(ROWS))
+        inside = np.abs(np.log(true_ms[pair] / ensemble_ms[pair])) <= half
         assert 0.88 < inside.mean() < 0.92
         for far in (False, True):  # near and far alike
             assert 0.86 < inside[(distance[pair] > 0.3) == far].mean() < 0.94
@@ -48,18 +48,22 @@ def test_fresh_data_of_the_same_form_are_covered_as_promised():
 @pytest.mark.parametrize("level", [0.5, 0.8])
 def test_another_level_is_covered_as_well(level):
     scale = fit_scale(*made_up(0), level=level)
-    said, joined, true_ms, distance = made_up(1)
+    members_ms, ensemble_ms, true_ms, distance = made_up(1)
     pair = ("a", "b")
-    half = scale.log_half_width(*pair, said[pair], distance[pair], np.zeros(ROWS))
-    assert np.mean(np.abs(np.log(true_ms[pair] / joined[pair])) <= half) == pytest.approx(level, abs=0.03)
+    half = scale.log_half_width(*pair, members_ms[pair], distance[pair], np.zeros(ROWS))
+    assert np.mean(np.abs(np.log(true_ms[pair] / ensemble_ms[pair])) <= half) == pytest.approx(level, abs=0.03)
 
 
 def test_the_error_of_a_distance_band_is_its_mean_and_empty_bands_take_their_neighbours():
-    joined = {("a", "b"): np.array([110.0, 70.0, 120.0, 120.0])}
-    said = {("a", "b"): np.column_stack([joined["a", "b"]] * 2)}
-    scale = fit_scale(said, joined, {("a", "b"): np.full(4, 100.0)}, {("a", "b"): np.array([0.05, 0.1, 0.3, 0.4])})
+    ensemble_ms = {("a", "b"): np.array([110.0, 70.0, 120.0, 120.0])}
+    members_ms = {("a", "b"): np.column_stack([ensemble_ms["a", "b"]] * 2)}
+    scale = fit_scale(
+        members_ms, ensemble_ms, {("a", "b"): np.full(4, 100.0)}, {("a", "b"): np.array([0.05, 0.1, 0.3, 0.4])}
+    )
     assert scale.error_by_distance == pytest.approx([20, 20, 20, 20])
-    far = fit_scale(said, joined, {("a", "b"): np.full(4, 100.0)}, {("a", "b"): np.array([0.05, 0.3, 0.6, 0.6])})
+    far = fit_scale(
+        members_ms, ensemble_ms, {("a", "b"): np.full(4, 100.0)}, {("a", "b"): np.array([0.05, 0.3, 0.6, 0.6])}
+    )
     assert far.error_by_distance == pytest.approx([10, 10, 30, 20])
 
 

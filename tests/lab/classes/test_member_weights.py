@@ -1,4 +1,4 @@
-"""Members weigh what errs least, every row counting once, and never by the errors that are then judged."""
+"""Members weigh what errs least, every row counting once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from profet_core.networks.members import MEMBERS
-from profet_lab.classes.member_weights import WEIGHTS, join, least_error, summed_errors
-from profet_lab.validation.default import InnerErrors
+from profet_lab.classes.member_weights import WEIGHTS, ensemble_ms, least_error, summed_errors
 
 pytestmark = pytest.mark.training
 
@@ -27,10 +26,10 @@ def test_every_choice_shares_out_the_whole():
     assert (0.5, 0.5, 0.0) in WEIGHTS and (0.14, 0.56, 0.3) in WEIGHTS
 
 
-def test_members_are_joined_by_their_weighted_geometric_mean():
-    said = np.array([[1.0, 16.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
-    np.testing.assert_allclose(join(said, (0.5, 0.25, 0.25)), [2, 10, 32**0.25])
-    np.testing.assert_allclose(join(said, (0.0, 0.0, 1.0)), [1, 10, 32])
+def test_members_are_combined_by_their_weighted_geometric_mean():
+    members_ms = np.array([[1.0, 16.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0, 32.0]])
+    np.testing.assert_allclose(ensemble_ms(members_ms, (0.5, 0.25, 0.25)), [2, 10, 32**0.25])
+    np.testing.assert_allclose(ensemble_ms(members_ms, (0.0, 0.0, 1.0)), [1, 10, 32])
 
 
 def test_errors_are_summed_over_the_rows_by_hand():
@@ -45,9 +44,9 @@ def test_the_weights_that_err_least_are_chosen():
     # The truth is what these weights say of members that differ by powers of ten.
     wanted = (0.24, 0.56, 0.2)
     assert wanted in WEIGHTS
-    said = np.array([[1.0, 10.0, 100.0], [100.0, 1.0, 10.0], [10.0, 1000.0, 1.0]])
-    true_ms = 10 ** (np.log10(said) @ wanted)
-    assert least_error([summed_errors(said, true_ms)]) == wanted
+    members_ms = np.array([[1.0, 10.0, 100.0], [100.0, 1.0, 10.0], [10.0, 1000.0, 1.0]])
+    true_ms = 10 ** (np.log10(members_ms) @ wanted)
+    assert least_error([summed_errors(members_ms, true_ms)]) == wanted
 
 
 def test_each_row_counts_once_however_the_rows_are_grouped():
@@ -58,29 +57,3 @@ def test_each_row_counts_once_however_the_rows_are_grouped():
     assert least_error([one_row, ten_rows]) == first
     # Each counting its own mean, 0.5 against 0.1, the second would have won.
     assert least_error([one_row, ten_rows / 10]) == second
-
-
-@pytest.mark.parametrize("poison", [np.nan, np.inf])
-def test_no_error_of_those_left_out_counts(poison):
-    """Errors of a left-out name, seen without another, and those of others seen with it, are all nonsense."""
-    wanted, names = WEIGHTS[9], "ABCD"
-    spoilt = np.full(len(WEIGHTS), poison)
-    for out in (["D"], ["C", "D"]):
-        errors = {
-            (outer, inner): choosing(wanted) if outer in out and inner not in out else spoilt
-            for outer in names
-            for inner in names
-            if inner != outer
-        }
-        assert InnerErrors(errors).of_group(out) == wanted
-        # One such error let in, and the choice is another: the first of what is not a number, or all infinite.
-        assert InnerErrors(errors).of_group(["A"]) == WEIGHTS[0]
-
-
-def test_each_architecture_has_the_weights_that_the_others_chose():
-    chosen = {"A": WEIGHTS[3], "B": WEIGHTS[11], "C": WEIGHTS[17]}
-    errors = {(outer, inner): choosing(chosen[outer]) for outer in "ABC" for inner in "ABC" if inner != outer}
-    assert InnerErrors(errors).by_architecture == chosen
-    # A and B leave together: C alone is left, once as seen without each.
-    errors["A", "C"], errors["B", "C"] = choosing(WEIGHTS[5], 0.1), choosing(WEIGHTS[6], 0.2)
-    assert InnerErrors(errors).of_group(["A", "B"]) == WEIGHTS[6]

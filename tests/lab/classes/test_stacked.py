@@ -10,9 +10,11 @@ import pytest
 
 from profet_core.networks.members import CLASS_RATIO, HOMOGENEOUS, NETWORKS
 from profet_lab.classes.bank import class_bank
+from profet_lab.classes.fit_networks import PEAK_RATE, fit_networks
 from profet_lab.classes.folds import fold_inputs
-from profet_lab.classes.jobs import MemberJob
-from profet_lab.classes.stacked import PEAK_RATE, RECIPES, OneCycle, StackedNetworks, fit_networks
+from profet_lab.classes.one_cycle import OneCycle
+from profet_lab.classes.stacked import RECIPES, StackedNetworks
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.export import stack_to_onnx
 
 pytestmark = pytest.mark.training
@@ -21,8 +23,8 @@ STEPS = 5
 
 
 def fit(bank, member, *, rows, known=True, sizes=False, steps=STEPS):
-    job = MemberJob("slow", "fast", rows)
-    return fit_networks(bank, member, [job], latency_known=known, sizes_known=sizes, seed=0, steps=steps)
+    training = TrainingRows("slow", "fast", rows)
+    return fit_networks(bank, member, [training], latency_known=known, sizes_known=sizes, seed=0, steps=steps)
 
 
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
@@ -37,10 +39,10 @@ def test_spoilt_rows_of_the_left_out_architecture_reach_no_network(classed, pois
     for layer in range(3):
         np.testing.assert_allclose(one.kernels[layer], other.kernels[layer], rtol=1e-6)
         np.testing.assert_allclose(one.biases[layer], other.biases[layer], rtol=1e-6, atol=1e-12)
-    asked = fold_inputs(clean, one, 0, "slow", ~learned, known, sizes)
-    said = [networks.predict(0, asked, clean.device_classes) for networks in (one, other)]
-    assert np.isfinite(said[1]).all()
-    np.testing.assert_allclose(said[0], said[1], rtol=1e-6)
+    inputs = fold_inputs(clean, one, 0, "slow", ~learned, known, sizes)
+    predicted_ms = [networks.predict(0, inputs, clean.device_classes) for networks in (one, other)]
+    assert np.isfinite(predicted_ms[1]).all()
+    np.testing.assert_allclose(predicted_ms[0], predicted_ms[1], rtol=1e-6)
 
 
 def test_a_spoilt_training_row_does_reach_the_networks(classed, poisoned):
@@ -69,8 +71,9 @@ def test_a_network_learns_that_the_target_is_twice_as_fast(classed, member):
     bank = class_bank(classed)
     rows = np.ones(len(classed.workloads), bool)
     networks = fit(bank, member, rows=rows, steps=250)
-    said = networks.predict(0, fold_inputs(bank, networks, 0, "slow", rows, True, False), bank.device_classes)
-    assert np.mean(np.abs(said / bank.latency_ms["fast"] - 1)) < 0.06
+    inputs = fold_inputs(bank, networks, 0, "slow", rows, True, False)
+    predicted_ms = networks.predict(0, inputs, bank.device_classes)
+    assert np.mean(np.abs(predicted_ms / bank.latency_ms["fast"] - 1)) < 0.06
 
 
 @pytest.mark.parametrize("member", NETWORKS)
@@ -88,11 +91,11 @@ def test_onnx_answers_what_the_networks_answer(member):
     data = stack_to_onnx(networks.kernels, networks.biases, RECIPES[member].activation)
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     for rows in (1, 9):
-        seen = random.normal(size=(rows, 7))
-        (said,) = session.run(None, {"inputs": seen.astype(np.float32)})
-        assert said.shape == (4, rows, 3)
+        inputs = random.normal(size=(rows, 7))
+        (outputs,) = session.run(None, {"inputs": inputs.astype(np.float32)})
+        assert outputs.shape == (4, rows, 3)
         for network in range(4):
-            np.testing.assert_allclose(said[network], networks.run(network, seen)[0], rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(outputs[network], networks.run(network, inputs)[0], rtol=1e-4, atol=1e-5)
 
 
 def test_one_network_by_hand():

@@ -56,7 +56,7 @@ def test_a_table_is_encoded_as_its_profiles_are(small):
 
 
 @pytest.mark.data
-def test_clusters_of_the_real_names_are_those_of_the_original(measurements):
+def test_clusters_of_the_real_names_are_those_of_the_baseline(measurements):
     spec = fit_features(measurements, np.ones(len(measurements.workloads), bool))
     found = operations(spec.clusters)
     assert len(found) == 23

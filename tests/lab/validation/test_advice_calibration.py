@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from profet_core import load_models
-from profet_core.accuracy.validation import MeasuredPoint, load_validation
+from profet_core.accuracy.validation import MeasuredPoint
+from profet_core.accuracy.validation_report import load_validation
 from profet_core.advice.certainty import CAME_TRUE_80_TO_90, ERROR_CORRELATION
 from profet_lab.validation.advice_calibration import (
     PRICE_RATIOS,
@@ -66,7 +67,7 @@ def test_a_claim_less_likely_than_not_is_its_opposite():
     claims = comparison_claims(table, 0.0)
     assert len(claims) == len(PRICE_RATIOS)
     # Equals at a price ratio of 1 are a toss-up that counts as "not cheaper"; all else is right.
-    assert claims["said"].min() == 0.5 and claims["right"].sum() == len(PRICE_RATIOS) - 1
+    assert claims["certainty"].min() == 0.5 and claims["right"].sum() == len(PRICE_RATIOS) - 1
     late = deadline_claims(left_out_table([point("a", "x", 150)]))
     wrong = late[~late["right"].astype(bool)]
     # Limits of 1 to 1.5 times the prediction were claimed to be kept and were not: ten sixteenths of a doubling.

@@ -1,4 +1,4 @@
-"""What is said of the diagnosis of profiles holds for the measured ones."""
+"""What is documented of the diagnosis of profiles holds for the measured ones."""
 
 import pandas as pd
 import pytest

@@ -1,31 +1,26 @@
-"""Reports of the left-out predictions, and the reproduction of the original on the real folds."""
+"""Reports of the out-of-fold predictions, and the reproduction of the baseline on the real folds."""
 
 import pandas as pd
 import pytest
 
-from profet_core.scaling.scale import AXIS_RANGE
-from profet_lab.documented.original import SCALER_MAPE, original_pairs
-from profet_lab.scalers.fit import AXIS_SIZES
-from profet_lab.validation.documented import (
-    LeftOutPredictions,
-    anchor_report,
-    mape_percent,
-    predict_left_out,
-    scaler_report,
-)
+from profet_core.scaling.axes import AXIS_RANGE
+from profet_lab.documented.baseline import SCALER_MAPE, baseline_pairs
+from profet_lab.scalers.documented import AXIS_SIZES
+from profet_lab.validation.documented import documented_report, documented_table, mape_percent
+from profet_lab.validation.scalers import scaler_report
 
-#: How far above the original's figure a reproduction may lie, percentage points.
+#: How far above the baseline's figure a reproduction may lie, percentage points.
 PAIR_MARGIN, SCALER_MARGIN = 1.5, 0.3
 
 
-def predictions(rows) -> LeftOutPredictions:
+def predictions(rows) -> pd.DataFrame:
     columns = ["anchor", "target", "model", "true_ms", "with_latency", "without_latency"]
     table = pd.DataFrame(rows, columns=columns)
-    return LeftOutPredictions(table.assign(line=table["true_ms"], forest=table["true_ms"], dense=2 * table["true_ms"]))
+    return table.assign(line=table["true_ms"], forest=table["true_ms"], dense=2 * table["true_ms"])
 
 
 def test_the_report_averages_rows_within_pairs_and_pairs_within_the_mean():
-    report = anchor_report(
+    report = documented_report(
         predictions(
             [
                 ("a", "b", "X", 100.0, 110.0, 150.0),
@@ -57,7 +52,7 @@ def test_mape_is_in_percent_of_the_truth():
 
 @pytest.mark.data
 @pytest.mark.training
-def test_the_scaler_reproduces_the_original(measurements):
+def test_the_scaler_reproduces_the_baseline(measurements):
     settings = scaler_report(measurements, None)["settings"]
     for axis in AXIS_RANGE:
         found = settings[f"{axis}_true"]
@@ -69,11 +64,11 @@ def test_the_scaler_reproduces_the_original(measurements):
 
 @pytest.mark.data
 @pytest.mark.training
-def test_one_pair_reproduces_the_original(measurements):
+def test_one_pair_reproduces_the_baseline(measurements):
     """`profet validate` does all twelve; one of them here keeps the suite short."""
     anchor, target = "g4dn.xlarge", "p2.xlarge"
-    report = anchor_report(predict_left_out(measurements, [(anchor, target)]))
-    (found,), original = report["pairs"], original_pairs().loc[(anchor, target)]
+    report = documented_report(documented_table(measurements, [(anchor, target)]))
+    (found,), baseline = report["pairs"], baseline_pairs().loc[(anchor, target)]
     assert found["n"] == 2763
-    assert found["mape_with_latency"] <= original["mape_with_latency"] + PAIR_MARGIN
-    assert found["mape_without_latency"] <= original["mape_without_latency"] + PAIR_MARGIN
+    assert found["mape_with_latency"] <= baseline["mape_with_latency"] + PAIR_MARGIN
+    assert found["mape_without_latency"] <= baseline["mape_without_latency"] + PAIR_MARGIN

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from profet_recorder.engines.batches import BatchSizes, SizesSeen, batch_sizes
+from profet_recorder.engines.batches import BatchSizes, ObservedSizes, batch_sizes
 
 
 def tensor(*shape: object) -> SimpleNamespace:
@@ -43,12 +43,12 @@ def test_pixels_are_the_side_of_a_square_of_the_same_area():
 
 
 def test_another_batch_size_is_noticed():
-    seen = SizesSeen(channels_last=True)
+    seen = ObservedSizes(channels_last=True)
     assert seen.odd() is None
     for size in (8, 8):
-        seen.note(tensor(size, 32, 32, 3))
+        seen.observe(tensor(size, 32, 32, 3))
         assert seen.odd() is None
-    seen.note(tensor(4, 32, 32, 3))
+    seen.observe(tensor(4, 32, 32, 3))
     assert seen.odd() == "a batch of 4 instead of 8"
     seen.forget_last()
     assert seen.odd() is None, "nothing was seen"

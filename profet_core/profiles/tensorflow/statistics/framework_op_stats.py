@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import Content
+from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.strict_json import parse_json
 from profet_core.profiles.record import Profile
 from profet_core.profiles.tensorflow.statistics.table import MAX_ROWS, Columns, profile_from_table
@@ -34,7 +35,8 @@ def read(content: Content) -> Profile:
     ------
     ProfileError : one line that says what is wrong and what to do.
     """
-    document = parse_json(content.read(MAX_BYTES))
+    # Whatever the JSON holds: what is no such table raises one of the errors below.
+    document: Any = parse_json(content.read(MAX_BYTES))
     table = document[0] if isinstance(document, list) and document else document
     try:
         headings = [(column.get("id"), column.get("label")) for column in table["cols"]]

@@ -6,7 +6,7 @@ import csv
 import io
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import Content
+from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.record import Profile
 from profet_core.profiles.tensorflow.statistics.table import Columns, profile_from_table
 

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.decoding.strict_json import quote_name
-from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.profiles.tensorflow.names import DATASET, label_type, public_type
-from profet_core.profiles.tensorflow.steps import usual_runs
-from profet_core.profiles.tensorflow.training import has_gradient, training_refusal
+from profet_core.profiles.limits import MAX_STEPS
+from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE, IDLE_OPERATIONS, Profile, ProfileMeta
+from profet_core.profiles.tensorflow.operation_names import DATASET, label_type, public_type
+from profet_core.profiles.tensorflow.step_count import usual_runs
+from profet_core.profiles.tensorflow.training_check import has_gradient, training_refusal
 from profet_core.profiles.totals import profile_from_totals
+from profet_core.profiles.trace_events.sums import no_times
 
 #: XProf lists this many rows a side, idle time among them; 2.24 was seen to, and older ones say so too.
 ROWS_A_SIDE = 500
 #: Both sides, and room for what a person may have put together.
 MAX_ROWS = 20_000
 MAX_COLUMNS = 100
-MAX_STEPS = 10_000
-IDLE = "IDLE"
 
 #: Headings of each column, old and new, as `_plain` writes them: letters only.
 _HEADINGS = {
@@ -34,7 +34,7 @@ _HEADINGS = {
 }
 #: TensorFlow's name for the part of a step that one GPU does, of several.
 _REPLICA = re.compile(r"(?:gradient_tape/|gradients/)?replica_(\d{1,4})/", re.ASCII)
-_SIDES = {"device": "Device", "host": "Host"}
+_PREFIXES = {"device": DEVICE_PREFIX, "host": HOST_PREFIX}
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
@@ -57,9 +57,10 @@ class Columns:
             field: next((column for column, heading in enumerate(plain) if heading in known), None)
             for field, known in _HEADINGS.items()
         }
-        if None in (found["side"], found["type"], found["total"]):
+        side, kind, total = found["side"], found["type"], found["total"]
+        if side is None or kind is None or total is None:
             return None
-        return cls(**found)
+        return cls(side, kind, total, found["count"], found["name"])
 
 
 def profile_from_table(columns: Columns, rows: Iterable[Sequence[object]], source_format: str) -> Profile:
@@ -72,61 +73,80 @@ def profile_from_table(columns: Columns, rows: Iterable[Sequence[object]], sourc
     ------
     ProfileError : a row that can't be read, or too many of them.
     """
-    totals_us: Counter[str] = Counter()
-    listed: Counter[str] = Counter()
-    runs: list[int] = []
-    gradient_seen = False
-    replicas: set[str] = set()
+    sums = _Sums(columns)
     for number, row in enumerate(rows, 2):
         if number > MAX_ROWS:
             raise ProfileError(f"The table has more than {MAX_ROWS:,} rows: upload the statistics of one step.")
+        sums.add(row, number)
+    return sums.profile(source_format)
+
+
+class _Sums:
+    """Adds up the rows of a table."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._totals_us = no_times()
+        self._listed: Counter[str] = Counter()
+        self._runs: list[int] = []
+        self._gradient_seen = False
+        self._replicas: set[str] = set()
+
+    def add(self, row: Sequence[object], number: int) -> None:
+        columns = self._columns
         if len(row) <= max(columns.side, columns.type, columns.total, columns.count or 0, columns.name or 0):
             raise ProfileError(f"Row {number} of the table is cut short: download the statistics again.")
-        side = _SIDES.get(str(row[columns.side]).strip().casefold())
-        if side is None:
+        side = str(row[columns.side]).strip().casefold()
+        if side not in _PREFIXES:
             raise ProfileError(
                 f"Row {number} of the table is neither Host nor Device but {quote_name(row[columns.side])}: "
                 "download the statistics again."
             )
         kind = public_type(str(row[columns.type]).strip())
         if columns.name is not None:
-            name = str(row[columns.name])
-            gradient_seen |= has_gradient(name)
-            kind = label_type(name.strip(), kind) if side == "Device" else kind
-            if replica := _REPLICA.match(name):
-                replicas.add(replica[1])
-        totals_us[f"{side}_{kind}"] += _number(row[columns.total], number)
-        listed[side] += 1
+            kind = self._named(str(row[columns.name]), kind, side)
+        self._totals_us[_PREFIXES[side] + kind] += _number(row[columns.total], number)
+        self._listed[side] += 1
         if columns.count is not None and kind not in (IDLE, DATASET):
-            runs.append(int(_number(row[columns.count], number)))
-    counted = usual_runs(runs)
-    steps = counted or 1
-    if steps > MAX_STEPS:
-        raise ProfileError(f"Every operation of the table ran more than {MAX_STEPS:,} times: record fewer steps.")
-    cut = _cut_warnings(listed, totals_us)
-    return profile_from_totals(
-        totals_us,
-        source_format=source_format,
-        steps=steps,
-        steps_basis="assumed" if counted is None else "counted",
-        meta=ProfileMeta(framework="TensorFlow"),
-        warnings=(*cut, *_idle_warnings(totals_us), *_steps_warnings(steps), *_replica_warnings(len(replicas))),
-        refusal=training_refusal(totals_us, gradient_seen),
-        may_be_cut=bool(cut),
-    )
+            self._runs.append(int(_number(row[columns.count], number)))
+
+    def _named(self, name: str, kind: str, side: str) -> str:
+        """The type of an operation of this name and type, whose name may tell more of the step."""
+        self._gradient_seen |= has_gradient(name)
+        if replica := _REPLICA.match(name):
+            self._replicas.add(replica[1])
+        return label_type(name.strip(), kind) if side == "device" else kind
+
+    def profile(self, source_format: str) -> Profile:
+        counted = usual_runs(self._runs)
+        steps = counted or 1
+        if steps > MAX_STEPS:
+            raise ProfileError(f"Every operation of the table ran more than {MAX_STEPS:,} times: record fewer steps.")
+        cut = _cut_warnings(self._listed, self._totals_us)
+        others = (*_idle_warnings(self._totals_us), *_steps_warnings(steps), *_replica_warnings(len(self._replicas)))
+        return profile_from_totals(
+            self._totals_us,
+            source_format=source_format,
+            steps=steps,
+            steps_basis="assumed" if counted is None else "counted",
+            meta=ProfileMeta(framework="TensorFlow"),
+            warnings=(*cut, *others),
+            refusal=training_refusal(self._totals_us, self._gradient_seen),
+            may_be_cut=bool(cut),
+        )
 
 
 def _cut_warnings(listed: Mapping[str, int], totals_us: Mapping[str, float]) -> list[str]:
     return [
-        f"The statistics list the {ROWS_A_SIDE} costliest operations of the {side.lower()} and no more: "
+        f"The statistics list the {ROWS_A_SIDE} costliest operations of the {side} and no more: "
         "the time of cheaper ones is missing."
         for side, rows in listed.items()
-        if rows + (f"{side}_{IDLE}" not in totals_us) == ROWS_A_SIDE
+        if rows + (_PREFIXES[side] + IDLE not in totals_us) == ROWS_A_SIDE
     ]
 
 
 def _idle_warnings(totals_us: Mapping[str, float]) -> list[str]:
-    if any(name.endswith(f"_{IDLE}") for name in totals_us):
+    if IDLE_OPERATIONS & totals_us.keys():
         return []
     return ["The statistics leave idle time out: download them again with idle time included."]
 

@@ -5,47 +5,22 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.profet_json.reader import MAX_OPERATION_US, MAX_OPERATIONS
-from profet_core.profiles.tensorflow.names import UNKNOWN, kernel_operation
-
-if TYPE_CHECKING:
-    from profet_core.profiles.tensorflow.xplane.planes import Plane
+from profet_core.profiles.limits import MAX_OPERATION_US, MAX_OPERATIONS, MAX_STEPS
+from profet_core.profiles.record import UNKNOWN
+from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
+from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation
+from profet_core.profiles.tensorflow.xplane.planes import Plane
+from profet_core.profiles.tensorflow.xplane.schema import Event, Line, Stat
 
 #: Operations on one thread: their intervals are held together.
 MAX_THREAD_OPERATIONS = 2_000_000
-MAX_STEPS = 10_000
 MAX_KERNELS = 50_000
 MAX_BATCH_SIZE = 100_000
-#: A path in a network is shorter; a cut name is no operation's.
-MAX_NAME_BYTES = 4096
-#: Lines that TensorFlow or XProf add to the streams; their events repeat what the streams hold.
-DERIVED_LINES = frozenset(
-    {
-        b"Async XLA Ops",
-        b"Framework Name Scope",
-        b"Framework Ops",
-        b"Launch Stats",
-        b"Source",
-        b"Source code",
-        b"Steps",
-        b"TensorFlow Name Scope",
-        b"TensorFlow Ops",
-        b"XLA Modules",
-        b"XLA Ops",
-        b"XLA TraceMe",
-    }
-)
-#: XProf tells them by their number, of which it looks at 32 bits; 390 are taken, 500 are not.
+#: XProf tells derived lines by their number, of which it looks at 32 bits; 390 are taken, 500 are not.
 _FIRST_DERIVED_ID, _DERIVED_IDS = 0xDEADBEEF, 400
 _MAX_PS = int(MAX_OPERATION_US * 1e6)
-
-
-def is_derived_line(name: bytes) -> bool:
-    """True for the name of a derived line; XProf tells of which stream: "Framework Ops - from #14(Compute)"."""
-    return name.partition(b" - from #")[0].partition(b"(")[0].strip() in DERIVED_LINES
 
 
 class HostLine:
@@ -55,7 +30,7 @@ class HostLine:
     """
 
     def __init__(self, plane: Plane) -> None:
-        self._types, self._step_tellers = plane.types, plane.step_tellers
+        self._types, self._graph_operations = plane.types, plane.graph_operations
         self._is_derived = False
         self._step_num = plane.stats.get("step_num")
         self._batch_size = plane.stats.get("batch_size")
@@ -72,7 +47,7 @@ class HostLine:
         """Number of steps; of several kinds of markers that of the most frequent one."""
         return max((len(numbers) for numbers in self._steps.values()), default=0)
 
-    def add(self, part) -> None:
+    def add(self, part: Line) -> None:
         """Add a part of the line's events."""
         self._is_derived |= _has_derived_id(part)
         if self._is_derived:
@@ -82,7 +57,7 @@ class HostLine:
             kind = types.get(event.metadata_id)
             if kind is not None:
                 self.total_ps[kind] += event.duration_ps
-                if event.metadata_id in self._step_tellers:
+                if event.metadata_id in self._graph_operations:
                     self.runs[event.metadata_id] += 1
                 self._begins_ps.append(event.offset_ps)
                 self._durations_ps.append(event.duration_ps)
@@ -105,8 +80,8 @@ class HostLine:
         ends_ps = np.maximum.accumulate(begins_ps + np.frombuffer(self._durations_ps, dtype=np.int64)[order])
         return int(np.maximum(begins_ps[1:] - ends_ps[:-1], 0).sum())
 
-    def _note_step(self, event) -> None:
-        stats = {stat.metadata_id: stat.int64_value for stat in event.stats}
+    def _note_step(self, event: Event) -> None:
+        stats: dict[int | None, int] = {stat.metadata_id: stat.int64_value for stat in event.stats}
         number = stats.get(self._step_num)
         if len(self._marks) < MAX_STEPS:
             self._marks.setdefault(event.metadata_id, number is not None)
@@ -141,10 +116,11 @@ class DeviceLine:
         """Number of steps, if this is the line that marks them."""
         return self.events if self._is_steps else 0
 
-    def add(self, part) -> None:
+    def add(self, part: Line) -> None:
         """Add a part of the line's events."""
-        self.is_derived |= is_derived_line(part.name) or _has_derived_id(part)
-        self._is_steps |= part.name == b"Steps"
+        name = part.name.decode("utf-8", "replace")
+        self.is_derived |= is_derived_line(name) or _has_derived_id(part)
+        self._is_steps |= name == STEPS_LINE
         self.events += len(part.events)
         if self.is_derived or not part.events:
             return
@@ -166,7 +142,7 @@ class DeviceLine:
         if len(self.total_ps) > MAX_OPERATIONS or len(self.kernels_ps) > MAX_KERNELS:
             raise ProfileError("The trace has more kinds of operations or kernels than any network: record it again.")
 
-    def _operation(self, event) -> str | None:
+    def _operation(self, event: Event) -> str | None:
         """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one."""
         found, found_rank = None, math.inf
         for stat in event.stats:
@@ -177,15 +153,15 @@ class DeviceLine:
                     found, found_rank = kind, rank
         return found
 
-    def _kind(self, stat) -> str | None:
+    def _kind(self, stat: Stat) -> str | None:
         if stat.ref_value:
             return self._references.get(stat.ref_value, UNKNOWN)
         if stat.str_value:
-            return kernel_operation(stat.str_value[:MAX_NAME_BYTES].decode("utf-8", "replace"))
+            return kernel_operation(stat.str_value[:MAX_NAME_CHARACTERS].decode("utf-8", "replace"))
         return None
 
 
-def _has_derived_id(part) -> bool:
+def _has_derived_id(part: Line) -> bool:
     return 0 <= (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID < _DERIVED_IDS
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import Content
-from profet_core.profiles.decoding.wire import PIECE_BYTES, WireStream, damaged
-from profet_core.profiles.tensorflow.names import kernel_operation, operation_type
-from profet_core.profiles.tensorflow.steps import tells_steps
-from profet_core.profiles.tensorflow.training import has_gradient, is_jax_name
-from profet_core.profiles.tensorflow.xplane.lines import MAX_NAME_BYTES
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged
+from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation, operation_type
+from profet_core.profiles.tensorflow.step_count import is_graph_operation
+from profet_core.profiles.tensorflow.training_check import has_gradient, is_jax_name
 from profet_core.profiles.tensorflow.xplane.schema import (
     PLANE_EVENT_METADATA,
     PLANE_NAME,
@@ -19,7 +18,8 @@ from profet_core.profiles.tensorflow.xplane.schema import (
     SPACE_PLANES,
     messages,
 )
-from profet_core.profiles.traces.nvidia_gpus import server_gpu
+from profet_core.profiles.trace_events.kernel_names import MAX_KERNEL_CHARACTERS
+from profet_core.profiles.trace_events.nvidia_gpus import server_gpu
 
 HOST_PLANE = "/host:CPU"
 DEVICE_PLANE_PREFIX = "/device:GPU:"
@@ -28,8 +28,6 @@ MAX_PLANES = 1000
 #: Names of events and stats in one file; a large network has some ten thousand.
 MAX_METADATA = 500_000
 MAX_FACTS = 10_000
-#: Of Eigen's templates the operation stands behind the first 300 letters.
-_MAX_KERNEL_NAME = 600
 _FACTS = ("compute_cap_major", "compute_cap_minor", "core_count", "memory_size")
 _STATS = ("step_num", "batch_size", *_FACTS)
 #: The stats of a kernel that may name its operation, in the order they are believed: today's, then those of TensorFlow
@@ -44,7 +42,7 @@ class Plane:
     Attributes
     ----------
     types : id of an event's metadata -> operation type, of the events that are operations (host only).
-    step_tellers : ids of the operations whose number of runs tells the number of steps (host only).
+    graph_operations : ids of the operations whose number of runs tells the number of steps (host only).
     kernels : id of an event's metadata -> name (device only).
     capability : major compute capability (device only).
     gpu : the GPU's name, if what is noted of it tells (device only).
@@ -57,7 +55,7 @@ class Plane:
 
     name: str = ""
     types: dict[int, str] = field(default_factory=dict)
-    step_tellers: set[int] = field(default_factory=set)
+    graph_operations: set[int] = field(default_factory=set)
     kernels: dict[int, str] = field(default_factory=dict)
     capability: int | None = None
     gpu: str | None = None
@@ -97,7 +95,7 @@ def read_planes(content: Content) -> list[Plane]:
             if len(planes) > MAX_PLANES:
                 raise damaged()
             for part, length in wire.fields(size):
-                if part == PLANE_NAME and length <= MAX_NAME_BYTES:
+                if part == PLANE_NAME and length <= MAX_NAME_CHARACTERS:
                     plane.name = _text(wire.read(length))
                 elif part in (PLANE_EVENT_METADATA, PLANE_STAT_METADATA) and length <= PIECE_BYTES:
                     if (names_left := names_left - 1) < 0:
@@ -117,16 +115,16 @@ def read_planes(content: Content) -> list[Plane]:
 
 def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
     entry = messages().MetadataEntry.FromString(data)
-    name = _text(entry.value.name[:MAX_NAME_BYTES])
+    name = _text(entry.value.name[:MAX_NAME_CHARACTERS])
     plane.has_gradient |= has_gradient(name)
     plane.has_jax |= is_jax_name(name)
     if part == PLANE_EVENT_METADATA:
         if plane.is_host and (kind := operation_type(name)):
             plane.types[entry.key] = kind
-            if tells_steps(name, kind):
-                plane.step_tellers.add(entry.key)
+            if is_graph_operation(name, kind):
+                plane.graph_operations.add(entry.key)
         elif plane.is_device:
-            plane.kernels[entry.key] = name[:_MAX_KERNEL_NAME]
+            plane.kernels[entry.key] = name[:MAX_KERNEL_CHARACTERS]
     elif name in _STATS:
         plane.stats[name] = entry.key
     elif plane.is_device and name in _LABELS:

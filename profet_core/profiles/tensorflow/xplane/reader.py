@@ -10,26 +10,29 @@ streams together. Unlike the statistics it is not cut after 500 operations. Of s
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from typing import TypeVar
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.containers.content import Content
-from profet_core.profiles.decoding.wire import WireStream, damaged
-from profet_core.profiles.record import Profile, ProfileMeta
-from profet_core.profiles.tensorflow.gpu import GpuWork, cold_refusal, gpu_rows, gpu_warnings, read_gpu
-from profet_core.profiles.tensorflow.names import UNKNOWN
-from profet_core.profiles.tensorflow.steps import count_steps
-from profet_core.profiles.tensorflow.training import JAX, training_refusal
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.decoding.protobuf_wire import WireStream, damaged
+from profet_core.profiles.record import HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
+from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
+from profet_core.profiles.tensorflow.step_count import count_steps
+from profet_core.profiles.tensorflow.training_check import JAX, training_refusal
 from profet_core.profiles.tensorflow.xplane.lines import DeviceLine, HostLine
 from profet_core.profiles.tensorflow.xplane.planes import DEVICE_PLANE_PREFIX, HOST_PLANE, Plane, read_planes
 from profet_core.profiles.tensorflow.xplane.schema import PLANE_LINES, SPACE_PLANES, messages
 from profet_core.profiles.totals import profile_from_totals
-from profet_core.profiles.traces.precision_signs import read_signs
+from profet_core.profiles.trace_events.precision_signs import read_signs
 
 NAME = "TensorFlow xplane.pb"
 
 #: A line is a thread or a stream.
 MAX_LINES = 20_000
 _PS_PER_US = 1e6
+
+AnyLine = TypeVar("AnyLine", HostLine, DeviceLine)
 
 
 def looks_like(head: bytes) -> bool:
@@ -71,7 +74,7 @@ class _Sums:
     def __init__(self, planes: list[Plane]) -> None:
         self._planes = planes
         self._host_ps: Counter[str] = Counter()
-        self._gpus: dict[int, GpuWork] = {}
+        self._gpus: list[GpuWork] = []
         self._steps = 0
         self._runs: Counter[int] = Counter()
         self._batch_sizes: set[int] = set()
@@ -80,21 +83,21 @@ class _Sums:
     def read(self, content: Content) -> Profile:
         with content.open() as stream:
             wire = WireStream(stream)
-            planes = enumerate(self._planes)
+            planes = iter(self._planes)
             for number, size in wire.fields():
                 if number == SPACE_PLANES:
-                    index, plane = next(planes)
+                    plane = next(planes)
                     if plane.is_host:
                         self._read_host(wire, size, plane)
                     elif plane.is_device:
-                        self._gpus[index] = self._gpu(wire, size, plane)
+                        self._gpus.append(self._gpu(wire, size, plane))
         return self._profile()
 
     def _read_host(self, wire: WireStream, size: int, plane: Plane) -> None:
         for line in self._lines(wire, size, HostLine, plane):
             self._host_ps.update(line.total_ps)
             if line.total_ps:
-                self._host_ps["IDLE"] += line.idle_ps()
+                self._host_ps[IDLE] += line.idle_ps()
             self._steps = max(self._steps, line.steps)
             self._runs.update(line.runs)
             self._batch_sizes |= line.batch_sizes
@@ -119,7 +122,7 @@ class _Sums:
         gpu.operations_us.update({kind: ps / _PS_PER_US for kind, ps in operations_ps.items()})
         return gpu
 
-    def _lines(self, wire: WireStream, size: int, kind: type[HostLine] | type[DeviceLine], plane: Plane):
+    def _lines(self, wire: WireStream, size: int, kind: type[AnyLine], plane: Plane) -> Iterator[AnyLine]:
         for part, length in wire.fields(size):
             if part == PLANE_LINES:
                 self._lines_read += 1
@@ -131,17 +134,13 @@ class _Sums:
                 yield line
 
     def _profile(self) -> Profile:
-        totals_us = {f"Host_{kind}": ps / _PS_PER_US for kind, ps in self._host_ps.items()}
-        gpu, worked = read_gpu(self._gpus)
+        totals_us = {HOST_PREFIX + kind: ps / _PS_PER_US for kind, ps in self._host_ps.items()}
+        gpu, worked = busiest_gpu(self._gpus)
         self._check_jax(gpu)
         counted = count_steps(self._steps or (gpu.steps if gpu else 0), self._runs.values())
-        warnings, refusal = list(counted.warnings), ""
-        if gpu is not None:
-            rows = gpu_rows(gpu)
-            totals_us |= {f"Device_{kind}": us for kind, us in rows.totals_us.items()}
-            warnings += gpu_warnings(gpu, rows, worked)
-            refusal = cold_refusal(rows)
-        refusal = refusal or training_refusal(totals_us, any(plane.has_gradient for plane in self._planes))
+        report = gpu_report(gpu, worked)
+        totals_us |= report.totals_us
+        refusal = report.refusal or training_refusal(totals_us, any(plane.has_gradient for plane in self._planes))
         capabilities = [plane.capability for plane in self._planes if plane.capability]
         signs = read_signs(
             gpu.kernels_us if gpu else {},
@@ -164,7 +163,7 @@ class _Sums:
             steps_basis=counted.basis,
             meta=meta,
             ignored=(f"devices that are no GPUs: {others}",) if others else (),
-            warnings=tuple(warnings),
+            warnings=(*counted.warnings, *report.warnings),
             refusal=refusal,
             may_be_cut=False,
         )
@@ -172,7 +171,7 @@ class _Sums:
     def _check_jax(self, gpu: GpuWork | None) -> None:
         """Refuse a trace with JAX' names and no operation of TensorFlow's."""
         kinds = {*self._host_ps, *(gpu.operations_us if gpu else ())}
-        if any(plane.has_jax for plane in self._planes) and kinds <= {UNKNOWN, "IDLE"}:
+        if any(plane.has_jax for plane in self._planes) and kinds <= {UNKNOWN, IDLE}:
             raise ProfileError(JAX)
 
     def _batch_size(self, gpus: int) -> int | None:

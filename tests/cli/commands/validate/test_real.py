@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from profet_core import load_models
-from profet_core.accuracy.real import REAL_REPORT_NAME, load_real_report
+from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ import pytest
 
 from profet_core import Profile, ProfileError, read_profile
 from profet_core.profiles import read_profile_folder
-from profet_core.profiles.containers import archives
-from profet_core.profiles.containers import content as containers
+from profet_core.profiles.containers import archives, unpacking, watch
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import gpu_step, xplane
@@ -172,7 +171,7 @@ def test_progress_rises_to_one_over_an_archive():
 def test_a_long_trace_in_an_archive_is_streamed():
     events = [event for number in range(1500) for event in cuda_step(number, number * 1000)]
     content = trace(events)
-    assert len(content) > 4 * containers.HEAD_BYTES
+    assert len(content) > 4 * unpacking.HEAD_BYTES
     for pack in PACKINGS.values():
         assert read_profile(pack({"trace.json": content})) == read_profile(content)
         assert read_profile(pack({"trace.json.gz": gzip.compress(content)})) == read_profile(content)
@@ -294,6 +293,6 @@ def test_the_name_of_the_folder_is_said(tmp_path):
 
 def test_the_time_is_that_of_all_files_together(monkeypatch, tmp_path):
     folder = folder_of(tmp_path, {f"{number}.json": PROFET for number in range(3)})
-    monkeypatch.setattr(containers, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "MAX_SECONDS", 0.0)
     with pytest.raises(ProfileError, match="of processor time and was stopped"):
         read_profile_folder(folder)

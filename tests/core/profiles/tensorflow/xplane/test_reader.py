@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from profet_core import ProfileError, read_profile
-from profet_core.profiles.decoding.wire import PIECE_BYTES
+from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES
 from profet_core.profiles.tensorflow.xplane import reader
 from profet_core.profiles.tensorflow.xplane.schema import messages
-from profet_lab.measurements.data import DataError, data_folder
+from profet_lab.measurements.tables import DataError, data_folder
 from tests.made.xplane import GPU_STEP_US, Ref, gpu_step, gpu_step_2_4, kernel, step_marker, xplane
 
 

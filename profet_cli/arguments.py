@@ -1,0 +1,92 @@
+"""Arguments that several commands take; what reads them is in `inputs` and `training`."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
+    """`--format`; `default` is `argparse.SUPPRESS` where a word before has set it."""
+    parser.add_argument("--format", choices=["text", "json"], default=default, help="json: one document on stdout")
+
+
+def add_profile(parser: argparse.ArgumentParser) -> None:
+    """TRACE, its anchor and how to predict from it."""
+    parser.add_argument("trace", metavar="TRACE", help="profile of training steps")
+    parser.add_argument("--anchor", required=True, help="instance the profile was recorded on")
+    add_steps(parser)
+    parser.add_argument("--latency-ms", type=float, help="measured step latency on the anchor, milliseconds")
+    parser.add_argument("--without-latency", action="store_true", help="ignore the latency in the profile's meta")
+    parser.add_argument("--trust-latency", action="store_true", help="use the latency even if it looks wrong")
+    parser.add_argument("--method", default="default", help="default, or profet: the documented ensemble")
+    parser.add_argument(
+        "--fp32",
+        action="store_true",
+        help="without TF32 on Ampere and later (frameworks use it for convolutions unasked)",
+    )
+    add_models(parser)
+
+
+def add_training(parser: argparse.ArgumentParser) -> None:
+    """The profile and the training that `cost` and `advise` are about."""
+    add_profile(parser)
+    parser.add_argument("--images", required=True, type=int, help="training images per epoch")
+    parser.add_argument("--validation-images", type=int, default=0)
+    parser.add_argument("--profiled-batch", type=int, help="batch size the profile was recorded at")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument(
+        "--price",
+        action="append",
+        type=instance_number,
+        default=[],
+        metavar="INSTANCE=USD",
+        help="a price of your own, an hour",
+    )
+    parser.add_argument(
+        "--at-batch",
+        type=int,
+        metavar="N",
+        help="cost at another batch size: TRACE at batch 16, --largest at batch 256",
+    )
+    parser.add_argument("--largest", metavar="TRACE", help="profile of the same network at batch 256, for --at-batch")
+    parser.add_argument("--largest-latency-ms", type=float, help="its anchor latency")
+
+
+def add_steps(parser: argparse.ArgumentParser) -> None:
+    """`--steps`: how many training steps TRACE covers."""
+    parser.add_argument(
+        "--steps",
+        type=int,
+        metavar="N",
+        help="training steps TRACE covers (default: what it tells, else what its latency tells, else one; two for "
+        "PROFET's own files)",
+    )
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """`--models`: the folder to predict with."""
+    parser.add_argument("--models", metavar="DIR", help="models folder (default: PROFET_HOME or the shipped one)")
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """`--data`: the measurements."""
+    parser.add_argument("--data", metavar="DIR", help="measurements (default: PROFET_DATA or ../shared/data)")
+
+
+def add_anchors(parser: argparse.ArgumentParser) -> None:
+    """`--anchor`: a choice among the measurements' anchors, which may be given several times."""
+    parser.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")
+
+
+def names(text: str) -> list[str]:
+    """Names, of "A,B"."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def instance_number(text: str) -> tuple[str, float]:
+    """An instance and a number, of "INSTANCE=NUMBER"."""
+    name, _, number = text.partition("=")
+    try:
+        return name.strip(), float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not INSTANCE=NUMBER, such as g4dn.xlarge=0.4") from None

@@ -1,0 +1,82 @@
+"""Advice as text: the answer, every plan, and what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from profet_cli.output import MISSING, cell, print_table
+from profet_core.advice.advise import Advice
+from profet_core.advice.certainty import format_certainty
+from profet_core.advice.comparison import Comparison
+from profet_core.advice.comparison_words import comparison_sentences
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Limits
+from profet_core.advice.words import answer_sentences, dominated_lines, pick_line, upgrade_line
+from profet_core.units import format_duration, format_price, format_usd
+
+#: A limit's column -> the chance that a plan keeps to it.
+Chances = Mapping[str, Callable[[Plan], float | None]]
+
+
+def print_advice(advice: Advice, comparison: Comparison | None) -> None:
+    """The answer first, then the table of plans, then lists."""
+    print("\n".join(answer_sentences(advice)))
+    print()
+    _print_plans(advice)
+    bases = dict.fromkeys(plan.basis for plan in advice.plans)
+    _print_list("Basis:", [f"{basis}: {basis.words}" for basis in bases])
+    sources = {plan.instance: plan.latency_note for plan in advice.plans if plan.latency_note}
+    _print_list("What times rest on:", [f"{instance}: {source}" for instance, source in sources.items()])
+    _print_list("Picks:", _pick_lines(advice))
+    _print_list("What more money buys:", [upgrade_line(upgrade) for upgrade in advice.upgrades])
+    _print_list("Beaten in time and money:", dominated_lines(advice))
+    _print_list("Left out:", [f"{excluded.instance}: {excluded.reason}" for excluded in advice.excluded])
+    if comparison:
+        _print_list(f"{comparison.a.label} against {comparison.b.label}:", comparison_sentences(comparison))
+
+
+def _print_plans(advice: Advice) -> None:
+    chances = _chances(advice.request.limits)
+    with_bounds = any(plan.interval for plan in advice.plans)
+    bounds = ("from", "to") if with_bounds else ()
+    print_table(
+        ("offer", "time", *bounds, "cost", *bounds, *chances, "$ an hour", "basis", "note"),
+        [_text_row(plan, chances, with_bounds) for plan in advice.plans],
+    )
+
+
+def _chances(limits: Limits) -> Chances:
+    chances: dict[str, Callable[[Plan], float | None]] = {}
+    if limits.deadline_h is not None:
+        chances["in time"] = lambda plan: plan.in_time
+    if limits.budget_usd is not None:
+        chances["in budget"] = lambda plan: plan.in_budget
+    return chances
+
+
+def _text_row(plan: Plan, chances: Chances, with_bounds: bool) -> tuple[str, ...]:
+    interval = plan.interval
+    times = (cell(interval and interval.low_s, format_duration), cell(interval and interval.high_s, format_duration))
+    costs = (cell(interval and interval.low_usd, format_usd), cell(interval and interval.high_usd, format_usd))
+    return (
+        plan.label,
+        format_duration(plan.total_s),
+        *(times if with_bounds else ()),
+        format_usd(plan.total_usd),
+        *(costs if with_bounds else ()),
+        *(cell(chance(plan), format_certainty) for chance in chances.values()),
+        format_price(plan.offer.usd_per_hour),
+        plan.basis,
+        plan.note or MISSING,
+    )
+
+
+def _pick_lines(advice: Advice) -> list[str]:
+    picks = {"cheapest": advice.cheapest, "fastest": advice.fastest}
+    lines = {name: (pick.plan.label, pick_line(pick)) for name, pick in picks.items()}
+    return [f"{name}: {', '.join(filter(None, line))}" for name, line in lines.items()]
+
+
+def _print_list(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        print("\n".join(["", title, *(f"  {line}" for line in lines)]))

@@ -1,0 +1,58 @@
+"""Parts of JSON documents that several commands print; keys and their order are a contract, so each is written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # Commands that need no numbers load no library for them.
+    from profet_core.catalog import Instance
+    from profet_core.memory.fit import FitAnswer
+    from profet_core.operations.unknown import UnknownOperations
+
+#: A JSON object.
+Document = dict[str, object]
+
+
+def offer_document(offer: Instance) -> Document:
+    """An instance at one of its prices."""
+    return {
+        "name": offer.name,
+        "gpu": offer.gpu,
+        "gpu_count": offer.gpu_count,
+        "gpu_memory_gib": offer.gpu_memory_gib,
+        "vcpus": offer.vcpus,
+        "usd_per_hour": offer.usd_per_hour,
+        "region": offer.region,
+        "os": offer.os,
+        "market": offer.market,
+        "status": offer.status,
+        "as_of": offer.as_of,
+        "source": offer.source,
+        "own": offer.own,
+        "machine_source": offer.machine_source,
+    }
+
+
+def memory_document(fits: Mapping[str, FitAnswer]) -> Document:
+    """Instance -> whether the step fits in its memory."""
+    return {
+        instance: {
+            "verdict": fit.verdict,
+            "probability": fit.probability,
+            "largest_batch": fit.largest_batch,
+            "why": fit.why,
+        }
+        for instance, fit in fits.items()
+    }
+
+
+def unknown_operations_document(unknown: UnknownOperations) -> Document:
+    """Operations that the method has never seen the like of, and what became of their time."""
+    return {
+        "names": list(unknown.names),
+        "share": unknown.share,
+        "mapped": dict(unknown.mapped),
+        "left_out": list(unknown.left_out),
+    }

@@ -1,0 +1,70 @@
+"""Two plans set against each other, as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profet_core.advice.certainty import format_certainty
+from profet_core.advice.claims import least_certainty, why_too_close
+from profet_core.advice.comparison import Comparison
+from profet_core.advice.plans import Plan
+from profet_core.latency import Basis
+from profet_core.units import format_price, format_significant, format_usd
+
+
+def comparison_sentences(found: Comparison) -> tuple[str, ...]:
+    """Which of two is cheaper and which faster, how sure that is, and where it turns."""
+    a, b = found.a, found.b
+    lines = [_verdict(a, b, found.cheaper, "cheaper", b.total_usd / a.total_usd)]
+    if found.latency_ratio == 1 and a.offer.gpu == b.offer.gpu:
+        return (*lines, f"Both have the same GPU ({a.offer.gpu}) and take the same time.")
+    lines.append(_verdict(a, b, found.faster, "faster", b.latency_ms / a.latency_ms))
+    ratios, prices = _ends(found)
+    lines.append(
+        f"A step takes {format_significant(found.latency_ratio)} times as long on {a.label} as on {b.label}{ratios}; "
+        f"at these prices {a.label} is the cheaper one below {format_significant(found.break_even_ratio)} times."
+    )
+    lines.append(
+        f"Or: {a.label} is the cheaper one below {format_usd(found.break_even_usd_per_hour)} an hour{prices}; it costs "
+        f"{format_price(a.offer.usd_per_hour)}."
+    )
+    return (*lines, *basis_caveats((a, b)))
+
+
+def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
+    """What stands behind a time that is no measurement of its GPU, one sentence a kind."""
+    for basis, words in (
+        (Basis.DERIVED, "Derived from others' biased timings, not from a profile of the GPU"),
+        (Basis.TRANSFERRED, "A rough estimate, as nobody profiled the GPU"),
+    ):
+        names = dict.fromkeys(plan.instance for plan in plans if plan.basis == basis)
+        if names:
+            yield f"{words}: the time on {' and on '.join(names)}."
+
+
+def _ends(found: Comparison) -> tuple[str, str]:
+    """' (between 0.48 and 0.61)', of the ratio and of the break-even price; or nothing without an interval."""
+    known = found.uncertainty
+    if known is None or known.latency_ratio_low == known.latency_ratio_high:
+        return "", ""
+    ratios = (format_significant(ratio) for ratio in (known.latency_ratio_low, known.latency_ratio_high))
+    prices = (format_usd(price) for price in (known.break_even_low, known.break_even_high))
+    return f" (between {' and '.join(ratios)})", f" (between {' and '.join(prices)})"
+
+
+def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
+    """'A is cheaper than B with 87 % certainty (1.9 times by the estimate)', the likelier one named first.
+
+    Parameters
+    ----------
+    chance : that A is. gain : how many times cheaper or faster A is by the estimate.
+    """
+    if gain < 1:
+        return _verdict(b, a, None if chance is None else 1 - chance, word, 1 / gain)
+    by = f" ({format_significant(gain)} times by the estimate)"
+    if chance is None:
+        return f"{a.label} is {word} than {b.label}{by}; without intervals nobody can say how sure that is."
+    if chance < least_certainty(a, b):
+        sure = f"{format_certainty(chance)} certainty{by}{why_too_close(chance)}"
+        return f"Too close to call which is {word}: {a.label} with {sure}."
+    return f"{a.label} is {word} than {b.label} with {format_certainty(chance)} certainty{by}."

@@ -1,0 +1,51 @@
+"""What the times in a profile tell of a step's memory: operations bound by bandwidth move the activations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpus, gpu_model
+from profet_core.errors import InputError
+from profet_core.operations.classes import load_operation_classes
+from profet_core.operations.optimisers import state_copies
+from profet_core.profiles.record import Profile
+from profet_core.units import US_PER_MS
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTimes:
+    """Device time of one step by operation class, and the GPU it was recorded on.
+
+    Attributes
+    ----------
+    class_us : device operation class -> microseconds of the step.
+    state_copies : of the parameters, kept by the optimiser; plain SGD, which the measurements are of, keeps none.
+    """
+
+    class_us: Mapping[str, float]
+    gpu_model: str
+    bandwidth_gb_per_s: float
+    state_copies: float = 0.0
+
+
+def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) -> DeviceTimes | None:
+    """The times of a profile that tell of memory; None where they don't.
+
+    They don't for another framework, a GPU without a data sheet, and a profile that TensorFlow cut, which lacks many of
+    the operations that count here.
+    """
+    framework = (profile.meta.framework or "tensorflow").lower()
+    try:
+        gpu = gpus.find(catalog[anchor].gpu, catalog[anchor].gpu_memory_gib)
+    except InputError:
+        return None
+    if not framework.startswith("tensorflow"):
+        return None
+    classes = load_operation_classes()
+    encoded = classes.encode([profile])[0]
+    if encoded.truncated[0]:
+        return None
+    class_us = {name: US_PER_MS * float(ms) for name, ms in zip(classes.names, encoded.times_ms[0], strict=True)}
+    return DeviceTimes(class_us, gpu_model(gpu.name), gpu.bandwidth_gb_per_s, state_copies(profile))

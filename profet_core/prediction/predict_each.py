@@ -1,0 +1,92 @@
+"""Many profiles side by side, each with its own anchor and latency: those of one anchor are predicted at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from profet_core.artifacts.models import Models
+from profet_core.catalog import Catalog
+from profet_core.errors import InputError
+from profet_core.prediction.predict import check_instance, check_latency, predict_many
+from profet_core.prediction.records import Prediction
+from profet_core.prediction.refusals import refusal
+from profet_core.prediction.steps import counted
+from profet_core.profiles.record import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedProfile:
+    """A profile with what is known of its recording: the instance, and a step's latency there; None: not known."""
+
+    profile: Profile
+    anchor: str | None
+    latency_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EachPrediction:
+    """What came of one profile.
+
+    Attributes
+    ----------
+    profile : with the number of steps that was predicted from.
+    prediction : None while its anchor isn't known, or where nothing can be predicted.
+    refusal : why nothing can be predicted, one line; empty if something can.
+    doubt : why its latency makes no sense and was left out, one line; empty if it was not.
+    """
+
+    profile: Profile
+    prediction: Prediction | None = None
+    refusal: str = ""
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """The place of a profile that can be predicted, with the latency that counts."""
+
+    place: int
+    profile: Profile
+    latency_ms: float | None
+
+
+def predict_each(
+    models: Models, catalog: Catalog, recorded: Sequence[RecordedProfile], *, method: str = "default"
+) -> list[EachPrediction]:
+    """What `predict` finds for each profile alone, in their order; one that can't be predicted spares the others.
+
+    Raises
+    ------
+    InputError : unknown method, or an anchor that the models don't know.
+    """
+    found = []
+    groups: dict[tuple[str, bool], list[_Ready]] = {}
+    for place, one in enumerate(recorded):
+        each, latency_ms = _judged(models, one)
+        found.append(each)
+        if one.anchor is not None and not each.refusal:
+            ready = _Ready(place, each.profile, latency_ms)
+            groups.setdefault((one.anchor, latency_ms is not None), []).append(ready)
+    for (anchor, _), group in groups.items():
+        known_ms = [ready.latency_ms for ready in group if ready.latency_ms is not None]
+        profiles = [ready.profile for ready in group]
+        predictions = predict_many(models, catalog, profiles, anchor, latencies_ms=known_ms or None, method=method)
+        for ready, prediction in zip(group, predictions, strict=True):
+            found[ready.place] = replace(found[ready.place], prediction=prediction)
+    return found
+
+
+def _judged(models: Models, one: RecordedProfile) -> tuple[EachPrediction, float | None]:
+    """What speaks against a profile or its latency, and the latency to predict it with."""
+    profile = counted(one.profile, one.latency_ms)
+    if refused := refusal(profile):
+        return EachPrediction(profile, refusal=refused), None
+    if one.anchor is None or one.latency_ms is None:
+        return EachPrediction(profile), None
+    check_instance(models, one.anchor, "anchor")
+    try:
+        check_latency(models, profile, one.anchor, one.latency_ms)
+    except InputError as error:
+        return EachPrediction(profile, doubt=f"{error} Predicted without it."), None
+    return EachPrediction(profile), one.latency_ms

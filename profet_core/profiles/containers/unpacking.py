@@ -1,0 +1,230 @@
+"""Opens an upload as a stream of unpacked bytes: plain or gzip, under caps on size, ratio and processor time."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.containers.watch import Watch
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+#: What a reader sees to tell its format.
+HEAD_BYTES = 2**20
+#: Cap of formats that are read whole. At 256 MB a parser alone grew a process by half a gigabyte.
+MAX_WHOLE_BYTES = 64 * 2**20
+#: Cap of formats that are streamed: a PyTorch trace of several steps has hundreds of megabytes.
+MAX_STREAMED_BYTES = 2**30
+#: Recorded traces shrink 3 to 35 times; only a bomb shrinks by more than this. Small files may.
+MAX_RATIO = 100
+MAX_UNCHECKED_RATIO_BYTES = 16 * 2**20
+
+GZIP_MAGIC = b"\x1f\x8b"
+_BLOCK_BYTES = 256 * 2**10
+
+
+class Source(Protocol):
+    """Where bytes come from: a binary file, or what behaves as one."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most `size` bytes, all that are left if it is negative."""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to a place; where that is, from the start."""
+
+    def seekable(self) -> bool:
+        """False for a pipe."""
+
+    def close(self) -> None:
+        """No more is read."""
+
+
+class Content:
+    """The unpacked content of one upload, or of one file in an archive, for readers.
+
+    Parameters
+    ----------
+    source : the bytes, or a binary file.
+    watch : that of the upload; progress is reported to it from `follow` on.
+    head_bytes : length of `head`, at most.
+    packing : "deflate" if it is packed as zip packs; "gzip" is unpacked if its header is there.
+    checksum : CRC-32 of the unpacked bytes, if known; it is checked at their end.
+
+    Attributes
+    ----------
+    head : the first bytes, at most `head_bytes` of them; all of a small file.
+    size : bytes of the source, packed as they are.
+
+    Raises
+    ------
+    ProfileError : here or while reading: empty, a damaged, truncated or twice-compressed gzip file, over a cap, or over
+        the time.
+    """
+
+    def __init__(
+        self,
+        source: bytes | Source,
+        *,
+        watch: Watch | None = None,
+        head_bytes: int = HEAD_BYTES,
+        packing: Literal["gzip", "deflate", "none"] = "gzip",
+        checksum: int | None = None,
+    ) -> None:
+        self._source: Source = io.BytesIO(source) if isinstance(source, bytes) else _seekable(source)
+        self.size = self._source.seek(0, io.SEEK_END)
+        self.watch = watch or Watch()
+        self._is_followed = False
+        self._checksum = checksum
+        start = self._block(0, 4)
+        if not start:
+            raise _empty()
+        # With gzip's header, without any, or nothing to unpack.
+        self._window_bits = -zlib.MAX_WBITS if packing == "deflate" else None
+        if packing == "gzip" and start.startswith(GZIP_MAGIC):
+            self._window_bits = 16 + zlib.MAX_WBITS
+        if self._window_bits is None and self.size > MAX_STREAMED_BYTES:
+            raise ProfileError(_too_large(MAX_STREAMED_BYTES))
+        with self.open() as stream:
+            self.head = stream.read(head_bytes)
+        if not self.head.strip():
+            raise _empty()
+        if packing == "gzip" and self.is_packed and self.head.startswith(GZIP_MAGIC):
+            raise ProfileError("The file is compressed twice: unpack it once (gunzip) and upload that.")
+
+    @property
+    def is_packed(self) -> bool:
+        """True if the bytes that are read are not those of the source."""
+        return self._window_bits is not None
+
+    def follow(self) -> None:
+        """Report the progress from now on."""
+        self._is_followed = True
+
+    def read(self, max_bytes: int = MAX_WHOLE_BYTES, too_large: str | None = None) -> bytes:
+        """Everything, for a format that is parsed whole.
+
+        Raises
+        ------
+        ProfileError : larger than `max_bytes`; `too_large` is its message if given.
+        """
+        with self.open() as stream:
+            data = stream.read(max_bytes + 1)
+        if len(data) > max_bytes:
+            raise ProfileError(too_large or _too_large(max_bytes))
+        return data
+
+    def open(self, start: int = 0) -> BinaryIO:
+        """A new stream over the unpacked bytes, from `start`; its reads raise ProfileError."""
+        return io.BufferedReader(_Unpacked(self, start), _BLOCK_BYTES)
+
+    def close(self) -> None:
+        """Close the source, for who opened it."""
+        self._source.close()
+
+    def check_time(self) -> None:
+        """Raise ProfileError if reading has taken too long; streams do it with every block, long loops have to."""
+        self.watch.check_time()
+
+    def _block(self, position: int, size: int) -> bytes:
+        """Bytes of the source as it is, packed or not."""
+        self._source.seek(position)
+        data = self._source.read(size)
+        if self._is_followed:
+            self.watch.report((position + len(data)) / max(self.size, 1))
+        return data
+
+
+class _Unpacked(io.RawIOBase):
+    """Unpacked bytes of a content; holds one block at a time."""
+
+    def __init__(self, content: Content, start: int) -> None:
+        super().__init__()
+        self._content = content
+        self._position = 0
+        self._produced = 0
+        self._checksum = 0
+        # zlib stops at max_length, so a bomb never unfolds beyond `size`.
+        bits = content._window_bits
+        self._inflater = None if bits is None else zlib.decompressobj(wbits=bits)
+        # A checksum is that of everything.
+        if self._inflater is None and content._checksum is None:
+            self._position = start
+        else:
+            while start > 0 and (passed := len(self._next(min(start, _BLOCK_BYTES)))):
+                start -= passed
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        data = self._next(min(len(view), _BLOCK_BYTES))
+        view[: len(data)] = data
+        return len(data)
+
+    def _next(self, size: int) -> bytes:
+        """At most `size` unpacked bytes, none at the end."""
+        self._content.check_time()
+        data = self._taken(size) if self._inflater is None else self._inflated(self._inflater, size)
+        self._produced += len(data)
+        if self._produced > MAX_STREAMED_BYTES:
+            raise ProfileError(_too_large(MAX_STREAMED_BYTES))
+        if (expected := self._content._checksum) is not None:
+            self._checksum = zlib.crc32(data, self._checksum)
+            if not data and self._checksum != expected:
+                raise ProfileError("The archive is damaged: pack or download it again.")
+        return data
+
+    def _taken(self, size: int) -> bytes:
+        data = self._content._block(self._position, size)
+        self._position += len(data)
+        return data
+
+    def _inflated(self, inflater: zlib._Decompress, size: int) -> bytes:
+        while not inflater.eof:
+            packed = inflater.unconsumed_tail or self._taken(_BLOCK_BYTES)
+            try:
+                data = inflater.decompress(packed, size)
+            except zlib.error:
+                raise ProfileError("The compressed file is damaged: compress or download it again.") from None
+            if data:
+                self._check_ratio(len(data))
+                return data
+            if not packed and not inflater.eof:
+                raise ProfileError("The compressed file is cut short: compress or download it again.")
+        self._check_tail(inflater.unused_data)
+        return b""
+
+    def _check_ratio(self, more: int) -> None:
+        unpacked = self._produced + more
+        if unpacked > max(MAX_UNCHECKED_RATIO_BYTES, MAX_RATIO * self._position):
+            raise ProfileError(
+                f"The compressed file unpacks to more than {MAX_RATIO} times its size, which no profile does: "
+                "record the profile again."
+            )
+
+    def _check_tail(self, rest: bytes) -> None:
+        while rest:
+            if rest.strip(b"\x00"):
+                raise ProfileError("The compressed file holds more than one file: unpack it and upload one profile.")
+            rest = self._taken(_BLOCK_BYTES)
+
+
+def _seekable(source: Source) -> Source:
+    if source.seekable():
+        return source
+    data = source.read(MAX_WHOLE_BYTES + 1)
+    if len(data) > MAX_WHOLE_BYTES:
+        raise ProfileError(f"More than {MAX_WHOLE_BYTES // 2**20} MB came through a pipe: name a file instead.")
+    return io.BytesIO(data)
+
+
+def _empty() -> ProfileError:
+    return ProfileError("The file is empty: upload the profile of one training step.")
+
+
+def _too_large(max_bytes: int) -> str:
+    return f"The file unpacks to more than {max_bytes // 2**20} MB: upload a profile of one training step only."

@@ -1,0 +1,124 @@
+"""Adds up what the CPU's threads did in a PyTorch trace, and tells which operation started which work on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
+from profet_core.profiles.pytorch.launches import Launches
+from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP, update_operation
+from profet_core.profiles.pytorch.step_bounds import StepBounds
+from profet_core.profiles.pytorch.step_totals import HostTotals
+from profet_core.profiles.pytorch.translations import COPY, Kernel, Translation, load_translations, shares
+from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, UNKNOWN
+from profet_core.profiles.trace_events.nested_times import gaps_us, in_nesting_order, self_times
+
+#: What loads a library when it is called for the first time.
+_LOADS_LIBRARIES = ("Conv2D", "MatMul", "FusedBatchNorm", "DepthwiseConv2d")
+
+
+class HostWork:
+    """What the CPU's threads did: self times, and which operation started which work."""
+
+    def __init__(self, events: PyTorchEvents) -> None:
+        self._operations = list(events.operations)
+        self._translations = [load_translations().find(name) for name, _ in self._operations]
+        self._marks = np.array([name.startswith(OPTIMIZER_STEP) for name, _ in self._operations], bool)
+        self.launches = Launches(events.calls)
+        self.threads: list[_Thread] = []
+        first_us, last_us = np.inf, -np.inf
+        inside: dict[int, list[int]] = {}
+        for rows, begins, durations in _threads(events.host):
+            self_us = self_times(begins, durations)
+            keys = np.frombuffer(events.host.keys, np.int32)[rows].astype(np.int64)
+            optimizers = _enclosing(begins, durations, keys, self._marks)
+            owners = keys + optimizers * len(self._operations)
+            for owner in np.unique(owners[optimizers > 0]).tolist():
+                mark, key = divmod(owner, len(self._operations))
+                inside.setdefault(mark - 1, []).append(key)
+            self.launches.find_owners(events.host.threads[rows[0]], begins, durations, owners)
+            self.threads.append(_Thread(begins, durations, self_us, owners))
+            first_us, last_us = min(first_us, begins[0]), max(last_us, (begins + durations).max())
+        #: From the first operation's start to the last one's end; empty without any.
+        self.span_us = float(first_us), float(last_us)
+        self._updates = {
+            mark: update_operation(self._operations[mark][0], [self._operations[key][0] for key in keys])
+            for mark, keys in inside.items()
+        }
+
+    def shares(self, owner: int, kernel: Kernel | None) -> dict[str, float]:
+        """TensorFlow's types of an owner's time, on the host without a kernel, each with its share."""
+        if owner < 0:
+            return shares(_NO_OPERATION, kernel, None)
+        optimizer, key = divmod(owner, len(self._operations))
+        translation = self._translations[key]
+        if optimizer and (kernel is not None or translation.types):
+            update = Translation((self._updates[optimizer - 1],))
+            copies = kernel is not None and kernel.operation == COPY
+            return shares(translation if copies else update, kernel, None)
+        return shares(translation, kernel, self._operations[key][1])
+
+    def add_up(self, steps: StepBounds, kept: np.ndarray) -> HostTotals:
+        """Totals of the mean of the steps kept, (steps,) of True and False."""
+        totals = HostTotals()
+        count = int(kept.sum())
+        loads = np.array([any(kind.startswith(_LOADS_LIBRARIES) for kind in row.types) for row in self._translations])
+        for thread in self.threads:
+            step = steps.step_of(thread.begins)
+            inside = (step >= 0) & kept[np.maximum(step, 0)]
+            if not inside.any():
+                continue
+            owners, self_us = thread.owners[inside], thread.self_us[inside]
+            unique, inverse = np.unique(owners, return_inverse=True)
+            for owner, us in zip(unique.tolist(), np.bincount(inverse, weights=self_us).tolist(), strict=True):
+                found = self.shares(owner, None)
+                if not found:
+                    totals.dropped_us += us / count
+                for kind, share in found.items():
+                    totals.totals_us[HOST_PREFIX + kind] += us * share / count
+            # As if each step had been recorded alone: a thread is idle between its operations of one step.
+            same = step[inside][1:] == step[inside][:-1]
+            idle_us = gaps_us(thread.begins[inside], thread.durations[inside])[same].sum()
+            totals.totals_us[HOST_IDLE] += float(idle_us) / count
+            heavy = self_us[loads[owners % len(self._operations)]]
+            totals.longest_us = max(totals.longest_us, float(heavy.max(initial=0.0)))
+        return totals
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """Operations of one thread in nesting order; `owners` numbers the operation and the optimizer it lies in."""
+
+    begins: np.ndarray
+    durations: np.ndarray
+    self_us: np.ndarray
+    owners: np.ndarray
+
+
+_NO_OPERATION = Translation((UNKNOWN,))
+
+
+def _threads(host: Spans) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Of each thread: its rows in nesting order, their starts and durations."""
+    threads = np.frombuffer(host.threads, np.int32)
+    begins, durations = np.frombuffer(host.begins_us, np.float64), np.frombuffer(host.durations_us, np.float64)
+    by_thread = np.argsort(threads, kind="stable").astype(np.int32)
+    ends = np.flatnonzero(np.diff(threads[by_thread])) + 1
+    for rows in np.split(by_thread, ends) if len(by_thread) else ():
+        ordered = rows[in_nesting_order(begins[rows], durations[rows])]
+        yield ordered, begins[ordered], durations[ordered]
+
+
+def _enclosing(begins: np.ndarray, durations: np.ndarray, keys: np.ndarray, marks: np.ndarray) -> np.ndarray:
+    """1 + key of the outermost mark that each operation of a thread lies in or is, 0 where there is none."""
+    found = np.zeros(len(begins), np.int64)
+    until = -np.inf
+    for row in np.flatnonzero(marks[keys]).tolist():
+        if begins[row] >= until:
+            until = begins[row] + durations[row]
+            last = max(int(np.searchsorted(begins, until)), row + 1)
+            found[row:last] = keys[row] + 1
+    return found

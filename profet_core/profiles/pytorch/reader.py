@@ -1,0 +1,204 @@
+"""Reads the chrome traces of PyTorch's profiler, of a CPU or of a CUDA GPU, with one step or several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.decoding.chrome_trace import ChromeTrace, is_chrome_trace
+from profet_core.profiles.limits import is_short_text
+from profet_core.profiles.pytorch.events import PyTorchEvents
+from profet_core.profiles.pytorch.step_totals import StepTotals
+from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.profiles.totals import profile_from_totals
+from profet_core.profiles.trace_events.precision_signs import read_signs
+from profet_core.units import US_PER_MS
+
+NAME = "PyTorch trace"
+
+#: First among the warnings of every profile that was recorded with PyTorch.
+TRANSLATED_WARNING = (
+    "This is a PyTorch profile: the models were trained on TensorFlow steps, and its operations were translated."
+)
+FORWARD_ONLY = (
+    "This is a forward pass (inference), without gradients or an optimizer: profile a whole training step, with "
+    "loss.backward() and optimizer.step()."
+)
+#: Above this share of GPU time without an operation the profile says so.
+_UNLINKED_SHARE = 0.1
+#: Above this share of a step in one operation that loads a library, while the GPU is idle for as much, the step is a
+#: first one.
+_COLD_SHARE = 0.5
+
+_EXECUTION_TRACE = re.compile(rb'[\s\xef\xbb\xbf]*\{\s*"schema"\s*:\s*"')
+_TRAINS = re.compile(
+    r"backward|[dw]grad|bwd|wrw|bn_bw|^Optimizer\.step|_fused_(?:sgd|adam)|multi_tensor_apply", re.IGNORECASE
+)
+
+#: PyTorch notes no version; a recorder may, with `add_metadata_json`.
+_VERSION_ENTRIES = ("pytorch_version", "torch_version")
+_VERSION = re.compile(r"\d+(?:\.\d+){1,3}", re.ASCII)
+
+
+def looks_like(head: bytes) -> bool:
+    """True if `head` opens as a chrome trace, which TensorFlow's readers left, or as an ExecutionTrace."""
+    return is_chrome_trace(head) or _is_execution_trace(head)
+
+
+def _is_execution_trace(head: bytes) -> bool:
+    return bool(_EXECUTION_TRACE.match(head)) and b'"nodes"' in head
+
+
+def read(content: Content) -> Profile:
+    """Read a trace: on a GPU the time of kernels by the operation that started them, on the host self times.
+
+    Raises
+    ------
+    ProfileError : one line that says what is wrong and what to do.
+    """
+    if _is_execution_trace(content.head):
+        raise ProfileError(
+            "This is a PyTorch ExecutionTrace, which holds no times: upload the trace that torch.profiler's "
+            "export_chrome_trace() wrote of the same step."
+        )
+    trace = ChromeTrace(content, keep=("deviceProperties", "distributedInfo", *_VERSION_ENTRIES))
+    events = PyTorchEvents()
+    for event in trace.events():
+        events.add(event)
+    if not len(events.host.keys) and not len(events.device.keys):
+        raise ProfileError(_NOTHING if not events.old_exports else _OLD_EXPORT)
+    content.check_time()
+    return _profile(events, trace.entries)
+
+
+def _profile(events: PyTorchEvents, entries: dict[str, object]) -> Profile:
+    """The profile of a trace's events and of what stands beside them."""
+    from profet_core.profiles.pytorch.reduction import reduce_events  # late: it needs numpy
+
+    totals = reduce_events(events)
+    properties = _device(entries, totals.gpu_number) if len(events.device.keys) else {}
+    signs = read_signs(
+        totals.gpu.kernels_us,
+        [*(name for name, _ in events.operations), *events.labels],
+        events.input_types,
+        _whole(properties.get("computeMajor")),
+    )
+    batch, height, width = _first_input(events)
+    return profile_from_totals(
+        {name: us * totals.steps for name, us in totals.totals_us.items()},
+        source_format=NAME,
+        steps=totals.steps,
+        steps_basis=totals.basis,
+        meta=ProfileMeta(
+            gpu=_text(properties.get("name")),
+            framework=_framework(entries),
+            precision=signs.precision,
+            compiled=signs.compiled or None,
+            batch_size=batch,
+            pixels=width if width == height else None,
+        ),
+        ignored=tuple(_ignored(events, totals)),
+        warnings=tuple(_warnings(totals, _processes(entries))),
+        refusal=_refusal(events, totals),
+        may_be_cut=False,
+    )
+
+
+_NOTHING = (
+    "This chrome trace holds no operation of PyTorch (no cpu_op) and no kernel: record a training step with "
+    "torch.profiler, activities CPU and CUDA."
+)
+_OLD_EXPORT = (
+    "This is a list of PyTorch's function events (the export of torch.autograd.profiler up to 1.8, or of "
+    "prof.events()), which tells no kernels: upload what torch.profiler.profile's own export_chrome_trace() writes."
+)
+
+
+def _first_input(events: PyTorchEvents) -> tuple[int | None, int | None, int | None]:
+    """Batch size, height and width of what the first convolution took."""
+    if events.first_input is None:
+        return None, None, None
+    batch, _, height, width = events.first_input
+    return batch, height, width
+
+
+def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
+    """Why nothing may be predicted from the trace."""
+    names = [name for name, _ in events.operations]
+    if totals.gpu.unlinked_us > _UNLINKED_SHARE * totals.gpu.busy_us:
+        # A gradient's kernel may run forward, in transposed convolutions: only where the operations don't tell.
+        names += events.kernels
+    if totals.gpu.kernels_us and not any(_TRAINS.search(name) for name in names):
+        return FORWARD_ONLY
+    window_us, longest_us = totals.gpu.window_us, totals.host.longest_us
+    if totals.steps == 1 and window_us and min(longest_us, totals.gpu.idle_us) > _COLD_SHARE * window_us:
+        return (
+            f"This is a first step: one operation kept the GPU waiting for {longest_us / US_PER_MS:.3g} of "
+            f"{window_us / US_PER_MS:.3g} ms while libraries started. Profile a step after ten or so others."
+        )
+    return ""
+
+
+def _warnings(totals: StepTotals, processes: int) -> Iterator[str]:
+    yield TRANSLATED_WARNING
+    gpu = totals.gpu
+    if gpu.kernels_us and (totals.gpus > 1 or processes > 1 or gpu.communication_us > 0):
+        several = (
+            f"; of the {totals.gpus} GPUs in the trace, the times are the busiest one's" if totals.gpus > 1 else ""
+        )
+        share = gpu.communication_us / gpu.window_us if gpu.window_us else 0.0
+        yield (
+            f"This step was shared between GPUs, and waiting for their communication took {share:.0%} of it{several}: "
+            "the models know steps on one GPU."
+        )
+    if gpu.unlinked_us > _UNLINKED_SHARE * gpu.busy_us:
+        yield (
+            f"{gpu.unlinked_us / gpu.busy_us:.0%} of the GPU's time was started by no operation the trace holds (CUDA "
+            "graphs, or only CUDA activity recorded) and goes by its kernels' names: record CPU and CUDA activities."
+        )
+
+
+def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
+    if totals.host.dropped_us:
+        ms = totals.host.dropped_us / US_PER_MS
+        yield f"{ms:.3g} ms a step on the host in views, allocations, wrappers of autograd and the user's own labels"
+    if totals.partial:
+        yield f"{totals.partial} {'ProfilerStep' if totals.basis == 'marked' else 'step'} that is not complete"
+    if totals.cold_us is not None:
+        yield f"the first step, of {totals.cold_us / US_PER_MS:.4g} ms, in which libraries start; the others count"
+    if totals.step_us:
+        yield f"the length of a profiled step, {totals.step_us / US_PER_MS:.4g} ms: without the profiler it is shorter"
+    _, height, width = _first_input(events)
+    if height != width:
+        yield f"pictures of {height} x {width} pixels: the models know square ones"
+    if events.untimed:
+        yield f"{events.untimed} events without a valid time"
+
+
+def _device(entries: dict[str, object], worked: int | None) -> dict:
+    """Properties of the GPU that worked, else of the first one."""
+    known = entries.get("deviceProperties")
+    devices = [device for device in known if isinstance(device, dict)] if isinstance(known, list) else []
+    return next((device for device in devices if _whole(device.get("id")) == worked), devices[0] if devices else {})
+
+
+def _processes(entries: dict[str, object]) -> int:
+    """How many processes trained together, as far as the trace tells."""
+    info = entries.get("distributedInfo")
+    return (_whole(info.get("world_size")) or 1) if isinstance(info, dict) else 1
+
+
+def _framework(entries: dict[str, object]) -> str:
+    version = next((entries[name] for name in _VERSION_ENTRIES if name in entries), None)
+    found = _VERSION.match(version) if isinstance(version, str) else None
+    return f"PyTorch {found[0]}" if found else "PyTorch"
+
+
+def _whole(value: object) -> int | None:
+    return value if type(value) is int else None
+
+
+def _text(value: object) -> str | None:
+    return (value.strip() or None) if is_short_text(value) else None

@@ -1,0 +1,233 @@
+"""Tells the training steps of a PyTorch trace apart: by the profiler's marks, the optimizer's, or what comes again."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
+from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP
+from profet_core.profiles.record import StepsBasis
+from profet_core.profiles.trace_events.kernel_names import operation_of_kernel
+
+#: A ProfilerStep with fewer operations than this share of the fullest one was cut off: the profiler opens one more at
+#: the end.
+COMPLETE_SHARE = 0.5
+#: What follows the last step found is a part of another one if it has this share of a step's operations.
+_PARTIAL_SHARE = 0.3
+#: Steps that follow each other leave less than this share of a step between them.
+_ADJACENT_SHARE = 0.5
+#: A sequence that repeats within fewer operations, or kernels, may be layers that follow each other.
+_MIN_OPERATIONS, _MIN_KERNELS = 3, 8
+
+_HEAVY = ("Conv", "DepthwiseConv", "MatMul")
+
+_NODE = re.compile(r"autograd::engine::evaluate_function: (?!torch::autograd::)|\w{1,200}Backward\d{0,3}$", re.ASCII)
+
+
+@dataclass(frozen=True)
+class StepBounds:
+    """Where the steps of a trace lie.
+
+    Attributes
+    ----------
+    bounds_us : (steps, 2), start and end, ascending; (-inf, inf) if all of the trace is one.
+    ends_us : (steps,), a place within or at the end of each step that is the same one in all.
+    follows : (steps,), True where the step before it is the one that ran before it.
+    basis : how the number is known.
+    on_device : the times are those of kernels, as the trace holds no operation of the host.
+    partial : steps that were left out because they are not complete.
+    """
+
+    bounds_us: np.ndarray
+    ends_us: np.ndarray
+    follows: np.ndarray
+    basis: StepsBasis
+    on_device: bool = False
+    partial: int = 0
+
+    def __len__(self) -> int:
+        return len(self.bounds_us)
+
+    def step_of(self, times_us: np.ndarray) -> np.ndarray:
+        """Index of the step that each time lies in, -1 where it lies in none."""
+        step = np.searchsorted(self.bounds_us[:, 0], times_us, side="right") - 1
+        return np.where((step >= 0) & (times_us < self.bounds_us[np.maximum(step, 0), 1]), step, -1)
+
+
+def find_steps(events: PyTorchEvents, kernels: Spans) -> StepBounds:
+    """The steps of a trace.
+
+    Parameters
+    ----------
+    kernels : what ran on one GPU.
+    """
+    if marked := _profiler_steps(events):
+        return marked
+    host = events.host
+    for ends_us in (_optimizer_ends(events), _operation_ends(events), _gradient_ends(events)):
+        if ends_us is not None:
+            return _counted(ends_us, *_as_arrays(host))
+    ends_us = _kernel_ends(events, kernels)
+    if ends_us is not None:
+        return _counted(ends_us, *_as_arrays(kernels), on_device=True)
+    return StepBounds(
+        bounds_us=np.array([[-np.inf, np.inf]]),
+        ends_us=np.array([np.inf]),
+        follows=np.array([False]),
+        basis="assumed",
+        on_device=not len(host.keys),
+    )
+
+
+def _as_arrays(spans: Spans) -> tuple[np.ndarray, np.ndarray]:
+    return np.frombuffer(spans.begins_us, np.float64), np.frombuffer(spans.durations_us, np.float64)
+
+
+def _profiler_steps(events: PyTorchEvents) -> StepBounds | None:
+    """Each complete ProfilerStep."""
+    if not events.steps:
+        return None
+    bounds = np.array(sorted(events.steps.values()))
+    begins = np.sort(np.frombuffer(events.host.begins_us, np.float64))
+    counts = np.searchsorted(begins, bounds[:, 1]) - np.searchsorted(begins, bounds[:, 0])
+    complete = (counts > 0) & (counts >= COMPLETE_SHARE * counts.max())
+    if not complete.any():
+        return None
+    kept = bounds[complete]
+    lengths = kept[:, 1] - kept[:, 0]
+    follows = np.zeros(len(kept), bool)
+    follows[1:] = kept[1:, 0] - kept[:-1, 1] < _ADJACENT_SHARE * lengths[1:]
+    return StepBounds(kept, kept[:, 1], follows, "marked", partial=int((~complete).sum()))
+
+
+def _counted(
+    ends_us: np.ndarray, begins_us: np.ndarray, durations_us: np.ndarray, on_device: bool = False
+) -> StepBounds:
+    """Steps that end, but for what follows the last one, at `ends_us`; the events tell where that ends."""
+    count, partial, tail_us, last_end = len(ends_us), 0, 0.0, np.inf
+    if count > 1:
+        # What a person's loop does behind the optimizer belongs to its step, in every step as in the last one.
+        before = np.searchsorted(np.sort(begins_us), ends_us, side="right")
+        behind = len(begins_us) - before[-1]
+        if behind > _PARTIAL_SHARE * np.median(np.diff(before)):
+            partial, last_end = 1, ends_us[-1]
+        else:
+            tail_us = max(float((begins_us + durations_us).max() - ends_us[-1]), 0.0)
+            tail_us = tail_us if tail_us < np.diff(ends_us).min() else 0.0
+    cuts = ends_us[:-1] + tail_us
+    bounds = np.column_stack([np.concatenate([[-np.inf], cuts]), np.concatenate([cuts, [last_end]])])
+    return StepBounds(bounds, ends_us, np.arange(count) > 0, "counted", on_device, partial)
+
+
+def _optimizer_ends(events: PyTorchEvents) -> np.ndarray | None:
+    """Where an optimizer has made its step, once in each: marks that lie inside each other count once."""
+    marks = [key for key, (name, _) in enumerate(events.operations) if name.startswith(OPTIMIZER_STEP)]
+    keys = np.frombuffer(events.host.keys, np.int32)
+    rows = np.flatnonzero(np.isin(keys, marks)) if marks else np.zeros(0, int)
+    begins, durations = _as_arrays(events.host)
+    rows = rows[np.lexsort((-durations[rows], begins[rows]))]
+    labels = [name for name, _ in events.operations]
+    found: dict[str, list[float]] = {}
+    for row in rows.tolist():
+        ends = found.setdefault(labels[keys[row]], [])
+        if not ends or begins[row] >= ends[-1]:
+            ends.append(begins[row] + durations[row])
+    if not found:
+        return None
+    # Two optimizers a step are as many each; one that runs several times a step has a multiple of the other's.
+    counts = [len(ends) for ends in found.values()]
+    steps = math.gcd(*counts)
+    steps = steps if steps == min(counts) else max(counts)
+    return np.array(next(ends for ends in found.values() if len(ends) == steps))
+
+
+def _operation_ends(events: PyTorchEvents) -> np.ndarray | None:
+    """Ends of the repetitions of all the host's operations: nothing but steps, each like the other."""
+    backward = np.array(["ackward" in name for name, _ in events.operations], bool)
+    keys = np.frombuffer(events.host.keys, np.int32)
+    return _repeated_ends(events.host, np.arange(len(keys)), keys, _MIN_OPERATIONS, must_hold=backward)
+
+
+def _gradient_ends(events: PyTorchEvents) -> np.ndarray | None:
+    """Ends of the repetitions of autograd's nodes, on the thread that has most of them."""
+    nodes = [key for key, (name, _) in enumerate(events.operations) if _NODE.match(name)]
+    keys = np.frombuffer(events.host.keys, np.int32)
+    rows = np.flatnonzero(np.isin(keys, nodes)) if nodes else np.zeros(0, int)
+    if not len(rows):
+        return None
+    threads = np.frombuffer(events.host.threads, np.int32)[rows]
+    rows = rows[threads == Counter(threads.tolist()).most_common(1)[0][0]]
+    return _repeated_ends(events.host, rows, keys, 2)
+
+
+def _kernel_ends(events: PyTorchEvents, kernels: Spans) -> np.ndarray | None:
+    """Ends of the repetitions of a GPU's kernels; the first step may differ, as libraries try their kernels in it."""
+    keys = np.frombuffer(kernels.keys, np.int32)
+    # Not an optimizer alone, which does the same for each weight.
+    heavy = np.array([(operation_of_kernel(name) or "").startswith(_HEAVY) for name in events.kernels], bool)
+    return _repeated_ends(kernels, np.arange(len(keys)), keys, _MIN_KERNELS, must_hold=heavy, cold_start=True)
+
+
+def _repeated_ends(
+    spans: Spans,
+    rows: np.ndarray,
+    keys: np.ndarray,
+    min_period: int,
+    *,
+    must_hold: np.ndarray | None = None,
+    cold_start: bool = False,
+) -> np.ndarray | None:
+    begins, durations = _as_arrays(spans)
+    rows = rows[np.lexsort((-durations[rows], begins[rows]))]
+    period = repetition(keys[rows], min_period, cold_start=cold_start)
+    if period is None or (must_hold is not None and not must_hold[keys[rows[-period:]]].any()):
+        return None
+    last = np.arange(len(rows) - 1, -1, -period)[::-1]
+    if len(rows) % period:
+        last = last[1:]  # the first step has some more
+    ends = np.maximum.accumulate(begins[rows] + durations[rows])[last]
+    return ends if (np.diff(ends) > 0).all() else None
+
+
+def repetition(sequence: Sequence[int], min_period: int, *, cold_start: bool = False) -> int | None:
+    """Length of the shortest piece that `sequence` is nothing but repetitions of, None if there is no such piece.
+
+    Parameters
+    ----------
+    min_period : shorter pieces do not count.
+    cold_start : what is before the last two or more repetitions may differ, if it is at most half as long again.
+
+    >>> repetition([1, 2, 3, 1, 2, 3], min_period=2), repetition([1, 2, 3], min_period=1)
+    (3, None)
+    >>> repetition([9, 1, 2, 1, 2], min_period=2, cold_start=True)
+    2
+    """
+    count = len(sequence)
+    if count < 2 * min_period:
+        return None
+    # Arrays, as lists of millions of numbers take a hundred megabytes.
+    backwards = array("i", sequence[::-1])
+    # How much of its own start each beginning ends with (Knuth, Morris and Pratt, 1977), in time linear in its length.
+    borders = array("i", bytes(4 * count))
+    matched, best = 0, None
+    for index in range(1, count):
+        while matched and backwards[index] != backwards[matched]:
+            matched = borders[matched - 1]
+        matched += backwards[index] == backwards[matched]
+        borders[index] = matched
+        length = index + 1
+        period = length - matched
+        if period >= min_period and length >= 2 * period:
+            rest = count - length
+            if rest == 0 and count % period == 0:
+                return period
+            if cold_start and length >= 2 * period and rest <= 1.5 * period:
+                best = period
+    return best

@@ -1,0 +1,79 @@
+"""Reads a profile from bytes, a file or a folder: its format is known by the content, never by a file's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.best_file import read_best
+from profet_core.profiles.containers.archives import files_in_archive, files_in_folder, is_archive
+from profet_core.profiles.containers.foreign_files import what_it_is
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.containers.watch import Progress, Watch
+from profet_core.profiles.formats import READERS, reader_of
+from profet_core.profiles.record import Profile
+from profet_core.profiles.tensorflow.tensorboard_files import refused_sibling
+
+
+def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: Progress | None = None) -> Profile:
+    """Read one profile from the bytes of an upload or from a file.
+
+    Parameters
+    ----------
+    source : the bytes, or a binary file, plain or gzip; a seekable file is streamed where its format allows. Of a zip
+        or tar archive the file that tells most is read, and `ignored` names it.
+    name : the file's name, for messages only.
+    progress : called with the share that is read, above 0 up to 1, never falling; at most about a hundred times.
+
+    Raises
+    ------
+    ProfileError : one line that says what is wrong with this file and what to do.
+
+    >>> profile = read_profile(b'{"Device_Conv2D": 51425.8, "Host_IDLE": 613483.8}')
+    >>> profile.source_format, profile.steps, profile.operations["Device_Conv2D"]
+    ('PROFET JSON, version 1', 2, 25712.9)
+    >>> read_profile(b'{"Device_Conv2D": -1}', "mine.json")
+    Traceback (most recent call last):
+    profet_core.errors.ProfileError: mine.json: 'Device_Conv2D' is negative: times are 0 or more microseconds.
+    """
+    try:
+        return _read(Content(source, watch=Watch(progress)), name)
+    except ProfileError as error:
+        raise ProfileError(f"{_short(name)}: {error}") from None
+
+
+def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Profile:
+    """Read the file that tells most in a folder, such as the `plugins/profile/<run>` that TensorFlow writes.
+
+    Parameters
+    ----------
+    progress : as for `read_profile`, of the file that is read.
+
+    Raises
+    ------
+    ProfileError : one line: nothing in it is a profile, or what is can't be read.
+    """
+    try:
+        watch = Watch(progress)
+        return read_best(files_in_folder(path, watch), "folder", watch)
+    except ProfileError as error:
+        raise ProfileError(f"{_short(path.resolve().name)}: {error}") from None
+
+
+def _read(content: Content, name: str) -> Profile:
+    if is_archive(content):
+        return read_best(files_in_archive(content), "archive", content.watch)
+    content.follow()
+    if refusal := refused_sibling(content.head):
+        raise ProfileError(refusal)
+    if reader := reader_of(content.head):
+        return reader.read(content)
+    what, instead = what_it_is(content.head, name) or ("", "")
+    formats = "upload " + ", ".join(reader.NAME for reader in reversed(READERS))
+    raise ProfileError(f"this is {what and what + ', '}no profile that can be read: {instead or formats}.")
+
+
+def _short(name: str) -> str:
+    printable = "".join(character for character in name if character.isprintable()) or "profile"
+    return printable if len(printable) <= 60 else printable[:57] + "..."

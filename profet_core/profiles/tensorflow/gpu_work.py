@@ -1,0 +1,180 @@
+"""What one GPU did in a trace of TensorFlow's: its time by operation, and what makes that less sure.
+
+XProf's rules hold for kernels that name their operation: they count with their time, and the device is idle for what
+they leave of its span, at least 0, over all streams together. Kernels that name none, which the statistics leave out,
+count for the operation their own name tells, or as "Unknown". Copies and settings of memory that belong to no operation
+stay out, as in the statistics, unless the trace names no operation at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from profet_core.profiles.record import DEVICE_PREFIX, IDLE, UNKNOWN
+from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
+from profet_core.profiles.trace_events.sums import no_times
+from profet_core.units import US_PER_MS
+
+#: A GPU that worked less than this share of what the busiest did only copied something.
+_WORKED_SHARE = 0.1
+#: So many different convolution kernels without an operation, beside convolutions that have one, are cuDNN's search.
+_SEARCH_KERNELS = 3
+#: A step that is this much search and waiting is a first one.
+_COLD_SHARE = 0.8
+#: From this share on a warning says that kernels count by their names.
+_WARNED_SHARE = 0.05
+
+
+@dataclass(slots=True)
+class GpuWork:
+    """Work of one GPU as a trace lists it, in microseconds.
+
+    Attributes
+    ----------
+    number : which GPU, as the trace numbers it.
+    name : the GPU's, if the trace tells.
+    first_us, last_us : from the first start to the last end on any stream.
+    operations_us : time by operation type, of kernels that name theirs.
+    kernels_us : time by kernel name, of all.
+    unnamed_us : time by kernel name, of kernels that name no operation.
+    steps : steps marked on the GPU.
+    """
+
+    number: str = "0"
+    name: str | None = None
+    first_us: float = math.inf
+    last_us: float = -math.inf
+    operations_us: defaultdict[str, float] = field(default_factory=no_times)
+    kernels_us: defaultdict[str, float] = field(default_factory=no_times)
+    unnamed_us: defaultdict[str, float] = field(default_factory=no_times)
+    steps: int = 0
+
+    @property
+    def worked_us(self) -> float:
+        """Time of kernels; copies may run on a GPU that does nothing else."""
+        return sum(us for name, us in self.kernels_us.items() if not moves_memory(name))
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Time by operation, microseconds over all steps.
+
+    Attributes
+    ----------
+    totals_us : operation type -> time, "IDLE" among them.
+    by_name_us : time that counts for an operation by the kernel's name alone.
+    search_us : time of cuDNN's search for its fastest kernels, which is left out.
+    """
+
+    totals_us: defaultdict[str, float]
+    by_name_us: float = 0.0
+    search_us: float = 0.0
+
+    @property
+    def busy_us(self) -> float:
+        """Time of all operations."""
+        return sum(self.totals_us.values()) - self.idle_us
+
+    @property
+    def idle_us(self) -> float:
+        """Time of none."""
+        return self.totals_us.get(IDLE, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReport:
+    """What a profile holds of a GPU.
+
+    Attributes
+    ----------
+    totals_us : "Device_Conv2D" -> microseconds over all steps.
+    warnings, refusal : as `Profile` has them.
+    """
+
+    totals_us: Mapping[str, float]
+    warnings: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+def busiest_gpu(gpus: Collection[GpuWork]) -> tuple[GpuWork | None, int]:
+    """The GPU that is read, since steps of all take as long, and how many worked; None without any."""
+    if not gpus:
+        return None, 0
+    worked_us = [gpu.worked_us for gpu in gpus]
+    most_us = max(worked_us)
+    busiest = next(gpu for gpu, us in zip(gpus, worked_us, strict=True) if us == most_us)
+    enough_us = max(_WORKED_SHARE * most_us, math.ulp(0.0))
+    return busiest, max(1, sum(us >= enough_us for us in worked_us))
+
+
+def gpu_report(gpu: GpuWork | None, worked: int) -> GpuReport:
+    """What the profile of a step on `gpu`, one of so many that worked, holds of it; nothing without any."""
+    if gpu is None:
+        return GpuReport({})
+    rows = _rows(gpu)
+    totals_us = {DEVICE_PREFIX + kind: us for kind, us in rows.totals_us.items()}
+    return GpuReport(totals_us, _warnings(gpu, rows, worked), _cold_refusal(rows))
+
+
+def _rows(gpu: GpuWork) -> _Rows:
+    """Time by operation of one GPU."""
+    rows = _Rows(defaultdict(float, gpu.operations_us))
+    searched = _searched(gpu)
+    for kernel, us in gpu.unnamed_us.items():
+        if kernel in searched:
+            rows.search_us += us
+            continue
+        if gpu.operations_us and moves_memory(kernel):
+            continue
+        kind = operation_of_kernel(kernel)
+        rows.totals_us[kind or UNKNOWN] += us
+        rows.by_name_us += us if kind else 0.0
+    if gpu.first_us <= gpu.last_us:
+        busy_us = sum(rows.totals_us.values())
+        rows.totals_us[IDLE] = max(0.0, gpu.last_us - gpu.first_us - busy_us - rows.search_us)
+    return rows
+
+
+def _warnings(gpu: GpuWork, rows: _Rows, worked: int) -> tuple[str, ...]:
+    """What makes the GPU's times less sure, one sentence each."""
+    warnings = []
+    if worked > 1:
+        warnings.append(
+            f"{worked} GPUs worked on this step: read is GPU {gpu.number}, with its share of the batch; time between "
+            "GPUs (NCCL) counts as an operation of the step."
+        )
+    if rows.by_name_us > _WARNED_SHARE * rows.busy_us:
+        warnings.append(
+            f"{rows.by_name_us / rows.busy_us:.0%} of the GPU's time is of kernels that name no operation: "
+            "they count by their own names."
+        )
+    if rows.search_us:
+        warnings.append(
+            f"{rows.search_us / US_PER_MS:.3g} ms are cuDNN's search for its fastest kernels, which only a first step "
+            "has: left out. Profile a later step."
+        )
+    return tuple(warnings)
+
+
+def _cold_refusal(rows: _Rows) -> str:
+    """Why a first step tells nothing of the others; empty if it is none."""
+    span_us = rows.busy_us + rows.search_us + rows.idle_us
+    if not rows.search_us or rows.busy_us > (1 - _COLD_SHARE) * span_us:
+        return ""
+    return (
+        f"This is a first step: all but {rows.busy_us / US_PER_MS:.3g} ms of it are start-up and cuDNN's search for "
+        "its fastest kernels. Profile a later step, after ten or more."
+    )
+
+
+def _searched(gpu: GpuWork) -> set[str]:
+    """Kernels that cuDNN tried: convolutions and products without an operation, where the step's own have theirs."""
+    if not any("Conv" in kind for kind in gpu.operations_us):
+        return set()
+    convolutions = {kernel for kernel in gpu.unnamed_us if is_convolution_kernel(kernel)}
+    if len(convolutions) < _SEARCH_KERNELS:
+        return set()
+    return convolutions | {kernel for kernel in gpu.unnamed_us if operation_of_kernel(kernel) == "MatMul"}

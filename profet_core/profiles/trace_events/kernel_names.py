@@ -1,0 +1,150 @@
+"""Tells the operation that a GPU's kernel runs for from the kernel's own name, where the profiler noted no operation.
+
+Names of NVIDIA's libraries (cuDNN, cuBLAS, CUTLASS, NCCL), of AMD's (MIOpen, rocBLAS, Composable Kernel), of
+TensorFlow and of PyTorch. Checked against the kernels of recorded ResNets whose operations are known: cuDNN's `scudnn`
+kernels are a filter's gradient with `splitK`, an input's gradient with `stridedB`, else forward. Winograd's and FFT's
+kernels run forward and for the input's gradient alike and count as forward; products of matrices that cuDNN starts for
+1 x 1 convolutions can't be told from dense layers.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+#: What a kernel of one element at a time counts as, if its name does not say more.
+ELEMENTWISE = "Mul"
+#: Collective operations between GPUs.
+COLLECTIVE = "NcclAllReduce"
+#: Setting memory, for which TensorFlow has no operation.
+MEMSET = "Memset"
+
+#: Names of templates have thousands of characters; what tells the operation stands further to the front, in Eigen's
+#: behind the first 300.
+MAX_KERNEL_CHARACTERS = 600
+
+#: What MLIR makes for TensorFlow: "AddV2_GPU_DT_FLOAT_DT_FLOAT_kernel".
+_GENERATED = re.compile(r"(_?[A-Z][A-Za-z0-9]{1,60})_GPU_DT_")
+_COPY = re.compile(r"memcpy ?([hdp])(?:to|2)([hdp])")
+_MOVES = re.compile(r"memcpy|memset|rocclr_fillbuffer|rocclr_copybuffer")
+_COMPILED = re.compile(r"^triton_|fusion")
+_CONVOLUTION = re.compile(
+    r"conv(?!er)|scudnn|winograd|implicit_?gemm|igemm_|_fprop|dgrad|wgrad|fft\dd|flip_filter|gcgemm|im2col|col2im"
+    r"|first_layer|computeb?offsets|scalepackedtensor|2d_c1_k1"
+)
+#: Which part of a convolution, the first that is found: what says so before what only hints at it.
+_PARTS = (
+    (
+        re.compile(r"wgrad|wrw|bwd_?filter|bwd_?weight|backward_?(?:filter|weight)|backpropfilter|grad_weight"),
+        "BackpropFilter",
+    ),
+    (re.compile(r"dgrad|bwd|backward|backpropinput|col2im|computeboffsets|scalepackedtensor"), "BackpropInput"),
+    (re.compile(r"fprop|fwd|forward"), ""),
+    (re.compile(r"splitk"), "BackpropFilter"),
+    (re.compile(r"strided_?b"), "BackpropInput"),
+)
+_DEPTHWISE = re.compile(r"depthwise|2d_c1_k1")
+
+_BACKWARD = r"bw|back|grad"
+_AVERAGE = r"avg|average|poolingave"
+#: Texts that must all be in a name in small letters, and what it is then: the first that fits, so those that say more
+#: stand first. No repetition in them: every name is searched in a time that goes with its length.
+_RULES: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = tuple(
+    (tuple(re.compile(text) for text in texts), kind)
+    for *texts, kind in (
+        (r"nccl|rccl|cross_device_reduce", COLLECTIVE),
+        (r"memset|rocclr_fillbuffer", MEMSET),
+        (r"rocclr_copybuffer", "MemcpyDToD"),
+        # Normalisation.
+        (r"bn_bw|batch_?norm|layer_?norm|group_?norm", _BACKWARD, "FusedBatchNormGradV3"),
+        (r"bn_fw|batch_?norm|layer_?norm|group_?norm|rowwisemoments", "FusedBatchNormV3"),
+        (r"\blrn", _BACKWARD, "LRNGrad"),
+        (r"\blrn", "LRN"),
+        # Pooling.
+        (r"pool", r"adaptive", r"av", _BACKWARD, "Tile"),
+        (r"pool", r"adaptive", r"av", "Mean"),
+        (r"pool", _AVERAGE, _BACKWARD, "AvgPoolGrad"),
+        (r"pool", _AVERAGE, "AvgPool"),
+        (r"pool", _BACKWARD, "MaxPoolGrad"),
+        (r"pool", "MaxPool"),
+        # Losses and their gradients.
+        (r"nll_?loss|classnllcriterion|cross_?entropy", "SoftmaxCrossEntropyWithLogits"),
+        (r"soft_?max", _BACKWARD, "SoftmaxCrossEntropyWithLogits"),
+        (r"soft_?max", "Softmax"),
+        # Biases.
+        (r"bias", r"grad", "BiasAddGrad"),
+        (r"bgrad", "BiasAddGrad"),
+        (r"biasn|addbias|bias_?add|op_generic_tensor|optensorfwdbias", "BiasAdd"),
+        # Optimisers.
+        (r"adam", "ResourceApplyAdam"),
+        (r"rms_?prop", "ResourceApplyRMSProp"),
+        (r"momentum", "ResourceApplyMomentum"),
+        (r"multi_tensor_apply|fused_?sgd|applygradientdescent", "ResourceApplyGradientDescent"),
+        # Products of matrices.
+        (r"gemm|gemv|cutlass|splitkreduce|cijk_|nvjet|\bdot_kernel", "MatMul"),
+        (r"flash|fmha|attention", "BatchMatMulV2"),
+        # Activations.
+        (r"relu6", r"grad", "Relu6Grad"),
+        (r"relu|activation|neuron", r"grad|bwd", "ReluGrad"),
+        (r"threshold_", "ReluGrad"),
+        (r"relu|clamp_min|clamp_scalar|activation|neuronfwd", "Relu"),
+        # Data movement.
+        (r"nchwtonhwc|nhwctonchw|transpose|swapdimension|shuffleintensor|permute", "Transpose"),
+        (r"concat|catarray", "ConcatV2"),
+        (r"gather|index_?select|embedding", "GatherV2"),
+        (r"padinput|padding|reflection_pad|\bpad_", "Pad"),
+        (r"split(?!k)", "Split"),
+        (r"resize|upsampl", "ResizeBilinear"),
+        (r"direct_copy|copy_device_to_device|conversionop|scalar_cast|withcasttensor", "Cast"),
+        (r"fillfunctor|subtensoropwithscalar|fill_kernel|\bsetzero|setone", "Fill"),
+        (r"random|philox|distribution_|curand|bernoulli|dropout", "RandomUniform"),
+        # Reductions.
+        (r"argmax|argmin", "ArgMax"),
+        (r"meanops|meanreducer", "Mean"),
+        (r"reduce|reduction|\bsum_functor", "Sum"),
+        # One element at a time.
+        (r"functor\w{0,6}_add|addfunctor|scalar_sum_op|addtensor", "AddV2"),
+        (r"elementwise|vectorized|eigenmetakernel|eigen::internal|functor|binaryop|unaryop", ELEMENTWISE),
+    )
+)
+
+
+@lru_cache(maxsize=8192)
+def operation_of_kernel(name: str) -> str | None:
+    """The TensorFlow type that a kernel of this name runs for; None if its name does not tell.
+
+    What a compiler made is none's:
+
+    >>> operation_of_kernel("volta_sgemm_64x64_nn"), operation_of_kernel("MemcpyH2D"), operation_of_kernel("fusion_12")
+    ('MatMul', 'MemcpyHToD', None)
+    """
+    if generated := _GENERATED.match(name):
+        return generated[1]
+    name = name[:MAX_KERNEL_CHARACTERS].lower()
+    if copy := _COPY.search(name):
+        source, target = copy.group(1, 2)
+        return f"Memcpy{_MEMORY[source]}To{_MEMORY[target]}"
+    if _COMPILED.search(name):
+        return None
+    if _CONVOLUTION.search(name):
+        return _convolution(name)
+    return next((kind for texts, kind in _RULES if all(text.search(name) for text in texts)), None)
+
+
+def moves_memory(name: str) -> bool:
+    """True for copies and settings of memory, which the GPU lists beside its kernels."""
+    return _MOVES.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
+
+
+def is_convolution_kernel(name: str) -> bool:
+    """True for a kernel that a library runs for a convolution or one of its gradients."""
+    return _CONVOLUTION.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
+
+
+def _convolution(name: str) -> str:
+    part = next((part for pattern, part in _PARTS if pattern.search(name)), "")
+    return f"DepthwiseConv2dNative{part}" if _DEPTHWISE.search(name) else f"Conv2D{part}"
+
+
+#: Copies to another GPU, peer to peer, stay on devices.
+_MEMORY = {"h": "H", "d": "D", "p": "D"}

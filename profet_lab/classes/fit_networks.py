@@ -1,0 +1,203 @@
+"""Trains the default method's networks: every pair and fold of one member at once, as stacked matrices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import keras
+import tensorflow as tf
+
+from profet_core.networks.members import (
+    CLASS_RATIO,
+    HOMOGENEOUS,
+    class_latencies,
+    network_inputs,
+    network_latency,
+    outputs_of,
+)
+from profet_core.operations.classes import IDLE_CLASS
+from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.one_cycle import OneCycle
+from profet_lab.classes.row_sampler import Rows, RowSampler
+from profet_lab.classes.stacked import RECIPES, Recipe, StackedNetworks
+from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.progress import Progress
+
+STEPS = 1_000
+ROWS_PER_STEP = 32
+PEAK_RATE, WEIGHT_DECAY = 3e-3, 0.01
+HIDDEN = (64, 32)
+#: Progress is reported this often.
+_STEPS_PER_REPORT = 50
+#: A layer: kernel (networks, inputs, outputs) and bias (networks, 1, outputs).
+Layer = tuple[keras.Variable, keras.Variable]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of each network before training, stacked.
+
+    Attributes
+    ----------
+    mean, deviation : standardisation of the inputs, (networks, 1, inputs).
+    constants : of the pair, (networks, 1, ...). typical_log_ratio : (networks,). unseen : (networks, classes).
+    """
+
+    mean: np.ndarray
+    deviation: np.ndarray
+    constants: np.ndarray
+    typical_log_ratio: np.ndarray
+    unseen: np.ndarray
+
+
+def fit_networks(
+    bank: ClassBank,
+    member: str,
+    training_rows: Sequence[TrainingRows],
+    *,
+    latency_known: bool,
+    sizes_known: bool,
+    seed: int,
+    steps: int = STEPS,
+    progress: Progress | None = None,
+) -> StackedNetworks:
+    """Train a network on each of `training_rows`, all together; it sees its own rows alone."""
+    recipe, device = RECIPES[member], bank.device_classes
+    prepared = _prepare_all(bank, member, training_rows, latency_known, sizes_known)
+    widths = (prepared.mean.shape[-1], *HIDDEN, outputs_of(member, device))
+    layers = _initial_layers(len(training_rows), widths, recipe, seed)
+    optimizer = keras.optimizers.AdamW(OneCycle(PEAK_RATE, steps), weight_decay=WEIGHT_DECAY)
+    variables = [value for layer in layers for value in layer]
+    optimizer.build(variables)
+    sampler = RowSampler(bank, training_rows, latency_known, sizes_known, recipe.composed, ROWS_PER_STEP, seed)
+    shift, scale, constants = (
+        tf.constant(value, tf.float32) for value in (prepared.mean, prepared.deviation, prepared.constants)
+    )
+
+    # Compiled, the class-ratio network's many small sums run slower than TensorFlow's own kernels.
+    @tf.function(jit_compile=member == HOMOGENEOUS)
+    def step(number):
+        rows = sampler.rows(number)
+        masks = _dropout_masks(sampler.shape, recipe.dropout, seed, number)
+        value = (network_inputs(keras.ops, member, rows.classes, device, rows.latency, rows.sizes) - shift) / scale
+        with tf.GradientTape() as tape:
+            raw = _forward(layers, value, recipe, masks)
+            # Mean over the rows, sum over the networks: no network's gradient depends on another's.
+            total = tf.reduce_sum(tf.reduce_mean(_loss(bank, member, raw, rows, constants), axis=1))
+        optimizer.apply_gradients(zip(tape.gradient(total, variables), variables, strict=True))
+
+    for number in range(steps):
+        step(tf.constant(number))
+        if progress and (number + 1) % _STEPS_PER_REPORT == 0:
+            progress(_STEPS_PER_REPORT)
+    return _trained(member, layers, prepared)
+
+
+def _prepare_all(
+    bank: ClassBank, member: str, training_rows: Sequence[TrainingRows], latency_known: bool, sizes_known: bool
+) -> Prepared:
+    parts = [_prepare(bank, member, each, latency_known, sizes_known) for each in training_rows]
+    return Prepared(*(np.stack(part) for part in zip(*parts, strict=True)))
+
+
+def _prepare(
+    bank: ClassBank, member: str, training: TrainingRows, latency_known: bool, sizes_known: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
+    """Standardisation (1, inputs) twice, the pair's constants (1, ...), typical ratio and unseen classes (classes,)."""
+    anchor, rows, recipe = training.anchor, training.rows, RECIPES[member]
+    unseen = bank.unseen(anchor, rows)
+    inputs = bank.inputs[anchor, latency_known]
+    classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
+    latency = inputs.latency_ms[rows] if latency_known else None
+    sizes = inputs.sizes[rows] if sizes_known else None
+    table = network_inputs(np, member, classes, bank.device_classes, latency, sizes)
+    mean, deviation = np.zeros((1, table.shape[1])), np.ones((1, table.shape[1]))
+    if recipe.standardised:
+        mean, deviation = table.mean(axis=0, keepdims=True), table.std(axis=0, keepdims=True)
+        deviation = np.where(deviation < 1e-5, 1.0, deviation + recipe.softening)
+    ratios, typical = bank.log_ratios(anchor, training.target, rows, latency_known)
+    constants = ratios[None] if member == CLASS_RATIO else np.zeros((1, 1))
+    return mean, deviation, constants, typical, unseen
+
+
+def _initial_layers(networks: int, widths: Sequence[int], recipe: Recipe, seed: int) -> list[Layer]:
+    """Per layer a kernel, Glorot uniform for one network's matrix, and a zero bias."""
+    random = np.random.default_rng(seed)
+    layers = []
+    for number, (wide, narrow) in enumerate(pairwise(widths)):
+        limit = np.sqrt(6 / (wide + narrow)) * (recipe.output_scale if number == len(widths) - 2 else 1.0)
+        # The same start for every network of the stack: none depends on how many others there are.
+        kernel = np.repeat(random.uniform(-limit, limit, (1, wide, narrow)), networks, axis=0)
+        layers.append(
+            (keras.Variable(kernel, dtype="float32"), keras.Variable(np.zeros((networks, 1, narrow)), dtype="float32"))
+        )
+    return layers
+
+
+def _dropout_masks(shape: tuple[int, int], dropout: float, seed: int, number: tf.Tensor) -> list[tf.Tensor]:
+    """What dropout multiplies each hidden layer by: 0, or 1 over the share that is kept. Empty: no dropout."""
+    masks = [
+        tf.random.stateless_uniform((*shape, width), [seed + 4 + layer, number]) > dropout
+        for layer, width in enumerate(HIDDEN if dropout else ())
+    ]
+    return [tf.cast(mask, tf.float32) / (1 - dropout) for mask in masks]
+
+
+def _forward(layers: Sequence[Layer], inputs: tf.Tensor, recipe: Recipe, masks: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Raw outputs, (networks, rows, outputs)."""
+    activation, value = keras.activations.get(recipe.activation), inputs
+    for layer, (kernel, bias) in enumerate(layers):
+        value = tf.matmul(value, kernel) + bias
+        if layer < len(layers) - 1:
+            value = activation(value)
+            value = value * masks[layer] if recipe.dropout else value
+    return value
+
+
+def _loss(bank: ClassBank, member: str, raw: tf.Tensor, rows: Rows, constants: tf.Tensor) -> tf.Tensor:
+    """Error of every row, (networks, rows, 1)."""
+    device = bank.device_classes
+    latency = network_latency(keras.ops, member, raw, rows.classes, device, rows.latency, constants)
+    if member == HOMOGENEOUS:
+        return tf.abs(latency / rows.target_latency - 1)
+    loss = _log_error(latency, rows.target_latency, 0.05)
+    if member == CLASS_RATIO:
+        classes = class_latencies(keras.ops, raw, rows.classes, device, constants)
+        loss += _class_loss(bank, classes, rows.classes, rows.target_classes)
+    return loss
+
+
+def _log_error(predicted: tf.Tensor, wanted: tf.Tensor, bend: float) -> tf.Tensor:
+    """Absolute log ratio, rounded off quadratically below `bend`."""
+    error = tf.abs(tf.math.log(tf.maximum(predicted, 1e-3)) - tf.math.log(wanted))
+    return tf.where(error < bend, error**2 / (2 * bend), error - bend / 2)
+
+
+def _class_loss(bank: ClassBank, classes: tf.Tensor, here: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:
+    """Error of the class times on the target, weighted by their share; idle time is nobody's to predict."""
+    device = bank.device_classes
+    here = here[..., :device]
+    kept = np.ones(device, np.float32)
+    kept[bank.classes.names.index(IDLE_CLASS)] = 0.0
+    shares = wanted / tf.reduce_sum(wanted, -1, keepdims=True) * here / tf.reduce_sum(here, -1, keepdims=True)
+    present = tf.cast((wanted > 5e-4) & (here > 5e-4), tf.float32)
+    # Shares of absent classes are 0, where the root has no gradient; none is needed, both are data.
+    weight = tf.stop_gradient(tf.sqrt(shares) * kept * present)
+    error = _log_error(classes, tf.maximum(wanted, 5e-5), 0.1)
+    return tf.reduce_sum(weight * error, axis=-1, keepdims=True)
+
+
+def _trained(member: str, layers: Sequence[Layer], prepared: Prepared) -> StackedNetworks:
+    """The networks, standardisation folded into their first layer."""
+    kernels, biases = ([np.asarray(layer[part], np.float64) for layer in layers] for part in (0, 1))
+    kernels[0] = kernels[0] / np.swapaxes(prepared.deviation, 1, 2)
+    biases[0] = biases[0] - prepared.mean @ kernels[0]
+    return StackedNetworks(
+        member, tuple(kernels), tuple(biases), prepared.constants, prepared.typical_log_ratio, prepared.unseen
+    )

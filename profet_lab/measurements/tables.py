@@ -1,0 +1,147 @@
+"""Reads the tables of the PROFET measurements: profiles and latencies of every workload on every instance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow  # noqa: F401  (reads the tables: missing, it is named before any work)
+
+from profet_core.errors import InputError, ProfetError
+from profet_core.files import sha256_hex
+from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
+from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
+
+DATA_VARIABLE = "PROFET_DATA"
+PROFILES_FILE = Path("profet") / "profiles.parquet"
+LATENCIES_FILE = Path("profet") / "latencies.parquet"
+ARCHITECTURES_FILE = Path("architectures.csv")
+#: Columns that tell workloads apart; the repeats of one have another.
+WORKLOAD = ["model", "pixels", "batch_size"]
+_RUN = [*WORKLOAD, "repeat"]
+#: Anchor and target.
+Pair = tuple[str, str]
+
+
+class DataError(ProfetError):
+    """The measurements are missing or not what they should be."""
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The profiles table, split by instance; row i is the same workload and repeat on each of them.
+
+    Attributes
+    ----------
+    workloads : columns model, pixels, batch_size, repeat; shape (rows, 4).
+    operations : names of the profile's columns ("Device_AddN", ...).
+    times_us : instance -> float64 (rows, operations), microseconds of one step.
+    latency_ms : instance -> float64 (rows,), milliseconds a step.
+    all_latencies : every run, also of workloads that not all instances could hold and that have no profile; columns
+        instance, model, pixels, batch_size, repeat, batch_latency_ms, epoch_latency_s.
+    sha256 : file -> hash of what was read.
+    """
+
+    workloads: pd.DataFrame
+    operations: tuple[str, ...]
+    times_us: dict[str, np.ndarray]
+    latency_ms: dict[str, np.ndarray]
+    all_latencies: pd.DataFrame
+    sha256: dict[str, str]
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Instances that were measured."""
+        return tuple(self.latency_ms)
+
+    @property
+    def architectures(self) -> np.ndarray:
+        """Architecture of each row, the groups that folds leave out."""
+        return self.workloads["model"].to_numpy()
+
+    def device_total_us(self, instance: str) -> np.ndarray:
+        """Sum of all device rows of each profile, idle included."""
+        device = [column for column, name in enumerate(self.operations) if name.startswith(DEVICE_PREFIX)]
+        return self.times_us[instance][:, device].sum(axis=1)
+
+
+def data_folder(given: Path | str | None = None) -> Path:
+    """The folder named, else `$PROFET_DATA`, else `../shared/data` beside the checkout.
+
+    Raises
+    ------
+    DataError : no measurements there.
+    """
+    fallback = Path(__file__).resolve().parents[3] / "shared" / "data"
+    folder = Path(given or os.environ.get(DATA_VARIABLE) or fallback)
+    if not (folder / PROFILES_FILE).is_file():
+        raise DataError(f"No measurements in {folder}: name their folder with --data or {DATA_VARIABLE}.")
+    return folder
+
+
+def load_measurements(folder: Path) -> Measurements:
+    """Read `profet/profiles.parquet` and `profet/latencies.parquet` below `folder`.
+
+    Raises
+    ------
+    DataError : one of the files is missing, or a workload on one of the instances.
+    """
+    for name in (PROFILES_FILE, LATENCIES_FILE):
+        if not (folder / name).is_file():
+            raise DataError(f"No {name} in {folder}: name a folder with all measurements.")
+    path = folder / PROFILES_FILE
+    table = pd.read_parquet(path).sort_values(["instance", *_RUN], ignore_index=True)
+    by_instance = {name: part.reset_index(drop=True) for name, part in table.groupby("instance")}
+    workloads = next(iter(by_instance.values()))[_RUN]
+    for name, part in by_instance.items():
+        if not part[_RUN].equals(workloads):
+            raise DataError(f"{path}: {name} has other workloads than the rest.")
+    operations = tuple(column for column in table if column.startswith((DEVICE_PREFIX, HOST_PREFIX)))
+    return Measurements(
+        workloads=workloads,
+        operations=operations,
+        # The published profiles hold two steps each.
+        times_us={name: part[list(operations)].to_numpy(float) / VERSION_1_STEPS for name, part in by_instance.items()},
+        latency_ms={name: part["batch_latency_ms"].to_numpy(float) for name, part in by_instance.items()},
+        all_latencies=pd.read_parquet(folder / LATENCIES_FILE),
+        sha256={str(name): sha256_hex((folder / name).read_bytes()) for name in (PROFILES_FILE, LATENCIES_FILE)},
+    )
+
+
+def load_architectures(folder: Path) -> pd.DataFrame:
+    """`architectures.csv`: one row a model and pixel size that can be built (Inception* not under 75 pixels).
+
+    Raises
+    ------
+    DataError : the file is missing.
+    """
+    path = folder / ARCHITECTURES_FILE
+    if not path.is_file():
+        raise DataError(f"No {ARCHITECTURES_FILE} in {folder}: it says how large the measured networks are.")
+    return pd.read_csv(path)
+
+
+def load_parameters(folder: Path) -> pd.Series:
+    """Number of parameters by (model, pixels), from `architectures.csv` below `folder`."""
+    return load_architectures(folder).set_index(["model", "pixels"])["parameters"]
+
+
+def pairs(instances: Sequence[str]) -> list[Pair]:
+    """Every (anchor, target) pair."""
+    return [(anchor, target) for anchor in instances for target in instances if target != anchor]
+
+
+def check_instances(measurements: Measurements, names: Sequence[str]) -> None:
+    """Refuse names of instances that were not measured.
+
+    Raises
+    ------
+    InputError : naming the first one.
+    """
+    for name in names:
+        if name not in measurements.instances:
+            raise InputError(f"Unknown instance {name!r}: choose one of {', '.join(measurements.instances)}.")

@@ -1,0 +1,110 @@
+"""Writes the reports that ship with the models, and their cards: validation, profiles of strangers, transfer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
+from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, read_transfer_accuracy
+from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
+from profet_core.artifacts.models import Models
+from profet_core.errors import ArtifactError
+from profet_core.files import manifest_checksum, strict_json
+from profet_core.memory.model import MemoryModel
+from profet_core.transfer.model import TransferModel
+from profet_lab.cards.model import CARD_NAME, model_card
+from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
+from profet_lab.classes.bank import class_bank
+from profet_lab.documented.baseline import SCALER_MAPE, baseline_architectures, baseline_pairs
+from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
+from profet_lab.progress import Progress
+from profet_lab.validation.default import default_table
+from profet_lab.validation.default_report import default_report, scatter
+from profet_lab.validation.documented import documented_report, documented_table
+from profet_lab.validation.scalers import scaler_report
+
+
+def write_report(measurements: Measurements, models: Models, *, seed: int, progress: Progress | None = None) -> dict:
+    """Validate both methods and the scaler, and write report and card into the folder of `models`.
+
+    The report names the manifest it belongs to by its checksum; the app shows it only beside those models.
+    """
+    documented = documented_table(measurements, pairs(measurements.instances), seed=seed, progress=progress)
+    bank = class_bank(measurements)
+    table = default_table(bank, measurements.workloads, pairs(bank.instances), seed=seed, progress=progress)
+    report = {
+        "models_checksum": models.manifest["checksum"],
+        "made": _today(),
+        "seed": seed,
+        "noise_percent": measured_noise(measurements),
+        "default": default_report(table),
+        "profet": documented_report(documented),
+        "original": {
+            "pairs": baseline_pairs().reset_index().to_dict("records"),
+            "mean": baseline_pairs().mean().to_dict(),
+            "by_model": baseline_architectures().to_dict("index"),
+            "scaler_mape": SCALER_MAPE,
+        },
+        "scaler": scaler_report(measurements, documented),
+        "scatter": scatter(table),
+    }
+    (models.folder / VALIDATION_NAME).write_text(json.dumps(report, separators=(",", ":")) + "\n")
+    try:
+        real = load_real_report(models)
+    except ArtifactError:
+        # Of other models: its section is left out until `profet validate --real DIR --card` has looked again.
+        real = None
+    (models.folder / CARD_NAME).write_text(model_card(report, models.manifest, real))
+    return report
+
+
+def write_real_report(real: RealReport, models: Models) -> None:
+    """Write what profiles of strangers showed into the folder of `models`, and the card anew with its section.
+
+    Raises
+    ------
+    ArtifactError : the card's other figures are missing or of other models; the report is written all the same.
+    """
+    (models.folder / REAL_REPORT_NAME).write_text(json.dumps(real.document(), separators=(",", ":")) + "\n")
+    try:
+        load_validation(models)
+    except ArtifactError as error:
+        raise ArtifactError(f"{REAL_REPORT_NAME} was written, {CARD_NAME} was not: {error}") from None
+    validation = strict_json(models.folder / VALIDATION_NAME)
+    (models.folder / CARD_NAME).write_text(model_card(validation, models.manifest, real))
+
+
+def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:
+    """Write report and card beside `transfer.json` and `memory.json`; returns the report as it was written.
+
+    Checksums tie it to those two files and to itself; the app shows it only beside them.
+    """
+    content = {
+        "made": _today(),
+        "transfer_checksum": model.checksum,
+        "memory_checksum": memory.checksum,
+        **report,
+    }
+    content = {**content, "checksum": manifest_checksum(content)}
+    card = transfer_card(read_transfer_accuracy(content), model, memory)
+    (folder / TRANSFER_REPORT_NAME).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    (folder / TRANSFER_CARD_NAME).write_text(card, encoding="utf-8")
+    return content
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def measured_noise(measurements: Measurements) -> dict[str, float]:
+    """Mean absolute deviation of a run from its workload's median, percent, per instance."""
+    found = {}
+    for instance, latency_ms in measurements.latency_ms.items():
+        table = measurements.workloads.assign(latency_ms=latency_ms)
+        median = table.groupby(WORKLOAD)["latency_ms"].transform("median")
+        found[instance] = float(100 * (table["latency_ms"] / median - 1).abs().mean())
+    return found

@@ -1,0 +1,129 @@
+"""Accuracy and interval coverage of the default method, from the rows of `default_table`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from profet_core.accuracy.validation import WITH_TWIN
+from profet_lab.cases import CASES, WITH_LATENCY, WITHOUT_LATENCY
+from profet_lab.measurements.tables import WORKLOAD
+from profet_lab.validation.families import families_of
+from profet_lab.validation.measured_gain import measured_report
+
+
+def default_report(table: pd.DataFrame) -> dict:
+    """Everything the accuracy page and the model card show of the default method."""
+    rows = [
+        {"anchor": anchor, "target": target, **_accuracy(part), "by_model": _by_group(part, "model")}
+        for (anchor, target), part in table.groupby(["anchor", "target"])
+    ]
+    table = table.assign(family=families_of(table["model"]))
+    odd = table[~table["model"].isin(WITH_TWIN)]
+    return {
+        "pairs": rows,
+        "mean": {key: float(np.mean([row[key] for row in rows])) for key in rows[0] if isinstance(rows[0][key], float)},
+        "worst_pair": {case: max(row[f"mape_{case}"] for row in rows) for case in CASES.values()},
+        "by_model": _by_group(table, "model"),
+        "by_family": _by_group(table, "family", "_family"),
+        "family": {
+            **{f"mape_{case}": _pair_mean(table, f"{case}_family") for case in CASES.values()},
+            **{f"mape_without_twin_{case}": _mape(odd, f"{case}_family") for case in CASES.values()},
+            **{f"coverage_90_{case}": _coverage(table, case, "_family") for case in CASES.values()},
+            **{f"median_interval_pct_{case}": _median_width(table, f"{case}_family_half") for case in CASES.values()},
+        },
+        "weights": {case: tree_weights(table, case) for case in CASES.values()},
+        "measured": measured_report(table),
+        "without_twin": {f"mape_{case}": _mape(odd, case) for case in CASES.values()},
+        "fastest": fastest_report(table) if table.groupby("anchor")["target"].nunique().min() == 3 else None,
+    }
+
+
+def _accuracy(part: pd.DataFrame) -> dict:
+    error = part[WITH_LATENCY] - part["true_ms"]
+    spread = ((part["true_ms"] - part["true_ms"].mean()) ** 2).sum()
+    return {
+        "n": len(part),
+        **{f"mape_{case}": _mape(part, case) for case in CASES.values()},
+        **{f"mape_{case}_and_sizes": _mape(part, f"{case}_and_sizes") for case in CASES.values()},
+        "r2": float(1 - (error**2).sum() / spread),
+        "rmse_ms": float(np.sqrt((error**2).mean())),
+        "coverage_90": _coverage(part, WITH_LATENCY),
+        "median_interval_pct": _median_width(part, f"{WITH_LATENCY}_half"),
+        "coverage_90_without_latency": _coverage(part, WITHOUT_LATENCY),
+        "median_interval_pct_without_latency": _median_width(part, f"{WITHOUT_LATENCY}_half"),
+    }
+
+
+def _by_group(table: pd.DataFrame, column: str, kind: str = "") -> dict:
+    """Figures of each group; `kind` "_family": of the predictions with the family left out."""
+    return {
+        name: {
+            **{f"mape_{case}": _mape(part, f"{case}{kind}") for case in CASES.values()},
+            **{f"coverage_90_{case}": _coverage(part, case, kind) for case in CASES.values()},
+            **{f"median_interval_pct_{case}": _median_width(part, f"{case}{kind}_half") for case in CASES.values()},
+        }
+        for name, part in table.groupby(column)
+    }
+
+
+def tree_weights(table: pd.DataFrame, case: str) -> dict[str, float]:
+    """Mean, least and most of the boosted trees' weights as each architecture was left out."""
+    chosen = table.groupby("model")[f"{case}_tree_weight"].first()
+    return {"trees_mean": float(chosen.mean()), "trees_min": float(chosen.min()), "trees_max": float(chosen.max())}
+
+
+def _mape(part: pd.DataFrame, column: str) -> float:
+    return float(100 * (part[column] / part["true_ms"] - 1).abs().mean())
+
+
+def _pair_mean(table: pd.DataFrame, column: str) -> float:
+    return float(np.mean([_mape(part, column) for _, part in table.groupby(["anchor", "target"])]))
+
+
+def _coverage(part: pd.DataFrame, case: str, kind: str = "") -> float:
+    """Share of rows whose measured latency lies inside the interval, percent."""
+    off = np.log(part["true_ms"] / part[f"{case}{kind}"]).abs()
+    return float(100 * (off <= part[f"{case}{kind}_half"]).mean())
+
+
+def _median_width(part: pd.DataFrame, column: str) -> float:
+    """Median half width, percent of the prediction: the mean of the way up and the way down."""
+    return float(100 * np.median(np.sinh(part[column])))
+
+
+def fastest_report(table: pd.DataFrame) -> dict:
+    """How often the fastest instance is named rightly, by anchor, and what following the advice costs in time.
+
+    Over medians of the repeats of each workload; the anchor's own latency is known.
+    """
+    medians = table.groupby(["anchor", "target", *WORKLOAD])[["true_ms", WITH_LATENCY]].median().reset_index()
+    truth = medians.groupby(["target", *WORKLOAD])["true_ms"].first().unstack("target")
+    found = {}
+    for anchor, part in medians.groupby("anchor"):
+        predicted = part.pivot(index=WORKLOAD, columns="target", values=WITH_LATENCY)
+        predicted[anchor] = truth[anchor]
+        predicted = predicted[truth.columns].loc[truth.index]
+        picked = truth.to_numpy()[np.arange(len(truth)), predicted.to_numpy().argmin(axis=1)]
+        best = truth.to_numpy().min(axis=1)
+        found[anchor] = {
+            "right_percent": float(100 * (picked == best).mean()),
+            "regret_percent": float(100 * (picked / best - 1).mean()),
+        }
+    return {
+        "by_anchor": found,
+        "right_percent": float(np.mean([row["right_percent"] for row in found.values()])),
+        "regret_percent": float(np.mean([row["regret_percent"] for row in found.values()])),
+    }
+
+
+def scatter(table: pd.DataFrame) -> list[dict]:
+    """One point a workload and pair, medians of the repeats: measured, predicted and interval, milliseconds."""
+    half_width = table[f"{WITH_LATENCY}_half"]
+    table = table.assign(
+        low_ms=table[WITH_LATENCY] * np.exp(-half_width), high_ms=table[WITH_LATENCY] * np.exp(half_width)
+    )
+    keys = ["anchor", "target", *WORKLOAD]
+    medians = table.groupby(keys)[["true_ms", WITH_LATENCY, "low_ms", "high_ms"]].median().reset_index()
+    medians = medians.rename(columns={"true_ms": "measured_ms", WITH_LATENCY: "predicted_ms"})
+    return medians.round(3).to_dict("records")

@@ -1,0 +1,79 @@
+"""Latencies of networks that the default method never saw, on the profiled instances: where transfer starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from profet_core.transfer.known import Latencies
+from profet_lab.cases import CASES
+from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.calibrate import LEVEL
+from profet_lab.classes.folds import OutOfFold, predict_one_left_out
+from profet_lab.classes.member_weights import Weights, least_error
+from profet_lab.measurements.tables import WORKLOAD, Pair, pairs
+from profet_lab.progress import Progress
+from profet_lab.transfer.leave_one_gpu_out import KnownLatencies
+from profet_lab.transfer.steps import Steps
+
+
+@dataclass(frozen=True)
+class EnsembleLatencies:
+    """Out-of-fold predictions of the default method.
+
+    Attributes
+    ----------
+    latency_ms : (anchor, target, anchor's latency known) -> (rows,).
+    log_half_width : (anchor, target, anchor's latency known, architecture) -> 90 % of the log errors of all other
+        architectures.
+    """
+
+    latency_ms: Mapping[tuple[str, str, bool], np.ndarray]
+    log_half_width: Mapping[tuple[str, str, bool, str], float]
+
+    def known(self, architecture: str) -> KnownLatencies:
+        """Latencies with the half widths that hold for this architecture."""
+
+        def known(anchor: str, instance: str, latency_known: bool) -> Latencies:
+            values = self.latency_ms[anchor, instance, latency_known]
+            half_width = self.log_half_width[anchor, instance, latency_known, architecture]
+            return Latencies(values, np.full(values.shape, half_width))
+
+        return known
+
+    def medians(self, steps: Steps) -> EnsembleLatencies:
+        """One row a workload, as `transfer.steps.median_steps` has them."""
+        index = steps.workloads.groupby(WORKLOAD).ngroup().to_numpy()
+        found = {key: pd.Series(values).groupby(index).median().to_numpy() for key, values in self.latency_ms.items()}
+        return EnsembleLatencies(found, self.log_half_width)
+
+
+def ensemble_latencies(
+    bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None
+) -> EnsembleLatencies:
+    """Fit the default method once an architecture and pair, with and without the anchor's latency.
+
+    The members' weights come from the errors on all other architectures, whose models had seen the one that is judged.
+    """
+    wanted = pairs(bank.instances)
+    latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
+    half_widths: dict[tuple[str, str, bool, str], float] = {}
+    for known in CASES:
+        out_of_fold = predict_one_left_out(bank, wanted, latency_known=known, seed=seed, steps=steps, progress=progress)
+        weights = _weights_by_others(bank, wanted, out_of_fold)
+        for anchor, target in wanted:
+            values = out_of_fold.all_ensemble_ms((anchor, target), weights)
+            latency_ms[anchor, target, known] = values
+            errors = np.abs(np.log(values / bank.latency_ms[target]))
+            for name, rows in out_of_fold.rows.items():
+                half_widths[anchor, target, known, name] = float(np.quantile(errors[~rows], LEVEL))
+    return EnsembleLatencies(latency_ms, half_widths)
+
+
+def _weights_by_others(bank: ClassBank, wanted: list[Pair], out_of_fold: OutOfFold) -> dict[str, Weights]:
+    """Architecture -> the weights that err least on all others."""
+    errors_of = {name: out_of_fold.summed_errors(bank, wanted, name) for name in out_of_fold.rows}
+    return {name: least_error(errors for other, errors in errors_of.items() if other != name) for name in errors_of}

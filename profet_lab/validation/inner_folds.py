@@ -1,0 +1,65 @@
+"""Inner folds: a second architecture is left out beside the one that is judged, to choose members' weights by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+import numpy as np
+
+from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.folds import ClassFold, OutOfFold
+from profet_lab.classes.member_weights import Weights, least_error
+from profet_lab.classes.training_rows import TrainingRows
+from profet_lab.measurements.tables import Pair
+
+
+def inner_name(inner: str, outer: str) -> str:
+    """Name of the held-out rows of `inner` as predicted by models that saw neither it nor `outer`."""
+    return f"{inner}|{outer}"
+
+
+def two_left_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
+    """Every two architectures left out, each then predicted."""
+    folds = []
+    for anchor, target in pairs:
+        for first, second in combinations(np.unique(bank.architectures), 2):
+            rows = {name: bank.architectures == name for name in (first, second)}
+            held_out = {inner_name(first, second): rows[first], inner_name(second, first): rows[second]}
+            folds.append(ClassFold(TrainingRows(anchor, target, ~(rows[first] | rows[second])), held_out))
+    return folds
+
+
+@dataclass(frozen=True)
+class InnerErrors:
+    """What members' weights are chosen by: errors on architectures other than the one that is then predicted.
+
+    Attributes
+    ----------
+    errors : (left-out architecture, another one) -> `summed_errors` of the latter over all pairs, as predicted by
+        models that saw neither.
+    """
+
+    errors: Mapping[tuple[str, str], np.ndarray]
+
+    @property
+    def by_architecture(self) -> dict[str, Weights]:
+        """Weights for each left-out architecture."""
+        return {name: self.of_group([name]) for name in dict.fromkeys(outer for outer, _ in self.errors)}
+
+    def of_group(self, names: Collection[str]) -> Weights:
+        """Weights for architectures that leave together: none of their errors counts."""
+        return least_error(
+            error for (outer, inner), error in self.errors.items() if outer in names and inner not in names
+        )
+
+
+def inner_errors(bank: ClassBank, pairs: Sequence[Pair], inner_folds: OutOfFold) -> InnerErrors:
+    """The errors of what was predicted on the folds of `two_left_out`."""
+    return InnerErrors(
+        {
+            (str(outer), str(inner)): inner_folds.summed_errors(bank, pairs, inner_name(inner, outer))
+            for inner, outer in permutations(np.unique(bank.architectures), 2)
+        }
+    )

@@ -1,0 +1,207 @@
+"""Accuracy of transfer on GPUs left out: the profiled ones, and A10G and P100 by the other source's corrected steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from profet_core.catalog.gpus import load_gpus
+from profet_core.transfer.known import Latencies
+from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.step import StepLaw
+from profet_lab.cases import CASES, WITH_LATENCY
+from profet_lab.measurements.epoch_times import DERIVED
+from profet_lab.measurements.tables import WORKLOAD
+from profet_lab.transfer.leave_one_gpu_out import (
+    TargetGpu,
+    benchmark_fixed_ms,
+    known_of,
+    log_speeds,
+    predict_target,
+    profiled_target,
+    spread,
+)
+from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.steps import BENCHMARK, Steps
+from profet_lab.validation.ensemble_latencies import EnsembleLatencies
+
+#: Prefix of the figures -> whether of the left-out GPU the data sheet alone is known.
+_SHEET_ONLY = {"": False, "sheet_only_": True}
+
+
+def predict_unseen(
+    steps: Steps,
+    medians: Steps,
+    ensemble: EnsembleLatencies,
+    laws: Mapping[str, StepLaw],
+    anchor: str,
+    target: TargetGpu,
+    latency_known: bool,
+    log_half_width: Mapping[str, float],
+) -> Latencies:
+    """Every row by a law and networks that saw neither the GPU nor, but for the benchmark's point, the architecture.
+
+    Parameters
+    ----------
+    laws, log_half_width : architecture left out -> the law, and the interval of one whose GPU is left out too.
+    """
+    latency_ms, half_widths = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
+    for name, law in laws.items():
+        rows = steps.architectures == name
+        speeds = log_speeds(law, target, benchmark_fixed_ms(law, medians))
+        known = known_of(law, steps, anchor, ensemble.known(name), latency_known)
+        found = predict_target(law, known, target, speeds, log_half_width[name])
+        latency_ms[rows], half_widths[rows] = found.latency_ms[rows], found.log_half_width[rows]
+    return Latencies(latency_ms, half_widths)
+
+
+def laws_left_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw]:
+    """One law an architecture left out, fitted on `instances` alone."""
+    return {
+        str(name): fit_step_law(medians, instances, medians.architectures != name)
+        for name in np.unique(medians.architectures)
+    }
+
+
+def spreads_left_out(medians: Steps, instances: Sequence[str], *more: float, sheet_only: bool) -> dict[str, float]:
+    """Half width by architecture left out: leave-one-GPU-out inside `instances` alone, Student's t for as many.
+
+    Parameters
+    ----------
+    more : standard deviations that come to a GPU's own error.
+    """
+    return {
+        str(name): spread(medians, instances, medians.architectures != name, sheet_only=sheet_only).log_half_width(
+            *more
+        )
+        for name in np.unique(medians.architectures)
+    }
+
+
+def profiled_gpus(steps: Steps, medians: Steps, ensemble: EnsembleLatencies) -> dict:
+    """The 12 directions: error, misses of the interval, and what one plain constant gives."""
+    directions, predicted_ms = [], {}
+    for left_out in steps.instances:
+        others = [name for name in steps.instances if name != left_out]
+        laws = laws_left_out(medians, others)
+        half_widths = {sheet: spreads_left_out(medians, others, sheet_only=sheet) for sheet in (False, True)}
+        for anchor in others:
+            row: dict = {"anchor": anchor, "target": left_out, "n": len(steps.workloads)}
+            for prefix, sheet_only in _SHEET_ONLY.items():
+                target = profiled_target(medians, left_out, sheet_only=sheet_only)
+                for known, case in CASES.items():
+                    found = predict_unseen(
+                        steps, medians, ensemble, laws, anchor, target, known, half_widths[sheet_only]
+                    )
+                    row |= _figures(found, steps.latency_ms[left_out], steps.architectures, f"{prefix}{{}}_{case}")
+                    if known and not sheet_only:
+                        predicted_ms[anchor, left_out] = found.latency_ms
+            row["one_constant"] = _one_constant(steps, medians, anchor, left_out)
+            directions.append(row)
+    return {
+        "directions": directions,
+        "mean": _over(directions, np.mean),
+        "worst": _over(directions, np.max, "mape"),
+        "by_gpu": {
+            name: _over([row for row in directions if row["target"] == name], np.mean) for name in steps.instances
+        },
+        "by_model": {str(name): _model_mape(steps, predicted_ms, name) for name in np.unique(steps.architectures)},
+    }
+
+
+def _model_mape(steps: Steps, predicted_ms: Mapping[tuple[str, str], np.ndarray], architecture: str) -> float:
+    """Mean over the directions."""
+    rows = steps.architectures == architecture
+    return float(
+        np.mean([_mape(values, steps.latency_ms[target], rows) for (_, target), values in predicted_ms.items()])
+    )
+
+
+def other_gpus(
+    medians: Steps,
+    ensemble: EnsembleLatencies,
+    epochs: pd.DataFrame,
+    step_ms: np.ndarray,
+    points: Mapping[str, BenchmarkPoint],
+    reference: str,
+) -> list[dict]:
+    """A10G and P100, of which only data sheet and the benchmark's corrected step are known; truth is corrected too.
+
+    A GPU with a published point is reached by that as well, as GPUs are that nobody measured.
+
+    Parameters
+    ----------
+    ensemble : one row a workload. step_ms : corrected steps of the rows of `epochs`.
+    points : published, relative to the `reference` instance.
+    """
+    instances = medians.instances
+    laws = laws_left_out(medians, instances)
+    half_widths = {sheet: spreads_left_out(medians, instances, sheet_only=sheet) for sheet in (False, True)}
+    found = []
+    for source, gpu in DERIVED.items():
+        true_ms = _true_ms(medians, epochs.assign(step_ms=step_ms)[(epochs.instance == source).to_numpy()])
+        has = np.isfinite(true_ms)
+        sheet = load_gpus()[gpu]
+        ways = {
+            prefix: (
+                TargetGpu(sheet, None if sheet_only else float(true_ms[medians.benchmark][0])),
+                half_widths[sheet_only],
+            )
+            for prefix, sheet_only in _SHEET_ONLY.items()
+        }
+        if gpu in points:
+            ways["published_"] = (
+                TargetGpu(sheet, None, (reference, points[gpu].log_speed)),
+                spreads_left_out(medians, instances, points[gpu].log_sd, sheet_only=False),
+            )
+        for anchor in instances:
+            row: dict = {"anchor": anchor, "target": gpu, "n": int(has.sum())}
+            for prefix, (target, widths) in ways.items():
+                predicted = predict_unseen(medians, medians, ensemble, laws, anchor, target, True, widths)
+                row |= _figures_of(predicted, true_ms, medians, has, f"{prefix}{{}}_{WITH_LATENCY}")
+            found.append(row)
+    return found
+
+
+def _true_ms(medians: Steps, rows: pd.DataFrame) -> np.ndarray:
+    """Corrected step of each workload, NaN where the source has none, (rows,)."""
+    return medians.workloads.merge(rows[[*WORKLOAD, "step_ms"]], on=WORKLOAD, how="left").step_ms.to_numpy()
+
+
+def _figures_of(found: Latencies, true_ms: np.ndarray, medians: Steps, has: np.ndarray, name: str) -> dict[str, float]:
+    kept = Latencies(found.latency_ms[has], found.log_half_width[has])
+    return _figures(kept, true_ms[has], medians.architectures[has], name)
+
+
+def _figures(found: Latencies, true_ms: np.ndarray, architectures: np.ndarray, name: str) -> dict[str, float]:
+    """Figures of one direction; `name`: format of their keys."""
+    everything = np.ones(len(true_ms), bool)
+    away = np.log(found.latency_ms / true_ms)
+    inside = np.abs(away) <= found.log_half_width
+    return {
+        name.format("bias"): float(100 * (np.exp(away.mean()) - 1)),
+        name.format("mape"): _mape(found.latency_ms, true_ms, everything),
+        name.format("mape_without_resnet50"): _mape(found.latency_ms, true_ms, architectures != BENCHMARK[0]),
+        name.format("missed_90"): float(100 * (1 - inside.mean())),
+        name.format("median_interval_pct"): float(100 * np.median(np.exp(found.log_half_width) - 1)),
+    }
+
+
+def _one_constant(steps: Steps, medians: Steps, anchor: str, target: str) -> float:
+    """Error of the anchor's latency times the benchmark's ratio, what any method has to beat."""
+    row = np.flatnonzero(medians.benchmark)[0]
+    ratio = medians.latency_ms[target][row] / medians.latency_ms[anchor][row]
+    everything = np.ones(len(steps.workloads), bool)
+    return _mape(ratio * steps.latency_ms[anchor], steps.latency_ms[target], everything)
+
+
+def _mape(predicted_ms: np.ndarray, true_ms: np.ndarray, rows: np.ndarray) -> float:
+    return float(100 * np.mean(np.abs(predicted_ms / true_ms - 1)[rows]))
+
+
+def _over(rows: list[dict], how: Callable[[list[float]], float], only: str = "") -> dict[str, float]:
+    """Mean or the like of every figure whose name holds `only`."""
+    keys = [key for key in rows[0] if key not in ("anchor", "target", "n") and only in key]
+    return {key: float(how([row[key] for row in rows])) for key in keys}

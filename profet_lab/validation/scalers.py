@@ -1,0 +1,92 @@
+"""Leave-one-architecture-out accuracy of the documented scaler and of the default one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import r2_score, root_mean_squared_error
+
+from profet_core.scaling.axes import AXIS_RANGE
+from profet_lab.cases import WITH_LATENCY
+from profet_lab.measurements.tables import Measurements
+from profet_lab.scalers.documented import AXIS_COLUMN, curves_of, fit_scaler, latency_curves
+from profet_lab.validation.documented import mape_percent
+from profet_lab.validation.learned_scaler import OutOfFoldScalers
+
+
+def scaler_report(measurements: Measurements, predictions: pd.DataFrame | None) -> dict:
+    """The baseline's four settings: batch and pixels, each from true and from predicted end latencies.
+
+    "settings" has the documented scaler, "settings_default" the default one with all it may know (and each curve once
+    for every other instance that its head's share may be known from), "settings_default_ends_only" the same with
+    nothing but both latencies. Scalers are fitted without the architecture they are judged on; the error is over the
+    inner sizes of medians of the repeats. Predicted ends come from `predictions`, the ensemble with latency of
+    `documented_table`; None skips those.
+    """
+    report: dict[str, dict] = {"settings": {}, "settings_default": {}, "settings_default_ends_only": {}}
+    for axis in AXIS_RANGE:
+        learned = OutOfFoldScalers(measurements, axis)
+        report["settings"][f"{axis}_true"] = _scaler_setting(_true_ends(measurements, axis))
+        if predictions is not None:
+            report["settings"][f"{axis}_predicted"] = _scaler_setting(_predicted_ends(measurements, predictions, axis))
+        for name, informed in (("settings_default", True), ("settings_default_ends_only", False)):
+            table = learned.from_true_ends(informed=informed)
+            report[name][f"{axis}_true"] = _scaler_setting(table)
+            if predictions is not None:
+                table = learned.from_predicted_ends(predictions, WITH_LATENCY, informed=informed)
+                report[name][f"{axis}_predicted"] = _scaler_setting(table)
+    return report
+
+
+def _scaler_setting(table: pd.DataFrame) -> dict:
+    def accuracy(part: pd.DataFrame) -> dict:
+        return {
+            "n": len(part),
+            "mape": mape_percent(part["true_ms"], part["scaled_ms"]),
+            "r2": float(r2_score(part["true_ms"], part["scaled_ms"])),
+            "rmse_ms": float(root_mean_squared_error(part["true_ms"], part["scaled_ms"])),
+        }
+
+    by_instance = {name: accuracy(part) for name, part in table.groupby("instance")}
+    mean = float(np.mean([row["mape"] for row in by_instance.values()]))
+    return {"by_instance": by_instance, "mean_mape": mean, "overall": accuracy(table)}
+
+
+def _true_ends(measurements: Measurements, axis: str) -> pd.DataFrame:
+    parts = []
+    for instance in measurements.instances:
+        curves = latency_curves(measurements, instance, axis)
+        parts.append(_scaled(curves, curves, curves, instance, axis))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _predicted_ends(measurements: Measurements, predictions: pd.DataFrame, axis: str) -> pd.DataFrame:
+    parts = []
+    for (anchor, target), part in predictions.groupby(["anchor", "target"]):
+        true, predicted = curves_of(part, "true_ms", axis), curves_of(part, WITH_LATENCY, axis)
+        scaled = _scaled(latency_curves(measurements, target, axis), predicted, true, target, axis)
+        parts.append(scaled.assign(anchor=anchor))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _scaled(training: pd.DataFrame, ends: pd.DataFrame, true: pd.DataFrame, instance: str, axis: str) -> pd.DataFrame:
+    """Inner sizes of each curve of `true`, scaled from the ends in `ends` by a scaler that never saw its model."""
+    smallest, largest = AXIS_RANGE[axis]
+    inner = [size for size in true.columns if size not in (smallest, largest)]
+    rows = []
+    for model in sorted(set(true.index.get_level_values("model"))):
+        seen = training[training.index.get_level_values("model") != model]
+        scaled = fit_scaler(seen, instance, axis).scaled(np.asarray(inner, float))
+        for key, truth in true.loc[[model]].iterrows():
+            low, high = ends.loc[key, smallest], ends.loc[key, largest]
+            rows += [
+                {
+                    "instance": instance,
+                    "model": model,
+                    AXIS_COLUMN[axis]: size,
+                    "true_ms": truth[size],
+                    "scaled_ms": value,
+                }
+                for size, value in zip(inner, low + scaled * (high - low), strict=True)
+            ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,26 @@
+"""The engine of whichever framework trains."""
+
+from __future__ import annotations
+
+from profet_recorder.engines.engine import Engine
+from profet_recorder.engines.frameworks import PYTORCH, TENSORFLOW, framework_of, imported_framework
+from profet_recorder.errors import RecorderError
+
+
+def choose_engine(framework: str | None = None, model: object = None, optimizer: object = None) -> Engine:
+    """The engine of `framework` ("tensorflow", "pytorch"), else of `model` or `optimizer`, else of what is imported.
+
+    Raises
+    ------
+    RecorderError : it is not known, or not supported.
+    """
+    framework = framework or framework_of(model) or framework_of(optimizer) or imported_framework()
+    if framework == TENSORFLOW:
+        from profet_recorder.engines.tensorflow import TensorFlowEngine
+
+        return TensorFlowEngine(model)
+    if framework == PYTORCH:
+        from profet_recorder.engines.pytorch import PyTorchEngine
+
+        return PyTorchEngine(model, optimizer)
+    raise RecorderError(f"Steps of {framework!r} can't be recorded: use framework='tensorflow' or 'pytorch'.")

@@ -1,0 +1,91 @@
+"""`profet instances add`: rows of one's own are added and shown everywhere; wrong ones are refused in one line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from profet_cli.main import main
+from profet_core.catalog import load_shipped
+
+
+def test_an_added_instance_is_listed_with_what_was_said(document):
+    added = document(
+        *("add", "my.l4", "--gpu", "l4", "--usd-per-hour", 0.7, "--market", "spot", "--region", "eu-north-1"),
+        *("--as-of", "2026-11-21", "--source", "an invoice", "--vcpus", 8),
+    )
+    row = next(row for row in document() if row["name"] == "my.l4")
+    assert {key: row[key] for key in added["offer"]} == added["offer"]
+    assert (row["gpu"], row["gpu_count"], row["gpu_memory_gib"], row["vcpus"]) == ("L4", 1, 24, 8)
+    assert (row["usd_per_hour"], row["market"], row["region"]) == (0.7, "spot", "eu-north-1")
+    assert (row["as_of"], row["source"], row["own"], row["basis"]) == ("2026-11-21", "an invoice", True, "transferred")
+
+
+def test_a_price_added_twice_is_one_row_and_says_the_old_one(run, document, own):
+    assert run("add", "g4dn.xlarge", "--usd-per-hour", 0.4)[0] == 0
+    status, out, _ = run("add", "g4dn.xlarge", "--usd-per-hour", 0.45, "--gpu", "T4")
+    assert status == 0
+    assert out == f"g4dn.xlarge (Tesla T4, us-east-1, on-demand): $0.45 an hour, before $0.40; in {own}\n"
+    assert len(own.read_text().splitlines()) == 2
+    assert len(document()) == len(load_shipped())
+
+
+def test_an_added_price_is_what_a_cost_is_computed_with(run, capsys, samples):
+    sample = next(iter(samples.values()))
+    run("add", "g4dn.xlarge", "--usd-per-hour", 0.1)
+    assert main(["predict", str(sample.path), "--anchor", sample.anchor, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["predictions"]
+    assert next(row["usd_per_hour"] for row in rows if row["instance"] == "g4dn.xlarge") == 0.1
+
+
+def test_the_price_of_a_node_is_said_to_be_the_nodes(run):
+    status, out, _ = run("add", "my.node", "--gpu", "H100", "--gpu-count", 8, "--usd-per-hour", 20)
+    assert status == 0
+    assert out.splitlines()[1] == "$20.00 an hour is the whole node of 8 GPUs."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["x", "--usd-per-hour", "1"], "x is new to the catalogue: say which GPU it has"),
+        (["x", "--usd-per-hour", "1", "--gpu", "L40X"], "Unknown GPU 'L40X'; did you mean L40S?"),
+        (["x", "--usd-per-hour", "1", "--gpu", "A100"], "'A100' may be any of A100-SXM4-40GB, A100-SXM4-80GB"),
+        (["x", "--usd-per-hour", "1", "--gpu", "B200", "--other-gpu"], "say how much memory it has"),
+        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--memory-gib", "80"], "L4 has 24 GiB, not 80"),
+        (["x", "--usd-per-hour", "-1", "--gpu", "L4"], "x: usd_per_hour must be a number above 0, not -1"),
+        (["x", "--usd-per-hour", "nan", "--gpu", "L4"], "x: usd_per_hour must be a number above 0, not nan"),
+        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--gpu-count", "0"], "x: gpu_count must be a whole number"),
+        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--as-of", "today"], "x: as_of must be a date"),
+        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--source", "a\nb"], "holds a line break"),
+        (["a,b", "--usd-per-hour", "1", "--gpu", "L4"], "An instance's name has no spaces, commas or ="),
+        (["G4DN.xlarge", "--usd-per-hour", "1"], "The catalogue writes 'G4DN.xlarge' as 'g4dn.xlarge'"),
+        (["g4dn.xlarge", "--usd-per-hour", "1", "--gpu", "A10G"], "g4dn.xlarge has Tesla T4, not A10G"),
+        (["g4dn.xlarge", "--usd-per-hour", "1", "--gpu-count", "4"], "g4dn.xlarge has --gpu-count 1, not 4"),
+        (["x" * 101, "--usd-per-hour", "1", "--gpu", "L4"], "has more than 100 characters"),
+        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--source", "y" * 501], "source of 'x' has more than 500"),
+        (["x", "--gpu", "L4"], "--usd-per-hour"),
+        (["x", "--gpu", "L4", "--usd-per-hour", "cheap"], "--usd-per-hour"),
+        (["x", "--gpu", "L4", "--usd-per-hour", "1", "--market", "auction"], "--market"),
+    ],
+)
+def test_a_wrong_row_is_refused_and_nothing_is_written(refused, own, arguments, says):
+    assert says in refused("add", *arguments)
+    assert not own.exists()
+
+
+def test_a_gpu_without_a_data_sheet_is_added_only_on_purpose(document):
+    row = document(*("add", "x", "--gpu", "B200", "--memory-gib", 180, "--other-gpu", "--usd-per-hour", 5))["offer"]
+    assert (row["gpu"], row["gpu_memory_gib"]) == ("B200", 180)
+
+
+def test_a_damaged_own_file_stops_every_command_in_one_line(refused, own):
+    own.parent.mkdir()
+    own.write_text("instance,gpu\nmine,L4\n")
+    for arguments in ([], ["list"], ["add", "g4dn.xlarge", "--usd-per-hour", 1], ["remove", "mine"]):
+        assert "row mine has no column 'gpu_count'" in refused(*arguments)
+
+
+def test_without_a_place_for_the_file_the_variable_is_named(refused, monkeypatch):
+    monkeypatch.setenv("PROFET_INSTANCES", "")
+    assert "name a file in PROFET_INSTANCES" in refused("add", "g4dn.xlarge", "--usd-per-hour", 1)

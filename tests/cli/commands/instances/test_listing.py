@@ -1,0 +1,37 @@
+"""`profet instances list`: the catalogue, or the offers of a market or region, with what predictions rest on."""
+
+from __future__ import annotations
+
+from profet_core.catalog import load_shipped
+
+
+def test_instances_lists_the_catalogue(document, run, catalog):
+    rows = document()
+    assert [row["name"] for row in rows] == list(catalog)
+    by_name = {row["name"]: row for row in rows}
+    assert (by_name["p3.2xlarge"]["usd_per_hour"], by_name["p3.2xlarge"]["basis"]) == (3.06, "measured")
+    assert by_name["g5.xlarge"]["basis"] == "derived"
+    assert by_name["p5.48xlarge"]["basis"] == "transferred"
+    assert len(run()[1].splitlines()) == len(catalog) + 1
+
+
+def test_a_list_shows_all_offers_or_those_of_a_market_or_region(run, document):
+    run("add", "g4dn.xlarge", "--usd-per-hour", 0.2, "--market", "spot")
+    run("add", "g4dn.xlarge", "--usd-per-hour", 0.6, "--region", "eu-west-1")
+    assert len(document("list")) == len(document()) == len(load_shipped())
+    assert len(document("list", "--all")) == len(document("--all")) == len(load_shipped()) + 2
+    assert [(row["name"], row["usd_per_hour"]) for row in document("--market", "spot")] == [("g4dn.xlarge", 0.2)]
+    assert [row["usd_per_hour"] for row in document("list", "--region", "eu-west-1")] == [0.6]
+    assert "spot, own" in run("list", "--all")[1]
+
+
+def test_a_list_without_offers_says_how_to_get_some(run, document):
+    assert document("list", "--market", "spot") == []
+    status, out, err = run("list", "--market", "spot")
+    assert (status, len(out.splitlines())) == (0, 1)
+    assert err == "warning: the catalogue has no such offers; `profet instances add` and `refresh` bring some\n"
+
+
+def test_without_models_every_instance_is_a_price_only(document, monkeypatch, tmp_path):
+    monkeypatch.setenv("PROFET_HOME", str(tmp_path))
+    assert {row["basis"] for row in document()} == {"price only"}

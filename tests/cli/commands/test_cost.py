@@ -1,0 +1,144 @@
+"""`profet cost`: time and money of every instance, at the profiled batch size and at another one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from profet_core.cost import CostRow
+from tests.cli.cases import sample_at, unexpected, written
+
+
+def test_costs_json_has_time_and_money_of_every_instance(document, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--profiled-batch", sample.batch_size)
+    answer = document(*command, "--images", 10 * sample.batch_size, "--epochs", 7)
+    assert (answer["batch_size"], answer["epochs"], answer["images"]) == (sample.batch_size, 7, 10 * sample.batch_size)
+    assert unexpected(answer["warnings"]) == []
+    latencies_ms = {
+        row["instance"]: row["latency_ms"]
+        for row in document("predict", sample.path, "--anchor", sample.anchor)["predictions"]
+    }
+    assert {row["instance"] for row in answer["rows"]} == set(latencies_ms)
+    assert {tuple(row) for row in answer["rows"]} == {(*CostRow.__slots__, "basis", "note")}, "all that is known"
+    for row in answer["rows"]:
+        assert row["epoch_s"] == pytest.approx(10 * latencies_ms[row["instance"]] / 1000)
+        assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3600 * row["usd_per_hour"])
+        assert row["total_s"] == pytest.approx(7 * row["epoch_s"])
+        assert row["total_usd"] == pytest.approx(7 * row["epoch_usd"])
+
+
+def test_the_batch_size_is_known_from_the_profile(document, sample):
+    assert document("cost", sample.path, "--anchor", sample.anchor, "--images", 10)["batch_size"] == sample.batch_size
+
+
+def test_an_own_price_counts(document, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 1000)
+    prices = ("--price", "g4dn.xlarge=0.263", "--price", "p2.xlarge=9")
+    plain = {row["instance"]: row for row in document(*command)["rows"]}
+    own = {row["instance"]: row for row in document(*command, *prices)["rows"]}
+    assert own["g4dn.xlarge"]["epoch_usd"] == pytest.approx(plain["g4dn.xlarge"]["epoch_usd"] / 2)
+    assert own["p2.xlarge"]["epoch_usd"] == pytest.approx(plain["p2.xlarge"]["epoch_usd"] * 10)
+    assert own["g3s.xlarge"] == plain["g3s.xlarge"]
+
+
+def test_validation_images_take_time(document, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 3 * sample.batch_size)
+    plain = document(*command)["rows"][0]["epoch_s"]
+    assert document(*command, "--validation-images", 3 * sample.batch_size)["rows"][0]["epoch_s"] == pytest.approx(
+        plain * 4 / 3
+    )
+
+
+def test_another_batch_size_is_carried_there_from_both_ends(document, samples):
+    small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--largest", large.path)
+    rows = {at: document(*command, "--at-batch", at) for at in (16, 64, 256)}
+    assert [answer["batch_size"] for answer in rows.values()] == [16, 64, 256]
+    for each in zip(*(answer["rows"] for answer in rows.values()), strict=True):
+        assert each[0]["latency_ms"] < each[1]["latency_ms"] < each[2]["latency_ms"]
+    assert {row["instance"]: row["latency_ms"] for row in rows[256]["rows"]}[small.anchor] == large.latency_ms
+
+
+def test_the_largest_profiles_warnings_are_told_too(document, samples, tmp_path):
+    small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
+    content = json.loads(large.data)
+    content["meta"]["gpu"] = "Tesla P100"
+    path = written(tmp_path, content)
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--largest", path, "--at-batch", 64)
+    warnings = document(*command)["warnings"]
+    assert any(text.startswith("--largest: The profile says it was recorded on Tesla P100") for text in warnings)
+
+
+def test_two_ends_that_are_not_of_one_network_are_warned_of(document, samples):
+    small, large = samples["vgg16-224px-b16-g3s"], samples["resnet50-128px-b256-g4dn"]
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--largest", large.path)
+    line = "--largest: The two profiles differ in pixel size (224 and 128): are they the same network?"
+    assert line in document(*command, "--at-batch", 64)["warnings"]
+
+
+def test_costs_text_marks_retired_instances(run, sample):
+    status, out, _ = run("cost", sample.path, "--anchor", sample.anchor, "--images", 50_000, "--epochs", 2)
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert status == 0
+    assert lines["p3.2xlarge"].endswith("retired") and lines["g4dn.xlarge"].endswith("available")
+    assert "1.00x" in lines[sample.anchor]
+
+
+def test_costs_say_what_each_rests_on(document, run, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 50_000)
+    rows = {row["instance"]: row for row in document(*command)["rows"]}
+    assert rows["p4d.24xlarge"]["basis"] == "transferred" and "whole node of 8" in rows["p4d.24xlarge"]["note"]
+    assert rows["g5.xlarge"]["basis"] == "derived"
+    out = run(*command)[1].splitlines()
+    assert any(line.startswith("p5.4xlarge ") and "transferred" in line for line in out)
+    assert any(line.startswith("p4d.24xlarge, transferred: ") for line in out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--images", "0"], "The number of images must be a whole number of at least 1, not 0."),
+        (["--images", "-5"], "The number of images must be a whole number of at least 1, not -5."),
+        (["--images", "many"], "argument --images: invalid int value: 'many'"),
+        (["--images", "1" + "0" * 400], "The number of images must be at most 1e+15"),
+        (["--images", "9", "--epochs", "0"], "The number of epochs must be a whole number of at least 1, not 0."),
+        (["--images", "9", "--epochs", "1" + "0" * 305], "The number of epochs must be at most 1e+15"),
+        (["--images", "9", "--validation-images", "-1"], "The number of images must be a whole number"),
+        (["--images", "9", "--profiled-batch", "0"], "The profiled batch size must be a whole number"),
+        (["--images", "9", "--profiled-batch", "17"], "another batch size needs scaled latencies"),
+        (["--images", "9", "--price", "p2.xlarge"], "'p2.xlarge' is not INSTANCE=NUMBER, such as g4dn.xlarge=0.4"),
+        (["--images", "9", "--price", "p2.xlarge=cheap"], "is not INSTANCE=NUMBER, such as g4dn.xlarge=0.4"),
+        (["--images", "9", "--price", "p2.xlarge=-1"], "The price of p2.xlarge must be a number above 0, not -1.0."),
+        (["--images", "9", "--price", "p2.xlarge=nan"], "The price of p2.xlarge must be a number above 0, not nan."),
+        (["--images", "9", "--price", "p9=1"], "Unknown instance 'p9': choose one of"),
+        (["--images", "9", "--at-batch", "64"], "--at-batch needs"),
+        (["--images", "9", "--largest", "other.json"], "--largest is for another batch size: name it with --at-batch."),
+        ([], "the following arguments are required: --images"),
+    ],
+)
+def test_cost_refuses_in_one_line(refused, sample, arguments, says):
+    assert says in refused("cost", sample.path, "--anchor", sample.anchor, *arguments)
+
+
+def test_another_batch_size_needs_the_profiles_of_both_ends(refused, samples):
+    small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
+    small_pixels = sample_at(samples, "pixels", 32)
+    command = ("--anchor", small.anchor, "--images", 1000, "--at-batch", 64)
+    assert refused("cost", small.path, *command) == (
+        "--at-batch needs both ends: TRACE at batch 16 and --largest TRACE at batch 256."
+    )
+    assert "--at-batch needs TRACE recorded at batch 16, not 256." in refused(
+        "cost", large.path, *command, "--largest", large.path
+    )
+    assert f"--largest must be recorded at batch 256, not {small_pixels.batch_size}." in refused(
+        "cost", small.path, *command, "--largest", small_pixels.path
+    )
+    assert "The batch size must be between 16 and 256, not 300." in refused(
+        "cost", small.path, *command[:-1], 300, "--largest", large.path
+    )
+
+
+def test_a_profile_that_does_not_say_its_batch_size_is_asked_for_it(refused, tmp_path):
+    path = written(tmp_path, {"Device_Conv2D": 50_000.0})
+    assert "give the batch size it was recorded at" in refused("cost", path, "--anchor", "p2.xlarge", "--images", "9")

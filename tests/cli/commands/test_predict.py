@@ -1,0 +1,171 @@
+"""`profet predict`: its JSON as the contract has it, its numbers, its text, and what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from profet_core import load_catalog, predict
+from tests.cli.cases import unexpected, written
+
+ROW_KEYS = [
+    "instance",
+    "latency_ms",
+    "low_ms",
+    "high_ms",
+    "members",
+    "basis",
+    "cost_per_1000_steps_usd",
+    "usd_per_hour",
+    "status",
+    "note",
+]
+
+
+NO_LATENCY = "The anchor's latency must be a number above 0"
+
+
+def test_predicts_json_is_as_the_contract_has_it(document, sample):
+    answer = document("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    contract = ["anchor", "anchor_latency_ms", "steps", "steps_basis", "predictions", "interval_level"]
+    contract += ["unknown_operations", "likeness", "warnings", "memory"]
+    assert set(answer["memory"]) == {row["instance"] for row in answer["predictions"]}
+    assert all(set(fit) == {"verdict", "probability", "largest_batch", "why"} for fit in answer["memory"].values())
+    assert [key for key in answer if key != "method"] == contract
+    assert [list(row) for row in answer["predictions"]] == [ROW_KEYS] * len(load_catalog())
+    assert set(answer["unknown_operations"]) == {"names", "share", "mapped", "left_out"}
+    assert (answer["anchor"], answer["anchor_latency_ms"]) == (sample.anchor, sample.latency_ms)
+    assert answer["interval_level"] == 0.9
+    assert set(answer["likeness"]) == {"distance", "words", "error_percent"}
+    assert unexpected(answer["warnings"]) == []
+    assert answer["unknown_operations"] == {"names": [], "share": 0.0, "mapped": {}, "left_out": []}
+
+
+def test_predict_says_what_the_library_says(document, sample, models, catalog):
+    answer = document("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    for row, wanted in zip(answer["predictions"], expected.predictions, strict=True):
+        assert row["instance"] == wanted.instance
+        assert row["latency_ms"] == wanted.latency_ms
+        assert row["members"] == dict(wanted.members)
+        assert row["cost_per_1000_steps_usd"] == pytest.approx(row["latency_ms"] / 3600 * row["usd_per_hour"])
+        ends = (wanted.interval.low_ms, wanted.interval.high_ms) if wanted.interval else (None, None)
+        assert (row["low_ms"], row["high_ms"]) == ends
+        assert (row["basis"] == "given") == (row["low_ms"] is None)
+    assert answer["likeness"]["words"] == expected.likeness.words
+
+
+def test_the_anchor_is_the_row_of_basis_given(document, sample):
+    rows = document("predict", sample.path, "--anchor", sample.anchor)["predictions"]
+    assert [row["basis"] for row in rows] == ["given", *["measured"] * 3, "derived", *["transferred"] * 5]
+    assert (rows[0]["instance"], rows[0]["latency_ms"]) == (sample.anchor, sample.latency_ms)
+
+
+def test_the_latency_in_the_profiles_meta_is_used_unless_told_otherwise(document, sample):
+    command = ("predict", sample.path, "--anchor", sample.anchor)
+    from_meta = document(*command)
+    assert from_meta == document(*command, "--latency-ms", sample.latency_ms)
+    without = document(*command, "--without-latency")
+    assert without["anchor_latency_ms"] is None
+    anchor = without["predictions"][0]
+    assert (anchor["latency_ms"], anchor["cost_per_1000_steps_usd"]) == (None, None)
+    assert {len(row["members"]) for row in without["predictions"] if row["basis"] == "measured"} == {3}
+
+
+def test_only_the_targets_asked_for(document, sample):
+    targets = list(sample.measured_ms)[:2]
+    rows = document("predict", sample.path, "--anchor", sample.anchor, "--targets", ",".join(targets))["predictions"]
+    assert [row["instance"] for row in rows] == [sample.anchor, *targets]
+
+
+def test_the_documented_method_can_be_asked_for_by_name(document, sample):
+    answer = document("predict", sample.path, "--anchor", sample.anchor, "--method", "profet")
+    assert (answer["method"], answer["likeness"], answer["interval_level"]) == ("profet", None, None)
+    assert {(row["low_ms"], row["high_ms"]) for row in answer["predictions"]} == {(None, None)}
+
+
+def test_text_has_bounds_and_likeness_only_where_the_method_gives_them(run, sample):
+    command = ("predict", sample.path, "--anchor", sample.anchor)
+    _, out, _ = run(*command)
+    assert "low (90%)" in out and "high (90%)" in out and out.splitlines()[-1].startswith("This network is ")
+    _, out, _ = run(*command, "--method", "profet")
+    assert "low" not in out and "This network" not in out
+
+
+def test_gzip_is_read_whatever_its_name(document, sample, tmp_path):
+    path = written(tmp_path, gzip.compress(sample.data), "trace.csv")
+    command = ("--anchor", sample.anchor)
+    assert document("predict", path, *command) == document("predict", sample.path, *command)
+
+
+def test_warnings_are_in_the_json_and_on_stderr_in_text(run, document, tmp_path):
+    path = written(tmp_path, {"operations": {"Device_Conv2D": 9e4}, "meta": {"precision": "tf32", "steps": 1}})
+    (first, *_) = document("predict", path, "--anchor", "g3s.xlarge")["warnings"]
+    assert first.startswith("The profile says tf32")
+    status, out, err = run("predict", path, "--anchor", "g3s.xlarge")
+    assert status == 0
+    assert f"warning: {first}\n" in err
+    assert "warning" not in out
+
+
+def test_predicts_text_is_a_table_with_a_line_an_instance(run, sample, catalog):
+    status, out, err = run("predict", sample.path, "--anchor", sample.anchor)
+    header, *rest = out.splitlines()
+    lines, notes, legend = rest[: len(catalog)], rest[len(catalog) : -2], rest[-2]
+    assert legend.startswith("Basis: given: ") and "; transferred: " in legend
+    assert status == 0
+    assert unexpected([line.removeprefix("warning: ") for line in err.splitlines()]) == []
+    assert header.split()[0] == "instance" and "$ per 1,000 steps" in header
+    assert {line.split()[0] for line in lines} == set(catalog)
+    # What nobody profiled says what it rests on.
+    assert [line.split(":")[0] for line in notes] == [
+        f"{line.split()[0]}, {basis}" for line in lines for basis in ("derived", "transferred") if basis in line
+    ]
+    assert " ms " in lines[0] and "$" in lines[0] and "given" in lines[0]
+
+
+def test_without_a_latency_the_text_says_so(run, sample):
+    _, out, _ = run("predict", sample.path, "--anchor", sample.anchor, "--without-latency")
+    assert "not given" in out.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--anchor", "g9.xlarge"], "Unknown anchor 'g9.xlarge': choose one of"),
+        (["--anchor", "a\nb"], "Unknown anchor 'a\\nb': choose one of"),
+        (["--anchor", ""], "Unknown anchor ''"),
+        (["--anchor", "p2.xlarge", "--targets", "p9"], "Unknown target 'p9': choose one of"),
+        (["--anchor", "p2.xlarge", "--targets", ","], "Name at least one target"),
+        (["--anchor", "p2.xlarge", "--method", "best"], "Unknown method 'best': use default or one of"),
+        *((["--anchor", "p2.xlarge", f"--latency-ms={bad}"], NO_LATENCY) for bad in ("nan", "inf", "-inf", "0", "-1")),
+        (["--anchor", "p2.xlarge", "--latency-ms", "-1"], NO_LATENCY),
+        (["--anchor", "p2.xlarge", "--latency-ms", "1e308", "--trust-latency"], "The anchor's latency can't be 1e+308"),
+        (["--anchor", "p2.xlarge", "--latency-ms", "1e-320"], "The anchor's latency can't be"),
+        (["--anchor", "p2.xlarge", "--latency-ms", "fast"], "argument --latency-ms: invalid float value: 'fast'"),
+        (["--anchor", "p2.xlarge", "--latency-ms", "9e9"], "Use --trust-latency if it is right."),
+        (["--anchor", "p2.xlarge", "--models", "/nowhere"], "There are no models in /nowhere"),
+        (["--anchor", "p2.xlarge", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
+        (["--anchor", "p2.xlarge", "--bogus\nx"], "unrecognized arguments: --bogus x"),
+        (["--anchor"], "argument --anchor: expected one argument"),
+        ([], "the following arguments are required: --anchor (see `profet predict --help`)"),
+    ],
+)
+def test_predict_refuses_in_one_line(refused, sample, arguments, says):
+    assert says in refused("predict", sample.path, *arguments)
+
+
+def test_a_latency_in_the_meta_that_makes_no_sense_is_questioned(refused, sample, tmp_path):
+    content = json.loads(sample.data)
+    content["meta"]["step_latency_ms"] = sample.latency_ms * 1000
+    message = refused("predict", written(tmp_path, content), "--anchor", sample.anchor)
+    assert "makes no sense beside this profile" in message and " us (" in message
+
+
+def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, repository, tmp_path):
+    text = (repository / "models" / "manifest.json").read_text()
+    (tmp_path / "manifest.json").write_text(text.replace('"near": 6.0', '"near": 7.0'))
+    message = refused("predict", sample.path, "--anchor", sample.anchor, "--models", tmp_path)
+    assert "is damaged or was changed: get the models again" in message

@@ -1,0 +1,108 @@
+"""Streaming events: whatever the window cuts in two, the same events come out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profet_core import ProfileError
+from profet_core.profiles.containers.unpacking import Content
+from profet_core.profiles.decoding import chrome_trace
+from profet_core.profiles.decoding.chrome_trace import ChromeTrace, event_time_us, is_chrome_trace
+
+
+def events_of(data: bytes, keep: tuple[str, ...] = ()) -> tuple[list[dict], dict]:
+    trace = ChromeTrace(Content(data), keep)
+    return list(trace.events()), trace.entries
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=12)
+values = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.integers(-(10**17), 10**17) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+made_events = st.lists(st.dictionaries(texts, values, max_size=4), max_size=8)
+
+
+@pytest.mark.parametrize("window", [1, 7, 1000])
+@settings(max_examples=40)
+@given(events=made_events, ascii_only=st.booleans(), indent=st.sampled_from([None, 2]), entry=values)
+def test_windows_of_any_size_give_the_same_events(window, events, ascii_only, indent, entry):
+    document = {"before": entry, "traceEvents": events, "after": entry}
+    data = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chrome_trace, "_WINDOW_BYTES", window)
+        found, entries = events_of(data, keep=("before", "after"))
+    assert found == events
+    assert entries == {"before": entry, "after": entry}
+
+
+@given(events=made_events.filter(bool), data=st.data())
+def test_every_cut_of_a_trace_is_noticed(events, data):
+    whole = json.dumps({"displayTimeUnit": "ms", "traceEvents": events}).encode()
+    cut = data.draw(st.integers(whole.index(b"["), len(whole) - 1))
+    with pytest.raises(ProfileError, match="cut short"):
+        events_of(whole[:cut])
+
+
+@pytest.mark.parametrize("window", range(1, 30))
+@pytest.mark.parametrize("number", [-5.0771532157509976e16, 1.5, 12345678, 1e-7])
+def test_a_number_that_a_window_cuts_is_read_whole(window, number, monkeypatch):
+    monkeypatch.setattr(chrome_trace, "_WINDOW_BYTES", window)
+    assert events_of(b'{"a": %s, "traceEvents": []}' % repr(number).encode(), keep=("a",)) == ([], {"a": number})
+
+
+def test_what_pytorch_and_others_write_beside_the_standard_is_read():
+    data = b'\xef\xbb\xbf{"traceEvents": [{"ph": "X", "x": NaN, "y": -Infinity,\n "name": "a\nb\t"},, {"ph": "i"}, 5,]}'
+    first, second = events_of(data)[0]
+    assert (first["name"], second) == ("a\nb\t", {"ph": "i"})
+
+
+def test_only_what_is_asked_for_is_kept_of_the_rest():
+    assert events_of(b'{"a": 1, "b": [2], "traceEvents": []}', keep=("b", "c")) == ([], {"b": [2]})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"traceEvents": [{"a": tru }]}' + b" " * 100,
+        b'{"traceEvents": [{"a": "\\x"}]}' + b" " * 100,
+        b'{"traceEvents": [{"a" 1}]}' + b" " * 100,
+        b'{5: 1, "traceEvents": []}',
+        b'{"traceEvents": {}}',
+        b'{"traceEvents": [' + b"9" * 5000 + b"]}",
+    ],
+)
+def test_damage_is_told_from_a_cut(data):
+    with pytest.raises(ProfileError, match="not valid JSON"):
+        events_of(data)
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (b'{"schemaVersion": 1, "traceEvents": [', True),
+        (b' \n{\n"traceEvents" : [', True),
+        (b'[{"name": "a", "ph": "X"', True),
+        (b'[\n {"ph":"M"', True),
+        (b'{"operations": {"Device_A": 1}}', False),
+        (b'[{"Device_A": 1}]', False),
+        (b'[{"cols": [], "rows": []}]', False),
+        (b'{"traceEvents": 5}', False),
+        (b'"traceEvents": [', False),
+    ],
+)
+def test_a_chrome_trace_is_told_by_its_content(head, expected):
+    assert is_chrome_trace(head) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "time_us"),
+    [(5, 5.0), (2.5, 2.5), (-1, -1.0), (True, None), ("5", None), (float("nan"), None), (1e300, None), (10**400, None)],
+)
+def test_what_is_a_time(value, time_us):
+    assert event_time_us(value) == time_us

@@ -1,0 +1,754 @@
+"""PyTorch traces: what each operation's time is, where it goes, and what the profile says about itself."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.made_trace import LAYERS, write_pytorch_trace
+from profet_core import NoPredictionError, ProfileError, predict, read_profile
+from profet_core.operations.kinds import kind_of
+from profet_core.profiles.pytorch import reader
+from profet_core.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
+from profet_core.profiles.pytorch.step_bounds import repetition
+from profet_core.profiles.pytorch.translations import Translation, kernel_of, load_translations, shares
+from profet_lab.measurements.tables import DataError, data_folder
+from tests.made.chrome_traces import (
+    CUDA_STEP_US,
+    call,
+    cuda_step,
+    event,
+    kernel,
+    loop_step,
+    op,
+    step,
+    trace,
+    update,
+)
+
+RECORDED = Path(__file__).parent / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
+GPU = [{"id": 0, "name": "Tesla T4", "computeMajor": 7, "computeMinor": 5}]
+
+
+def operations(events: list[dict], **entries: object) -> dict[str, float]:
+    return dict(read_profile(trace(events, **entries)).operations)
+
+
+# --- a GPU ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_mean_of_two_steps_on_a_gpu():
+    profile = read_profile(trace([*cuda_step(3, 0), *cuda_step(4, 1000)], deviceProperties=GPU))
+    # The GPU works 480 of the 1,000 us from the end of one step's last kernel to that of the next.
+    idle_us = 1000 - 480
+    # In a step thread 1 has operations for 140 us, from 100 to 720; thread 2 from 400 to 600 without a gap.
+    host_idle_us = (720 - 100) - 140
+    assert dict(profile.operations) == pytest.approx(
+        CUDA_STEP_US | {"Device_IDLE": idle_us, "Host_IDLE": host_idle_us}, rel=1e-12
+    )
+    assert (profile.steps, profile.steps_basis, profile.may_be_cut, profile.refusal) == (2, "marked", False, "")
+    assert profile.source_format == "PyTorch trace"
+    assert (profile.meta.gpu, profile.meta.framework, profile.meta.precision) == ("Tesla T4", "PyTorch", "fp32")
+    assert profile.meta.step_latency_ms is None
+    assert profile.warnings == (TRANSLATED_WARNING,)
+    assert profile.ignored == (
+        "0.05 ms a step on the host in views, allocations, wrappers of autograd and the user's own labels",
+        "the length of a profiled step, 1 ms: without the profiler it is shorter",
+    )
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_spacing_and_gzip_change_nothing(indent, pack):
+    document = json.loads(trace(cuda_step(1, 0)))
+    profile = read_profile(pack(json.dumps(document, indent=indent).encode()))
+    assert profile == read_profile(trace(cuda_step(1, 0)))
+
+
+def test_the_order_of_events_changes_nothing():
+    events = [*cuda_step(3, 0), *cuda_step(4, 1000)]
+    assert operations(events[::-1]) == pytest.approx(operations(events))
+
+
+def test_a_list_of_events_is_a_trace_too():
+    assert dict(read_profile(json.dumps(cuda_step(1, 0)).encode()).operations) == operations(cuda_step(1, 0))
+
+
+def test_names_of_2021_are_understood():
+    old = {"cpu_op": "Operator", "kernel": "Kernel", "cuda_runtime": "Runtime", "gpu_memcpy": "Memcpy"}
+    events = [made | {"cat": old.get(made["cat"], "Operator")} for made in cuda_step(1, 0)]
+    assert operations(events) == operations(cuda_step(1, 0))
+
+
+def test_a_kernel_counts_for_the_step_that_started_it():
+    late = [op("aten::mm", 1900, 50), call(901, 1910), kernel("sgemm", 901, 2100, 60)]
+    outside = [op("aten::mm", 2050, 50), call(902, 2060), kernel("sgemm", 902, 2200, 999)]
+    found = operations([*cuda_step(1, 0), *cuda_step(2, 1000), *late, *outside])
+    assert found["Device_MatMul"] == 30
+    assert found["Host_MatMul"] == 25
+
+
+def test_the_step_the_profiler_opens_at_its_end_is_left_out():
+    profile = read_profile(trace([*cuda_step(1, 0), *cuda_step(2, 1000), step(3, 2000, 10), op("aten::mm", 2001, 5)]))
+    assert profile.steps == 2
+    assert "Host_MatMul" not in profile.operations
+    assert "1 ProfilerStep that is not complete" in profile.ignored
+
+
+def test_a_call_at_the_edge_belongs_to_the_innermost_operation_that_is_open():
+    events = [
+        op("aten::conv2d", 0, 100),
+        op("aten::cudnn_convolution", 10, 20),
+        op("aten::add", 30, 20),
+        call(1, 10),
+        kernel("a", 1, 200, 1),
+        call(2, 30),
+        kernel("b", 2, 210, 2),
+        call(3, 60),
+        kernel("c", 3, 220, 4),
+        call(4, 100),
+        kernel("d", 4, 230, 8),
+    ]
+    found = operations(events)
+    assert (found["Device_Conv2D"], found["Device_AddV2"], found["Device_Unknown"]) == (1 + 4, 2, 8)
+
+
+def test_a_call_of_another_thread_belongs_to_nothing():
+    found = operations([op("aten::relu", 0, 100), call(1, 50, tid=9), kernel("my_own", 1, 60, 5)])
+    assert found["Device_Unknown"] == 5
+    assert "Device_Relu" not in found
+
+
+def test_kernels_that_no_operation_started_go_by_their_names_and_much_of_it_is_warned_about():
+    alone = [kernel("replayed", 999, 800, 40), kernel("volta_sgemm_64x64_nn", 999, 840, 60)]
+    profile = read_profile(trace([*cuda_step(1, 0), *alone]))
+    assert profile.warnings[1].startswith("17% of the GPU's time was started by no operation the trace holds (CUDA")
+    assert (profile.operations["Device_Unknown"], profile.operations["Device_MatMul"]) == (40, 60)
+
+
+@pytest.mark.parametrize("owner", ["aten::reshape", "aten::to", "mine::layer", "torch::autograd::AccumulateGrad"])
+def test_time_under_an_operation_that_says_nothing_goes_by_the_kernel(owner):
+    events = [op(owner, 0, 10), call(1, 1), kernel("volta_sgemm_64x64_nn", 1, 5, 30)]
+    assert operations(events)["Device_MatMul"] == 30
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "expected"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", "gpu_memcpy", "_Send"),
+        ("Memcpy DtoH (Device -> Pinned)", "gpu_memcpy", "_Send"),
+        ("Memcpy DtoD (Device -> Device)", "gpu_memcpy", "MemcpyDToD"),
+        ("void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda>", "kernel", "Cast"),
+        ("void at::native::elementwise_kernel<128, 4>", "kernel", "Cast"),
+        ("void batched_transpose_32x32_half", "kernel", "Transpose"),
+    ],
+)
+def test_a_copy_is_what_its_kernel_does(name, category, expected):
+    events = [op("aten::copy_", 0, 10), call(1, 1), kernel(name, 1, 5, 30, category)]
+    assert operations(events)[f"Device_{expected}"] == 30
+
+
+def test_overlapping_kernels_count_each_and_idle_once():
+    events = [op("aten::mm", 0, 10), call(1, 1), call(2, 2), kernel("a", 1, 20, 10), kernel("b", 2, 25, 15)]
+    found = operations([*events, op("aten::mm", 50, 1), call(3, 50), kernel("c", 3, 60, 5)])
+    assert found["Device_MatMul"] == 30
+    # The host is at it for 51 us, the GPU for 25 of these.
+    assert found["Device_IDLE"] == 26
+
+
+def on_gpu(device: int, events: list[dict]) -> list[dict]:
+    return [made | {"args": made["args"] | {"device": device}} for made in events]
+
+
+def test_the_gpu_is_the_one_that_worked():
+    gpus = [{"id": 0, "name": "Tesla T4"}, {"id": 1, "name": "Tesla V100"}]
+    profile = read_profile(trace(on_gpu(1, cuda_step(1, 0)), deviceProperties=gpus))
+    assert (profile.meta.gpu, profile.warnings) == ("Tesla V100", (TRANSLATED_WARNING,))
+
+
+def test_of_several_gpus_the_busiest_counts_and_it_says_so():
+    gpus = [{"id": 0, "name": "Tesla T4"}, {"id": 1, "name": "Tesla V100"}]
+    more = [op("aten::mm", 800, 10), call(77, 801), *on_gpu(1, [kernel("sgemm", 77, 810, 5)])]
+    other = [op("aten::mm", 820, 10), call(78, 821), *on_gpu(0, [kernel("sgemm", 78, 830, 470)])]
+    profile = read_profile(trace([*on_gpu(1, cuda_step(1, 0)), *more, *other], deviceProperties=gpus))
+    assert profile.meta.gpu == "Tesla V100"
+    assert {name: us for name, us in profile.operations.items() if name.startswith("Device")} == {
+        name: us for name, us in CUDA_STEP_US.items() if name.startswith("Device")
+    } | {"Device_MatMul": 5.0, "Device_IDLE": 1000 - 485.0}
+    assert profile.warnings[1:] == (
+        "This step was shared between GPUs, and waiting for their communication took 0% of it; of the 2 GPUs in the "
+        "trace, the times are the busiest one's: the models know steps on one GPU.",
+    )
+
+
+@pytest.mark.parametrize("name", ["ncclDevKernel_AllReduce_Sum_f32_RING_LL", "Memcpy PtoP (Device -> Device)"])
+def test_communication_counts_for_what_it_takes_beyond_the_computing(name):
+    # 130-330 the GPU computes, and again 340-370; from 300 to 400 it talks: 10 + 30 us are its own.
+    talk = [op("c10d::allreduce_", 290, 5, 3), call(9, 291, 3), kernel(name, 9, 300, 100)]
+    profile = read_profile(trace([*cuda_step(1, 0), *talk]))
+    assert profile.operations["Device_NcclAllReduce"] == 40
+    assert profile.operations["Device_IDLE"] == 1000 - 480 - 40
+    assert profile.warnings[1].startswith(
+        "This step was shared between GPUs, and waiting for their communication took 4%"
+    )
+
+
+def test_processes_that_train_together_are_told():
+    profile = read_profile(trace(cuda_step(1, 0), distributedInfo={"backend": "nccl", "rank": 0, "world_size": 8}))
+    assert "shared between GPUs" in profile.warnings[1]
+
+
+def test_a_gpus_latency_beside_this_profile_is_not_questioned(models, catalog):
+    events = [made for number in range(3) for made in cuda_step(number, 1000 * number)]
+    scaled = [made | {"ts": made["ts"] * 50, "dur": made["dur"] * 50} for made in events]
+    profile = read_profile(trace(scaled))
+    for latency_ms in (50.0, 40.0):
+        prediction = predict(models, catalog, profile, "g4dn.xlarge", latency_ms=latency_ms)
+        assert prediction.warnings[0] == TRANSLATED_WARNING
+
+
+# --- steps ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("made", [cuda_step, loop_step], ids=["ProfilerStep", "Optimizer.step"])
+def test_one_step_recorded_once_twice_and_five_times_is_the_same_step(made):
+    once, twice, five = (
+        read_profile(trace([event for number in range(count) for event in made(number, 1000 * number)]))
+        for count in (1, 2, 5)
+    )
+    assert (once.steps, twice.steps, five.steps) == (1, 2, 5)
+    assert once.steps_basis == five.steps_basis == ("marked" if made is cuda_step else "counted")
+    assert dict(once.operations) == dict(twice.operations) == dict(five.operations)
+    assert five.device_total_us == pytest.approx(1000)
+
+
+def test_the_file_s_own_steps_do_not_hinder_another_number():
+    profile = read_profile(trace([*loop_step(0, 0), *loop_step(1, 1000)])).with_steps(1)
+    assert profile.operations["Device_Conv2D"] == 400
+
+
+@pytest.mark.parametrize(
+    ("marks", "steps"),
+    [
+        ([("SGD", 3)], 3),
+        # Two networks with an optimizer each; one that is trained five times as often; one that missed a step.
+        ([("Adam", 3), ("SGD", 3)], 3),
+        ([("Adam", 2), ("RMSprop", 10)], 2),
+        ([("Adam", 3), ("SGD", 2)], 3),
+    ],
+)
+def test_optimizers_tell_the_number_of_steps(marks, steps):
+    events = [made for number in range(3) for made in cuda_step(number, 1000 * number)[1:]]
+    for index, (optimizer, count) in enumerate(marks):
+        for turn in range(count):
+            at = 3000 * (turn + 1) / count - 100 + 10 * index
+            # PyTorch has written the label as an operation too.
+            events += [update(at, 8, optimizer), update(at, 8, optimizer) | {"cat": "cpu_op"}]
+    assert (read_profile(trace(events)).steps, read_profile(trace(events)).steps_basis) == (steps, "counted")
+
+
+def test_what_follows_the_last_whole_step_is_left_out():
+    cut = [made for made in loop_step(2, 2000) if made["ts"] < 2700]
+    profile = read_profile(trace([*loop_step(0, 0), *loop_step(1, 1000), *cut]))
+    assert (profile.steps, profile.operations["Device_Conv2D"]) == (2, 200)
+    assert "1 step that is not complete" in profile.ignored
+
+
+def test_a_first_step_of_start_up_is_told_and_left_out():
+    cold = [op("aten::empty", -9000, 10), op("aten::cudnn_convolution", -8900, 7800), *loop_step(9, -1000)]
+    events = [*cold, *(made for number in range(3) for made in loop_step(number, 1000 * number))]
+    profile = read_profile(trace(events))
+    assert profile.steps == 4
+    assert profile.operations == read_profile(trace(loop_step(0, 0))).operations
+    # From its first operation to the end of its last kernel, 52 us before the end of the step.
+    assert "the first step, of 8.952 ms, in which libraries start; the others count" in profile.ignored
+
+
+def test_repeated_operations_tell_the_number_of_steps():
+    events = [made for number in range(3) for made in cuda_step(number, 1000 * number)[1:]]
+    profile = read_profile(trace(events))
+    assert (profile.steps, profile.steps_basis) == (3, "counted")
+    assert profile.operations == read_profile(trace(cuda_step(0, 0))).operations
+
+
+def test_repeated_gradients_tell_the_number_of_steps_where_other_operations_differ():
+    def gradients(number: int) -> list[dict]:
+        names = ("NllLossBackward0", "AddmmBackward0", "ConvolutionBackward0", "ConvolutionBackward0")
+        prefix = "autograd::engine::evaluate_function: "
+        return [op(prefix + name, 1000 * number + 800 + 20 * index, 15, 2) for index, name in enumerate(names)]
+
+    events = [made for number in range(3) for made in (*cuda_step(number, 1000 * number)[1:9], *gradients(number))]
+    profile = read_profile(trace([op("aten::randperm", -50, 20), *events]))
+    assert (profile.steps, profile.steps_basis, profile.operations["Device_Conv2D"]) == (3, "counted", 200)
+
+
+def kernels_alone(count: int, tried: int = 0) -> list[dict]:
+    """Steps of 1,000 us in kernels only, each of 50 us; in the first one cuDNN tries some more."""
+    names = ["cudnn_fprop", "bn_fw", "relu", "sgemm", "nll_loss", "sgemm", "threshold_", "bn_bw", "dgrad", "wgrad"]
+    steps = range(count)
+    made = [kernel(name, -1, 1000 * at + 90 * i, 50) for at in steps for i, name in enumerate(names)]
+    return [*made, *(kernel(f"cudnn_try_fprop_{index}", -1, 145 + index, 1) for index in range(tried))]
+
+
+@pytest.mark.parametrize(("count", "tried"), [(2, 0), (5, 0), (3, 3), (4, 6)])
+def test_kernels_alone_tell_operations_and_steps(count, tried):
+    profile = read_profile(trace(kernels_alone(count, tried), deviceProperties=GPU))
+    assert (profile.steps, profile.steps_basis) == (count, "counted")
+    assert (profile.operations["Device_MatMul"], profile.operations["Device_Conv2DBackpropFilter"]) == (100, 50)
+    assert profile.operations["Device_Conv2D"] == pytest.approx(50 + tried / count)
+    assert profile.operations["Device_IDLE"] == 500
+    assert "Device_Unknown" not in profile.operations
+    assert profile.meta.gpu == "Tesla T4"
+
+
+def test_without_any_sign_all_of_the_trace_is_one_step_and_nobody_counted():
+    profile = read_profile(trace(kernels_alone(1)))
+    assert (profile.steps, profile.steps_basis) == (1, "assumed")
+    assert profile.operations["Device_MatMul"] == 100
+
+
+def test_an_optimizer_that_does_the_same_for_each_weight_is_one_step():
+    names = ["sgemm", "relu", "sgemm", "threshold_", "sgemm", *(f"functor_{index}" for index in range(9))]
+    made = [kernel(name, -1, 90 * i, 50) for i, name in enumerate([*names[:5], *(5 * names[5:])])]
+    assert (read_profile(trace(made)).steps, read_profile(trace(made)).steps_basis) == (1, "assumed")
+
+
+@pytest.mark.parametrize(
+    ("text", "min_period", "cold_start", "period"),
+    [
+        ("abcabcabc", 2, False, 3),
+        ("abab", 3, False, None),
+        ("aaaa", 2, False, None),
+        ("abcabcab", 2, False, None),
+        # Ten layers alike and a head are one step.
+        ("h" + "abc" * 10, 2, False, None),
+        ("xabcdabcd", 4, False, None),
+        ("xabcdabcd", 4, True, 4),
+        ("abcdxyabcdabcd", 4, True, 4),
+        ("abcd" * 2 + "stuvwxyz", 4, True, None),
+        ("", 2, True, None),
+    ],
+)
+def test_repetition(text, min_period, cold_start, period):
+    assert repetition([ord(letter) for letter in text], min_period, cold_start=cold_start) == period
+
+
+# --- optimizers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "inside", "expected"),
+    [
+        ("SGD", ["aten::_foreach_add_"], "ResourceApplyGradientDescent"),
+        ("SGD", ["aten::_foreach_mul_", "aten::_foreach_add_"], "ResourceApplyMomentum"),
+        ("SGD", ["aten::mul_", "aten::add_"], "ResourceApplyMomentum"),
+        ("Adam", ["aten::lerp_"], "ResourceApplyAdam"),
+        ("AdamW", ["aten::_fused_adamw_"], "ResourceApplyAdam"),
+        ("FusedAdam", ["multi_tensor_apply"], "ResourceApplyAdam"),
+        ("Adamax", ["aten::mul_"], "ResourceApplyAdaMax"),
+        ("Adagrad", ["aten::addcdiv_"], "ResourceApplyAdagradV2"),
+        ("RMSprop", ["aten::addcmul_"], "ResourceApplyRMSProp"),
+        ("MyOwn", ["aten::mul_", "aten::sqrt"], "ResourceApplyAdam"),
+        ("MyOwn", ["aten::mul_"], "ResourceApplyMomentum"),
+    ],
+)
+def test_what_an_optimizer_starts_is_its_update(optimizer, inside, expected):
+    events = [update(800, 100, optimizer)]
+    for index, name in enumerate(inside):
+        events += [op(name, 810 + 20 * index, 10), call(50 + index, 812 + 20 * index)]
+        events += [kernel("vectorized_elementwise_kernel<MulFunctor>", 50 + index, 815 + 20 * index, 7)]
+    found = operations([*cuda_step(0, 0), *events])
+    assert found[f"Device_{expected}"] == 7 * len(inside)
+    assert found[f"Host_{expected}"] == 10 * len(inside)
+    assert {name for name in found if "ResourceApply" in name} == {f"Device_{expected}", f"Host_{expected}"}
+
+
+def test_the_same_operations_outside_an_optimizer_are_what_they_are():
+    found = operations([*loop_step(0, 0), op("aten::mul_", 965, 4), call(60, 966), kernel("mul", 60, 970, 5)])
+    assert (found["Device_Mul"], found["Device_ResourceApplyMomentum"]) == (5, 20)
+
+
+# --- steps that the GPU waits in ------------------------------------------------------------------------------------
+
+
+def test_a_loader_that_stalls_shows_as_idle_time_of_the_gpu_and_as_the_input_pipeline():
+    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+    def stalled(number: int, at: float) -> list[dict]:
+        shifted = [made | {"ts": made["ts"] + 700} for made in loop_step(number, at)]
+        return [event("user_annotation", loader, at, 695), *shifted]
+
+    profile = read_profile(trace([made for number in range(4) for made in stalled(number, 1700 * number)]))
+    assert profile.operations["Host_Dataset"] == 695
+    assert profile.operations["Device_IDLE"] == 1700 - 500
+    assert profile.operations["Device__Send"] == 40
+    assert (profile.steps, profile.device_total_us, profile.may_be_cut) == (4, 1700, False)
+
+
+def test_a_single_first_step_is_refused():
+    cold = [op("aten::cudnn_convolution", 10_000, 50_000), call(1, 59_000), kernel("conv_fprop", 1, 59_010, 100)]
+    profile = read_profile(trace([*cuda_step(1, 0), step(2, 10_000, 60_000)][1:-1] + cold))
+    assert profile.refusal.startswith("This is a first step: one operation kept the GPU waiting for 50 of 5")
+
+
+def test_a_forward_pass_is_refused_by_its_name():
+    forward = [made for made in cuda_step(1, 0) if "ackward" not in made["name"] and "grad" not in made["name"]]
+    assert read_profile(trace(forward)).refusal == FORWARD_ONLY
+    transposed = [op("aten::cudnn_convolution_transpose", 5, 50), call(8, 10), kernel("dgrad_engine", 8, 12, 40)]
+    assert read_profile(trace([*forward, *transposed])).refusal == FORWARD_ONLY
+    assert read_profile(trace(cuda_step(1, 0))).refusal == ""
+    assert read_profile(trace(kernels_alone(3))).refusal == ""
+
+
+# --- a CPU ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_cpus_profile_has_host_rows_only_and_no_gpu_though_the_machine_has_one(models, catalog):
+    events = [step(1, 0, 100), op("aten::mkldnn_convolution", 10, 50), op("aten::view", 70, 10)]
+    profile = read_profile(trace(events, deviceProperties=GPU))
+    assert dict(profile.operations) == {"Host_Conv2D": 50.0, "Host_IDLE": 10.0}
+    assert (profile.meta.gpu, profile.warnings) == (None, (TRANSLATED_WARNING,))
+    with pytest.raises(NoPredictionError, match="no GPU time"):
+        predict(models, catalog, profile, "g4dn.xlarge")
+
+
+def test_a_recorded_trace_of_two_steps_on_a_cpu():
+    profile = read_profile(RECORDED.read_bytes())
+    assert profile.steps == 2
+    assert (profile.meta.batch_size, profile.meta.pixels, profile.meta.framework) == (8, 32, "PyTorch")
+    assert {name for name in profile.operations if not name.startswith("Host_aten::")} == {
+        "Host_AddV2",
+        "Host_BiasAddGrad",
+        "Host_ConcatV2",
+        "Host_Conv2D",
+        "Host_Conv2DBackpropFilter",
+        "Host_Conv2DBackpropInput",
+        "Host_Dataset",
+        "Host_FusedBatchNormGradV3",
+        "Host_FusedBatchNormV3",
+        "Host_IDLE",
+        "Host_MatMul",
+        "Host_MaxPool",
+        "Host_MaxPoolGrad",
+        "Host_Mean",
+        "Host_RealDiv",
+        "Host_Relu",
+        "Host_ReluGrad",
+        "Host_ResourceApplyGradientDescent",
+        "Host_Softmax",
+        "Host_SoftmaxCrossEntropyWithLogits",
+        "Host__Send",
+    }
+    # Summed from the file by hand: self time of aten::max_pool2d_with_indices and of aten::max_pool2d over two steps.
+    events = json.loads(gzip.decompress(RECORDED.read_bytes()))["traceEvents"]
+    outer = [made["dur"] for made in events if made["name"] == "aten::max_pool2d"]
+    assert len(outer) == 2
+    assert profile.operations["Host_MaxPool"] == pytest.approx(sum(outer) / 2)
+    # The first convolution's input needs no gradient: output_mask says so.
+    assert profile.operations["Host_Conv2DBackpropFilter"] > 1.5 * profile.operations["Host_Conv2DBackpropInput"]
+
+
+def test_waiting_for_data_is_the_input_pipeline_and_other_labels_stay_private():
+    loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+    profile = read_profile(
+        trace(
+            [
+                event("user_annotation", loader, 0, 40),
+                event("user_annotation", "my secret block", 100, 60),
+                op("aten::mm", 110, 30),
+                op("secret_library::layer", 150, 5),
+            ]
+        )
+    )
+    assert dict(profile.operations) == {
+        "Host_Dataset": 40.0,
+        "Host_MatMul": 30.0,
+        "Host_Unknown": 5.0,
+        "Host_IDLE": 60.0,
+    }
+    assert "secret" not in repr(profile)
+
+
+def test_an_operation_that_is_not_in_the_table_keeps_its_name():
+    assert operations([op("aten::new_thing", 0, 5)]) == {"Host_aten::new_thing": 5.0, "Host_IDLE": 0.0}
+
+
+# --- traces that people recorded ------------------------------------------------------------------------------------
+
+
+V100, SIZES = "Tesla V100-DGXS-32GB", (32, 224)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "steps", "step_ms", "gpu", "sizes"),
+    [
+        ("resnet18-30steps-rtx2080ti.json.gz", 30, 333.6, "NVIDIA GeForce RTX 2080 Ti", (None, None)),
+        ("resnet18-bf16-5steps-ddp-mi300x.json.gz", 5, 818.8, "AMD Instinct MI300X", (512, 224)),
+        ("resnet50-224px-b32-v100-0workers.pt.trace.json.gz", 6, 152, V100, SIZES),
+        ("resnet50-224px-b32-v100-4workers.pt.trace.json.gz", 6, 121, V100, SIZES),
+    ],
+)
+def test_real_traces(name, steps, step_ms, gpu, sizes):
+    try:
+        data = (data_folder() / "real_profiles" / "pytorch" / name).read_bytes()
+    except (DataError, FileNotFoundError):
+        pytest.skip(f"no {name} among the measurements")
+    profile = read_profile(data)
+    assert (profile.steps, profile.steps_basis, profile.refusal) == (steps, "marked" if gpu == V100 else "counted", "")
+    assert profile.device_total_us / 1000 == pytest.approx(step_ms, rel=0.005)
+    assert profile.unknown_share < 0.005
+    momentum = "Device_ResourceApplyMomentum" in profile.operations
+    assert momentum == ("mi300x" not in name)
+    assert (profile.meta.gpu, profile.meta.batch_size, profile.meta.pixels) == (gpu, *sizes)
+
+
+# --- gradients of convolutions --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mask", "expected"),
+    [
+        ("[True, True, False]", (50.0, 50.0)),
+        ("[False, True, True]", (None, 100.0)),
+        ("[1, 0, 0]", (100.0, None)),
+        ("nonsense", (50.0, 50.0)),
+    ],
+)
+def test_a_gradient_is_split_by_what_was_asked_for(mask, expected):
+    found = operations([op("aten::convolution_backward", 0, 100, **{"Concrete Inputs": ["", "[1]", mask]})])
+    assert (found.get("Host_Conv2DBackpropInput"), found.get("Host_Conv2DBackpropFilter")) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sm80_xmma_dgrad_implicit_gemm", {"Conv2DBackpropInput": 1.0}),
+        ("void wgrad_alg0_engine<float>", {"Conv2DBackpropFilter": 1.0}),
+        ("void conv_depthwise2d_backward_kernel<3>", {"DepthwiseConv2dNativeBackpropInput": 0.5,
+                                                     "DepthwiseConv2dNativeBackpropFilter": 0.5}),
+        ("void cudnn::cnn::dgrad2d_c1_k1_nhwc_kernel<3>", {"DepthwiseConv2dNativeBackpropInput": 1.0}),
+        ("conv_depthwise2d_grad_weight_kernel", {"DepthwiseConv2dNativeBackpropFilter": 1.0}),
+        ("volta_sgemm_128x64_nt", {"Conv2DBackpropInput": 0.5, "Conv2DBackpropFilter": 0.5}),
+    ],
+)  # fmt: skip
+def test_a_gradient_is_split_by_its_kernel(name, expected):
+    assert shares(load_translations().find("aten::convolution_backward"), kernel_of(name), None) == expected
+
+
+# --- what the trace tells of the step -------------------------------------------------------------------------------
+
+
+def test_batch_and_pixels_are_those_of_the_first_convolution():
+    first = {"Input Dims": [[64, 3, 224, 224], [64, 3, 7, 7]], "Input type": ["float", "float"]}
+    later = {"Input Dims": [[64, 64, 56, 56], [64, 64, 3, 3]], "Input type": ["float", "float"]}
+    meta = read_profile(trace([op("aten::conv2d", 50, 5, **later), op("aten::conv2d", 0, 5, **first)])).meta
+    assert (meta.batch_size, meta.pixels) == (64, 224)
+
+
+def test_a_label_of_the_users_is_no_convolution_whatever_it_says():
+    sizes = {"Input Dims": [[64, 3, 224, 224]], "Input type": ["c10::Half"]}
+    meta = read_profile(trace([*cuda_step(1, 0), event("user_annotation", "my conv2d", 50, 5, **sizes)])).meta
+    assert (meta.batch_size, meta.pixels, meta.precision) == (None, None, None)
+
+
+def test_pictures_that_are_not_square_have_no_one_size():
+    first = {"Input Dims": [[8, 3, 64, 60], [64, 3, 7, 7]], "Input type": ["float", "float"]}
+    profile = read_profile(trace([*cuda_step(1, 0), op("aten::conv2d", 0, 5, **first)]))
+    assert (profile.meta.batch_size, profile.meta.pixels) == (8, None)
+    assert "pictures of 64 x 60 pixels: the models know square ones" in profile.ignored
+
+
+@pytest.mark.parametrize("odd", [[1], {"a": 1}, "7", 7.5, None, True, 10**30])
+@pytest.mark.parametrize("entry", ["id", "name", "computeMajor"])
+def test_odd_properties_of_a_gpu_are_harmless(entry, odd):
+    events = on_gpu(0, cuda_step(1, 0))
+    profile = read_profile(trace(events, deviceProperties=[GPU[0] | {entry: odd}, "T4", [GPU[0]]]))
+    assert profile.operations == read_profile(trace(events)).operations
+    expected = odd if entry == "name" and isinstance(odd, str) else None if entry == "name" else "Tesla T4"
+    assert profile.meta.gpu == expected
+
+
+@pytest.mark.parametrize("odd", [[[1]], {"a": 1}, "7", 7.5, None, True])
+@pytest.mark.parametrize("entry", ["deviceProperties", "distributedInfo", "pytorch_version", "torch_version"])
+def test_odd_entries_beside_the_events_are_harmless(entry, odd):
+    profile = read_profile(trace(cuda_step(1, 0), **{entry: odd}))
+    assert profile.operations == read_profile(trace(cuda_step(1, 0))).operations
+    assert (profile.meta.gpu, profile.warnings) == (None, (TRANSLATED_WARNING,))
+
+
+@pytest.mark.parametrize("odd", [[[1]], {"a": 1}, "7", 7.5, None, True, 10**30, -5])
+@pytest.mark.parametrize("entry", ["device", "stream", "correlation", "Input Dims", "Input type", "Concrete Inputs"])
+def test_odd_arguments_of_events_are_harmless(entry, odd):
+    events = [made | {"args": made["args"] | {entry: odd}} for made in cuda_step(1, 0)]
+    profile = read_profile(trace(events, deviceProperties=GPU))
+    assert profile.device_total_us == pytest.approx(1000)
+    assert (profile.meta.batch_size, profile.meta.pixels) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("events", "precision", "compiled"),
+    [
+        ([kernel("volta_fp16_s884gemm_fp16_128x128", 1, 60, 50)], "amp", None),
+        ([kernel("ampere_tf32_s1688gemm_128x128", 1, 60, 50)], "tf32", None),
+        ([kernel("triton_poi_fused_relu_0", 1, 60, 50)], "fp32", True),
+        ([op("aten::mm", 200, 5, **{"Input type": ["c10::Half", "c10::Half"]})], "amp", None),
+        ([event("user_annotation", "## Call CompiledFxGraph abc ##", 200, 5)], "fp32", True),
+    ],
+)
+def test_precision_and_compilation_are_told_by_names(events, precision, compiled):
+    meta = read_profile(trace([*cuda_step(1, 0), *events], deviceProperties=GPU)).meta
+    assert (meta.precision, meta.compiled) == (precision, compiled)
+
+
+def test_on_a_gpu_with_tf32_plain_kernels_leave_the_precision_open():
+    ampere = [{"name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8}]
+    assert read_profile(trace(cuda_step(1, 0), deviceProperties=ampere)).meta.precision is None
+
+
+# --- the table ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("aten::cudnn_convolution", ("Conv2D",)),
+        ("aten::_conv_depthwise2d", ("DepthwiseConv2dNative",)),
+        ("aten::native_batch_norm_backward", ("FusedBatchNormGradV3",)),
+        ("aten::max_pool2d_with_indices_backward", ("MaxPoolGrad",)),
+        ("aten::threshold_backward", ("ReluGrad",)),
+        ("aten::sum", ("BiasAddGrad",)),
+        ("aten::nll_loss_forward", ("SoftmaxCrossEntropyWithLogits",)),
+        ("aten::_foreach_add_", ("ResourceApplyGradientDescent",)),
+        ("aten::_fused_sgd_", ("ResourceApplyGradientDescent",)),
+        ("aten::copy_", ("_Send",)),
+        ("aten::view", ()),
+        ("autograd::engine::evaluate_function: MmBackward0", ()),
+        ("torch::autograd::AccumulateGrad", ()),
+        ("aten::unheard_of", ("aten::unheard_of",)),
+        ("mine::layer", ("Unknown",)),
+    ],
+)
+def test_the_table_translates(name, types):
+    assert load_translations().find(name).types == types
+
+
+def test_what_every_type_of_the_table_does_is_known():
+    types = {kind for row in load_translations().exact.values() for kind in row.types}
+    types |= {kind for _, row in load_translations().patterns for kind in row.types}
+    assert {kind for kind in types if kind_of(kind) is None} == set()
+    assert Translation(("Conv2D",)) in load_translations().exact.values()
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+WHOLE = trace(cuda_step(1, 0))
+REFUSED = {
+    "cut short": (WHOLE[:-400], "cut short: copy it again"),
+    "cut after an event": (WHOLE[: WHOLE.rindex(b"}", 0, -40) + 1], "cut short"),
+    "gzip cut short": (gzip.compress(WHOLE)[:-20], "cut short: compress or download"),
+    "something after the end": (WHOLE + b"{}", "goes on after the end"),
+    "another tool's trace": (trace([event("browser", "paint", 0, 5)]), "holds no operation of PyTorch"),
+    "an ExecutionTrace": (
+        json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [{"id": 2, "name": "aten::mm"}]}).encode(),
+        "This is a PyTorch ExecutionTrace, which holds no times: upload the trace that",
+    ),
+    "function events": (
+        json.dumps([{"name": "aten::mm", "ph": "X", "ts": 1, "dur": 5, "tid": 1, "pid": "CPU functions", "args": {}}]),
+        "This is a list of PyTorch's function events",
+    ),
+    "no event": (trace([]), "holds no operation of PyTorch"),
+    "deep nesting": (trace([]).replace(b"[]", b'[{"ph": "X", "a": ' + b"[" * 200_000, 1), "nested too deeply"),
+    "deep nesting beside": (b'{"a": ' + b"[" * 200_000 + b', "traceEvents": []', "nested too deeply"),
+    "quotation marks in a name": (WHOLE.replace(b"aten::relu", b'a"b'), "not valid JSON, or far too long in one entry"),
+    "an entry without end": (b'{"traceEvents": [], "a": "' + b"a" * 5_000_000, "far too long in one entry"),
+    "an endless time": (trace([op("aten::mm", 0, 5)]).replace(b'"dur": 5', b'"dur": 1e999'), "no operation of PyTorch"),
+    "a time beyond reason": (trace([op("aten::mm", 0, 1e17)]), "adds up to a time that no training step takes"),
+    "all zero": (trace([op("aten::mm", 5, 0)]), "took 0 microseconds"),
+    "too many operations": (
+        trace([op(f"aten::op{i}", i, 1) for i in range(5100)]),
+        "5101 operation types are too many",
+    ),
+    "too many names": (trace([op(f"x{i}", i, 1) for i in range(20_100)]), "20,000 different names"),
+    "too many kernels": (trace([kernel(f"x{i}", i, i, 1) for i in range(5_100)]), "5,000 different names"),
+    "too many steps": (trace([step(i, i, 1) for i in range(10_100)]), "more than 10,000 steps"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_can_not_be_read_is_refused_in_one_line(case):
+    data, says = REFUSED[case]
+    with pytest.raises(ProfileError) as caught:
+        read_profile(data.encode() if isinstance(data, str) else data, "trace.json")
+    assert says in str(caught.value)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        5,
+        None,
+        {},
+        {"ph": "X"},
+        {"ph": "X", "cat": ["cpu_op"], "name": "aten::mm", "ts": 1, "dur": 1},
+        {"ph": "B", "cat": "cpu_op", "name": "aten::mm", "ts": 1},
+        {"ph": "X", "cat": "python_function", "name": "a\nb", "ts": 1, "dur": 1},
+    ],
+)
+def test_other_events_are_passed_over(odd):
+    assert operations([odd, *cuda_step(1, 0)]) == operations(cuda_step(1, 0))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"ts": None}, {"ts": "1"}, {"dur": -1}, {"dur": True}, {"ts": float("nan")}, {"name": 5}, {"ts": 10**400}],
+)
+def test_an_operation_without_a_valid_time_or_name_is_left_out_and_counted(change):
+    profile = read_profile(trace([op("aten::mm", 500, 5) | change, *cuda_step(1, 0)]))
+    assert dict(profile.operations) == operations(cuda_step(1, 0))
+    assert profile.ignored[-1] == "1 events without a valid time"
+
+
+def test_odd_threads_and_arguments_break_nothing():
+    odd = op("aten::convolution_backward", 2000, 10) | {"tid": [1], "pid": None, "args": [1]}
+    assert operations([op("aten::convolution_backward", 0, 10), odd])["Host_Conv2DBackpropInput"] == 10
+
+
+def test_line_breaks_in_names_are_read_as_pytorch_writes_them():
+    data = trace(cuda_step(1, 0)).replace(b"aten::relu", b"aten::relu\n\xff")
+    assert dict(read_profile(data).operations)["Host_Unknown"] == 10
+
+
+# --- size -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_made_trace_of_two_megabytes_is_read_with_progress():
+    text, told = io.StringIO(), []
+    steps = write_pytorch_trace(text, 2_000_000)
+    profile = read_profile(io.BytesIO(text.getvalue().encode()), progress=told.append)
+    assert profile.steps == steps > 5
+    assert profile.operations["Device_Conv2D"] == pytest.approx(LAYERS * 120.25)
+    assert profile.operations["Device_Conv2DBackpropInput"] == pytest.approx(LAYERS * 131.5)
+    # Innermost 31.5, and 4 us of each of the three operations around it.
+    assert profile.operations["Host_Conv2D"] == pytest.approx(LAYERS * (31.5 + 3 * 4), abs=0.5)
+    assert told == sorted(told) and told[-1] == 1
+
+
+def test_too_many_kept_events_are_refused(monkeypatch):
+    from profet_core.profiles.pytorch import events as pytorch_events
+
+    monkeypatch.setattr(pytorch_events, "MAX_KEPT_EVENTS", 3)
+    with pytest.raises(ProfileError, match="more than 3 operations: record fewer steps"):
+        read_profile(trace([op("aten::mm", i, 1) for i in range(5)]))
+
+
+def test_its_reader_says_what_it_reads():
+    assert reader.looks_like(trace([]))
+    assert reader.looks_like(json.dumps(cuda_step(1, 0)).encode())
+    assert not reader.looks_like(b'{"operations": {"Device_Conv2D": 1.0}}')
+    assert not reader.looks_like(b'[{"Device_Conv2D": 1.0}]')

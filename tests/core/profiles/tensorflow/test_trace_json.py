@@ -1,0 +1,206 @@
+"""TensorFlow's trace.json: the same rules as for the xplane.pb it is made from."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from profet_core import ProfileError, read_profile
+from profet_core.profiles.tensorflow import trace_json as reader
+from tests.made.chrome_traces import tensorflow_trace, tf_event, tf_step
+
+
+def test_the_mean_of_two_steps():
+    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *tf_step(1, 1000)]))
+    assert dict(profile.operations) == pytest.approx(
+        {
+            "Device_Conv2D": 40.0,
+            "Device_Relu": 10.0,
+            # From the first kernel at 120 to the end of the last copy at 1,420, less 100 that have an operation.
+            "Device_IDLE": (1300 - 100) / 2,
+            "Host_Conv2D": 50.0,
+            "Host_Relu": 25.0,
+            "Host_Dataset": 30.0,
+            # One thread from 100 to 1,225 with 150 in operations, one from 20 to 1,050 with 60.
+            "Host_IDLE": (1125 - 150 + 1030 - 60) / 2,
+        }
+    )
+    assert (profile.steps, profile.meta.framework, profile.source_format) == (2, "TensorFlow", "TensorFlow trace.json")
+    assert (profile.warnings, profile.ignored) == ((), ())
+    assert "secret" not in repr(profile)
+
+
+def test_gzip_changes_nothing():
+    data = tensorflow_trace(tf_step(0, 0))
+    assert read_profile(gzip.compress(data)) == read_profile(data)
+
+
+@pytest.mark.parametrize("sample", ["tensorflow-step", "tensorflow-3-steps"])
+def test_a_recorded_step_reads_as_its_xplane_does(repository, sample):
+    folder = repository / "sample_traces" / "formats"
+    (xplane,) = folder.glob(f"{sample}.xplane.pb*")
+    expected = read_profile(xplane.read_bytes())
+    found = read_profile((folder / f"{sample}.trace.json.gz").read_bytes())
+    assert dict(found.operations) == pytest.approx(dict(expected.operations), rel=1e-3)
+    assert found.operations["Host_IDLE"] > 0
+    assert found.steps == expected.steps
+
+
+def test_without_marks_the_runs_of_every_operation_tell_the_steps_as_in_the_statistics():
+    def unmarked(*steps: list[dict]):
+        events = [event for step in steps for event in step if not event["name"].startswith("train")]
+        return read_profile(tensorflow_trace(events))
+
+    two = unmarked(tf_step(0, 0), tf_step(1, 1000))
+    assert (two.steps, two.operations["Device_Conv2D"]) == (2, 40)
+    assert two.warnings == ("The trace marks none of its steps, but every operation ran 2 times: divided by 2.",)
+    one = unmarked(tf_step(0, 0))
+    assert (one.steps, one.operations["Device_Conv2D"]) == (1, 40)
+    assert (one.steps_basis, one.warnings) == ("counted", ())
+
+
+def test_a_step_that_began_before_the_profiler_counts_without_its_mark():
+    def steps(*marked: int):
+        events = [tf_event("MatMul", 100 * run, 10, long_name="net/dense/MatMul:MatMul") for run in range(3)]
+        marks = [tf_event(f"train {number}", 100 * number, 90, step_num=str(number)) for number in marked]
+        return read_profile(tensorflow_trace([*marks, *events]))
+
+    assert (steps(1).steps, steps(1).operations["Host_MatMul"]) == (3, 10)
+    assert len(steps(1).warnings) == 1 and "3 times" in steps(1).warnings[0]
+    assert (steps(0, 1, 2).steps, steps(0, 1, 2).warnings) == (3, ())
+
+
+def test_threads_of_other_processes_are_named_as_ignored():
+    events = [*tf_step(0, 0), tf_event("Conv2D", 5, 5, pid=8, long_name="a:Conv2D")]
+    profile = read_profile(tensorflow_trace(events))
+    assert profile.operations["Host_Conv2D"] == 50
+    assert profile.ignored == ("1 threads that are neither the host's nor a GPU's",)
+
+
+def test_kernels_that_a_compiler_made_are_unknown():
+    fused = [tf_event("fusion_12", 600, 150, pid=1, tid=14)]
+    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *fused]))
+    assert profile.meta.compiled is True
+    assert profile.operations["Device_Unknown"] == 150
+
+
+def test_kernels_without_an_operation_count_by_their_names():
+    named = [tf_event("volta_sgemm_64x64_nn", 600, 150, pid=1, tid=14)]
+    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *named]))
+    assert profile.operations["Device_MatMul"] == 150
+    assert profile.warnings == (
+        "75% of the GPU's time is of kernels that name no operation: they count by their own names.",
+    )
+
+
+def test_annotations_of_tensorflow_2_4_name_the_operations():
+    def of(**labels):
+        kernels = [tf_event("k", 500, 30, pid=1, tid=14, **labels)]
+        return read_profile(tensorflow_trace([*tf_step(0, 0), *kernels])).operations
+
+    assert of(annotation="secret/d/MatMul:MatMul#k=v#::#edge_name=e#")["Device_MatMul"] == 30
+    assert of(annotation="loop", **{"level 0": "loop", "level 1": "secret/d/MatMul:MatMul"})["Device_MatMul"] == 30
+    assert of(annotation="a label")["Device_Unknown"] == 30
+
+
+def test_of_several_gpus_the_busiest_is_read():
+    names = {701: "/host:CPU", 1: "/device:GPU:0", (1, 14): "Stream #14", 2: "/device:GPU:1", (2, 14): "Stream #14"}
+    second = [
+        tf_event("k", 120, 90, pid=2, tid=14, tf_op="a/c:Conv2D"),
+        tf_event("k", 900, 5, pid=2, tid=14, tf_op="b:Relu"),
+    ]
+    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *second], names))
+    assert (profile.operations["Device_Conv2D"], profile.operations["Device_Relu"]) == (90, 5)
+    assert profile.warnings[0].startswith("2 GPUs worked on this step: read is GPU 1, with its share of the batch")
+
+
+def test_steps_marked_on_the_device_count_where_the_host_marks_none():
+    names = {1: "/device:GPU:0", (1, 14): "Stream #14", (1, 98): "Steps"}
+    marks = [tf_event(str(number), 100 * number, 90, pid=1, tid=98) for number in range(4)]
+    profile = read_profile(
+        tensorflow_trace([*marks, tf_event("k", 0, 40, pid=1, tid=14, tf_op="a/c:Conv2DBackpropInput")], names)
+    )
+    assert (profile.steps, profile.steps_basis, profile.operations["Device_Conv2DBackpropInput"]) == (4, "marked", 10)
+
+
+def test_a_forward_pass_and_a_jax_trace_are_refused_by_name():
+    assert read_profile(tensorflow_trace(tf_step(0, 0))).refusal.startswith("This is a forward pass")
+    gradient = tf_event("k", 500, 5, pid=1, tid=14, tf_op="gradient_tape/secret/d/MatMul:MatMul")
+    assert read_profile(tensorflow_trace([*tf_step(0, 0), gradient])).refusal == ""
+    with pytest.raises(ProfileError, match="This is a JAX profile"):
+        read_profile(tensorflow_trace([tf_event("PjitFunction(f)", 0, 10), tf_event("a", 0, 1, pid=1, tid=14)]))
+
+
+@pytest.mark.parametrize("name", ["#" * 4096, "7" * 4096, "train " + "# " * 2045 + "x", " " * 4096])
+def test_names_of_steps_take_time_by_their_length(name):
+    events = [tf_event(name, 0, 10, step_num=number) for number in range(2_000)]
+    profile = read_profile(tensorflow_trace([*events, tf_event("a", 0, 10, long_name="a:Mul")]))
+    assert profile.steps == 2_000
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [
+        ("train #12", "train"),
+        ("train 12", "train"),
+        ("train", "train"),
+        ("a#b", "a#b"),
+        ("#12", ""),
+        ("step 1 of", "step 1 of"),
+    ],
+)
+def test_the_number_of_a_step_is_no_part_of_its_name(name, bare):
+    assert reader.without_number(name) == bare
+
+
+def test_precision_is_told_by_the_kernels():
+    half = tf_event("turing_h1688gemm_128x128", 600, 10, pid=1, tid=14, tf_op="a:MatMul")
+    assert read_profile(tensorflow_trace([*tf_step(0, 0), half])).meta.precision == "amp"
+
+
+def test_a_trace_that_xprof_cut_says_so(monkeypatch):
+    monkeypatch.setattr(reader, "XPROF_MAX_EVENTS", 5)
+    assert "upload the xplane.pb beside it" in read_profile(tensorflow_trace(tf_step(0, 0))).warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (tensorflow_trace([]), "no operation of a /host:CPU or /device:GPU:N process"),
+        (tensorflow_trace(tf_step(0, 0), {5: "/device:TPU:0"}), "no operation of a /host:CPU"),
+        (tensorflow_trace(tf_step(0, 0))[:-60], "cut short"),
+        (gzip.compress(tensorflow_trace(tf_step(0, 0)))[:-9], "cut short"),
+        (tensorflow_trace([tf_event("a", 0, 1e17, long_name="a:Mul")]), "a time that no training step takes"),
+        (tensorflow_trace([tf_event("a", i, 1, long_name=f"a:T{i}") for i in range(5001)]), "5002 operation types"),
+        (tensorflow_trace([tf_event("a", i, 1, tid=i) for i in range(10_001)]), "more than 10,000 threads"),
+        (tensorflow_trace([tf_event("t", i, 1, step_num=i) for i in range(50_001)]), "50,000 different names"),
+    ],
+)
+def test_what_can_not_be_read_is_refused_in_one_line(data, says):
+    with pytest.raises(ProfileError) as caught:
+        read_profile(data, "trace.json")
+    assert says in str(caught.value)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"ts": None},
+        {"dur": "5"},
+        {"dur": -5},
+        {"ts": 10**400},
+    ],
+)
+def test_events_without_a_valid_time_are_counted(odd):
+    profile = read_profile(tensorflow_trace([*tf_step(0, 0), tf_event("a", 0, 5, long_name="a:Mul") | odd]))
+    assert "Host_Mul" not in profile.operations
+    assert profile.ignored == ("1 events without a valid time",)
+
+
+@pytest.mark.parametrize("odd", [{"args": 5}, {"name": None}, {"pid": [1]}, {"tid": {}}, {"ph": 1}])
+def test_odd_events_break_nothing(odd):
+    plain = read_profile(tensorflow_trace(tf_step(0, 0)))
+    found = read_profile(tensorflow_trace([*tf_step(0, 0), tf_event("other", 10, 5) | odd]))
+    assert found.operations == plain.operations

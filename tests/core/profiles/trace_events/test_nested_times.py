@@ -1,0 +1,84 @@
+"""Self times and unions of intervals, worked out by hand and against a slow way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profet_core import ProfileError
+from profet_core.profiles.trace_events import nested_times
+from profet_core.profiles.trace_events.nested_times import (
+    covered_us,
+    covered_within_us,
+    gaps_us,
+    in_nesting_order,
+    innermost,
+    self_times,
+)
+
+
+def nested(*spans: tuple[float, float]) -> tuple[list[float], list[int]]:
+    begins, durations = np.array([s[0] for s in spans]), np.array([s[1] for s in spans])
+    order = in_nesting_order(begins, durations)
+    begins, durations = begins[order], durations[order]
+    # What an event starts in is open just before it.
+    parents = [int(innermost(begins[:index], durations[:index], at)[0]) for index, at in enumerate(begins[:, None])]
+    return self_times(begins, durations).tolist(), parents
+
+
+@pytest.mark.parametrize(
+    ("spans", "self_us", "parents"),
+    [
+        ([(0, 10)], [10], [-1]),
+        ([(0, 10), (10, 5)], [10, 5], [-1, -1]),
+        ([(0, 10), (2, 3), (5, 1)], [6, 3, 1], [-1, 0, 0]),
+        ([(0, 10), (2, 6), (3, 2)], [4, 4, 2], [-1, 0, 1]),
+        ([(0, 4), (0, 10)], [6, 4], [-1, 0]),
+        ([(0, 10), (0, 10)], [0, 10], [-1, 0]),
+        # A child that outlasts its parent takes only what is inside it.
+        ([(0, 10), (8, 4)], [8, 4], [-1, 0]),
+        ([(0, 10), (3, 0)], [10, 0], [-1, 0]),
+    ],
+)
+def test_self_times(spans, self_us, parents):
+    assert nested(*spans) == (self_us, parents)
+
+
+def test_bottomless_nesting_is_refused():
+    assert nested(*((at, 3000 - 2 * at) for at in range(1000)))[1] == list(range(-1, 999))
+    with pytest.raises(ProfileError, match="more than 1,000 deep"):
+        nested(*((at, 3000 - 2 * at) for at in range(1001)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=30), st.sampled_from([1, 3, 1000]))
+def test_self_times_are_bounded_by_the_union_for_any_intervals(spans, piece):
+    begins, durations = np.array([s[0] for s in spans], float), np.array([s[1] for s in spans], float)
+    order = in_nesting_order(begins, durations)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nested_times, "_PIECE", piece)
+        self_us = self_times(begins[order], durations[order])
+        at = np.arange(-1.0, 90.0)
+        inner = innermost(begins[order], durations[order], at)
+    covered = len({at for begin, duration in spans for at in range(begin, begin + duration)})
+    assert covered_us(begins, durations) == covered
+    assert (self_us >= 0).all() and (self_us <= durations[order]).all()
+    for time, found in zip(at, inner.tolist(), strict=True):
+        open_then = [row for row in range(len(spans)) if begins[order][row] <= time < (begins + durations)[order][row]]
+        assert found == (open_then[-1] if open_then else -1)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), min_size=1, max_size=30),
+    st.lists(st.tuples(st.integers(-5, 90), st.integers(0, 90)), max_size=5),
+)
+def test_what_is_covered_within_windows(spans, windows):
+    begins, durations = np.array([s[0] for s in spans], float), np.array([s[1] for s in spans], float)
+    covered = {at for begin, duration in spans for at in range(begin, begin + duration)}
+    bounds = np.array([(begin, begin + length) for begin, length in windows], float).reshape(-1, 2)
+    expected = [len(covered & set(range(begin, begin + length))) for begin, length in windows]
+    assert covered_within_us(begins, durations, bounds).tolist() == expected
+    order = np.argsort(begins, kind="stable")
+    idle = (begins + durations).max() - begins.min() - len(covered)
+    assert gaps_us(begins[order], durations[order]).sum() == idle

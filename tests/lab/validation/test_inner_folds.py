@@ -1,0 +1,53 @@
+"""Weights are never chosen by the errors that are then judged: inner folds leave out a second architecture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.member_weights import WEIGHTS
+from profet_lab.validation.inner_folds import InnerErrors, two_left_out
+from tests.lab.classes.test_member_weights import choosing
+
+pytestmark = pytest.mark.training
+
+PAIR = ("slow", "fast")
+
+
+def test_two_left_out_are_both_predicted_and_neither_is_learned_from(classed):
+    bank = class_bank(classed)
+    folds = two_left_out(bank, [PAIR])
+    assert len(folds) == 6
+    for fold in folds:
+        assert len(fold.held_out) == 2
+        for name, rows in fold.held_out.items():
+            first, second = name.split("|")
+            assert set(bank.architectures[rows]) == {first}
+            assert set(bank.architectures[fold.training.rows]) == set("ABCD") - {first, second}
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf])
+def test_no_error_of_those_left_out_counts(poison):
+    """Errors of a left-out name, seen without another, and those of others seen with it, are all nonsense."""
+    wanted, names = WEIGHTS[9], "ABCD"
+    spoilt = np.full(len(WEIGHTS), poison)
+    for out in (["D"], ["C", "D"]):
+        errors = {
+            (outer, inner): choosing(wanted) if outer in out and inner not in out else spoilt
+            for outer in names
+            for inner in names
+            if inner != outer
+        }
+        assert InnerErrors(errors).of_group(out) == wanted
+        # One such error let in, and the choice is another: the first of what is not a number, or all infinite.
+        assert InnerErrors(errors).of_group(["A"]) == WEIGHTS[0]
+
+
+def test_each_architecture_has_the_weights_that_the_others_chose():
+    chosen = {"A": WEIGHTS[3], "B": WEIGHTS[11], "C": WEIGHTS[17]}
+    errors = {(outer, inner): choosing(chosen[outer]) for outer in "ABC" for inner in "ABC" if inner != outer}
+    assert InnerErrors(errors).by_architecture == chosen
+    # A and B leave together: C alone is left, once as seen without each.
+    errors["A", "C"], errors["B", "C"] = choosing(WEIGHTS[5], 0.1), choosing(WEIGHTS[6], 0.2)
+    assert InnerErrors(errors).of_group(["A", "B"]) == WEIGHTS[6]

@@ -1,0 +1,283 @@
+"""Profiles of strangers: the index, the truth, what is predicted and how files are read, each by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from profet_core import InputError, load_models, predict
+from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
+from profet_core.errors import ArtifactError
+from profet_lab.cards.model import CARD_NAME, model_card
+from profet_lab.cards.real import real_section
+from profet_lab.measurements.real_index import Measured, read_index
+from profet_lab.measurements.tables import data_folder
+from profet_lab.reports import write_real_report
+from profet_lab.validation.real_profiles import DOUBTED, NO_ANCHOR, NO_LATENCY, NO_TRUTH, real_report
+from profet_lab.validation.real_truth import measured_latencies
+from tests.lab.cards.test_model import MANIFEST, small_report
+from tests.made.real_report import made_real_report
+
+P100 = "Tesla P100-PCIE-16GB"
+ENTRY = {"file": "a.json", "gpu": "Tesla T4", "framework": "TensorFlow 2.4", "kind": "some CNN", "steps": 1}
+
+
+@pytest.fixture(scope="module")
+def sample(samples):
+    """A measured step on a T4 that no file of two steps stands in the way of."""
+    return next(sample for sample in samples.values() if sample.anchor == "g4dn.xlarge")
+
+
+@pytest.fixture
+def operations(sample) -> dict[str, float]:
+    """Its totals, microseconds of one step."""
+    return dict(sample.profile.operations)
+
+
+@pytest.fixture
+def write(tmp_path, operations):
+    """`write(entry, ...)` writes a.json with that step, and an index of the entries; returns the folder."""
+
+    def write_folder(*entries: dict, **meta: object) -> Path:
+        (tmp_path / "a.json").write_text(json.dumps({"operations": operations, "meta": {"steps": 1, **meta}}))
+        (tmp_path / "index.json").write_text(json.dumps({"profiles": [{**ENTRY, **entry} for entry in entries]}))
+        return tmp_path
+
+    return write_folder
+
+
+def known(latency_ms: float) -> dict:
+    return {"latency_ms": latency_ms, "source": "me"}
+
+
+def predicted(models, catalog, folder: Path, latency_ms: float | None, target: str = "p3.2xlarge"):
+    """What is predicted from a.json."""
+    index = read_index(folder)
+    found = predict(models, catalog, index.read(index.profiles[0]), "g4dn.xlarge", latency_ms=latency_ms)
+    return next(row for row in found.predictions if row.instance == target)
+
+
+def test_error_and_coverage_by_hand(models, catalog, sample, write):
+    given = predicted(models, catalog, write({}), sample.latency_ms)
+    without = predicted(models, catalog, write({}), None)
+    truth_ms = given.latency_ms / 0.8
+    folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(truth_ms)}})
+    report = real_report(models, read_index(folder))
+    (check,) = report.checks
+    assert (check.anchor, check.target, check.target_gpu, check.truth) == ("g4dn.xlarge", "p3.2xlarge", "V100", "me")
+    assert check.with_latency.latency_ms == given.latency_ms and check.with_latency.high_ms == given.interval.high_ms
+    assert check.without_latency.latency_ms == without.latency_ms
+    assert report.mean.n == 1
+    assert report.mean.error.with_latency == pytest.approx(20)
+    assert report.mean.error.without_latency == pytest.approx(100 * abs(without.latency_ms / truth_ms - 1))
+    assert report.mean.covered.with_latency == (100.0 if truth_ms <= given.interval.high_ms else 0.0)
+
+
+@pytest.mark.parametrize(("factor", "covered"), [(0.999, 100.0), (1.001, 0.0)])
+def test_the_interval_s_end_decides_what_is_covered(models, catalog, sample, write, factor, covered):
+    high_ms = predicted(models, catalog, write({}), sample.latency_ms).interval.high_ms
+    folder = write({"step_ms": sample.latency_ms, "elsewhere": {"Tesla V100-SXM2-16GB": known(high_ms * factor)}})
+    assert real_report(models, read_index(folder)).mean.covered.with_latency == covered
+
+
+def test_the_same_workload_in_other_profiles_is_the_truth(models, sample, write):
+    steps_ms = (70.0, 90.0, 73.0)
+    on_v100 = [{"gpu": "Tesla V100-SXM2-16GB", "workload": "w", "step_ms": value} for value in steps_ms]
+    other = {"gpu": "Tesla V100-SXM2-16GB", "workload": "another", "step_ms": 1.0}
+    folder = write({"step_ms": sample.latency_ms, "workload": "w"}, *on_v100, other)
+    report = real_report(models, read_index(folder))
+    first = [check for check in report.checks if check.anchor == "g4dn.xlarge"]
+    assert [(check.target, check.truth_ms) for check in first] == [("p3.2xlarge", statistics.median(steps_ms))]
+    back = [check for check in report.checks if check.anchor == "p3.2xlarge"]
+    assert [(check.target, check.truth_ms) for check in back] == [("g4dn.xlarge", sample.latency_ms)] * 3
+    assert [reading.checks for reading in report.readings] == [1, 1, 1, 1, 0]
+
+
+def test_the_measurements_are_the_truth_and_say_what_the_own_gpu_took(models, sample, write):
+    workload = {"model": "ResNet50", "pixels": 224, "batch_size": 32}
+    folder = write({"step_ms": sample.latency_ms, "measured": workload})
+    wanted_workloads = []
+
+    def measured(wanted: Measured) -> dict[str, float]:
+        wanted_workloads.append(wanted)
+        return {"g4dn.xlarge": 280.0, "p3.2xlarge": 104.0, "p2.xlarge": 844.0}
+
+    report = real_report(models, read_index(folder), measured)
+    assert wanted_workloads == [Measured("ResNet50", 224, 32)]
+    assert {check.target: check.truth_ms for check in report.checks} == {"p3.2xlarge": 104.0, "p2.xlarge": 844.0}
+    assert all(check.trained_on for check in report.checks)
+    assert report.readings[0].here_ms == 280.0
+
+
+def test_measured_latencies_are_medians_over_the_repeats(small):
+    rows = [("slow", 30.0), ("slow", 10.0), ("slow", 11.0), ("fast", 4.0)]
+    table = pd.DataFrame(rows, columns=["instance", "batch_latency_ms"]).assign(model="A", pixels=32, batch_size=16)
+    table.loc[len(table)] = ("slow", 99.0, "B", 32, 16)
+    made = replace(small, all_latencies=table)
+    assert measured_latencies(made, Measured("A", 32, 16)) == {"slow": 11.0, "fast": 4.0}
+    with pytest.raises(InputError, match="hold no A at 64 pixels, batch 16"):
+        measured_latencies(made, Measured("A", 64, 16))
+
+
+def test_a_gpu_that_nobody_profiled_is_a_derived_target_outside_the_mean(models, sample, write):
+    folder = write({"step_ms": sample.latency_ms, "elsewhere": {P100: known(99.0), "V100": known(75.0)}})
+    report = real_report(models, read_index(folder))
+    assert {check.target_gpu: check.basis for check in report.checks} == {"P100": "derived", "V100": "measured"}
+    assert report.mean.n == 1 and len(report.pairs) == 2
+
+
+@pytest.mark.parametrize(
+    ("entry", "note"),
+    [
+        ({"step_ms": 90.0}, NO_TRUTH),
+        ({"elsewhere": {"V100": known(75.0)}}, NO_LATENCY),
+        ({"step_ms": 98.4, "gpu": P100, "elsewhere": {"V100": known(75.0)}}, NO_ANCHOR),
+        ({"gpu": "AMD Instinct MI300X"}, NO_ANCHOR),
+    ],
+)
+def test_what_can_t_be_compared_is_read_and_left_out_of_the_mean(models, write, entry, note):
+    report = real_report(models, read_index(write(entry)))
+    assert report.mean is None and report.checks == ()
+    assert [(row.note, row.steps_right, row.refusal) for row in report.readings] == [(note, True, "")]
+
+
+def test_a_step_count_that_differs_is_seen(models, write):
+    (row,) = real_report(models, read_index(write({"steps": 30}, steps=2))).readings
+    assert (row.steps, row.steps_found, row.steps_basis, row.steps_right) == (30, 2, "stated", False)
+
+
+def test_the_share_without_an_operation_is_of_the_busy_time(models, operations, write):
+    busy_us = sum(us for name, us in operations.items() if name.startswith("Device_") and name != "Device_IDLE")
+    operations["Device_Unknown"] = busy_us / 9
+    (row,) = real_report(models, read_index(write({}))).readings
+    assert row.left_out == pytest.approx(10)
+
+
+def test_a_refused_profile_is_told_and_not_compared(models, sample, operations, write):
+    for name in [name for name in operations if name.startswith("Device_")]:
+        del operations[name]
+    folder = write({"step_ms": sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
+    report = real_report(models, read_index(folder))
+    assert report.checks == () and "no GPU time" in report.readings[0].refusal
+    (folder / "a.json").write_text("hello")
+    (row,) = real_report(models, read_index(folder)).readings
+    assert (row.format, row.steps_found, row.left_out, row.steps_right) == ("", None, None, None)
+    assert "a.json" in row.refusal
+
+
+def test_a_latency_that_makes_no_sense_is_used_and_told(models, sample, write):
+    folder = write({"step_ms": 1000 * sample.latency_ms, "elsewhere": {"V100": known(75.0)}})
+    report = real_report(models, read_index(folder))
+    assert len(report.checks) == 1 and report.readings[0].note == DOUBTED
+
+
+def test_records_of_one_file(models, operations, write):
+    folder = write({"record": 1, "gpu": P100}, {"record": 0})
+    records = [
+        {"operations": operations, "meta": {"steps": 3}},
+        {"operations_us": operations, "steps": 2, "step_ms": 1},
+    ]
+    (folder / "a.json").write_text(json.dumps(records))
+    rows = real_report(models, read_index(folder)).readings
+    assert [(row.profile, row.steps_found) for row in rows] == [("a.json, 1", 2), ("a.json, 0", 3)]
+    (folder / "a.json").write_text(json.dumps(records[:1]))
+    with pytest.raises(InputError, match=r"a\.json holds no record 1"):
+        real_report(models, read_index(folder))
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"file": "b.json"}, "names b.json, which is not there"),
+        ({"file": None}, "profile 1: file is missing"),
+        ({"gpu": 4}, "profile 1: gpu must be a text"),
+        ({"steps": 1.5}, "profile 1: steps must be a whole number"),
+        ({"step_ms": "90"}, "profile 1: step_ms must be a number above 0"),
+        ({"record": -1}, "profile 1: record must be a whole number of at least 0"),
+        ({"steps_ms": 90}, "unknown field 'steps_ms'"),
+        ({"elsewhere": {"V100": 75.0}}, "elsewhere, V100 must be an object"),
+        ({"elsewhere": {"V100": {"latency_ms": 75.0}}}, "elsewhere, V100: source is missing"),
+        ({"elsewhere": {"V10000X": known(75.0)}}, "Unknown GPU 'V10000X'"),
+        ({"gpu": "Telsa T44", "elsewhere": {"V100": known(75.0)}}, "Unknown GPU 'Telsa T44'"),
+        ({"elsewhere": {"A100": known(75.0)}}, "may be any of A100"),
+        ({"measured": {"model": "ResNet50"}}, "measured: pixels is missing"),
+    ],
+)
+def test_a_bad_index_is_one_line(models, write, entry, message):
+    with pytest.raises(InputError) as caught:
+        real_report(models, read_index(write(entry)))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"profiles": []}', '{"profiles": 3}', '{"profiles": [3]}', "{NaN"])
+def test_a_bad_index_file_is_one_line(write, text):
+    folder = write({})
+    (folder / "index.json").write_text(text)
+    with pytest.raises(InputError, match=r"index\.json") as caught:
+        read_index(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_an_index_or_a_known_file(tmp_path):
+    with pytest.raises(InputError, match=r"has no index\.json"):
+        read_index(tmp_path)
+    with pytest.raises(InputError, match="There is no folder"):
+        read_index(tmp_path / "none")
+
+
+def test_the_shipped_index_takes_the_files_that_are_there(tmp_path):
+    (tmp_path / "tensorflow_one_step.json").write_text("[]")
+    entries = read_index(tmp_path).profiles
+    assert [entry.record for entry in entries] == list(range(7))
+    assert all(entry.source and entry.licence for entry in entries)
+
+
+def test_the_card_has_the_report_s_numbers():
+    report = made_real_report("x")
+    text = real_section(report)
+    assert "2021-03-04" in text and "3 predictions on profiled GPUs are off by 15.00 % with" in " ".join(text.split())
+    assert "| T4 | V100 | measured | TensorFlow 2.4 | LeNet, Adam | 2 | 80.0 | 72.0-96.0 | 15.00 | 50 |" in text
+    assert "| P100 | derived |" in text
+    assert "PyTorch" in text and "took 104.5 ms there, 121.5 ms in PyTorch" in " ".join(text.split())
+    assert "| c.pb | Tesla T4 | LeNet, Adam | 30 | 2 (stated) | 0.37 | XLA joined it. |" in text
+    without = replace(report, checks=report.checks[:3])
+    assert "translated" not in real_section(without)
+    lines = model_card(small_report(), MANIFEST, report).splitlines()
+    assert [line for line in lines if line.startswith("#")].count("## Profiles of strangers") == 1
+
+
+def test_report_and_card_are_written_beside_the_models(repository, tmp_path):
+    folder = Path(shutil.copytree(repository / "models", tmp_path / "models"))
+    models = load_models(folder)
+    report = made_real_report(models.manifest["checksum"])
+    (folder / "validation.json").write_text(json.dumps({**small_report(), "models_checksum": "0"}))
+    with pytest.raises(ArtifactError, match=r"real_profiles\.json was written, MODEL_CARD\.md was not"):
+        write_real_report(report, models)
+    assert load_real_report(models) == report
+    shutil.copy(repository / "models" / "validation.json", folder)
+    write_real_report(report, models)
+    assert real_section(report) in (folder / CARD_NAME).read_text()
+    assert json.loads((folder / REAL_REPORT_NAME).read_bytes())["mean"]["n"] == 3
+
+
+@pytest.mark.data
+def test_the_published_profiles_are_compared_with_what_was_measured(models, measurements):
+    folder = data_folder() / "real_profiles"
+    if not folder.is_dir():
+        pytest.skip(f"needs the published profiles in {folder}")
+    report = real_report(models, read_index(folder), lambda workload: measured_latencies(measurements, workload))
+    truths = {(check.kind, check.target_gpu): round(check.truth_ms, 1) for check in report.checks}
+    alexnet = "small AlexNet-like CNN, Adam"
+    assert {gpu: truths[alexnet, gpu] for gpu in ("T4", "V100", "P100")} == {"T4": 151.8, "V100": 76.0, "P100": 102.2}
+    assert {gpu: truths["ResNet-50", gpu] for gpu in ("T4", "M60", "K80")} == {"T4": 287.8, "M60": 482.7, "K80": 844.4}
+    anchors = {check.profile: check.anchor_gpu for check in report.checks if check.kind == alexnet}
+    assert sorted(anchors.values()) == ["T4", "T4", "V100", "V100", "V100"]
+    notes = {row.profile: row.note for row in report.readings}
+    assert notes["tensorflow_one_step.json, 5"] == notes["tensorflow_one_step.json, 6"] == NO_ANCHOR
+    assert [round(row.here_ms, 1) for row in report.readings if row.kind.startswith("ResNet-50")] == [104.2] * 2

@@ -1,0 +1,51 @@
+"""What a recording makes of its trace: what the user knows goes first, and a GPU that was not seen is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from profet_core.profiles.record import NO_DEVICE
+from profet_recorder.engines.batches import BatchSizes
+from profet_recorder.engines.engine import StepFacts
+from profet_recorder.errors import RecorderError
+from profet_recorder.plan import record_plan
+from profet_recorder.recorded_profile import TimedSteps, recorded_profile, summary
+
+TIMED = TimedSteps((12.0, 10.0, 11.0), None)
+
+
+@pytest.fixture
+def trace(repository):
+    return repository / "tests" / "core" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
+
+
+@pytest.fixture
+def plan(tmp_path):
+    return lambda **options: record_plan(tmp_path / "profile.json", **options)
+
+
+def test_what_the_user_knows_goes_before_what_was_found(trace, plan):
+    facts = StepFacts(precision="fp32", parameters=7, sizes=BatchSizes(8, 32, 32))
+    found = recorded_profile(trace, facts, plan(), TIMED, None).meta
+    assert (found.batch_size, found.pixels, found.parameters, found.precision) == (8, 32, 7, "fp32")
+    assert (found.step_latency_ms, found.peak_memory_mib, found.gpu) == (11.0, None, None)
+    given = plan(batch_size=9, pixels=64, parameters=5, precision="tf32")
+    known = recorded_profile(trace, facts, given, TIMED, None).meta
+    assert (known.batch_size, known.pixels, known.parameters, known.precision) == (9, 64, 5, "tf32")
+
+
+def test_a_gpu_of_which_the_profiler_saw_nothing_is_refused(trace, plan):
+    with pytest.raises(RecorderError, match="The profiler saw nothing of what Tesla T4 did"):
+        recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(), TIMED, None)
+
+
+def test_warnings_stand_in_order_and_the_summary_names_what_is_unknown(trace, plan):
+    facts = StepFacts(framework="PyTorch 2.13.0", warnings=("Of the framework.",))
+    profile = recorded_profile(trace, facts, plan(), TIMED, "a batch of 4 instead of 8")
+    first, *_, framework, odd = profile.warnings
+    assert (first, framework) == (NO_DEVICE, "Of the framework.")
+    assert odd == "The profiled step was not like the others: a batch of 4 instead of 8."
+    *warnings, unknown, written = summary(profile, plan(), TIMED)
+    assert warnings[: len(profile.warnings)] == [f"warning: {line}" for line in profile.warnings]
+    assert unknown == "batch_size and pixels could not be found out: give them (batch_size=..., pixels=...)"
+    assert written.endswith("step 11.0 ms (median of 3, 10.0 ms to 12.0 ms), CPU, PyTorch 2.13.0")

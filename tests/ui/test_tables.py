@@ -1,0 +1,38 @@
+"""Cells and files as pure functions of records."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+from profet_core.units import format_price
+from ui.tables import as_csv, as_json, format_range, format_range_ms
+
+ROWS = [
+    {"instance": "g4dn.xlarge", "latency_ms": 203.295, "speedup": None, "anchor": True},
+    {"instance": "p3.2xlarge", "latency_ms": 0.1 + 0.2, "speedup": 2.5, "anchor": False},
+]
+
+
+def test_ranges_name_the_unit_once():
+    assert format_range_ms(190.2, 205.4) == "190–205 ms"
+    assert format_range("4 min 3 s", "5 min 1 s") == "4 min 3 s – 5 min 1 s"
+    assert format_range("$0.21", "$0.25") == "$0.21–$0.25"
+
+
+def test_downloads_keep_every_digit():
+    assert json.loads(as_json(ROWS)) == ROWS
+    read = list(csv.DictReader(io.StringIO(as_csv(ROWS))))
+    assert [row["latency_ms"] for row in read] == ["203.295", repr(0.1 + 0.2)]
+    assert read[0]["speedup"] == ""
+
+
+def test_prices_have_at_least_two_decimals():
+    assert [format_price(value) for value in (0.9, 0.526, 3.06, 21.957642, 1000)] == [
+        "$0.90",
+        "$0.526",
+        "$3.06",
+        "$21.957642",
+        "$1,000.00",
+    ]

@@ -1,0 +1,61 @@
+"""The kinds of field that several pages ask with; each keeps its value while the visitor is on other pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from ui.state.resources import Resources
+from ui.state.settings import ALL_INSTANCES
+
+
+def choice(
+    label: str, key: str, options: Sequence[str], labels: Mapping[str, str] | None = None, *, disabled: bool = False
+) -> None:
+    """One of a few, all in sight.
+
+    Parameters
+    ----------
+    labels : option -> how it reads; None: as it is called.
+    """
+    st.segmented_control(
+        label,
+        options,
+        format_func=str if labels is None else labels.__getitem__,
+        key=key,
+        required=True,
+        disabled=disabled,
+        persist_state="session",
+    )
+
+
+def optional_number(label: str, key: str, *, empty: str, step: float = 1.0, tip: str | None = None) -> None:
+    """A number that may be left out.
+
+    Parameters
+    ----------
+    empty : stands in the field while it is empty.
+    """
+    st.number_input(
+        label,
+        value=None,
+        min_value=0.0,
+        step=step,
+        format="%g",
+        placeholder=empty,
+        key=key,
+        persist_state="session",
+        help=tip,
+    )
+
+
+def instance_or_all(resources: Resources, label: str, key: str, *, every: str) -> None:
+    """One of the measured instances, or all of them, which reads as `every`."""
+    st.selectbox(
+        label,
+        (ALL_INSTANCES, *resources.models.instances),
+        format_func=lambda name: every if name == ALL_INSTANCES else resources.instance_label(name),
+        key=key,
+        persist_state="session",
+    )

@@ -1,0 +1,95 @@
+"""Asks where a profile was recorded and how long its step took there, and questions a latency that makes no sense."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from profet_core import LatencyDoubtError
+from profet_core.units import MS_PER_UNIT, format_ms
+from ui.errors import show_error
+from ui.inputs.steps import read_as_steps
+from ui.predicted.outcome import Outcome, trust_latency
+from ui.state.latency import use_latency_ms
+from ui.state.own_profiles import OwnProfile
+from ui.state.resources import Resources
+from ui.state.slots import Slot
+from ui.texts import plain
+
+_UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}
+
+
+def anchor_input(resources: Resources, key: str, label: str = "Recorded on (anchor)") -> str:
+    """The instance that the profile was recorded on."""
+    st.selectbox(
+        label,
+        resources.models.instances,
+        format_func=resources.instance_label,
+        key=key,
+        persist_state="session",
+        help="The GPU instance on which the profile was recorded. Predictions go from it to the others.",
+    )
+    return st.session_state[key]
+
+
+def latency_input(slot: Slot, label: str = "Step latency there (optional)") -> None:
+    """One training step's time on the anchor, with its unit."""
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    row.number_input(
+        label,
+        value=None,
+        format="%g",
+        step=1.0,
+        placeholder="not known",
+        key=slot.key("latency"),
+        persist_state="session",
+        help="Time of one training step on the anchor, without the profiler running. Empty: predicted without it.",
+    )
+    row.selectbox(
+        "Unit",
+        tuple(MS_PER_UNIT),
+        format_func=_UNIT_LABELS.__getitem__,
+        key=slot.key("unit"),
+        persist_state="session",
+        width=90,
+    )
+
+
+def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None:
+    """Ask about a latency that makes no sense; until the answer it is not used."""
+    if outcome.invalid:
+        show_error(f"{outcome.invalid} The numbers below are predicted without it.")
+    doubt = outcome.doubt
+    if doubt is None:
+        return
+    st.warning(
+        f"{plain(str(doubt))} Until you answer, the numbers below are predicted **without** a latency.",
+        icon=":material/help:",
+    )
+    with st.container(horizontal=True):
+        _answer_buttons(resources, slot, doubt, outcome.held.own)
+
+
+def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, own: OwnProfile | None) -> None:
+    """What the visitor may have meant, and that it is right as typed."""
+    if doubt.suggested_steps is not None and own is not None:
+        st.button(
+            f"Read it as {doubt.suggested_steps} step{'s' if doubt.suggested_steps > 1 else ''}",
+            key=f"{slot.prefix}:use-steps",
+            type="primary",
+            on_click=read_as_steps,
+            args=(own.key, doubt.suggested_steps),
+        )
+    if doubt.suggested_ms is not None:
+        st.button(
+            f"Use {format_ms(doubt.suggested_ms)}",
+            key=f"{slot.prefix}:use-suggested",
+            type="primary",
+            on_click=use_latency_ms,
+            args=(slot, doubt.suggested_ms),
+        )
+    st.button(
+        "Use it as typed",
+        key=f"{slot.prefix}:use-typed",
+        on_click=trust_latency,
+        args=(resources, slot, doubt.latency_ms),
+    )

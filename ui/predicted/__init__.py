@@ -1,0 +1,1 @@
+"""What is predicted from a visitor's profiles and settings."""

@@ -1,0 +1,195 @@
+"""The profiles one visitor works with: which one each slot holds, and the settings that follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from profet_core import InputError, Profile
+from profet_core.artifacts.samples import Sample
+from ui.state.latency import typed_latency_ms, use_latency_ms
+from ui.state.link import forget_given, given_by_link
+from ui.state.own_profiles import OwnProfile, change_own, own_profiles
+from ui.state.resources import Resources
+from ui.state.slots import PREDICT_SLOT, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A profile in a slot, with where it came from.
+
+    Attributes
+    ----------
+    name : what a person knows it by; of an upload it is a stranger's text.
+    origin : "sample", "upload" or "paste".
+    identity : differs for two profiles that differ.
+    sample, own : one of them, the other is None.
+    """
+
+    profile: Profile
+    name: str
+    origin: str
+    identity: str
+    sample: Sample | None = None
+    own: OwnProfile | None = None
+
+    @property
+    def latency_ms(self) -> float | None:
+        """Its step latency on its anchor, milliseconds, as far as the sample or the visitor tells it."""
+        source = self.sample or self.own
+        return source.latency_ms if source else None
+
+
+def held_in(resources: Resources, slot: Slot) -> Held:
+    """The profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
+    source = st.session_state[slot.key("source")]
+    current = st.session_state.get(_current_key(slot))
+    if current is not None and current.own and current.own.key not in own_profiles():
+        current = None
+    wanted = _sample(resources, slot) if source == "sample" else own_in(slot)
+    if wanted is None and current is None:
+        # A link to an upload: the file is not in the link. Open with the sample, without the upload's latency.
+        forget_given(slot.keys)
+        wanted = _sample(resources, slot)
+    if wanted is not None and (current is None or wanted.identity != current.identity):
+        _show(resources, slot, wanted, current)
+    elif wanted is not None:
+        # The same one, perhaps with another name or another answer of the visitor's.
+        st.session_state[_current_key(slot)] = wanted
+    _follow_steps(slot)
+    return st.session_state[_current_key(slot)]
+
+
+def choose_own(slot: Slot, key: str) -> None:
+    """Put one of the visitor's own profiles into `slot`; `held_in` shows it as long as the source isn't a sample."""
+    st.session_state[slot.key("chosen")] = key
+
+
+def own_in(slot: Slot) -> Held | None:
+    """The visitor's own profile in `slot`: the chosen one, or the newest."""
+    every = own_profiles()
+    if not every:
+        return None
+    *_, newest = every.values()
+    return held_own(every.get(st.session_state.get(slot.key("chosen"), ""), newest))
+
+
+def held_own(own: OwnProfile) -> Held:
+    """One of the visitor's own profiles, as pages show it."""
+    return Held(own.profile, own.name, own.origin, own.key, own=own)
+
+
+def held_sample(resources: Resources, name: str) -> Held:
+    """A sample, as pages show it."""
+    sample = resources.samples[name]
+    return Held(resources.profiles[name], sample.title, "sample", f"sample {name}", sample)
+
+
+def remember_recorded(slot: Slot) -> None:
+    """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page.
+
+    An anchor that only stands there because some instance has to is not known.
+    """
+    held = st.session_state.get(_current_key(slot))
+    if held is None or held.own is None:
+        return
+    anchor = st.session_state[slot.anchor_key]
+    known = {} if anchor == st.session_state.get(_assumed_key(slot)) else {"anchor": anchor}
+    try:
+        change_own(held.own.key, latency_ms=typed_latency_ms(slot), **known)
+    except InputError:
+        change_own(held.own.key, **known)
+
+
+def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
+    """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
+    change_own(key, anchor=anchor, latency_ms=latency_ms)
+    shown = st.session_state.get(_current_key(PREDICT_SLOT))
+    if shown is not None and shown.own and shown.own.key == key:
+        if anchor is not None:
+            st.session_state[PREDICT_SLOT.anchor_key] = anchor
+            st.session_state.pop(_assumed_key(PREDICT_SLOT), None)
+        use_latency_ms(PREDICT_SLOT, latency_ms)
+
+
+def reread_slot(slot: Slot) -> None:
+    """Forget which profile is shown, so that settings are taken from it (or from the link) again."""
+    st.session_state.pop(_current_key(slot), None)
+
+
+def use_sample(slot: Slot, name: str) -> None:
+    """Choose a sample, with its own anchor and latency even if the same one was chosen before."""
+    st.session_state[slot.key("source")] = "sample"
+    st.session_state[slot.key("sample")] = name
+    reread_slot(slot)
+
+
+def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
+    """What the shown profile says about the settings that follow it."""
+    held = st.session_state.get(_current_key(slot))
+    if held is None:
+        return {}
+    latency_ms = held.sample.latency_ms if held.sample else held.profile.meta.step_latency_ms
+    follows = {slot.key("latency"): latency_ms, slot.key("unit"): "ms"}
+    if slot.sets_anchor:
+        follows[slot.anchor_key] = held.sample.anchor if held.sample else resources.instance_of(held.profile)
+    return follows
+
+
+def _sample(resources: Resources, slot: Slot) -> Held:
+    return held_sample(resources, st.session_state[slot.key("sample")])
+
+
+def _show(resources: Resources, slot: Slot, wanted: Held, before: Held | None) -> None:
+    """Switch the slot to `wanted`; anchor and latency follow it, or return if it was shown before."""
+    parts = slot.following_keys
+    memory = st.session_state.setdefault(_memory_key(slot), {})
+    if before is not None and before.own:
+        memory[before.identity] = {part: st.session_state.get(part) for part in parts}
+    st.session_state[_current_key(slot)] = wanted
+    follows = _follows(resources, slot, wanted, memory)
+    for part in parts:
+        if part in given_by_link():
+            continue
+        value = follows.get(part)
+        if part == slot.anchor_key:
+            st.session_state.pop(_assumed_key(slot), None)
+            if value is None:
+                value = st.session_state.get(part) or resources.models.instances[0]
+                st.session_state[_assumed_key(slot)] = value
+        st.session_state[part] = value
+
+
+def _follows(resources: Resources, slot: Slot, wanted: Held, memory: Mapping[str, Mapping]) -> Mapping[str, object]:
+    """What the settings become: as they were when the profile was last shown here, or what is known of it."""
+    own = wanted.own
+    if own is None:
+        return profile_defaults(resources, slot)
+    if slot != PREDICT_SLOT and own.key in memory:
+        return memory[own.key]
+    # Predict's anchor and latency are the profile's own, on every page.
+    return {slot.anchor_key: own.anchor, slot.key("latency"): own.latency_ms, slot.key("unit"): "ms"}
+
+
+def _follow_steps(slot: Slot) -> None:
+    """The number of steps is the profile's own, on every page; a link may say it."""
+    key, held = slot.key("steps"), st.session_state[_current_key(slot)]
+    if held.own and key in given_by_link():
+        change_own(held.own.key, steps=st.session_state[key])
+        held = held_own(own_profiles()[held.own.key])
+        st.session_state[_current_key(slot)] = held
+    st.session_state[key] = held.own.steps if held.own else None
+
+
+def _current_key(slot: Slot) -> str:
+    return f"shown:{slot.prefix}"
+
+
+def _memory_key(slot: Slot) -> str:
+    return f"memory:{slot.prefix}"
+
+
+def _assumed_key(slot: Slot) -> str:
+    return f"assumed:{slot.prefix}"
