@@ -11,7 +11,8 @@ from pathlib import Path
 from profet_core.artifacts.models import Models, load_models
 from profet_core.catalog import Catalog
 from profet_core.errors import LatencyDoubtError, ProfileError
-from profet_core.prediction.predict import Prediction, check_instance, predict
+from profet_core.prediction.predict import check_instance, predict
+from profet_core.prediction.records import Prediction
 from profet_core.prediction.steps import counted, read_as
 from profet_core.profiles import Profile, read_profile, read_profile_folder
 

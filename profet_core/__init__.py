@@ -29,7 +29,9 @@ from profet_core.profiles import Profile, ProfileMeta, read_profile
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models, load_models
-    from profet_core.prediction.predict import InstancePrediction, Prediction, check_latency, predict, predict_many
+    from profet_core.prediction.latency_doubt import check_latency
+    from profet_core.prediction.predict import predict, predict_many
+    from profet_core.prediction.records import InstancePrediction, Prediction
     from profet_core.scaling.context import ScaleContext, head_share, scale_context
     from profet_core.scaling.scale import ScaledLatency, scale, scale_curve
 
@@ -69,9 +71,9 @@ __all__ = [
 #: What needs numpy, onnxruntime and rapidfuzz is loaded on first use: reading, reducing and recording profiles
 #: works without them, in whatever environment someone trains.
 _WHERE = {
-    **dict.fromkeys(
-        ("InstancePrediction", "Prediction", "check_latency", "predict", "predict_many"), "prediction.predict"
-    ),
+    "check_latency": "prediction.latency_doubt",
+    **dict.fromkeys(("predict", "predict_many"), "prediction.predict"),
+    **dict.fromkeys(("InstancePrediction", "Prediction"), "prediction.records"),
     **dict.fromkeys(("Models", "load_models"), "artifacts.models"),
     **dict.fromkeys(("ScaledLatency", "scale", "scale_curve"), "scaling.scale"),
     **dict.fromkeys(("ScaleContext", "head_share", "scale_context"), "scaling.context"),

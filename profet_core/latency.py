@@ -98,6 +98,8 @@ class Interval:
 
     def widened(self, log_half_width: float) -> Interval:
         """Wider by this much in the logarithm, on either side."""
+        if log_half_width == 0:
+            return self
         return Interval(self.low_ms * math.exp(-log_half_width), self.high_ms * math.exp(log_half_width))
 
 

@@ -18,7 +18,7 @@ from profet_core.prediction.correction import correct_by_measurement
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.estimates import Likeness
 from profet_core.prediction.input_wait import input_wait_warning
-from profet_core.prediction.predict import InstancePrediction, Prediction
+from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.profiles import Profile
 from profet_core.units import format_ms, format_price, format_usd
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class Estimates:
     Attributes
     ----------
     member_ms : member -> (targets, profiles), milliseconds.
-    joined_ms : (targets, profiles), all members'. floor_ms : (targets,), see `floors_ms`.
+    joined_ms : (targets, profiles), the members joined. floor_ms : (targets,), see `floors_ms`.
     log_half_width : (targets, profiles), half the interval's width in the logarithm; None without intervals.
     interval_level : share of predictions the interval is to cover.
     unknown : per profile, operations the method has no place for.
@@ -106,26 +107,23 @@ class Estimates:
 
     def of(self, number: int) -> ProfileEstimates:
         """The estimates for one profile, by its number."""
-        at_floor = self.joined_ms[:, number] <= self.floor_ms
+        latency_ms = self.latency_ms[:, number].tolist()
+        members = {name: values[:, number].tolist() for name, values in self.member_ms.items()}
+        intervals: Sequence[Interval | None] = [row[number] for row in self._intervals] or [None] * len(self.targets)
         return ProfileEstimates(
-            steps=tuple([self._step(row, target, number) for row, target in enumerate(self.targets)]),
+            steps=tuple(
+                StepTime(instance=target, latency_ms=value_ms, basis=Basis.MEASURED, interval=interval)
+                for target, value_ms, interval in zip(self.targets, latency_ms, intervals, strict=True)
+            ),
             member_ms={
-                target: {name: float(values[row, number]) for name, values in self.member_ms.items()}
+                target: {name: values[row] for name, values in members.items()}
                 for row, target in enumerate(self.targets)
             },
-            at_floor=tuple(np.array(self.targets)[at_floor].tolist()) if at_floor.any() else (),
+            at_floor=tuple(compress(self.targets, self.joined_ms[:, number] <= self.floor_ms)),
             interval_level=self.interval_level,
             unknown=self.unknown[number],
             likeness=self.likeness[number],
             warnings=self.warnings[number],
-        )
-
-    def _step(self, row: int, target: str, number: int) -> StepTime:
-        return StepTime(
-            instance=target,
-            latency_ms=float(self.latency_ms[row, number]),
-            basis=Basis.MEASURED,
-            interval=self._intervals[row][number] if self._intervals else None,
         )
 
     @cached_property

@@ -10,25 +10,21 @@ import numpy as np
 from profet_core.artifacts.models import Method, Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
-from profet_core.errors import InputError, LatencyDoubtError
+from profet_core.errors import InputError
 from profet_core.latency import Basis, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.prediction import by_class, documented
 from profet_core.prediction.caveats import caveats
 from profet_core.prediction.estimates import Estimates, ProfileEstimates
 from profet_core.prediction.input_wait import without_input_wait
-from profet_core.prediction.records import InstancePrediction, Prediction, prediction_row
+from profet_core.prediction.latency_doubt import check_latency
+from profet_core.prediction.records import Prediction, prediction_row
 from profet_core.prediction.refusals import check_predictable
-from profet_core.prediction.steps import counted, doubted_steps
+from profet_core.prediction.steps import counted
 from profet_core.prediction.unprofiled import unprofiled_gpus, unprofiled_steps
 from profet_core.profiles.record import Profile
 from profet_core.transfer.known import Latencies
-from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant, positive_number
-
-__all__ = ["InstancePrediction", "Prediction", "check_instance", "check_latency", "predict", "predict_many"]
-
-#: A latency this many times beyond the training range of latency over device total is not used unasked.
-RANGE_FACTOR = 3.0
+from profet_core.units import positive_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ def predict(
     method : "default", or "profet": with the latency the median of three members, without it the mean of two
         (arXiv:2208.05130).
     targets : instances to predict; if None all that the method can: the measured ones, and with the default method
-        those of the catalogue whose GPU it reaches.
+        those of the catalogue whose GPU is known.
     trust_latency : use `latency_ms` even if it makes no sense beside the profile.
     tf32 : the training runs convolutions and products in TF32 on GPUs that have it (Ampere and later), as frameworks do
         unasked. Measured instances have none.
@@ -148,48 +144,6 @@ def check_instance(models: Models, instance: str, role: str = "instance") -> str
     if instance not in models.instances:
         raise InputError(f"Unknown {role} {instance!r}: choose one of {', '.join(models.instances)}.")
     return instance
-
-
-def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: float) -> None:
-    """Question a latency that makes no sense beside the profile.
-
-    A profile's device rows, idle included, add up to about the step; in the training data the ratio stays within a
-    narrow range. Beyond `RANGE_FACTOR` times that range the number was probably typed in another unit, or belongs to
-    another profile. A number of steps that somebody gave and that does not fit is questioned sooner.
-
-    Raises
-    ------
-    LatencyDoubtError : with the unit or the number of steps that would make sense, if one does.
-    """
-    device_ms = profile.device_total_us / US_PER_MS
-    if device_ms == 0:
-        return
-    low, high = models.ranges[anchor].latency_per_device_total
-    plausible = (device_ms * low / RANGE_FACTOR, device_ms * high * RANGE_FACTOR)
-    steps = doubted_steps(profile, latency_ms)
-    if steps is None and plausible[0] <= latency_ms <= plausible[1]:
-        return
-    expected_ms = device_ms * models.ranges[anchor].median_latency_per_device_total
-    fitting = (u for u, factor in MS_PER_UNIT.items() if plausible[0] <= latency_ms * factor <= plausible[1])
-    unit = next(fitting, None) if steps is None else None
-    suggested_ms = None
-    read_as = ""
-    hint = "check it."
-    if unit:
-        suggested_ms = latency_ms * MS_PER_UNIT[unit]
-        hint = f"did you mean {format_significant(latency_ms)} {unit} ({format_ms(suggested_ms)})?"
-    elif steps is not None:
-        read_as = " as one step" if profile.steps == 1 else f" as {profile.steps} steps"
-        hint = f"does the file cover {steps} step{'s' if steps > 1 else ''}?"
-    raise LatencyDoubtError(
-        f"A latency of {format_ms(latency_ms)} makes no sense beside this profile, which{read_as} suggests about "
-        f"{format_ms(expected_ms)}: {hint}",
-        latency_ms=latency_ms,
-        expected_ms=expected_ms,
-        suggested_ms=suggested_ms,
-        suggested_unit=unit,
-        suggested_steps=steps,
-    )
 
 
 def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:

@@ -1,4 +1,4 @@
-"""Reads `transfer.json`: the coefficients by which latencies reach GPUs that nobody profiled, with its own checksum."""
+"""Reads `transfer.json`: the coefficients that transfer latencies to GPUs nobody profiled, with its own checksum."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import json
 import math
 import random
 
-import numpy as np
 import pytest
 
 from profet_core import (
@@ -15,13 +14,11 @@ from profet_core import (
     Models,
     Profile,
     ProfileMeta,
-    check_latency,
     load_models,
     predict,
     predict_many,
     read_profile,
 )
-from profet_core.prediction.estimates import combine
 
 ANCHOR = "g4dn.xlarge"
 # 120 + 40 + 40 ms of device and host rows: 200,000 us, so the made-up dense member says 200 ms everywhere.
@@ -40,27 +37,6 @@ def row(prediction, instance: str):
 
 
 # --- ensembles, by hand ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("how", "expected"),
-    [("median", [3, 20]), ("mean", [13 / 3, 70 / 3]), ("geometric mean", [3, 20])],
-)
-def test_members_are_joined(how, expected):
-    np.testing.assert_allclose(combine(np.array([[1.0, 3.0, 9.0], [40.0, 20.0, 10.0]]), how), expected)
-
-
-def test_the_median_of_two_is_their_mean():
-    assert combine(np.array([[1.0, 3.0]]), "median") == [2.0]
-
-
-def test_an_unknown_rule_is_refused():
-    with pytest.raises(InputError, match="Unknown ensemble rule 'mode'"):
-        combine(np.ones((1, 2)), "mode")
-
-
-def test_a_geometric_mean_with_a_member_below_zero_is_next_to_nothing():
-    assert 0 < combine(np.array([[-5.0, 100.0]]), "geometric mean")[0] < 0.01
 
 
 def test_with_the_latency_it_is_the_median_of_three(tiny, catalog):
@@ -208,70 +184,6 @@ def test_many_unknown_operations_are_not_all_listed(tiny, catalog):
 def test_a_step_outside_the_training_range_is_an_extrapolation(tiny, catalog, device_us, says):
     warnings = warnings_of(tiny, catalog, {"Device_Conv2D": float(device_us)})
     assert [text[: len(says)] for text in warnings] == [says] if says else warnings == ()
-
-
-# --- a latency that makes no sense ----------------------------------------------------------------------------------
-# 160 ms of device time at ratios 0.3 to 0.6, three times beyond either way: 16 to 288 ms are plausible. Where somebody
-# stated the number of steps, it is questioned from 160 / 3.02 ms on downwards.
-
-
-@pytest.mark.parametrize("latency_ms", [53.0, 80, 287.9])
-def test_a_plausible_latency_is_used(tiny, latency_ms):
-    check_latency(tiny, PROFILE, ANCHOR, latency_ms)
-
-
-@pytest.mark.parametrize("latency_ms", [16.01, 80, 287.9])
-@pytest.mark.parametrize("basis", ["marked", "counted", "assumed", "inferred"])
-def test_steps_that_nobody_typed_are_not_questioned(tiny, latency_ms, basis):
-    check_latency(tiny, Profile(OPERATIONS, steps_basis=basis), ANCHOR, latency_ms)
-
-
-@pytest.mark.parametrize(
-    ("latency_ms", "suggested_ms", "unit", "steps"),
-    [
-        (122_400, 122.4, "us", None),
-        (0.1224, 122.4, "s", None),
-        (52.9, None, None, 3),  # 160 / 52.9 / 1.054 = 2.87
-        (16.01, None, None, 9),  # 160 / 16.01 / 1.054 = 9.48
-        (289, None, None, None),
-        (5_000_000, None, None, None),
-        (1e-9, None, None, None),
-    ],
-)
-def test_a_latency_far_off_is_questioned_with_what_would_fit(tiny, catalog, latency_ms, suggested_ms, unit, steps):
-    with pytest.raises(LatencyDoubtError) as doubt:
-        predict(tiny, catalog, PROFILE, ANCHOR, latency_ms=latency_ms)
-    assert doubt.value.latency_ms == latency_ms
-    assert doubt.value.expected_ms == pytest.approx(80)
-    assert doubt.value.suggested_ms == (pytest.approx(suggested_ms) if suggested_ms else None)
-    assert doubt.value.suggested_unit == unit
-    assert doubt.value.suggested_steps == steps
-    assert str(doubt.value).isprintable()
-
-
-def test_a_latency_too_short_for_any_number_of_steps_in_the_file_is_questioned_too(tiny):
-    with pytest.raises(LatencyDoubtError, match=r"suggests about 80\.0 ms: check it") as doubt:
-        check_latency(tiny, Profile(OPERATIONS, steps_basis="marked"), ANCHOR, 15.9)
-    assert (doubt.value.suggested_unit, doubt.value.suggested_steps) == (None, None)
-
-
-def test_the_doubt_says_what_was_probably_meant(tiny):
-    with pytest.raises(LatencyDoubtError) as doubt:
-        check_latency(tiny, PROFILE, ANCHOR, 122_400)
-    assert str(doubt.value) == (
-        "A latency of 122,400 ms makes no sense beside this profile, which suggests about 80.0 ms: "
-        "did you mean 122,400 us (122 ms)?"
-    )
-
-
-def test_a_doubted_latency_is_used_once_it_is_trusted(tiny, catalog):
-    prediction = predict(tiny, catalog, PROFILE, ANCHOR, latency_ms=122_400, trust_latency=True)
-    assert prediction.anchor_latency_ms == 122_400
-    assert row(prediction, "p3.2xlarge").members["line"] == pytest.approx(61_200)
-
-
-def test_without_device_rows_there_is_nothing_to_hold_the_latency_against(tiny):
-    check_latency(tiny, Profile({"Host_IDLE": 40_000.0}), ANCHOR, 122_400)
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------

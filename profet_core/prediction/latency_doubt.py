@@ -1,0 +1,67 @@
+"""Questions a latency that was given for the anchor and makes no sense beside the profile."""
+
+from __future__ import annotations
+
+from profet_core.artifacts.models import Models
+from profet_core.errors import LatencyDoubtError
+from profet_core.prediction.steps import doubted_steps
+from profet_core.profiles.record import Profile
+from profet_core.units import MS_PER_UNIT, US_PER_MS, format_ms, format_significant
+
+#: A latency this many times beyond the training range of latency over device total is not used unasked.
+RANGE_FACTOR = 3.0
+
+
+def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: float) -> None:
+    """Question a latency that makes no sense beside the profile.
+
+    A profile's device rows, idle included, add up to about the step; in the training data the ratio stays within a
+    narrow range. Beyond `RANGE_FACTOR` times that range the number was probably typed in another unit, or belongs to
+    another profile. A number of steps that somebody gave and that does not fit is questioned sooner.
+
+    Raises
+    ------
+    LatencyDoubtError : with the unit or the number of steps that would make sense, if one does.
+    """
+    device_ms = profile.device_total_us / US_PER_MS
+    if device_ms == 0:
+        return
+    low, high = models.ranges[anchor].latency_per_device_total
+    plausible_ms = (device_ms * low / RANGE_FACTOR, device_ms * high * RANGE_FACTOR)
+    steps = doubted_steps(profile, latency_ms)
+    if steps is None and plausible_ms[0] <= latency_ms <= plausible_ms[1]:
+        return
+    unit = _fitting_unit(latency_ms, plausible_ms) if steps is None else None
+    suggested_ms = latency_ms * MS_PER_UNIT[unit] if unit else None
+    expected_ms = device_ms * models.ranges[anchor].median_latency_per_device_total
+    raise LatencyDoubtError(
+        f"A latency of {format_ms(latency_ms)} makes no sense beside this profile, which{_read_as(profile, steps)} "
+        f"suggests about {format_ms(expected_ms)}: {_hint(latency_ms, unit, steps)}",
+        latency_ms=latency_ms,
+        expected_ms=expected_ms,
+        suggested_ms=suggested_ms,
+        suggested_unit=unit,
+        suggested_steps=steps,
+    )
+
+
+def _fitting_unit(latency_ms: float, plausible_ms: tuple[float, float]) -> str | None:
+    """The unit in which the number would be plausible; None if none is."""
+    low_ms, high_ms = plausible_ms
+    fitting = (unit for unit, factor in MS_PER_UNIT.items() if low_ms <= latency_ms * factor <= high_ms)
+    return next(fitting, None)
+
+
+def _read_as(profile: Profile, steps: int | None) -> str:
+    if steps is None:
+        return ""
+    return " as one step" if profile.steps == 1 else f" as {profile.steps} steps"
+
+
+def _hint(latency_ms: float, unit: str | None, steps: int | None) -> str:
+    if unit:
+        suggested = format_ms(latency_ms * MS_PER_UNIT[unit])
+        return f"did you mean {format_significant(latency_ms)} {unit} ({suggested})?"
+    if steps is not None:
+        return f"does the file cover {steps} step{'s' if steps > 1 else ''}?"
+    return "check it."
