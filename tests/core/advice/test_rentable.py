@@ -9,24 +9,23 @@ from profet_core.latency import Basis
 from profet_core.prediction.records import InstancePrediction
 
 
-def predicted(instance: str, latency_ms: float | None, usd: float | None, status: str = "available"):
+def predicted(instance: str, latency_ms: float | None, usd_per_hour: float, status: str = "available"):
     return InstancePrediction(
         instance=instance,
         latency_ms=latency_ms,
         basis=Basis.MEASURED,
         members={},
-        cost_per_1000_steps_usd=usd,
-        usd_per_hour=1.0,
+        usd_per_hour=usd_per_hour,
         status=status,
     )
 
 
 ROWS = (
-    predicted("retired", 1, 0.01, "retired"),
-    predicted("anchor", None, None),
+    predicted("retired", 1, 1.0, "retired"),
+    predicted("anchor", None, 1.0),
     predicted("node", 5, 8.0),
-    predicted("single", 5, 1.0),
-    predicted("slow", 50, 0.5),
+    predicted("single", 5, 4.0),
+    predicted("slow", 50, 0.2),
 )
 
 
