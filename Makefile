@@ -16,7 +16,7 @@ app: $(VENV)/serve.done ## open the app with the shipped models (PORT=8501)
 
 test: $(VENV)/all.done ## run every test; installs the training set and a headless Chromium first
 	@sh tests/browser/ensure_chromium.sh
-	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 bench: $(VENV)/all.done ## measure speed, memory and size; prints a table
@@ -38,6 +38,7 @@ screenshots: $(VENV)/all.done ## take the README's pictures of the app anew (nee
 
 lint: $(VENV)/all.done ## check style and types
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
 lock: $(VENV)/pip.done ## pin requirements.txt and requirements-serve.txt from pyproject.toml
