@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.errors import InputError
-from profet_core.prediction.predict import check_instance, check_latency, predict_many
+from profet_core.prediction.latency_doubt import check_latency
+from profet_core.prediction.predict import check_instance, predict_many
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.refusals import refusal
 from profet_core.prediction.steps import counted
