@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,15 @@ from streamlit.testing.v1 import AppTest
 
 _NAMES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
 PAGES = {name: f"../pages/{name}/{name}.py" for name in _NAMES}
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _lasting_objects_are_frozen() -> Iterator[None]:
+    """Streamlit collects garbage after every run of a page: not through all that earlier tests have loaded."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture
