@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle, islice
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -105,15 +105,24 @@ class Level:
 
 
 async def visit(
-    url: str, actions: Sequence[Action], number: int, interval_s: float, window: tuple[float, float], seen: Seen
+    url: str,
+    actions: tuple[Action, ...],
+    number: int,
+    interval_s: float,
+    window: tuple[float, float],
+    seen: Seen,
+    rounds: int | None = None,
 ) -> None:
-    """One visitor; actions that are due within `window`, on the clock of `time.perf_counter`, are counted."""
+    """One visitor, who stays until the end of `window`, or does all `actions` so many `rounds` times.
+
+    Actions that are due within `window`, on the clock of `time.perf_counter`, are counted.
+    """
     chance = random.Random(number)
     try:
         async with Visitor(url) as visitor:
             seen.first_page_s.append(await visitor.open_page())
             due = time.perf_counter() + chance.uniform(0, interval_s)
-            for action in islice(cycle(actions), None):
+            for action in cycle(actions) if rounds is None else actions * rounds:
                 if due > window[1]:
                     return
                 await asyncio.sleep(max(due - time.perf_counter(), 0))
