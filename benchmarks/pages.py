@@ -1,0 +1,129 @@
+"""What each page asks of a reader, measured in a headless Chromium: `python -m benchmarks.pages`.
+
+Words and controls that are seen before anything is opened, the height of the page on a phone, and the seconds from
+opening its address until all of it is there; on a server that is warm, and medians of repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from dataclasses import dataclass
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.served_app import FLAGS, chromium_path, served
+
+WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+PATIENCE_MS = 120_000
+#: What doesn't change for so long stays as it is.
+SETTLED_MS = 1500
+
+_VISIBLE = "element => element.checkVisibility({visibilityProperty: true, opacityProperty: true})"
+_WORDS = f"""() => {{
+  const seen = {_VISIBLE};
+  const walker = document.createTreeWalker(document.querySelector('[data-testid=stApp]'), NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (walker.nextNode()) {{
+    const node = walker.currentNode;
+    // Labels of a chart and names of icons aren't read as words.
+    if (node.parentElement.closest('svg, style, script, [data-testid=stIconMaterial]') || !seen(node.parentElement))
+      continue;
+    words += (node.textContent.match(/[\\p{{L}}\\p{{N}}]+[^\\s]*/gu) || []).length;
+  }}
+  return words;
+}}"""
+_CONTROLS = f"""() => {{
+  const kinds = 'input, textarea, select, button, a[href], summary, [role=slider], [role=radio], [role=combobox]';
+  const main = document.querySelector('[data-testid=stMain]');
+  return [...main.querySelectorAll(kinds)].filter({_VISIBLE}).length;
+}}"""
+_HEIGHT = "() => Math.max(...[...document.querySelectorAll('[data-testid=stMain], body')].map(e => e.scrollHeight))"
+_NAVIGATION = "() => [...document.querySelectorAll('[data-testid=stTopNavLink]')].map(link => link.href)"
+
+
+@dataclass(frozen=True, slots=True)
+class PageFigures:
+    """One page."""
+
+    name: str
+    words: int
+    controls: int
+    phone_height_px: int
+    seconds: float
+
+
+def measure(browser: Browser, url: str, path: str, repeats: int) -> PageFigures:
+    """The page at an address, opened `repeats` times."""
+    seconds = []
+    for _ in range(repeats):
+        page = _opened(browser, WIDE)
+        started = time.perf_counter()
+        page.goto(f"{url}/{path}")
+        _complete(page)
+        seconds.append(time.perf_counter() - started)
+        _settle(page)
+        words, controls = page.evaluate(_WORDS), page.evaluate(_CONTROLS)
+        page.context.close()
+    phone = _opened(browser, PHONE)
+    phone.goto(f"{url}/{path}")
+    _complete(phone)
+    _settle(phone)
+    height = phone.evaluate(_HEIGHT)
+    phone.context.close()
+    return PageFigures(path or "first page", words, controls, height, statistics.median(seconds))
+
+
+def paths(browser: Browser, url: str) -> list[str]:
+    """The pages in the navigation, the first one as ''."""
+    page = _opened(browser, WIDE)
+    page.goto(url)
+    _complete(page)
+    found = [link.rpartition("/")[2] for link in page.evaluate(_NAVIGATION)]
+    page.context.close()
+    return found
+
+
+def _opened(browser: Browser, size: dict[str, int]) -> Page:
+    context = browser.new_context(viewport=size)
+    context.set_default_timeout(PATIENCE_MS)
+    return context.new_page()
+
+
+def _complete(page: Page) -> None:
+    page.wait_for_selector("h1")
+    page.wait_for_selector('[data-testid=stApp][data-test-script-state="notRunning"]')
+    for chart in page.locator("[data-testid=stPlotlyChart]:visible").all():
+        chart.locator(".main-svg").first.wait_for()
+
+
+def _settle(page: Page) -> None:
+    """Wait until nothing moves: parts of a page load their code when they are first shown."""
+    page.wait_for_load_state("networkidle")
+    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
+    before = None
+    while (now := (page.evaluate(_WORDS), page.evaluate(_HEIGHT))) != before:
+        before = now
+        page.wait_for_timeout(SETTLED_MS)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    chromium = chromium_path()
+    if chromium is None:
+        raise SystemExit("No Chromium is installed: sudo apt-get install chromium.")
+    print(f"{'page':<14} {'words':>6} {'controls':>9} {'px high at 390':>15} {'seconds':>8}")
+    with served() as url, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        for path in paths(browser, url):
+            row = measure(browser, url, path, options.repeats)
+            print(f"{row.name:<14} {row.words:>6} {row.controls:>9} {row.phone_height_px:>15} {row.seconds:>8.2f}")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
