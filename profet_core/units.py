@@ -108,20 +108,22 @@ def format_ms(latency_ms: float) -> str:
 
 
 def format_usd(amount_usd: float) -> str:
-    """Dollars with enough digits for small jobs.
+    """Dollars as people write them: cents, whole dollars from a hundred on, two digits that count below ten cents.
 
-    >>> format_usd(0.0255), format_usd(12.341), format_usd(1234.5)
-    ('$0.0255', '$12.34', '$1,234.50')
+    >>> format_usd(0.0255), format_usd(0.1666), format_usd(21.957642), format_usd(222.4), format_usd(1234.5)
+    ('$0.026', '$0.17', '$21.96', '$222', '$1,234')
     """
-    if abs(amount_usd) >= 0.9995:
+    if abs(amount_usd) >= 99.995:
+        return f"${amount_usd:,.0f}"
+    if abs(amount_usd) >= 0.0995:
         return f"${amount_usd:,.2f}"
-    return f"${format_significant(amount_usd)}"
+    return f"${format_significant(amount_usd, 2)}"
 
 
-def format_price(usd_per_hour: float) -> str:
-    """A price per hour with every digit it has, and cents at least.
+def listed_price(usd_per_hour: float) -> str:
+    """A price per hour as a price list has it: every digit, and cents at least.
 
-    >>> format_price(1.006), format_price(0.75), format_price(21.957642)
+    >>> listed_price(1.006), listed_price(0.75), listed_price(21.957642)
     ('$1.006', '$0.75', '$21.957642')
     """
     whole, _, cents = f"{usd_per_hour:,.6f}".rstrip("0").partition(".")

@@ -12,14 +12,16 @@ from profet_core.advice.advise import Advice, advise
 from profet_core.advice.certainty import CAME_TRUE_80_TO_90
 from profet_core.advice.request import Limits, Workload
 from profet_core.advice.words import answer_sentences, dominated_lines
-from profet_core.catalog.offers import offers_in_market
+from profet_core.catalog import Instance
+from profet_core.catalog.instance import ON_DEMAND
+from profet_core.catalog.offers import NoOffersError, offers_in_market
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.steps import TrainingSteps
 from ui.basis import BADGES, basis_line, show_notes
 from ui.charts.style import show_chart
 from ui.charts.trade_off import trade_off
 from ui.cost_latencies import latencies_for_cost, source_words
-from ui.errors import show_errors
+from ui.errors import show_errors, show_warning
 from ui.frame import run_page
 from ui.inputs.training import batch_inputs, own_prices, predicted_on_predict, profiled_batch, training_inputs
 from ui.memory import fits_of
@@ -49,22 +51,28 @@ def body(resources: Resources) -> None:
 
 def _advice(resources: Resources, outcome: Outcome, latencies: TrainingSteps, own: dict[str, float]) -> Advice:
     state = st.session_state
-    offers = offers_in_market(
-        resources.catalog,
-        state["market"],
-        region=None if state["region"] == USUAL_REGION else state["region"],
-        own_usd_per_hour=own,
-        spot_discount=spot_discount(),
-    )
     return advise(
         latencies.step_times,
-        offers,
+        _offers(resources, own),
         Workload(state["images"], latencies.batch_size, state["epochs"], state["validation_images"]),
         Limits(state["deadline_h"], state["budget_usd"], state["certainty"] / 100),
         include_retired=state["retired"] == "in",
         interval_level=outcome.prediction.interval_level,
         fits=fits_of(resources, outcome, latencies.latencies_ms, latencies.batch_size),
     )
+
+
+def _offers(resources: Resources, own: dict[str, float]) -> tuple[Instance, ...]:
+    """The offers of the chosen market and region; where there are none, the usual ones, which the page says."""
+    state = st.session_state
+    region = None if state["region"] == USUAL_REGION else state["region"]
+    try:
+        return offers_in_market(
+            resources.catalog, state["market"], region=region, own_usd_per_hour=own, spot_discount=spot_discount()
+        )
+    except NoOffersError as error:
+        show_warning(f"{error} Until then these are the usual {ON_DEMAND} prices.")
+        return offers_in_market(resources.catalog, own_usd_per_hour=own)
 
 
 def _result(advice: Advice, latencies: TrainingSteps) -> None:

@@ -6,7 +6,7 @@ from profet_core.advice.advise import Advice, Upgrade
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.plans import Plan, TotalInterval
 from profet_core.catalog.offers import is_guess
-from profet_core.units import S_PER_HOUR, format_duration, format_ms, format_price, format_usd
+from profet_core.units import S_PER_HOUR, format_duration, format_ms, format_usd
 from ui.basis import BADGES, MARK, SHORT_BASIS
 from ui.charts.trade_off import End, TradeOffPoint
 from ui.tables import MISSING, format_range, gpu_cell, or_missing, price_source
@@ -71,7 +71,7 @@ def _text_row(advice: Advice, plan: Plan) -> dict[str, str]:
         "Time is": SHORT_BASIS[plan.basis],
         "GPU": gpu_cell(offer),
         "Step latency": format_ms(plan.latency_ms),
-        "Price per hour": plain(format_price(offer.usd_per_hour)),
+        "Price per hour": plain(format_usd(offer.usd_per_hour)),
         "Price from": "spot, your guess" if is_guess(offer) else price_source(offer),
         **({"Memory": plain(plan.fit_note) or MISSING} if any(one.fit_note for one in advice.plans) else {}),
     }

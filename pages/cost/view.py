@@ -12,7 +12,6 @@ from profet_core.units import (
     S_PER_HOUR,
     format_duration,
     format_ms,
-    format_price,
     format_significant,
     format_usd,
 )
@@ -134,7 +133,7 @@ def _text_row(costs: Costs, row: CostRow) -> dict[str, str]:
         "Images per second": format_significant(row.images_per_s),
         "Speed-up": speedup_cell(row.speedup),
         "Step latency": format_ms(row.latency_ms),
-        "Price per hour": plain(format_price(row.usd_per_hour)),
+        "Price per hour": plain(format_usd(row.usd_per_hour)),
         "Price from": price_source(entry),
         "Status": row.status,
     }

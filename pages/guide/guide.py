@@ -12,7 +12,7 @@ from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY
 from profet_core.prediction.refusals import MOST_UNATTRIBUTED_SHARE
 from profet_core.prediction.unprofiled import basis_by_instance
 from profet_core.scaling.axes import axis_range
-from profet_core.units import format_price
+from profet_core.units import listed_price
 from ui.basis import SHORT_BASIS
 from ui.frame import run_page
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
@@ -137,7 +137,7 @@ def _instances(resources: Resources) -> None:
                 "GPU": entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} × {entry.gpu}",
                 "Latency is": SHORT_BASIS[basis[name]] if name in basis else MISSING,
                 "GPU memory": f"{entry.gpu_memory_gib:g} GiB",
-                "Price per hour": plain(format_price(entry.usd_per_hour)),
+                "Price per hour": plain(listed_price(entry.usd_per_hour)),
                 "Price from": price_source(entry),
                 "Status": entry.status,
             }

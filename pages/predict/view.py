@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from profet_core import Catalog, InstancePrediction, Prediction
 from profet_core.memory.fit import FitAnswer
-from profet_core.units import format_ms, format_price, format_usd
+from profet_core.units import format_ms, format_usd
 from ui.basis import SHORT_BASIS, marked
 from ui.charts.bars import Bar
 from ui.memory import fit_cell
@@ -92,7 +92,7 @@ def _text_row(predicted: Predicted, row: InstancePrediction) -> dict[str, str]:
         **({"Memory (batch)": fit_cell(fits.get(row.instance))} if fits else {}),
         "Speed-up": speedup_cell(_speedup(prediction, row)),
         "Cost of 1,000 steps": or_missing(row.cost_per_1000_steps_usd, lambda usd: plain(format_usd(usd))),
-        "Price per hour": plain(format_price(row.usd_per_hour)),
+        "Price per hour": plain(format_usd(row.usd_per_hour)),
         "Price from": price_source(entry),
         "Status": row.status,
     }

@@ -20,7 +20,7 @@ from profet_core.prediction.estimates import Likeness
 from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.profiles import Profile
-from profet_core.units import format_ms, format_price, format_usd
+from profet_core.units import format_ms, format_usd
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +147,7 @@ def _text_row(row: InstancePrediction, fit: str, with_bounds: bool) -> tuple[str
         *(bounds if with_bounds else ()),
         fit,
         cell(row.cost_per_1000_steps_usd, format_usd),
-        format_price(row.usd_per_hour),
+        format_usd(row.usd_per_hour),
         row.basis,
         row.status,
     )

@@ -6,7 +6,6 @@ import math
 from statistics import NormalDist
 
 from profet_core.latency import Basis
-from profet_core.units import format_significant
 
 #: Level of the intervals that the default method gives.
 INTERVAL_LEVEL = 0.90
@@ -92,13 +91,16 @@ def interval_ends(value: float, deviation: float, level: float = INTERVAL_LEVEL)
 
 
 def format_certainty(chance: float) -> str:
-    """A chance for a person, in whole percent and never nought or all by rounding: '87 %', 'over 99 %'.
+    """A chance for a person, in whole percent, never surer than it is, and never nought or all by rounding.
 
-    >>> format_certainty(0.873), format_certainty(0.9999), format_certainty(0.001), format_certainty(1.0)
+    Rounded down, so that what falls short of a claim's least chance is never written as if it had it.
+
+    >>> format_certainty(0.879), format_certainty(0.9999), format_certainty(0.001), format_certainty(1.0)
     ('87 %', 'over 99 %', 'under 1 %', '100 %')
     """
     if 0 < chance < 0.01:
         return "under 1 %"
     if 0.99 < chance < 1:
         return "over 99 %"
-    return f"{format_significant(100 * chance, 1)} %"
+    # A trifle more: 0.29 is 28.999999999999996 %.
+    return f"{math.floor(100 * chance + 1e-9)} %"

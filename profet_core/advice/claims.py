@@ -12,13 +12,13 @@ CLOSE_CALL = 0.80
 CLOSE_CALL_OF_ESTIMATES = (1 + INTERVAL_LEVEL) / 2
 
 
-def least_certainty(a: Plan, b: Plan) -> float:
-    """The chance from which on one of two plans is claimed to beat the other."""
-    return CLOSE_CALL if a.basis.is_profiled and b.basis.is_profiled else CLOSE_CALL_OF_ESTIMATES
+def is_claimed(chance: float, a: Plan, b: Plan) -> bool:
+    """Whether one of two plans is claimed to beat the other, at the chance that it does."""
+    return chance >= (CLOSE_CALL if a.basis.is_profiled and b.basis.is_profiled else CLOSE_CALL_OF_ESTIMATES)
 
 
 def why_too_close(certainty: float) -> str:
     """Follows a chance that makes no claim though it would between profiled GPUs; else empty."""
     if certainty < CLOSE_CALL:
         return ""
-    return f"; with a GPU that nobody profiled a claim takes over {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
+    return f"; with a GPU that nobody profiled a claim takes {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.claims import least_certainty, why_too_close
+from profet_core.advice.claims import is_claimed, why_too_close
 from profet_core.advice.comparison import Comparison
 from profet_core.advice.plans import Plan
 from profet_core.latency import Basis
-from profet_core.units import format_price, format_significant, format_usd
+from profet_core.units import format_significant, format_usd
 
 
 def comparison_sentences(found: Comparison) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
     )
     lines.append(
         f"Or: {a.label} is the cheaper one below {format_usd(found.break_even_usd_per_hour)} an hour{prices}; it costs "
-        f"{format_price(a.offer.usd_per_hour)}."
+        f"{format_usd(a.offer.usd_per_hour)}."
     )
     return (*lines, *basis_caveats((a, b)))
 
@@ -64,7 +64,7 @@ def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> 
     by = f" ({format_significant(gain)} times by the estimate)"
     if chance is None:
         return f"{a.label} is {word} than {b.label}{by}; without intervals nobody can say how sure that is."
-    if chance < least_certainty(a, b):
+    if not is_claimed(chance, a, b):
         sure = f"{format_certainty(chance)} certainty{by}{why_too_close(chance)}"
         return f"Too close to call which is {word}: {a.label} with {sure}."
     return f"{a.label} is {word} than {b.label} with {format_certainty(chance)} certainty{by}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import final
 
-from profet_core.advice.claims import least_certainty
+from profet_core.advice.claims import is_claimed
 from profet_core.advice.comparison import Comparison, compare
 from profet_core.advice.plans import Plan
 
@@ -58,7 +58,7 @@ class Pick:
     @property
     def close_rival(self) -> Rival | None:
         """The rival, if it may as well be the better one."""
-        if self.rival is None or self.rival.certainty >= least_certainty(self.plan, self.rival.plan):
+        if self.rival is None or is_claimed(self.rival.certainty, self.plan, self.rival.plan):
             return None
         return self.rival
 
@@ -75,7 +75,7 @@ def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
         rivals.append(Rival(other, certainty))
 
     def closeness(rival: Rival) -> tuple[bool, float, float]:
-        claimed = rival.certainty >= least_certainty(plan, rival.plan)
+        claimed = is_claimed(rival.certainty, plan, rival.plan)
         return claimed, rival.certainty, criterion.total(rival.plan)
 
     return Pick(plan, criterion, min(rivals, key=closeness, default=None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profet_core.advice.advise import Advice, Dominated, Upgrade
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.claims import least_certainty, why_too_close
+from profet_core.advice.claims import is_claimed, why_too_close
 from profet_core.advice.comparison import compare
 from profet_core.advice.comparison_words import basis_caveats
 from profet_core.advice.picks import Pick, Rival
@@ -13,7 +13,7 @@ from profet_core.advice.request import Limits
 from profet_core.advice.within import Within
 from profet_core.catalog.offers import SPOT, is_guess
 from profet_core.cost import MEASURED_EPOCH_FACTOR
-from profet_core.units import S_PER_HOUR, format_duration, format_price, format_usd
+from profet_core.units import S_PER_HOUR, format_duration, format_usd
 
 SPOT_CAVEAT = (
     "A spot instance can be taken back at any time: save checkpoints. Time and money lost to interruptions are not in "
@@ -36,7 +36,7 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
 def plan_phrase(plan: Plan) -> str:
     """'g4dn.xlarge at $0.526 an hour (5 h 3 min, $2.66)'."""
     totals = f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"
-    return f"{plan.label} at {format_price(plan.offer.usd_per_hour)} an hour ({totals})"
+    return f"{plan.label} at {format_usd(plan.offer.usd_per_hour)} an hour ({totals})"
 
 
 def limits_phrase(limits: Limits) -> str:
@@ -62,7 +62,7 @@ def pick_line(pick: Pick) -> str:
 def upgrade_line(upgrade: Upgrade) -> str:
     """What more money buys: 'g5.xlarge instead of g4dn.xlarge: 2.1 h sooner for $0.50 more, 4.2 h a dollar'."""
     doubt = ""
-    if upgrade.certainty is not None and upgrade.certainty < least_certainty(upgrade.faster, upgrade.cheaper):
+    if upgrade.certainty is not None and not is_claimed(upgrade.certainty, upgrade.faster, upgrade.cheaper):
         doubt = f", too close to call (sooner with {format_certainty(upgrade.certainty)})"
     sooner, a_dollar = (format_duration(hours * S_PER_HOUR) for hours in (upgrade.saves_h, upgrade.hours_per_usd))
     return (
@@ -80,7 +80,7 @@ def dominated_line(one: Dominated) -> str:
     """'p2.xlarge by g4dn.xlarge (over 99 % sure)', of what is beaten in time and money."""
     if one.certainty is None:
         return f"{one.plan.label} by {one.by.label}"
-    perhaps = "perhaps " if one.certainty < least_certainty(one.plan, one.by) else ""
+    perhaps = "" if is_claimed(one.certainty, one.plan, one.by) else "perhaps "
     return f"{one.plan.label} {perhaps}by {one.by.label} ({format_certainty(one.certainty)} sure)"
 
 
@@ -113,7 +113,7 @@ def _other_criterion(pick: Pick, rival: Rival) -> tuple[str, ...]:
     other = pick.criterion.other
     for one, against in ((pick.plan, rival.plan), (rival.plan, pick.plan)):
         chance = other.certainty(compare(one, against))
-        if chance is not None and chance >= least_certainty(one, against):
+        if chance is not None and is_claimed(chance, one, against):
             return (f"Of the two, {one.label} is {other} with {format_certainty(chance)} certainty.",)
     return (f"Which of the two is {other} is too close to call as well.",)
 

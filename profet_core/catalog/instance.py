@@ -11,7 +11,7 @@ from typing import Any
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.tables import Row, number_in
 from profet_core.errors import InputError
-from profet_core.units import format_price, positive_number, whole_number
+from profet_core.units import listed_price, positive_number, whole_number
 
 STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
@@ -95,7 +95,7 @@ class Instance:
         """What to say beside the price of a node of several GPUs; None for one GPU."""
         if self.gpu_count == 1:
             return None
-        return f"{format_price(self.usd_per_hour)} an hour is the whole node of {self.gpu_count} GPUs"
+        return f"{listed_price(self.usd_per_hour)} an hour is the whole node of {self.gpu_count} GPUs"
 
     @property
     def offer_key(self) -> tuple[str, str, str, str]:

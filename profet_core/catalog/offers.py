@@ -16,6 +16,10 @@ MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, ANY_MARKET)
 _GUESSED = "guessed:"
 
 
+class NoOffersError(InputError):
+    """The catalogue has no offer in that market and region."""
+
+
 def offers_in_market(
     catalog: Catalog,
     market: str = ON_DEMAND,
@@ -36,8 +40,8 @@ def offers_in_market(
 
     Raises
     ------
-    InputError : an unknown market or instance, a price that is not a positive number, a discount outside 0 to 1, or
-        no offer at all.
+    InputError : an unknown market or instance, a price that is not a positive number, or a discount outside 0 to 1.
+    NoOffersError : nothing is offered there.
     """
     if market not in MARKET_CHOICES:
         raise InputError(f"Unknown market {market!r}: choose one of {', '.join(MARKET_CHOICES)}.")
@@ -54,7 +58,7 @@ def offers_in_market(
     if not found:
         where = f" in {region}" if region else ""
         guess = ", or a spot discount" if market in (SPOT, ANY_MARKET) else ""
-        raise InputError(f"The catalogue has no {market} prices{where}: give prices of your own{guess}.")
+        raise NoOffersError(f"The catalogue has no {market} prices{where}: give prices of your own{guess}.")
     return tuple(found)
 
 

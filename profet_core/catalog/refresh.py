@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import Instance
 from profet_core.errors import CatalogError
-from profet_core.units import format_price, positive_number
+from profet_core.units import listed_price, positive_number
 
 #: A price that moves by more than this factor is rather a mistake of the list than a new price.
 LARGEST_FACTOR = 5.0
@@ -114,5 +114,5 @@ def _doubt(price: PublishedPrice, usual: Instance, old: Instance | None) -> str 
     known, smallest = (old, 1 / LARGEST_FACTOR) if old is not None else (usual, SMALLEST_SPOT_SHARE)
     if smallest <= price.usd_per_hour / known.usd_per_hour <= LARGEST_FACTOR:
         return None
-    beside = f"{format_price(known.usd_per_hour)}" + ("" if old is not None else f" ({known.market})")
-    return f"{what} is listed at {format_price(price.usd_per_hour)} an hour beside {beside}"
+    beside = f"{listed_price(known.usd_per_hour)}" + ("" if old is not None else f" ({known.market})")
+    return f"{what} is listed at {listed_price(price.usd_per_hour)} an hour beside {beside}"

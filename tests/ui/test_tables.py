@@ -6,7 +6,7 @@ import csv
 import io
 import json
 
-from profet_core.units import format_price
+from profet_core.units import listed_price
 from ui.tables import as_csv, as_json, format_range, format_range_ms
 
 ROWS = [
@@ -29,7 +29,7 @@ def test_downloads_keep_every_digit():
 
 
 def test_prices_have_at_least_two_decimals():
-    assert [format_price(value) for value in (0.9, 0.526, 3.06, 21.957642, 1000)] == [
+    assert [listed_price(value) for value in (0.9, 0.526, 3.06, 21.957642, 1000)] == [
         "$0.90",
         "$0.526",
         "$3.06",

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from profet_core import NoPredictionError, check_profiled_batch
+from profet_core import InputError, NoPredictionError, check_profiled_batch
 from profet_core.scaling.axes import axis_range
-from profet_core.units import format_price
+from profet_core.units import format_usd, positive_number
 from ui.cost_latencies import why_not_scaled
-from ui.errors import show_warning
+from ui.errors import show_error, show_warning
 from ui.inputs.fields import choice, optional_number
 from ui.inputs.recorded import latency_question
 from ui.paths import page_path
@@ -105,13 +105,19 @@ def _show_profile(phrase: str) -> None:
 
 def own_prices(resources: Resources, names: Sequence[str]) -> dict[str, float]:
     """A field for a price of one's own for each instance; returns those that were given, US dollars an hour."""
+    own: dict[str, float] = {}
     with st.expander("Own prices"):
         st.caption("US dollars an hour for one instance, such as a reserved or spot price. Empty: the list price.")
         columns = st.columns(2, gap="medium")
         for index, name in enumerate(names):
             entry = resources.catalog[name]
             with columns[index % 2]:
-                list_price = plain(format_price(entry.usd_per_hour))
+                list_price = plain(format_usd(entry.usd_per_hour))
                 optional_number(f"{name} (list: {list_price})", price_key(name), empty="list price", step=0.01)
-    own = {name: st.session_state[price_key(name)] for name in names}
-    return {name: price for name, price in own.items() if price is not None}
+                price = st.session_state[price_key(name)]
+                try:
+                    if price is not None:
+                        own[name] = positive_number(f"The price of {name}", price)
+                except InputError as error:
+                    show_error(f"{error} Until then it has its list price.")
+    return own

@@ -12,7 +12,7 @@ from profet_core.advice.comparison_words import comparison_sentences
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits
 from profet_core.advice.words import answer_sentences, dominated_lines, pick_line, upgrade_line
-from profet_core.units import format_duration, format_price, format_usd
+from profet_core.units import format_duration, format_usd
 
 #: A limit's column -> the chance that a plan keeps to it.
 Chances = Mapping[str, Callable[[Plan], float | None]]
@@ -65,7 +65,7 @@ def _text_row(plan: Plan, chances: Chances, with_bounds: bool) -> tuple[str, ...
         format_usd(plan.total_usd),
         *(costs if with_bounds else ()),
         *(cell(chance(plan), format_certainty) for chance in chances.values()),
-        format_price(plan.offer.usd_per_hour),
+        format_usd(plan.offer.usd_per_hour),
         plan.basis,
         plan.note or MISSING,
     )

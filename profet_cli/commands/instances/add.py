@@ -14,7 +14,7 @@ from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load
 from profet_core.catalog.instance import MARKETS, STATUSES, check_date
 from profet_core.catalog.own import laid_over, read_own, write_own
 from profet_core.errors import InputError
-from profet_core.units import format_price
+from profet_core.units import listed_price
 
 #: The region of hardware that is in none.
 NO_REGION = "any"
@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json({"file": str(path), "replaced_usd_per_hour": old_usd_per_hour, "offer": offer_document(row)})
         return
-    before = "" if old_usd_per_hour is None else f", before {format_price(old_usd_per_hour)}"
-    print(f"{offer_title(row)}: {format_price(row.usd_per_hour)} an hour{before}; in {path}")
+    before = "" if old_usd_per_hour is None else f", before {listed_price(old_usd_per_hour)}"
+    print(f"{offer_title(row)}: {listed_price(row.usd_per_hour)} an hour{before}; in {path}")
     if row.node_note:
         print(f"{row.node_note}.")
 

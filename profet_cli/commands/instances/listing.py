@@ -10,7 +10,7 @@ from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.catalog import Catalog, Instance, load_catalog
 from profet_core.errors import ArtifactError
 from profet_core.latency import Basis
-from profet_core.units import format_price
+from profet_core.units import listed_price
 
 #: The basis of an instance that nothing is predicted for.
 PRICE_ONLY = "price only"
@@ -73,7 +73,7 @@ def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:
         offer.name,
         offer.gpu,
         str(offer.gpu_count),
-        format_price(offer.usd_per_hour),
+        listed_price(offer.usd_per_hour),
         offer.region,
         f"{offer.market}, own" if offer.own else offer.market,
         offer.as_of,

@@ -13,7 +13,7 @@ from profet_core.catalog import HOME_REGION, load_catalog, load_shipped
 from profet_core.catalog.own import laid_over, read_own, write_own
 from profet_core.catalog.refresh import PriceChange, check_believable, price_changes
 from profet_core.errors import InputError
-from profet_core.units import format_price
+from profet_core.units import listed_price
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def _change_document(change: PriceChange) -> Document:
 
 def _text_row(change: PriceChange) -> tuple[str, ...]:
     offer = change.offer
-    before, now = cell(change.old_usd_per_hour, format_price), format_price(offer.usd_per_hour)
+    before, now = cell(change.old_usd_per_hour, listed_price), listed_price(offer.usd_per_hour)
     return offer.name, offer.region, offer.market, before, now, _change_text(change)
 
 

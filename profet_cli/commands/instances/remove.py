@@ -11,7 +11,7 @@ from profet_cli.output import print_json
 from profet_core.catalog import Instance, load_shipped
 from profet_core.catalog.own import read_own, write_own
 from profet_core.errors import InputError
-from profet_core.units import format_price
+from profet_core.units import listed_price
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
         print_json({"file": str(path), "removed": [offer_document(row) for row in removed]})
         return
     for row in removed:
-        print(f"{offer_title(row)}: {format_price(row.usd_per_hour)} an hour is removed from {path}")
+        print(f"{offer_title(row)}: {listed_price(row.usd_per_hour)} an hour is removed from {path}")
 
 
 def _is_meant(row: Instance, options: argparse.Namespace) -> bool:

@@ -60,7 +60,7 @@ def test_what_one_more_dollar_buys():
     assert (first.cheaper.label, first.faster.label) == ("slow", "middle")
     assert (first.saves_h, first.extra_usd, first.hours_per_usd) == pytest.approx((1, 0.5, 2))
     assert (second.saves_h, second.extra_usd, second.hours_per_usd) == pytest.approx((0.5, 0.9, 0.5 / 0.9))
-    assert upgrade_line(first) == "middle instead of slow: 1 h 0 min sooner for $0.500 more, 2 h 0 min a dollar"
+    assert upgrade_line(first) == "middle instead of slow: 1 h 0 min sooner for $0.50 more, 2 h 0 min a dollar"
 
 
 def test_who_dominates_the_dominated():
@@ -130,7 +130,7 @@ def test_a_limit_that_nobody_keeps_to_says_by_how_much():
     assert dear.within.over_usd == pytest.approx(0.25) and dear.within.nearest.label == "slow"
     both = advise(ROWS, OFFERS, HOUR_AT_100_MS, Limits(deadline_h=0.9, budget_usd=1.2))
     assert both.within.nearest.label == "middle"
-    assert answer_sentences(both)[0].endswith("6 min 0 s too late and $0.300 over the budget.")
+    assert answer_sentences(both)[0].endswith("6 min 0 s too late and $0.30 over the budget.")
 
 
 def test_a_close_call_is_called_one():
@@ -201,7 +201,7 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 def test_of_one_gpu_the_cheapest_offer_is_the_cheapest_without_doubt():
     both = (offer("node", 0.5), offer("node", 0.2, market="spot"))
     lines = answer_sentences(advise([row("node", 100, None)], both, HOUR_AT_100_MS))
-    assert lines[0] == "Rent node spot at $0.20 an hour (1 h 0 min, $0.200): the cheapest."
+    assert lines[0] == "Rent node spot at $0.20 an hour (1 h 0 min, $0.20): the cheapest."
 
 
 def test_an_estimate_is_never_presented_like_a_measurement():

@@ -55,7 +55,7 @@ def test_beside_what_it_was_derived_from_the_ratio_s_own_interval_counts():
 
 
 #: Why that chance makes no claim.
-OVER_95 = "; with a GPU that nobody profiled a claim takes over 95 %"
+FROM_95_ON = "; with a GPU that nobody profiled a claim takes 95 %"
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,21 @@ OVER_95 = "; with a GPU that nobody profiled a claim takes over 95 %"
         (0.999 * math.exp(-Z90 * 0.15), "g5 is cheaper than g4dn with 95 % certainty (1.28 times by the estimate)."),
         (
             1.001 * math.exp(-Z90 * 0.15),
-            "Too close to call which is cheaper: g5 with 95 % certainty (1.28 times by the estimate)" + OVER_95 + ".",
+            "Too close to call which is cheaper: g5 with 94 % certainty (1.28 times by the estimate)"
+            + FROM_95_ON
+            + ".",
         ),
         (
             0.87,
-            "Too close to call which is cheaper: g5 with 82 % certainty (1.15 times by the estimate)" + OVER_95 + ".",
+            "Too close to call which is cheaper: g5 with 82 % certainty (1.15 times by the estimate)"
+            + FROM_95_ON
+            + ".",
         ),
         (
             0.999 * math.exp(Z90 * 0.15),
-            "Too close to call which is cheaper: g4dn with 95 % certainty (1.28 times by the estimate)" + OVER_95 + ".",
+            "Too close to call which is cheaper: g4dn with 94 % certainty (1.28 times by the estimate)"
+            + FROM_95_ON
+            + ".",
         ),
         (
             1.001 * math.exp(Z90 * 0.15),
