@@ -68,7 +68,7 @@ def test_who_dominates_the_dominated():
     spread = deviation_of_ratio(0.1, 0.2, ERROR_CORRELATION)
     assert (found.plan.label, found.by.label) == ("beaten", "middle")
     assert found.certainty == pytest.approx(NormalDist().cdf(math.log(1.5) / spread))
-    assert dominated_line(found) == "beaten by middle (99 % sure)"
+    assert dominated_line(found) == "beaten by middle (98 % sure)"
 
 
 def test_the_cheapest_in_time_with_the_certainty_asked_for():
@@ -85,7 +85,7 @@ def test_the_cheapest_in_time_with_the_certainty_asked_for():
         "certainty (over 99 % sure)."
     )
     assert lines[1] == (
-        "slow at $0.50 an hour (2 h 0 min, $1.00) is expected to keep to it too, but that is only 69 % sure."
+        "slow at $0.50 an hour (2 h 0 min, $1.00) is expected to keep to it too, but that is only 68 % sure."
     )
 
 
@@ -140,7 +140,7 @@ def test_a_close_call_is_called_one():
     lines = answer_sentences(advice)
     assert lines[0] == (
         "Rent a at $1.00 an hour (1 h 0 min, $1.00) or b at $1.00 an hour (1 h 1 min, $1.03): too close to call which "
-        "is cheaper (61 % for a)."
+        "is cheaper (60 % for a)."
     )
     assert lines[1] == "Which of the two is faster is too close to call as well."
     assert pick_line(advice.fastest) == "too close to call against b (61 %)"

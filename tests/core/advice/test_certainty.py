@@ -54,7 +54,7 @@ def test_certainties_are_never_rounded_to_all_or_nothing():
         "under 1 %",
         "1 %",
         "50 %",
-        "88 %",
+        "87 %",
         "over 99 %",
         "over 99 %",
         "100 %",
