@@ -143,9 +143,9 @@ def test_a_close_call_is_called_one():
         "is cheaper (60 % for a)."
     )
     assert lines[1] == "Which of the two is faster is too close to call as well."
-    assert pick_line(advice.fastest) == "too close to call against b (61 %)"
+    assert pick_line(advice.fastest) == "too close to call against b (60 %)"
     found = comparison_sentences(compare(*reversed(advice.plans)))
-    assert found[0] == "Too close to call which is cheaper: a with 61 % certainty (1.03 times by the estimate)."
+    assert found[0] == "Too close to call which is cheaper: a with 60 % certainty (1.03 times by the estimate)."
 
 
 def test_retired_instances_are_left_out_unless_asked_for():
