@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 
 import streamlit as st
 
-from ui.errors import one_line_errors, show_warning
-from ui.state.held import held_in, profile_defaults, remember_recorded, reread_slot
+from ui.errors import one_line_errors, show_error, show_warning
+from ui.state.carried_profile import carried, take_carried
+from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded, reread_slot
 from ui.state.link import follow_link, forget_given, write_link
 from ui.state.resources import Resources, load_resources
 from ui.state.settings import all_settings
@@ -29,14 +30,21 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         if follow_link(settings, keys(resources) if "axis" in st.session_state else ()):
             for slot in ALL_SLOTS:
                 reread_slot(slot)
+            if problem := take_carried(resources):
+                show_error(problem)
         for slot in ALL_SLOTS:
             held_in(resources, slot)
         forget_given(settings)
+        if linked_profile_is_missing():
+            show_warning(
+                "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
+                "Upload the profile, or ask for a link that carries it."
+            )
         if resources.own_instances_damaged:
             show_warning("The list of own instances is damaged and left out: profet instances says what to repair.")
         with one_line_errors():
             body(resources)
         remember_recorded(PREDICT_SLOT)
         defaults = {key: value for slot in ALL_SLOTS for key, value in profile_defaults(resources, slot).items()}
-        write_link(settings, keys(resources), defaults)
+        write_link(settings, keys(resources), defaults, carried())
     keep_from_collector(body.__code__.co_filename)

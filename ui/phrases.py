@@ -26,7 +26,7 @@ def rule_phrase(rule: EnsembleRule) -> str:
 
 def shown_name(held: Held) -> str:
     """The profile's name, escaped, for a sentence."""
-    kind = {"sample": "the sample", "upload": "your upload", "paste": "your"}[held.origin]
+    kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
     return f"{kind} {plain(held.name)}"
 
 

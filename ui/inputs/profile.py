@@ -12,12 +12,13 @@ from ui.inputs.questions import step_questions
 from ui.inputs.steps import steps_input, steps_words
 from ui.inputs.uploads import upload_input
 from ui.phrases import shown_name
+from ui.state.carried_profile import CARRY, carried_text
 from ui.state.held import Held, choose_own, held_in
 from ui.state.latency import usable_latency_ms
-from ui.state.own_profiles import add_own
+from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
 from ui.state.settings import SOURCES
-from ui.state.slots import Slot
+from ui.state.slots import PREDICT_SLOT, Slot
 from ui.texts import plain
 
 _SOURCE_LABELS = {"sample": "Sample", "upload": "Upload", "paste": "Paste"}
@@ -36,6 +37,8 @@ def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         own_choice(slot)
     held = held_in(resources, slot)
     _name_shown(held, source)
+    if held.own and slot == PREDICT_SLOT:
+        _carry_input(held.own)
     steps_input(held.own, slot.prefix, usable_latency_ms(slot))
     step_questions(held.own, slot.prefix)
     return held
@@ -86,6 +89,21 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     choose_own(slot, own.key)
     st.session_state[done_key] = True
     st.rerun()
+
+
+def _carry_input(own: OwnProfile) -> None:
+    """Whether the address holds the profile: totals only, but whoever has the link has them."""
+    fits = carried_text(own) is not None
+    st.toggle(
+        "Keep this profile in the page's address",
+        key=CARRY,
+        persist_state="session",
+        disabled=not fits,
+        help="Then it survives a reload, and a link to this page carries it: the time of each operation type, and "
+        "what is known of the step."
+        if fits
+        else "It is too long for an address.",
+    )
 
 
 def _name_shown(held: Held, source: str) -> None:

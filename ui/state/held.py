@@ -15,6 +15,8 @@ from ui.state.own_profiles import OwnProfile, change_own, own_profiles
 from ui.state.resources import Resources
 from ui.state.slots import PREDICT_SLOT, Slot
 
+_MISSING = "link:missing"
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -23,7 +25,7 @@ class Held:
     Attributes
     ----------
     name : what a person knows it by; of an upload it is a stranger's text.
-    origin : "sample", "upload" or "paste".
+    origin : "sample", "upload", "paste" or "link".
     identity : differs for two profiles that differ.
     sample, own : one of them, the other is None.
     """
@@ -51,6 +53,7 @@ def held_in(resources: Resources, slot: Slot) -> Held:
     wanted = _sample(resources, slot) if source == "sample" else own_in(slot)
     if wanted is None and current is None:
         # A link to an upload: the file is not in the link. Open with the sample, without the upload's latency.
+        st.session_state[_MISSING] = True
         forget_given(slot.keys)
         wanted = _sample(resources, slot)
     if wanted is not None and (current is None or wanted.identity != current.identity):
@@ -60,6 +63,11 @@ def held_in(resources: Resources, slot: Slot) -> Held:
         st.session_state[_current_key(slot)] = wanted
     _follow_steps(slot)
     return st.session_state[_current_key(slot)]
+
+
+def linked_profile_is_missing() -> bool:
+    """Whether a link led to an upload of someone's, and what is shown in its place is a sample."""
+    return bool(st.session_state.get(_MISSING)) and not own_profiles()
 
 
 def choose_own(slot: Slot, key: str) -> None:

@@ -14,6 +14,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from ui.state.parsers import EMPTY
 from ui.state.settings import Setting
 
+#: Carries a profile; every other parameter is a setting.
+PARAMETER = "profile"
 _GIVEN = "link:given"
 
 
@@ -45,16 +47,22 @@ def forget_given(keys: Iterable[str]) -> None:
     st.session_state[_GIVEN] = given_by_link() - set(keys)
 
 
-def write_link(settings: Mapping[str, Setting], keys: Iterable[str], profile_defaults: Mapping[str, object]) -> None:
-    """Write what differs from the defaults to the URL; parameters that are not ours stay."""
-    wanted = {}
+def write_link(
+    settings: Mapping[str, Setting],
+    keys: Iterable[str],
+    profile_defaults: Mapping[str, object],
+    carried: Mapping[str, str],
+) -> None:
+    """Write what differs from the defaults to the URL, and what `carried` has; parameters that are not ours stay."""
+    wanted = dict(carried)
     for key in keys:
         default = profile_defaults.get(key) if settings[key].follows_profile else settings[key].default
         value = st.session_state.get(key, default)
         if value != default:
             wanted[key] = _text(value)
-    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in settings}
-    if {key: st.query_params[key] for key in st.query_params if key in settings} != wanted:
+    ours = {*settings, PARAMETER}
+    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in ours}
+    if {key: st.query_params[key] for key in st.query_params if key in ours} != wanted:
         st.query_params.from_dict({**others, **wanted})
 
 

@@ -12,12 +12,12 @@ import streamlit as st
 
 from profet_core import InputError, Profile
 from profet_core.prediction.steps import read_as
+from profet_core.profiles.profet_json.reader import VERSION_1
 
 #: One visitor's list; each holds a few kilobytes.
 MAX_PROFILES = 50
 MAX_NAME_LETTERS = 60
 _LIST = "own:profiles"
-_VERSION_1 = "PROFET JSON, version 1"
 
 
 class ListFullError(InputError):
@@ -44,7 +44,7 @@ class OwnProfile:
     key : tells its content apart from others'.
     read : as its file had it.
     name : the file's name, or what the visitor called it; no two are alike.
-    origin : "upload" or "paste".
+    origin : "upload", "paste" or "link".
     anchor : instance it was recorded on, None while not known.
     latency_ms : step latency there, milliseconds, None if not known.
     precision, compiled : the visitor's answers where the file doesn't tell.
@@ -92,7 +92,7 @@ class OwnProfile:
     @property
     def _can_differ(self) -> bool:
         """It may be another precision than FP32, or compiled, as far as the file tells."""
-        if self.read.source_format == _VERSION_1:
+        if self.read.source_format == VERSION_1:
             return False
         recorder = f"{self.read.meta.framework or ''} {self.read.source_format}".lower()
         return "torch" in recorder or self.read.meta.precision is None

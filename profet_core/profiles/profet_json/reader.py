@@ -17,6 +17,8 @@ from profet_core.profiles.record import Profile, ProfileMeta, running
 from profet_core.units import positive_number, whole_number
 
 NAME = "PROFET JSON"
+#: What a profile of the first version calls its format.
+VERSION_1 = f"{NAME}, version 1"
 
 #: PROFET's recorder profiles batches `N, N+1`, which TensorBoard reads as an inclusive range: two training steps. In
 #: its published profiles the device rows, idle included, add up to 2.1 times the step (median of 11,052).
@@ -63,7 +65,7 @@ def _read_version_1(record: Mapping[str, object]) -> Profile:
     return running(
         Profile(
             _per_step(operations, VERSION_1_STEPS),
-            source_format=f"{NAME}, version 1",
+            source_format=VERSION_1,
             ignored=ignored,
             steps=VERSION_1_STEPS,
             steps_basis="assumed",
