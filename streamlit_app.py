@@ -10,6 +10,7 @@ from streamlit import App
 
 from profet_http.app import Api
 from profet_http.headers import SecurityHeaders
+from profet_http.origins import OwnOrigin
 from ui.content_policy import content_policy
 
 # Figures on the server's load and memory are for whoever runs it.
@@ -19,5 +20,5 @@ app = App(
     "ui/navigation.py",
     routes=[api.route],
     lifespan=api.lifespan,
-    middleware=[Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden)],
+    middleware=[Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden), Middleware(OwnOrigin)],
 )
