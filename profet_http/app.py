@@ -68,16 +68,20 @@ class Api:
 
     @asynccontextmanager
     async def lifespan(self, _: object) -> AsyncIterator[None]:
-        """Load everything before the first request; a server that can't still says so on `/health`."""
-        try:
-            await asyncio.to_thread(self._knowledge.get)
-        except ProfetError as error:
-            _LOG.error("The models can't be used: %s", error)
+        """Load in a thread, and let nothing begin at the end; a server that can't load says so on `/health`."""
+        loading = asyncio.create_task(asyncio.to_thread(self._load))
         try:
             yield
         finally:
             self._answers.close()
             self._files.close()
+            await loading
+
+    def _load(self) -> None:
+        try:
+            self._knowledge.get()
+        except ProfetError as error:
+            _LOG.error("The models can't be used: %s", error)
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         kind = content_type(request)

@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "ui": {"profet_core"},
     "pages": {"ui", "profet_core"},
     "profet_http": {"profet_core"},
-    "streamlit_app": {"ui", "profet_http"},
+    "streamlit_app": {"ui", "profet_http", "profet_core"},
     "profet_cli": {"profet_core", "profet_lab", "profet_recorder", "profet_http"},
 }
 #: The room that reads profiles from the lowest floor up, as docs/ARCHITECTURE.md has the rooms of the core; what is on
