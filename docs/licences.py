@@ -1,4 +1,4 @@
-"""Lists the licence of all that the serving set installs, and fails on one that is not permitted: `python -m docs.licences`.
+"""Lists the licences of what serving installs, and fails on one that is not permitted: `python -m docs.licences`.
 
 Reads the metadata that the locked versions brought along when they were installed.
 """
@@ -18,8 +18,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 LOCK = REPOSITORY / "requirements-serve.txt"
 DOCUMENT = REPOSITORY / "docs" / "LICENCES.md"
 
-#: SPDX names of licences under which a program may use and pass on a library, under any licence of its own. MPL-2.0 asks
-#: for the sources of changed files; none is changed here.
+#: SPDX names of licences under which a program of any licence may use and pass on a library. MPL-2.0 asks for the
+#: sources of changed files; none is changed here.
 PERMITTED = frozenset(
     {
         "0BSD",
@@ -50,16 +50,16 @@ _READ = {"altair": "BSD-3-Clause", "itsdangerous": "BSD-3-Clause", "jinja2": "BS
 
 _HEAD = """# Licences
 
-What an installation of the serving set, and so the image, brings along; made by `python -m docs.licences`, which fails on a
-licence that is unknown or not permitted. Versions and hashes: `docs/sbom.cdx.json`.
+What an installation of the serving set, and so the image, brings along; made by `python -m docs.licences`, which fails
+on a licence that is unknown or not permitted. Versions and hashes: `docs/sbom.cdx.json`.
 
 | what | version | licence |
 |---|---|---|
 """
 _TAIL = """
 This project itself is under the MIT licence (`LICENSE`); its models and traces derive from measurements under the MIT
-licence (`NOTICE`). Streamlit's and Plotly's packages hold compiled scripts of other projects; their notices are in the
-packages. The image's base, `python` on Debian, has its licences in `/usr/share/doc`.
+licence (`NOTICE`). Streamlit's and Plotly's packages hold compiled scripts of other projects, with their notices in
+these scripts. The image's base, `python` on Debian, has its licences in `/usr/share/doc`.
 """
 
 

@@ -20,6 +20,7 @@ td, th { border-bottom: 1px solid #8885; padding: 0.3rem 0.6rem 0.3rem 0; text-a
 
 _CLIENT = """
 import json, urllib.request
+
 body = {"profile": json.load(open("profile.json")), "anchor": "g4dn.xlarge", "latency_ms": 60.2}
 request = urllib.request.Request("http://localhost:8501/v1/predict", json.dumps(body).encode())
 request.add_header("Content-Type", "application/json")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields
 from io import StringIO
@@ -12,8 +15,10 @@ import pytest
 
 from profet_cli.main import main
 from profet_core.answers.questions import AdviseQuestion, InstancesQuestion, PredictQuestion, TrainingQuestion
+from profet_http.docs_page import PAGE
 from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT
 from profet_http.openapi import openapi_document
+from tests.docs.recipes import blocks
 from tests.http.conftest import send
 
 TRAINING = {"images": 50000, "epochs": 3, "validation_images": 1000}
@@ -200,3 +205,15 @@ def test_what_the_description_says_of_itself_is_openapi():
             for answer in operation["responses"].values():
                 for content in answer["content"].values():
                     jsonschema.Draft202012Validator.check_schema(content["schema"])
+
+
+def test_the_client_in_five_lines_runs(port, samples, repository, tmp_path):
+    documented = (repository / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
+    (client,) = (block.text for block in blocks(documented) if "client" in block.options)
+    assert len([line for line in client.splitlines() if line]) == 5
+    assert html.escape(client.strip()) in PAGE, "the endpoint's own page shows the same"
+    sample = samples["resnet50-128px-b64-g4dn"]
+    (tmp_path / "profile.json").write_bytes(sample.data)
+    code = client.replace("localhost:8501", f"127.0.0.1:{port}").replace("60.2", str(sample.latency_ms))
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "'basis': 'given'" in done.stdout, done.stderr
