@@ -64,12 +64,13 @@ def fits_by_instance(
         return {}
     times = device_times(profile, catalog, gpus, anchor)
     anchor_gib = catalog[anchor].gpu_memory_gib
-    return {
-        name: fit_answer(
-            model, profile.meta, anchor_gib, catalog[name].gpu_memory_gib, batch_size=batch_size, times=times
-        )
-        for name in instances
+    sizes_gib = {name: catalog[name].gpu_memory_gib for name in instances}
+    # All that counts of an instance is its memory, and many have the same.
+    answers = {
+        target_gib: fit_answer(model, profile.meta, anchor_gib, target_gib, batch_size=batch_size, times=times)
+        for target_gib in dict.fromkeys(sizes_gib.values())
     }
+    return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
 
 
 def fit_answer(
