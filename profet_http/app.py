@@ -85,22 +85,29 @@ class Api:
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         kind = content_type(request)
-        workers = self._answers if kind == JSON else self._files
-        with workers.place():
-            async with received(request, kind, endpoint.fields) as sent:
-                check_complete(endpoint.fields, {**sent.values, **sent.files})
-                return _json(await workers.run(partial(self._answered, endpoint, sent)))
+        if kind != JSON:
+            with self._files.place():
+                async with received(request, kind, endpoint.fields) as sent:
+                    return await self._worked(self._files, endpoint, sent)
+        # It is small: who sends it slowly takes nobody's place.
+        async with received(request, kind, endpoint.fields) as sent:
+            with self._answers.place():
+                return await self._worked(self._answers, endpoint, sent)
 
     async def _list(self, request: Request) -> Response:
         sent = Received(query_values(request, LISTING.fields), {})
         with self._answers.place():
-            return _json(await self._answers.run(partial(self._answered, LISTING, sent)))
+            return await self._worked(self._answers, LISTING, sent)
 
     async def _tell_health(self, _: Request) -> Response:
         found = await self._health.document()
         if found is None:
             raise RequestError(BUSY, NOT_READY)
         return _json(_dumped(found))
+
+    async def _worked(self, workers: Workers, endpoint: Endpoint, sent: Received) -> Response:
+        check_complete(endpoint.fields, {**sent.values, **sent.files})
+        return _json(await workers.run(partial(self._answered, endpoint, sent)))
 
     def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
         """The answer's JSON. For a thread."""

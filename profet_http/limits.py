@@ -9,9 +9,10 @@ RECEIVE_LIMIT_S = 30.0
 #: An answer too, waiting included. A thread can't be ended: until it is done its place stays taken.
 ANSWER_LIMIT_S = 30.0
 
-#: Profiles in JSON: threads at work, and requests that are received, wait or are at work.
-ANSWER_THREADS, MAX_ANSWERS = 2, 64
-#: Files: the same.
+#: Profiles in JSON: threads at work (a second one would only take turns with the first), and requests that wait or are
+#: at work.
+ANSWER_THREADS, MAX_ANSWERS = 1, 64
+#: Files: the same, those that are still received too, for they take memory.
 FILE_THREADS, MAX_FILES = 1, 8
 #: What a client that found no place is told to wait.
 RETRY_AFTER_S = 2

@@ -15,7 +15,7 @@ Answer = TypeVar("Answer")
 
 
 class Workers:
-    """A pool of threads with a number of places; who holds a place is received, waits or is worked for.
+    """A pool of threads with a number of places; who holds one waits or is worked for.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Workers:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Hold a place from before the body is received. For the thread of the event loop alone.
+        """Hold a place. For the thread of the event loop alone.
 
         Raises
         ------

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from profet_http.limits import MAX_FILE_BYTES, MAX_FILES, MAX_JSON_BYTES
+from profet_http.limits import MAX_ANSWERS, MAX_FILE_BYTES, MAX_FILES, MAX_JSON_BYTES
 from tests.http.conftest import FILE, JSON, send
 
 TRAINING = {"images": 1000}
@@ -157,12 +157,14 @@ def test_a_body_that_does_not_say_how_large_it_is_ends_at_the_limit(port):
     assert send(port, "GET", "/v1/health").status == 200
 
 
-def test_files_that_nobody_finishes_keep_no_profile_in_json_from_its_answer(port, post, post_file, asked, sample):
+def test_bodies_that_nobody_finishes_keep_no_profile_in_json_from_its_answer(port, post, post_file, asked, sample):
     with ExitStack() as stack:
         for _ in range(MAX_FILES):
             stack.enter_context(begun(port, FILE, 1000, "?anchor=g3s.xlarge"))
         answer = post_file("/v1/predict", sample.data, anchor=sample.anchor)
         assert (answer.status, answer.headers["retry-after"]) == (503, "2") and "busy" in answer.error
+        for _ in range(2 * MAX_ANSWERS):
+            stack.enter_context(begun(port, JSON, 1000))
         assert post("/v1/predict", asked).status == 200
     # Who hung up gives the place back.
     for _ in range(100):
