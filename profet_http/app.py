@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -115,8 +115,13 @@ class Api:
         return _dumped(endpoint.answer(self._knowledge.get(), values))
 
 
+@cache
+def _description() -> bytes:
+    return _dumped(openapi_document())
+
+
 async def _describe(_: Request) -> Response:
-    return _json(_dumped(openapi_document()))
+    return _json(_description())
 
 
 async def _show_docs(_: Request) -> Response:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from profet_core.documents.parts import Document
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
 from profet_http.fields import Fields
@@ -26,7 +24,6 @@ _FAILURES = {
 _AT_THE_LISTING = ("422", "429", "500", "503")
 
 
-@cache
 def openapi_document() -> Document:
     """OpenAPI 3.1: every path, field, answer and failure."""
     questions = {f"/v1{path}": {"post": _question(path, endpoint)} for path, endpoint in QUESTIONS.items()}
