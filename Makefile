@@ -6,13 +6,16 @@ PORT ?= 8501
 ADDRESS ?= localhost
 
 .DEFAULT_GOAL := help
-.PHONY: help app test bench train validate samples screenshots lint lock clean
+.PHONY: help app serve test bench train validate samples screenshots lint lock licences bill audit image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 app: $(VENV)/serve.done ## open the app with the shipped models (PORT=8501)
 	$(BIN)/streamlit run streamlit_app.py --server.port $(PORT) --server.address $(ADDRESS)
+
+serve: $(VENV)/serve.done ## the endpoint alone, JSON over HTTP (PORT=8501)
+	$(BIN)/profet serve --port $(PORT) --host $(ADDRESS)
 
 test: $(VENV)/all.done ## run every test; installs the training set and a headless Chromium first
 	@sh tests/browser/ensure_chromium.sh
@@ -43,8 +46,20 @@ lint: $(VENV)/all.done ## check style and types
 
 lock: $(VENV)/pip.done ## pin requirements.txt and requirements-serve.txt from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv==0.13.8
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate pyproject.toml -o requirements-serve.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra train --extra test pyproject.toml -c requirements-serve.txt -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes pyproject.toml -o requirements-serve.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --extra train --extra test pyproject.toml -c requirements-serve.txt -o requirements.txt
+
+licences: $(VENV)/all.done ## list the licences of what serving installs; fails on one that is not permitted
+	$(BIN)/python -m docs.licences
+
+bill: $(VENV)/tools.done ## write the bill of materials of what serving installs
+	$(VENV)/tools/bin/cyclonedx-py requirements requirements-serve.txt --output-reproducible --of JSON -o docs/sbom.cdx.json
+
+audit: $(VENV)/tools.done ## ask an advisory database about what serving installs
+	$(VENV)/tools/bin/python docs/audit.py
+
+image: ## build the image and try it, with docker or podman
+	sh deploy/try_image.sh
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache
@@ -55,6 +70,11 @@ $(VENV)/pip.done:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "python3-venv is missing: sudo apt-get install python3-venv" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/tools.done: $(VENV)/pip.done deploy/tools.txt
+	$(PYTHON) -m venv $(VENV)/tools
+	$(VENV)/tools/bin/python -m pip install --quiet --disable-pip-version-check -r deploy/tools.txt
 	@touch $@
 
 $(VENV)/serve.done: $(VENV)/pip.done requirements-serve.txt pyproject.toml

@@ -1,23 +1,51 @@
-"""The app's entry point: `streamlit run streamlit_app.py`.
+"""The app's entry point: `streamlit run streamlit_app.py`; the endpoint is on the same port.
 
 The navigation is a script of its own, so that a fresh server never takes `pages/` for its automatic menu.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from starlette.middleware import Middleware
 from streamlit import App
+
+from profet_core.answers.questions import Knowledge
+from profet_http.app import Api
+from profet_http.headers import SecurityHeaders
+from profet_http.knowledge import SharedKnowledge
+from profet_http.origins import OwnOrigin
+from ui.content_policy import content_policy
+
+
+def _knowledge() -> Knowledge:
+    """What the pages predict from, for the endpoint beside them."""
+    from ui.state.resources import load_resources
+
+    resources = load_resources()
+    return Knowledge(resources.models, resources.catalog, resources.gpus)
+
+
+api = Api(SharedKnowledge(_knowledge))
 
 
 @asynccontextmanager
-async def _warmed_up(_: App) -> AsyncIterator[None]:
+async def _warmed_up(app: App) -> AsyncIterator[None]:
     """Load in a thread: meanwhile the browser gets the files of the page, and the first visitor waits for the rest."""
     from ui.state.warm_up import warm_up
 
-    loading = asyncio.create_task(asyncio.to_thread(warm_up))
-    yield
-    await loading
+    async with api.lifespan(app):
+        loading = asyncio.create_task(asyncio.to_thread(warm_up))
+        yield
+        await loading
 
 
-app = App("ui/navigation.py", lifespan=_warmed_up)
+# Figures on the server's load and memory are for whoever runs it.
+hidden = () if os.environ.get("PROFET_METRICS") == "1" else ("/_stcore/metrics",)
+app = App(
+    "ui/navigation.py",
+    routes=[api.route],
+    lifespan=_warmed_up,
+    middleware=[Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden), Middleware(OwnOrigin)],
+)

@@ -1,4 +1,4 @@
-"""Arguments that several commands take; what reads them is in `inputs` and `training`."""
+"""Arguments that several commands take; what reads them is in `inputs` and `questions`."""
 
 from __future__ import annotations
 

@@ -39,8 +39,9 @@ MAY_IMPORT = {
     "profet_recorder": {"profet_core"},
     "ui": {"profet_core"},
     "pages": {"ui", "profet_core"},
-    "streamlit_app": {"ui"},
-    "profet_cli": {"profet_core", "profet_lab", "profet_recorder"},
+    "profet_http": {"profet_core"},
+    "streamlit_app": {"ui", "profet_http", "profet_core"},
+    "profet_cli": {"profet_core", "profet_lab", "profet_recorder", "profet_http"},
 }
 #: The room that reads profiles from the lowest floor up, as docs/ARCHITECTURE.md has the rooms of the core; what is on
 #: one floor, as the formats are, imports none of each other.
@@ -195,6 +196,16 @@ assert not app.exception, app.exception
     assert loaded_training_libraries(code) == []
 
 
+def test_the_endpoint_loads_no_training_library_and_nothing_of_the_app():
+    code = """
+import sys
+from profet_http.app import create
+assert create().routes
+assert not {"streamlit", "pandas", "plotly", "pyarrow"} & set(sys.modules)
+"""
+    assert loaded_training_libraries(code) == []
+
+
 def test_every_page_is_a_script_named_as_its_folder():
     assert {page.name for page in PAGES} == {path.name for path in (ROOT / "pages").iterdir() if path.name[0] != "_"}
 
@@ -244,7 +255,7 @@ def test_every_library_is_declared_and_every_declared_one_is_imported():
     assert declared - libraries == UNIMPORTED
 
 
-@pytest.mark.parametrize("part", ["profet_core", "ui", "pages", "streamlit_app"])
+@pytest.mark.parametrize("part", ["profet_core", "profet_http", "ui", "pages", "streamlit_app"])
 def test_serving_code_names_no_training_library(part):
     for path in modules_of(part):
         assert not imported(path) & set(TRAINING), path
@@ -252,7 +263,7 @@ def test_serving_code_names_no_training_library(part):
 
 def test_the_core_knows_no_web_framework():
     for path in modules_of("profet_core"):
-        assert not imported(path) & {"streamlit", "pandas", "plotly"}, path
+        assert not imported(path) & {"streamlit", "starlette", "uvicorn", "pandas", "plotly"}, path
 
 
 def test_nothing_opens_a_pickle():

@@ -1,12 +1,17 @@
 """Page settings and navigation: what Streamlit runs on every visit."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from ui.paths import page_path
 
 _PAGES = "navigation:pages"
 
-st.set_page_config(page_title="PROFET: which cloud GPU?", page_icon=":material/speed:", layout="wide")
+# A file of ours: for the name of an icon, the browser would ask a font host.
+_ICON = Path(__file__).with_name("icon.svg")
+
+st.set_page_config(page_title="PROFET: which cloud GPU?", page_icon=str(_ICON), layout="wide")
 if _PAGES not in st.session_state:
     # Made once a session: each looks its script up on the disk, which took a sixth of an action.
     st.session_state[_PAGES] = [

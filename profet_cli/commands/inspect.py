@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from profet_cli.arguments import add_format, add_models, add_steps
-from profet_cli.documents import Document, unknown_operations_document
 from profet_cli.inputs import open_models, read_trace
 from profet_cli.output import MISSING, print_json, print_profile_warnings, print_table
+from profet_core.documents.parts import Document, unknown_operations_document
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.diagnosis import Diagnosis, diagnose
 from profet_core.prediction.placement import Placement, placements

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 
 from profet_cli.arguments import add_format, add_profile, instance_number, names
-from profet_cli.documents import Document, memory_document, unknown_operations_document
-from profet_cli.inputs import open_models, predict_profile, read_profile_file, read_trace
-from profet_cli.memory import fit_cell, fits_in_memory
+from profet_cli.memory import fit_cell
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
-from profet_core.artifacts.models import Models
-from profet_core.catalog import Catalog, load_catalog
-from profet_core.errors import NoPredictionError
-from profet_core.memory.fit import FitAnswer
-from profet_core.prediction.correction import correct_by_measurement
+from profet_cli.questions import COMMAND_LINE, open_knowledge, predict_question
+from profet_core.answers.predict import PredictAnswer, answer_predict
+from profet_core.documents.prediction import prediction_document
 from profet_core.prediction.diagnosis import diagnose
 from profet_core.prediction.estimates import Likeness
 from profet_core.prediction.input_wait import input_wait_warning
-from profet_core.prediction.records import InstancePrediction, Prediction
-from profet_core.profiles import Profile
+from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd
 
 
@@ -44,76 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Predict and print."""
-    trace = read_trace(options)
-    models, catalog = open_models(options), load_catalog()
-    profile, prediction = predict_profile(options, models, catalog, trace, options.latency_ms, options.targets)
-    if options.measured:
-        prediction = _corrected(options, models, catalog, profile, prediction)
-    instances = [row.instance for row in prediction.predictions]
-    fits = fits_in_memory(models, catalog, profile, prediction.anchor, instances)
+    question = predict_question(options)
+    answer = answer_predict(open_knowledge(options), question, COMMAND_LINE)
     if options.format == "json":
-        print_json(prediction_document(prediction, fits))
+        print_json(prediction_document(answer.prediction, answer.fits))
     else:
-        _print_prediction(prediction, profile, fits)
+        _print_prediction(answer)
 
 
-def _corrected(
-    options: argparse.Namespace, models: Models, catalog: Catalog, profile: Profile, prediction: Prediction
-) -> Prediction:
-    """The prediction after the latencies of `--measured`, which may be of another profile of the network."""
-    reference, reference_meta = prediction, profile.meta
-    if options.measured_trace:
-        measured = read_profile_file(options.measured_trace)
-        try:
-            measured, reference = predict_profile(
-                options, models, catalog, measured, options.measured_trace_latency_ms, options.targets
-            )
-        except NoPredictionError as error:
-            raise NoPredictionError(f"--measured-trace: {error}") from None
-        reference_meta = measured.meta
-    return correct_by_measurement(
-        prediction, reference, dict(options.measured), meta=profile.meta, reference_meta=reference_meta
-    )
-
-
-def prediction_document(prediction: Prediction, fits: Mapping[str, FitAnswer]) -> Document:
-    """The prediction, and by instance whether the step fits in memory."""
-    return {
-        "anchor": prediction.anchor,
-        "anchor_latency_ms": prediction.anchor_latency_ms,
-        "method": prediction.method,
-        "steps": prediction.steps,
-        "steps_basis": prediction.steps_basis,
-        "predictions": [_row_document(row) for row in prediction.predictions],
-        "interval_level": prediction.interval_level,
-        "unknown_operations": unknown_operations_document(prediction.unknown_operations),
-        "likeness": prediction.likeness and _likeness_document(prediction.likeness),
-        "warnings": list(prediction.warnings),
-        "memory": memory_document(fits),
-    }
-
-
-def _row_document(row: InstancePrediction) -> Document:
-    interval = row.interval
-    return {
-        "instance": row.instance,
-        "latency_ms": row.latency_ms,
-        "low_ms": interval and interval.low_ms,
-        "high_ms": interval and interval.high_ms,
-        "members": dict(row.members),
-        "basis": row.basis,
-        "cost_per_1000_steps_usd": row.cost_per_1000_steps_usd,
-        "usd_per_hour": row.usd_per_hour,
-        "status": row.status,
-        "note": row.note,
-    }
-
-
-def _likeness_document(likeness: Likeness) -> Document:
-    return {"distance": likeness.distance, "words": likeness.words, "error_percent": likeness.error_percent}
-
-
-def _print_prediction(prediction: Prediction, profile: Profile, fits: Mapping[str, FitAnswer]) -> None:
+def _print_prediction(answer: PredictAnswer) -> None:
+    prediction, profile, fits = answer.prediction, answer.profile, answer.fits
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in profile.ignored)))
     level = prediction.interval_level
     bounds = () if level is None else (f"low ({level:.0%})", f"high ({level:.0%})")

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from profet_cli.arguments import add_anchors, add_data, add_format
-from profet_cli.documents import Document
 from profet_cli.lab import open_measurements, training_set
 from profet_cli.output import print_json
+from profet_core.documents.parts import Document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -64,12 +64,13 @@ def fits_by_instance(
         return {}
     times = device_times(profile, catalog, gpus, anchor)
     anchor_gib = catalog[anchor].gpu_memory_gib
-    return {
-        name: fit_answer(
-            model, profile.meta, anchor_gib, catalog[name].gpu_memory_gib, batch_size=batch_size, times=times
-        )
-        for name in instances
+    sizes_gib = {name: catalog[name].gpu_memory_gib for name in instances}
+    # All that counts of an instance is its memory, and many have the same.
+    answers = {
+        target_gib: fit_answer(model, profile.meta, anchor_gib, target_gib, batch_size=batch_size, times=times)
+        for target_gib in dict.fromkeys(sizes_gib.values())
     }
+    return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
 
 
 def fit_answer(
@@ -129,14 +130,15 @@ class _KnownStep:
             smaller = self.target_gib < self.anchor_gib
             beyond = "less memory than the GPU it ran on" if smaller else "a larger step than ran"
             return FitAnswer(Verdict.CANT_TELL, None, None, f"{beyond}, and the profile does not tell what it needs")
-        chance = self._chance(self.need, growth)
+        chance = self._chance(self.need, growth, self.need.probability(self.anchor_gib, 1.0))
         needed = f"needs about {self.need.needed_gib(growth):.2g} of {self.target_gib:g} GiB"
         return FitAnswer(self._verdict(chance), chance, None, f"{needed}, judged by {self.need.source}")
 
-    def _chance(self, need: MemoryNeed, growth: float) -> float:
+    def _chance(self, need: MemoryNeed, growth: float, ran: float) -> float:
+        """The chance that it fits; `ran`: what the need alone said of the anchor."""
         chance = need.probability(self.target_gib, growth)
         # It ran on the anchor: of all that the step may need, only what fits there is still possible.
-        return min(chance / max(need.probability(self.anchor_gib, 1.0), chance), self.model.ran_probability)
+        return min(chance / max(ran, chance), self.model.ran_probability)
 
     def _verdict(self, chance: float) -> Verdict:
         if chance >= self.model.certain:
@@ -146,8 +148,15 @@ class _KnownStep:
     def largest_batch(self, recorded: int) -> int | None:
         """The largest batch that fits, by halving: a larger batch never fits better; None if none is known to."""
 
+        # As `answer` has it, without its words: sixteen questions for each instance.
+        need, as_large = self.need, self.target_gib >= self.anchor_gib
+        ran = 0.0 if need is None else need.probability(self.anchor_gib, 1.0)
+
         def fits(batch: int) -> bool:
-            return self.answer(batch / recorded).verdict is Verdict.FITS
+            growth = batch / recorded
+            if growth <= 1 and as_large:
+                return True
+            return need is not None and self._chance(need, growth, ran) >= self.model.certain
 
         if not fits(1):
             return None

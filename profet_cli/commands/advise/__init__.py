@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from profet_cli.arguments import add_format, add_training, names
-from profet_cli.commands.advise.document import advice_document
 from profet_cli.commands.advise.text import print_advice
-from profet_cli.inputs import open_models
-from profet_cli.memory import fits_in_memory
 from profet_cli.output import print_json, print_warnings
-from profet_cli.training import predicted_training
-from profet_core.advice.advise import Advice, advise
-from profet_core.advice.comparison import Comparison, compare
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Limits, Workload
-from profet_core.catalog import load_catalog
-from profet_core.catalog.offers import offers_in_market
-from profet_core.errors import InputError
+from profet_cli.questions import COMMAND_LINE, open_knowledge, training_question
+from profet_core.answers.advise import answer_advise
+from profet_core.answers.questions import AdviseQuestion
+from profet_core.documents.advice import advice_document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,41 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
-    limits = Limits(options.deadline_hours, options.budget_usd, options.certainty)
-    models, catalog = open_models(options), load_catalog()
-    offers = offers_in_market(
-        catalog,
-        options.market,
-        region=options.region,
-        own_usd_per_hour=dict(options.price),
-        spot_discount=options.spot_discount,
-    )
-    training = predicted_training(options, models, catalog)
-    steps = training.steps
-    advice = advise(
-        steps.step_times,
-        offers,
-        Workload(options.images, steps.batch_size, options.epochs, options.validation_images),
-        limits,
-        include_retired=options.include_retired,
-        fits=fits_in_memory(models, catalog, training.profile, options.anchor, steps.latencies_ms, steps.batch_size),
-        interval_level=training.prediction.interval_level,
-    )
-    comparison = None if options.compare is None else _compared(advice, options.compare)
+    question = training_question(options, AdviseQuestion)
+    answer = answer_advise(open_knowledge(options), question, COMMAND_LINE)
+    warnings = answer.training.warnings
     if options.format == "json":
-        print_json(advice_document(advice, comparison, options.anchor, training.warnings))
+        print_json(advice_document(answer.advice, answer.comparison, question.anchor, warnings))
     else:
-        print_warnings(training.warnings)
-        print_advice(advice, comparison)
-
-
-def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
-    """Both plans that `--compare` names by instance, or by 'instance market'."""
-    by_name: dict[str, Plan] = {plan.instance: plan for plan in reversed(advice.plans)}
-    by_name |= {plan.label: plan for plan in advice.plans}
-    unknown = next((name for name in chosen if name not in by_name), None)
-    if unknown is not None or len(chosen) != 2:
-        wrong = f"not {unknown!r}" if unknown is not None else f"not {len(chosen)} of them"
-        raise InputError(f"--compare takes two of {', '.join(plan.label for plan in advice.plans)}; {wrong}.")
-    a, b = (by_name[name] for name in chosen)
-    return compare(a, b, advice.request.interval_level)
+        print_warnings(warnings)
+        print_advice(answer.advice, answer.comparison)

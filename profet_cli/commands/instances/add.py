@@ -8,11 +8,11 @@ from datetime import date
 
 from profet_cli.arguments import add_format
 from profet_cli.commands.instances.own_file import offer_title, writable_path
-from profet_cli.documents import offer_document
 from profet_cli.output import print_json
 from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.instance import MARKETS, STATUSES, check_date
 from profet_core.catalog.own import laid_over, read_own, write_own
+from profet_core.documents.parts import offer_document
 from profet_core.errors import InputError
 from profet_core.units import listed_price
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from profet_cli.arguments import add_format
-from profet_cli.documents import offer_document
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.catalog import Catalog, Instance, load_catalog
+from profet_core.catalog import Instance, load_catalog
+from profet_core.documents.instances import instances_document
 from profet_core.errors import ArtifactError
-from profet_core.latency import Basis
 from profet_core.units import listed_price
 
-#: The basis of an instance that nothing is predicted for.
-PRICE_ONLY = "price only"
+if TYPE_CHECKING:
+    from profet_core.artifacts.models import Models
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,11 +30,14 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Every instance at its usual price, or all offers of a market and region; "measured" ones can be the anchor."""
-    catalog = load_catalog()
-    basis_of = _basis(catalog)
-    rows = [(offer, basis_of.get(offer.name, PRICE_ONLY)) for offer in _wanted(catalog, options)]
+    # Numbers are for the list only, not for `add` and its like.
+    from profet_core.answers.instances import answer_instances
+    from profet_core.answers.questions import InstancesQuestion
+
+    question = InstancesQuestion(all=bool(options.all), region=options.region, market=options.market)
+    rows = answer_instances(_models(), load_catalog(), question)
     if options.format == "json":
-        print_json([{**offer_document(offer), "basis": basis} for offer, basis in rows])
+        print_json(instances_document(rows))
         return
     if not rows:
         print_warnings(["the catalogue has no such offers; `profet instances add` and `refresh` bring some"])
@@ -50,22 +53,14 @@ def _add_offers(parser: argparse.ArgumentParser, default: str | None) -> None:
     parser.add_argument("--market", default=default, help="only offers of this market")
 
 
-def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
-    market, region = options.market, options.region
-    if not (options.all or market or region):
-        return list(catalog.values())
-    return [row for row in catalog.all_offers if market in (None, row.market) and region in (None, row.region)]
-
-
-def _basis(catalog: Catalog) -> dict[str, Basis]:
-    """Basis of the prediction for each instance that has one; without models none has."""
+def _models() -> Models | None:
+    """The models, if there are any: the catalogue is listed without them too."""
     from profet_core.artifacts.models import load_models
-    from profet_core.prediction.unprofiled import basis_by_instance
 
     try:
-        return basis_by_instance(load_models(), catalog)
+        return load_models()
     except ArtifactError:
-        return {}
+        return None
 
 
 def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:

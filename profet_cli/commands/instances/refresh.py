@@ -7,11 +7,11 @@ import argparse
 from profet_cli.arguments import add_format
 from profet_cli.commands.instances.own_file import writable_path
 from profet_cli.commands.instances.published_prices import SOURCE_PREFIX, published_prices
-from profet_cli.documents import Document, offer_document
 from profet_cli.output import cell, print_json, print_table
 from profet_core.catalog import HOME_REGION, load_catalog, load_shipped
 from profet_core.catalog.own import laid_over, read_own, write_own
 from profet_core.catalog.refresh import PriceChange, check_believable, price_changes
+from profet_core.documents.parts import Document, offer_document
 from profet_core.errors import InputError
 from profet_core.units import listed_price
 

@@ -6,10 +6,10 @@ import argparse
 
 from profet_cli.arguments import add_format
 from profet_cli.commands.instances.own_file import offer_title, writable_path
-from profet_cli.documents import offer_document
 from profet_cli.output import print_json
 from profet_core.catalog import Instance, load_shipped
 from profet_core.catalog.own import read_own, write_own
+from profet_core.documents.parts import offer_document
 from profet_core.errors import InputError
 from profet_core.units import listed_price
 

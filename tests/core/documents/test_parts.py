@@ -1,10 +1,10 @@
-"""Parts of JSON documents that several commands print."""
+"""Parts that several documents have."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
-from profet_cli.documents import memory_document, offer_document
+from profet_core.documents.parts import memory_document, offer_document
 from profet_core.memory.fit import FitAnswer
 
 

@@ -1,4 +1,4 @@
-"""Parts of JSON documents that several commands print; keys and their order are a contract, so each is written out."""
+"""Parts that several documents have; each key is written out, so that no record's new field changes the contract."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profet_cli.documents import Document
 from profet_core.advice.advise import Advice, Dominated, ExcludedInstance, Upgrade
 from profet_core.advice.comparison import Comparison
 from profet_core.advice.comparison_words import comparison_sentences
@@ -13,6 +12,7 @@ from profet_core.advice.plans import Plan
 from profet_core.advice.request import Workload
 from profet_core.advice.within import Within
 from profet_core.advice.words import answer_sentences
+from profet_core.documents.parts import Document
 
 
 def advice_document(advice: Advice, comparison: Comparison | None, anchor: str, warnings: Sequence[str]) -> Document:

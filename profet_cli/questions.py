@@ -1,0 +1,50 @@
+"""The questions that `predict`, `cost` and `advise` ask, made of their arguments."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from profet_cli.inputs import open_models, read_profile_file
+from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling, TrainingQuestion
+from profet_core.answers.training import largest_alone
+from profet_core.catalog import load_catalog, load_gpus
+
+COMMAND_LINE = Spelling("TRACE", lambda name: f"--{name.replace('_', '-')}")
+
+Question = TypeVar("Question", bound=ProfileQuestion)
+Training = TypeVar("Training", bound=TrainingQuestion)
+
+
+def open_knowledge(options: argparse.Namespace) -> Knowledge:
+    """The models the arguments name, else the shipped ones, and the catalogue with the user's own file over it."""
+    return Knowledge(open_models(options), load_catalog(), load_gpus())
+
+
+def predict_question(options: argparse.Namespace) -> PredictQuestion:
+    """The question of `predict`, its profiles read."""
+    profile = read_profile_file(options.trace)
+    # Another profile is of interest only where something was measured.
+    reference = options.measured_trace if options.measured else None
+    measured_trace = read_profile_file(reference) if reference else None
+    made = {"profile": profile, "measured": dict(options.measured), "measured_trace": measured_trace}
+    return _question(PredictQuestion, options, made)
+
+
+def training_question(options: argparse.Namespace, kind: type[Training]) -> Training:
+    """The question of `cost` or `advise`, its profiles read."""
+    if options.largest is not None and options.at_batch is None:
+        raise largest_alone(COMMAND_LINE)
+    profile = read_profile_file(options.trace)
+    largest = None if options.largest is None else read_profile_file(options.largest)
+    return _question(kind, options, {"profile": profile, "price": dict(options.price), "largest": largest})
+
+
+def _question(kind: type[Question], options: argparse.Namespace, made: Mapping[str, Any]) -> Question:
+    """A question of the options of its fields' names, and of what was made of others."""
+    given: dict[str, Any] = {
+        field.name: getattr(options, field.name) for field in fields(kind) if field.name not in made
+    }
+    return kind(**given, **made)

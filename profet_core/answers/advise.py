@@ -1,0 +1,67 @@
+"""Which instance to rent for a training, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from profet_core.advice.advise import Advice, advise
+from profet_core.advice.comparison import Comparison, compare
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Limits, Workload
+from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
+from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
+from profet_core.catalog.offers import offers_in_market
+from profet_core.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class AdviseAnswer:
+    """The advice, the training it is for, and two plans compared if that was asked for."""
+
+    training: PredictedTraining
+    advice: Advice
+    comparison: Comparison | None
+
+
+def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spelling) -> AdviseAnswer:
+    """Predict and advise.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong with the question and what to do.
+    """
+    limits = Limits(question.deadline_hours, question.budget_usd, question.certainty)
+    offers = offers_in_market(
+        knowledge.catalog,
+        question.market,
+        region=question.region,
+        own_usd_per_hour=question.price,
+        spot_discount=question.spot_discount,
+    )
+    training = predicted_training(knowledge, question, spelling)
+    steps = training.steps
+    advice = advise(
+        steps.step_times,
+        offers,
+        Workload(question.images, steps.batch_size, question.epochs, question.validation_images),
+        limits,
+        include_retired=question.include_retired,
+        fits=fits_in_training(knowledge, training, steps.latencies_ms),
+        interval_level=training.prediction.interval_level,
+    )
+    comparison = None if question.compare is None else _compared(advice, question.compare, spelling)
+    return AdviseAnswer(training, advice, comparison)
+
+
+def _compared(advice: Advice, chosen: Sequence[str], spelling: Spelling) -> Comparison:
+    """Both plans that `compare` names by instance, or by 'instance market'."""
+    by_name: dict[str, Plan] = {plan.instance: plan for plan in reversed(advice.plans)}
+    by_name |= {plan.label: plan for plan in advice.plans}
+    unknown = next((name for name in chosen if name not in by_name), None)
+    if unknown is not None or len(chosen) != 2:
+        wrong = f"not {unknown!r}" if unknown is not None else f"not {len(chosen)} of them"
+        plans = ", ".join(plan.label for plan in advice.plans)
+        raise InputError(f"{spelling.option('compare')} takes two of {plans}; {wrong}.")
+    a, b = (by_name[name] for name in chosen)
+    return compare(a, b, advice.request.interval_level)

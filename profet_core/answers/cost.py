@@ -1,0 +1,41 @@
+"""Time and cost of a training on every instance, and whether its step fits there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
+from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
+from profet_core.cost import CostTable, cost_table
+from profet_core.memory.fit import FitAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class CostAnswer:
+    """The costs, the training they are of, and instance -> whether its step fits."""
+
+    training: PredictedTraining
+    table: CostTable
+    fits: Mapping[str, FitAnswer]
+
+
+def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling) -> CostAnswer:
+    """Predict and cost.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong with the question and what to do.
+    """
+    knowledge = replace(knowledge, catalog=knowledge.catalog.with_prices(question.price))
+    training = predicted_training(knowledge, question, spelling)
+    table = cost_table(
+        training.steps.latencies_ms,
+        knowledge.catalog,
+        images=question.images,
+        validation_images=question.validation_images,
+        batch_size=training.steps.batch_size,
+        epochs=question.epochs,
+        anchor=question.anchor,
+    )
+    return CostAnswer(training, table, fits_in_training(knowledge, training, [row.instance for row in table.rows]))

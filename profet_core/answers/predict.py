@@ -1,0 +1,109 @@
+"""Step latency of a profiled network on every instance, and whether the step fits there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling
+from profet_core.errors import LatencyDoubtError, NoPredictionError, ProfileError
+from profet_core.memory.fit import FitAnswer, fits_by_instance
+from profet_core.prediction.correction import correct_by_measurement
+from profet_core.prediction.predict import check_instance, predict
+from profet_core.prediction.records import Prediction
+from profet_core.prediction.steps import counted, read_as
+from profet_core.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class PredictAnswer:
+    """The prediction, the profile with the number of steps it was made from, and instance -> whether the step fits."""
+
+    profile: Profile
+    prediction: Prediction
+    fits: Mapping[str, FitAnswer]
+
+
+def answer_predict(knowledge: Knowledge, question: PredictQuestion, spelling: Spelling) -> PredictAnswer:
+    """Predict, corrected by what was measured on targets.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong with the question and what to do.
+    """
+    profile, prediction = predicted_question(knowledge, question, spelling, question.targets)
+    if question.measured:
+        prediction = _corrected(knowledge, question, spelling, profile, prediction)
+    instances = [row.instance for row in prediction.predictions]
+    fits = fits_by_instance(
+        knowledge.models.memory, knowledge.catalog, knowledge.gpus, profile, prediction.anchor, instances
+    )
+    return PredictAnswer(profile, prediction, fits)
+
+
+def predicted_question(
+    knowledge: Knowledge, question: ProfileQuestion, spelling: Spelling, targets: Sequence[str] | None = None
+) -> tuple[Profile, Prediction]:
+    """Predict the question's own profile; returns it with the number of steps that was predicted from."""
+    profile = read_as(question.profile, question.steps)
+    return predicted_profile(knowledge, question, spelling, profile, question.latency_ms, targets)
+
+
+def predicted_profile(
+    knowledge: Knowledge,
+    question: ProfileQuestion,
+    spelling: Spelling,
+    profile: Profile,
+    latency_ms: float | None,
+    targets: Sequence[str] | None = None,
+) -> tuple[Profile, Prediction]:
+    """Predict any profile with the question's anchor and method; without `latency_ms` its own is used if it has one.
+
+    Returns the profile with the number of steps that was predicted from.
+
+    Raises
+    ------
+    NoPredictionError : nothing can be predicted from the profile.
+    """
+    check_instance(knowledge.models, question.anchor, "anchor")
+    if latency_ms is None and not question.without_latency:
+        latency_ms = profile.meta.step_latency_ms
+    try:
+        prediction = predict(
+            knowledge.models,
+            knowledge.catalog,
+            profile,
+            question.anchor,
+            latency_ms=latency_ms,
+            targets=targets,
+            method=question.method,
+            trust_latency=question.trust_latency,
+            tf32=not question.fp32,
+        )
+    except LatencyDoubtError as doubt:
+        steps = f"{spelling.option('steps')} {doubt.suggested_steps} if so, " if doubt.suggested_steps else ""
+        raise ProfileError(f"{doubt} Use {steps}{spelling.option('trust_latency')} if it is right.") from None
+    return counted(profile, prediction.anchor_latency_ms), prediction
+
+
+def _corrected(
+    knowledge: Knowledge, question: PredictQuestion, spelling: Spelling, profile: Profile, prediction: Prediction
+) -> Prediction:
+    """The prediction after the latencies of `measured`, which may be of another profile of the network."""
+    reference, reference_meta = prediction, profile.meta
+    if question.measured_trace is not None:
+        try:
+            measured, reference = predicted_profile(
+                knowledge,
+                question,
+                spelling,
+                question.measured_trace,
+                question.measured_trace_latency_ms,
+                question.targets,
+            )
+        except NoPredictionError as error:
+            raise NoPredictionError(f"{spelling.option('measured_trace')}: {error}") from None
+        reference_meta = measured.meta
+    return correct_by_measurement(
+        prediction, reference, question.measured, meta=profile.meta, reference_meta=reference_meta
+    )

@@ -1,0 +1,127 @@
+"""Questions; their fields are named as the command line's long options, and so are those of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from profet_core.artifacts.models import Models
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpus
+from profet_core.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What every answer is made from: models, catalogue and data sheets of GPUs."""
+
+    models: Models
+    catalog: Catalog
+    gpus: Gpus
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a channel names, in messages, what it takes.
+
+    Attributes
+    ----------
+    profile : the profile a question is about, such as "TRACE".
+    option : field of a question -> its name there, such as "--at-batch" of "at_batch".
+    """
+
+    profile: str
+    option: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileQuestion:
+    """A profile, its anchor, and how to predict from it.
+
+    Attributes
+    ----------
+    steps : training steps the profile covers; None: what it tells.
+    latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
+    without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
+    fp32 : the training runs without TF32 where there is TF32.
+    """
+
+    profile: Profile
+    anchor: str
+    steps: int | None = None
+    latency_ms: float | None = None
+    without_latency: bool = False
+    trust_latency: bool = False
+    method: str = "default"
+    fp32: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictQuestion(ProfileQuestion):
+    """How long a step takes on `targets`; None: on all others than the anchor.
+
+    Attributes
+    ----------
+    measured : target -> a latency measured there with the same network, milliseconds; it corrects the others.
+    measured_trace : the anchor's profile of what was measured, if not `profile`; `measured_trace_latency_ms`: its
+        anchor latency.
+    """
+
+    measured: Mapping[str, float] = field(default_factory=dict)
+    measured_trace: Profile | None = None
+    measured_trace_latency_ms: float | None = None
+    targets: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingQuestion(ProfileQuestion):
+    """What a training takes and costs.
+
+    Attributes
+    ----------
+    images, validation_images : per epoch.
+    profiled_batch : batch size the profile was recorded at; None: what it tells.
+    price : instance -> a price of the user's own, US dollars an hour.
+    at_batch : another batch size than the profiled one: then `profile` is of the smallest, `largest` of the largest,
+        with `largest_latency_ms` on the anchor.
+    """
+
+    images: int
+    validation_images: int = 0
+    profiled_batch: int | None = None
+    epochs: int = 1
+    price: Mapping[str, float] = field(default_factory=dict)
+    at_batch: int | None = None
+    largest: Profile | None = None
+    largest_latency_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseQuestion(TrainingQuestion):
+    """What to rent for a training.
+
+    Attributes
+    ----------
+    deadline_hours, budget_usd : limits; `certainty` : chance with which they must be kept to.
+    market, region, spot_discount : which offers, as `catalog.offers.offers_in_market` takes them.
+    include_retired : instances that can't be rented any more too.
+    compare : two plans, by instance or by "instance market".
+    """
+
+    deadline_hours: float | None = None
+    budget_usd: float | None = None
+    certainty: float = 0.9
+    market: str = "on-demand"
+    region: str | None = None
+    spot_discount: float | None = None
+    include_retired: bool = False
+    compare: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstancesQuestion:
+    """Which offers of the catalogue: each instance's usual one, `all`, or those of a region or market."""
+
+    all: bool = False
+    region: str | None = None
+    market: str | None = None

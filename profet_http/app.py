@@ -1,0 +1,176 @@
+"""The endpoint as an ASGI application, and as routes beside the app's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import cache, partial
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from profet_core.errors import ProfetError
+from profet_http.docs_page import PAGE, PAGE_POLICY
+from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
+from profet_http.failures import BUSY, NOT_ALLOWED, NOT_FOUND, NOT_READY, RequestError, failure_of
+from profet_http.fields import check_complete
+from profet_http.headers import ANSWER_POLICY, SecurityHeaders
+from profet_http.health import Health
+from profet_http.knowledge import SharedKnowledge
+from profet_http.limits import ANSWER_THREADS, FILE_THREADS, MAX_ANSWERS, MAX_FILES
+from profet_http.openapi import openapi_document
+from profet_http.profiles import with_profiles
+from profet_http.receiving import JSON, Received, content_type, query_values, received
+from profet_http.workers import Workers
+
+_LOG = logging.getLogger(__name__)
+PREFIX = "/v1"
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Api:
+    """The endpoints over one knowledge, with the threads that answer."""
+
+    def __init__(self, knowledge: SharedKnowledge | None = None) -> None:
+        self._knowledge = knowledge or SharedKnowledge()
+        self._answers = Workers("answer", ANSWER_THREADS, MAX_ANSWERS)
+        self._files = Workers("file", FILE_THREADS, MAX_FILES)
+        self._health = Health(self._knowledge.get)
+
+    @property
+    def route(self) -> BaseRoute:
+        """Everything below `PREFIX`."""
+        routes = [
+            *(
+                Route(path, _in_one_line(partial(self._ask, endpoint)), methods=["POST"])
+                for path, endpoint in QUESTIONS.items()
+            ),
+            Route("/instances", _in_one_line(self._list), methods=["GET"]),
+            Route("/health", _in_one_line(self._tell_health), methods=["GET"]),
+            Route("/openapi.json", _describe, methods=["GET"]),
+            Route("/docs", _show_docs, methods=["GET"]),
+        ]
+        app = Starlette(
+            routes=routes,
+            exception_handlers={HTTPException: _failed},
+            middleware=[Middleware(SecurityHeaders, policy=ANSWER_POLICY)],
+        )
+        app.router.redirect_slashes = False
+        return Mount(PREFIX, app=app)
+
+    @asynccontextmanager
+    async def lifespan(self, _: object) -> AsyncIterator[None]:
+        """Load in a thread, and let nothing begin at the end; a server that can't load says so on `/health`."""
+        loading = asyncio.create_task(asyncio.to_thread(self._load))
+        try:
+            yield
+        finally:
+            self._answers.close()
+            self._files.close()
+            await loading
+
+    def _load(self) -> None:
+        try:
+            self._knowledge.get()
+        except ProfetError as error:
+            _LOG.error("The models can't be used: %s", error)
+
+    async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
+        kind = content_type(request)
+        if kind != JSON:
+            with self._files.place():
+                async with received(request, kind, endpoint.fields) as sent:
+                    return await self._worked(self._files, endpoint, sent)
+        # It is small: who sends it slowly takes nobody's place.
+        async with received(request, kind, endpoint.fields) as sent:
+            with self._answers.place():
+                return await self._worked(self._answers, endpoint, sent)
+
+    async def _list(self, request: Request) -> Response:
+        sent = Received(query_values(request, LISTING.fields), {})
+        with self._answers.place():
+            return await self._worked(self._answers, LISTING, sent)
+
+    async def _tell_health(self, _: Request) -> Response:
+        found = await self._health.document()
+        if found is None:
+            raise RequestError(BUSY, NOT_READY)
+        return _json(_dumped(found))
+
+    async def _worked(self, workers: Workers, endpoint: Endpoint, sent: Received) -> Response:
+        check_complete(endpoint.fields, {**sent.values, **sent.files})
+        return _json(await workers.run(partial(self._answered, endpoint, sent)))
+
+    def _answered(self, endpoint: Endpoint, sent: Received) -> bytes:
+        """The answer's JSON. For a thread."""
+        values = with_profiles(endpoint.fields, sent)
+        return _dumped(endpoint.answer(self._knowledge.get(), values))
+
+
+@cache
+def _description() -> bytes:
+    return _dumped(openapi_document())
+
+
+async def _describe(_: Request) -> Response:
+    return _json(_description())
+
+
+async def _show_docs(_: Request) -> Response:
+    return HTMLResponse(PAGE, headers={"Content-Security-Policy": PAGE_POLICY})
+
+
+def _in_one_line(handler: Handler) -> Handler:
+    """`handler`, with whatever it raises as an answer of one line."""
+
+    async def handled(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Exception as error:
+            return _failure(failure_of(error))
+
+    return handled
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    """What Starlette itself refuses: a path, a method."""
+    return _failure(_of_starlette(error) if isinstance(error, HTTPException) else failure_of(error))
+
+
+def _failure(failure: RequestError) -> Response:
+    return _json(_dumped({"error": str(failure)}), failure.status, failure.headers)
+
+
+def _of_starlette(error: HTTPException) -> RequestError:
+    if error.status_code == NOT_FOUND:
+        return RequestError(NOT_FOUND, f"There is nothing here: {PREFIX}/docs lists what there is.")
+    if error.status_code == NOT_ALLOWED:
+        allow = (error.headers or {}).get("Allow", "")
+        return RequestError(NOT_ALLOWED, f"Use {allow} here.", allow=allow)
+    return RequestError(error.status_code, str(error.detail))
+
+
+def _dumped(document: object) -> bytes:
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(body, status, {"Cache-Control": "no-store", **(headers or {})}, JSON)
+
+
+def alone(api: Api) -> Starlette:
+    """The endpoint without the app: nothing but what is below `PREFIX`."""
+    return Starlette(routes=[api.route], lifespan=api.lifespan, exception_handlers={HTTPException: _failed})
+
+
+def create() -> Starlette:
+    """For servers that make the application themselves: `uvicorn --factory profet_http.app:create`."""
+    return alone(Api())

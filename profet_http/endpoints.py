@@ -1,0 +1,77 @@
+"""The endpoints that answer questions: the same documents as the command line's `--format json`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from profet_core.answers.advise import answer_advise
+from profet_core.answers.cost import answer_cost
+from profet_core.answers.instances import answer_instances
+from profet_core.answers.predict import answer_predict
+from profet_core.answers.questions import (
+    AdviseQuestion,
+    InstancesQuestion,
+    Knowledge,
+    PredictQuestion,
+    Spelling,
+    TrainingQuestion,
+)
+from profet_core.documents.advice import advice_document
+from profet_core.documents.cost import cost_document
+from profet_core.documents.instances import instances_document
+from profet_core.documents.parts import Document
+from profet_core.documents.prediction import prediction_document
+from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT, Fields
+
+#: Requests name fields as questions do.
+REQUEST = Spelling("profile", lambda name: name)
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What is asked at one path.
+
+    Attributes
+    ----------
+    summary : what for, one line.
+    answer : the document that answers checked values, their profiles read; ProfetError if there is none.
+    """
+
+    summary: str
+    fields: Fields
+    answer: Callable[[Knowledge, Values], Document | list[Document]]
+
+
+def _predict(knowledge: Knowledge, values: Values) -> Document:
+    answer = answer_predict(knowledge, PredictQuestion(**values), REQUEST)
+    return prediction_document(answer.prediction, answer.fits)
+
+
+def _cost(knowledge: Knowledge, values: Values) -> Document:
+    question = TrainingQuestion(**values)
+    answer = answer_cost(knowledge, question, REQUEST)
+    training = answer.training
+    return cost_document(question.anchor, answer.table, training.steps.step_times, answer.fits, training.warnings)
+
+
+def _advise(knowledge: Knowledge, values: Values) -> Document:
+    question = AdviseQuestion(**values)
+    answer = answer_advise(knowledge, question, REQUEST)
+    return advice_document(answer.advice, answer.comparison, question.anchor, answer.training.warnings)
+
+
+def _instances(knowledge: Knowledge, values: Values) -> list[Document]:
+    return instances_document(answer_instances(knowledge.models, knowledge.catalog, InstancesQuestion(**values)))
+
+
+#: Path -> the question that is posted there.
+QUESTIONS: Mapping[str, Endpoint] = {
+    "/predict": Endpoint("Step latency of a profiled network on every instance.", PREDICT, _predict),
+    "/cost": Endpoint("Time and cost of a training on every instance.", COST, _cost),
+    "/advise": Endpoint("Which instance to rent for a training, and how sure that is.", ADVISE, _advise),
+}
+LISTING = Endpoint("The catalogue: GPUs, prices, dates, and what predictions rest on.", INSTANCES, _instances)

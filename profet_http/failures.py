@@ -1,0 +1,42 @@
+"""What a request can fail with: a status, and one line that says what to do."""
+
+from __future__ import annotations
+
+import logging
+
+from profet_core.errors import ArtifactError, CatalogError, ProfetError
+from profet_http.limits import RETRY_AFTER_S
+
+_LOG = logging.getLogger(__name__)
+
+MALFORMED, NOT_FOUND, NOT_ALLOWED, TOO_SLOW, TOO_LARGE, UNSUPPORTED, UNUSABLE = 400, 404, 405, 408, 413, 415, 422
+OUR_FAULT, BUSY = 500, 503
+
+UNEXPECTED = "Something went wrong on our side: try again later."
+NOT_READY = "The server's models or catalogue can't be used: try again later. Its log says why."
+NO_PLACE = "The server is busy: try again in a moment."
+TOO_LONG = "That took too long: send a smaller file (`profet convert TRACE -o profile.json` makes one)."
+
+
+class RequestError(Exception):
+    """A request that gets no answer; `str(error)` is one line for whoever sent it."""
+
+    def __init__(self, status: int, line: str, *, allow: str | None = None) -> None:
+        super().__init__(line)
+        self.status = status
+        self.headers = {} if allow is None else {"Allow": allow}
+        if status == BUSY:
+            self.headers["Retry-After"] = str(RETRY_AFTER_S)
+
+
+def failure_of(error: Exception) -> RequestError:
+    """What the sender is told of any error; what is our own fault goes to the log, paths and all, and not to them."""
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, ArtifactError | CatalogError):
+        _LOG.error("No answer: %s", error)
+        return RequestError(BUSY, NOT_READY)
+    if isinstance(error, ProfetError):
+        return RequestError(UNUSABLE, " ".join(str(error).split()))
+    _LOG.error("A request failed", exc_info=error)
+    return RequestError(OUR_FAULT, UNEXPECTED)

@@ -1,0 +1,122 @@
+"""The fields that each endpoint takes: what reads requests and what documents them, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from profet_http.failures import UNUSABLE, RequestError
+from profet_http.kinds import FLAG, NAMES, NUMBER, NUMBERS, PROFILE, TEXT, WHOLE, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a request, named as the command line's long option, with `_` for `-`."""
+
+    kind: Kind
+    description: str
+    required: bool = False
+
+
+Fields = Mapping[str, Field]
+
+_PROFILE: Fields = {
+    "profile": Field(PROFILE, "profile of training steps, in PROFET JSON; or a file in any format that is read", True),
+    "anchor": Field(TEXT, "instance the profile was recorded on", True),
+    "steps": Field(WHOLE, "training steps the profile covers, where it doesn't tell"),
+    "latency_ms": Field(NUMBER, "measured step latency on the anchor, milliseconds"),
+    "without_latency": Field(FLAG, "ignore the latency in the profile's meta"),
+    "trust_latency": Field(FLAG, "use the latency even if it looks wrong"),
+    "method": Field(TEXT, "default, or profet: the documented ensemble"),
+    "fp32": Field(FLAG, "without TF32 on Ampere and later"),
+}
+
+PREDICT: Fields = {
+    **_PROFILE,
+    "measured": Field(NUMBERS, "target -> a latency measured there with the same network, milliseconds"),
+    "measured_trace": Field(PROFILE, "the anchor's profile of what was measured, if not profile"),
+    "measured_trace_latency_ms": Field(NUMBER, "its anchor latency, milliseconds"),
+    "targets": Field(NAMES, "instances to predict; all others without it"),
+}
+
+COST: Fields = {
+    **_PROFILE,
+    "images": Field(WHOLE, "training images per epoch", True),
+    "validation_images": Field(WHOLE, "validation images per epoch"),
+    "profiled_batch": Field(WHOLE, "batch size the profile was recorded at"),
+    "epochs": Field(WHOLE, "epochs; 1 without it"),
+    "price": Field(NUMBERS, "instance -> a price of your own, US dollars an hour"),
+    "at_batch": Field(WHOLE, "cost at another batch size: profile at batch 16, largest at batch 256"),
+    "largest": Field(PROFILE, "profile of the same network at batch 256, for at_batch"),
+    "largest_latency_ms": Field(NUMBER, "its anchor latency, milliseconds"),
+}
+
+ADVISE: Fields = {
+    **COST,
+    "deadline_hours": Field(NUMBER, "when it must be done: the cheapest in time"),
+    "budget_usd": Field(NUMBER, "what it may cost: the fastest within it"),
+    "certainty": Field(NUMBER, "chance that a limit is kept to; 0.9 without it"),
+    "market": Field(TEXT, "offers to choose from: on-demand, spot, reserved or any; on-demand without it"),
+    "region": Field(TEXT, "offers there only"),
+    "spot_discount": Field(NUMBER, "guess spot prices this far below on-demand, 0 to 1, where there are none"),
+    "include_retired": Field(FLAG, "instances that can't be rented any more too"),
+    "compare": Field(NAMES, "two instances: which one, and how sure"),
+}
+
+INSTANCES: Fields = {
+    "all": Field(FLAG, "every offer: regions and markets"),
+    "region": Field(TEXT, "only offers of this region"),
+    "market": Field(TEXT, "only offers of this market"),
+}
+
+
+def values_of_json(fields: Fields, document: object) -> dict[str, object]:
+    """The values of a JSON document, checked; null is as good as left out.
+
+    Raises
+    ------
+    RequestError : no object, an unknown field, or a value of another kind.
+    """
+    if not isinstance(document, dict):
+        raise RequestError(UNUSABLE, "The body must be a JSON object, with a field profile.")
+    _check_names(fields, document)
+    given = {name: value for name, value in document.items() if value is not None}
+    return {name: _checked(name, fields[name], value) for name, value in given.items()}
+
+
+def values_of_texts(fields: Fields, texts: Mapping[str, Sequence[str]]) -> dict[str, object]:
+    """The same of a query or a form, whose values are texts; of a list they may be several."""
+    _check_names(fields, texts)
+    return {name: _checked_texts(name, fields[name], several) for name, several in texts.items()}
+
+
+def check_complete(fields: Fields, values: Mapping[str, object]) -> None:
+    """Raise a RequestError for the first field that is missing."""
+    for name, field in fields.items():
+        if field.required and name not in values:
+            raise RequestError(UNUSABLE, f"{name} is missing: {field.description}.")
+
+
+def _check_names(fields: Fields, given: Mapping[str, object]) -> None:
+    unknown = next((name for name in given if name not in fields), None)
+    if unknown is not None:
+        shown = ascii(unknown) if len(unknown) <= 60 else f"{unknown[:57]!a}..."
+        raise RequestError(UNUSABLE, f"Unknown field {shown}: choose from {', '.join(fields)}.")
+
+
+def _checked(name: str, field: Field, value: object) -> object:
+    try:
+        return field.kind.from_json(value)
+    except (ValueError, OverflowError):
+        raise _wrong(name, field) from None
+
+
+def _checked_texts(name: str, field: Field, texts: Sequence[str]) -> object:
+    try:
+        return field.kind.from_texts(texts)
+    except (ValueError, OverflowError):
+        raise _wrong(name, field) from None
+
+
+def _wrong(name: str, field: Field) -> RequestError:
+    return RequestError(UNUSABLE, f"{name} must be {field.kind.wanted}.")

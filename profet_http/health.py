@@ -1,0 +1,70 @@
+"""Healthy is a server whose models load, are whole, and predict a sample as it was measured."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from profet_core.answers.questions import Knowledge
+from profet_core.artifacts.models import load_models
+from profet_core.artifacts.samples import load_samples
+from profet_core.documents.parts import Document
+from profet_core.errors import ProfetError
+from profet_core.prediction.predict import predict
+
+_LOG = logging.getLogger(__name__)
+
+#: A check answers for so long; then the next request makes a new one.
+CHECKED_FOR_S = 10.0
+#: A sample that the models learned from comes out within this share of what was measured.
+TOLERANCE = 0.25
+
+
+class UnhealthyError(ProfetError):
+    """A prediction that should come out does not."""
+
+
+def check(knowledge: Knowledge) -> Document:
+    """Check the models on the disk, file by file, and those in memory by a prediction whose truth is known.
+
+    Raises
+    ------
+    ProfetError : they can't be used, or predict something else.
+    """
+    load_models(knowledge.models.folder).verify()
+    sample = load_samples()[0]
+    prediction = predict(
+        knowledge.models, knowledge.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms
+    )
+    for instance, measured_ms in sample.measured_ms.items():
+        predicted_ms = prediction.latencies_ms.get(instance)
+        if predicted_ms is None or abs(predicted_ms / measured_ms - 1) > TOLERANCE:
+            raise UnhealthyError(f"{sample.name} takes {measured_ms:g} ms on {instance}; predicted: {predicted_ms}.")
+    return {"status": "ok", "sample": sample.name, "predicted": len(prediction.latencies_ms)}
+
+
+class Health:
+    """The last check's result, checked again when it is old: however often it is asked, the work stays the same."""
+
+    def __init__(self, knowledge: Callable[[], Knowledge]) -> None:
+        self._knowledge = knowledge
+        self._lock = asyncio.Lock()
+        self._checked_at_s = -CHECKED_FOR_S
+        self._found: Document | None = None
+
+    async def document(self) -> Document | None:
+        """What the check found; None if the server is not healthy, its log says why."""
+        async with self._lock:
+            if time.monotonic() >= self._checked_at_s + CHECKED_FOR_S:
+                self._found = await asyncio.to_thread(self._check)
+                self._checked_at_s = time.monotonic()
+            return self._found
+
+    def _check(self) -> Document | None:
+        try:
+            return check(self._knowledge())
+        except Exception as error:
+            _LOG.error("Not healthy: %s", error, exc_info=not isinstance(error, ProfetError))
+            return None

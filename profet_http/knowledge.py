@@ -1,0 +1,59 @@
+"""Models, catalogue and data sheets: loaded once a process, and again after a while if that failed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from threading import Lock
+
+from profet_core.answers.questions import Knowledge
+from profet_core.artifacts.models import load_models
+from profet_core.catalog import OWN_VARIABLE, load_catalog, load_gpus, load_shipped
+from profet_core.errors import ProfetError
+
+#: A failed loading is not tried again sooner.
+RETRY_S = 5.0
+
+
+def load_knowledge() -> Knowledge:
+    """Everything, checked file by file.
+
+    The catalogue is the shipped one: instances of whoever runs the server join it only where `PROFET_INSTANCES` names
+    their file.
+
+    Raises
+    ------
+    ProfetError : something is missing, damaged or changed.
+    """
+    models = load_models()
+    models.verify()
+    catalog = load_catalog() if os.environ.get(OWN_VARIABLE) else load_shipped()
+    return Knowledge(models, catalog, load_gpus())
+
+
+class SharedKnowledge:
+    """One `Knowledge` for all requests of a process."""
+
+    def __init__(self, load: Callable[[], Knowledge] = load_knowledge) -> None:
+        self._load = load
+        self._lock = Lock()
+        self._knowledge: Knowledge | None = None
+        self._failure: ProfetError | None = None
+        self._failed_at_s = 0.0
+
+    def get(self) -> Knowledge:
+        """The knowledge, loaded if it isn't yet; raises ProfetError if it can't be."""
+        with self._lock:
+            if self._knowledge is None:
+                self._knowledge = self._loaded()
+            return self._knowledge
+
+    def _loaded(self) -> Knowledge:
+        if self._failure is not None and time.monotonic() < self._failed_at_s + RETRY_S:
+            raise self._failure
+        try:
+            return self._load()
+        except ProfetError as error:
+            self._failure, self._failed_at_s = error, time.monotonic()
+            raise

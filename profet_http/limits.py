@@ -1,0 +1,23 @@
+"""What one request may take, and how many are in work at once."""
+
+#: Files in a request's body, all together; larger ones are for `profet convert`, on the user's own machine.
+MAX_FILE_BYTES = 30 * 2**20
+#: A JSON body: three profiles of a thousand operations each have 200 KB.
+MAX_JSON_BYTES = 2**20
+#: A body must be there by then.
+RECEIVE_LIMIT_S = 30.0
+#: An answer too, waiting included. A thread can't be ended: until it is done its place stays taken.
+ANSWER_LIMIT_S = 30.0
+
+#: Profiles in JSON: threads at work (a second one would only take turns with the first), and requests that wait or are
+#: at work.
+ANSWER_THREADS, MAX_ANSWERS = 1, 64
+#: Files: the same, those that are still received too, for they take memory.
+FILE_THREADS, MAX_FILES = 1, 8
+#: What a client that found no place is told to wait.
+RETRY_AFTER_S = 2
+
+#: Names in a list, or instances with a number each.
+MAX_ENTRIES = 100
+#: A text: an instance's name, a region.
+MAX_TEXT_CHARACTERS = 100

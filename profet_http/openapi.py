@@ -1,0 +1,136 @@
+"""The OpenAPI description, made of the tables that requests are read by."""
+
+from __future__ import annotations
+
+from profet_core.documents.parts import Document
+from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
+from profet_http.fields import Fields
+from profet_http.kinds import NAMES, NUMBERS, PROFILE
+from profet_http.receiving import FILE, FORM, JSON
+from profet_http.schemas import ADVICE, COSTS, ERROR, HEALTH, OFFERS, PREDICTION, Schema
+
+_ANSWERS = {"/predict": PREDICTION, "/cost": COSTS, "/advise": ADVICE}
+#: Status -> when.
+_FAILURES = {
+    "400": "The body is malformed or was cut off.",
+    "408": "The body did not arrive in time.",
+    "413": "The body is too large.",
+    "415": "The body is of another type, or compressed on the way.",
+    "422": "A field or a profile can't be used; the line says which, and what to do.",
+    "429": "Too many requests from one address; only behind a proxy that counts them.",
+    "500": "Something went wrong on the server.",
+    "503": "The server is busy, or not ready: come back after Retry-After seconds.",
+}
+_AT_THE_LISTING = ("422", "429", "500", "503")
+
+
+def openapi_document() -> Document:
+    """OpenAPI 3.1: every path, field, answer and failure."""
+    questions = {f"/v1{path}": {"post": _question(path, endpoint)} for path, endpoint in QUESTIONS.items()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "PROFET",
+            "version": "1",
+            "description": "The command line's JSON over HTTP. Latencies are milliseconds per training step. Every "
+            'error is {"error": "one line"}.',
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "paths": {
+            **questions,
+            "/v1/instances": {"get": _listing()},
+            "/v1/health": {"get": _health()},
+        },
+    }
+
+
+def _question(path: str, endpoint: Endpoint) -> Document:
+    return {
+        "operationId": path.strip("/"),
+        "summary": endpoint.summary,
+        "description": f"Fields go into the body; beside {FILE}, a file alone, into the query.",
+        # Beside the other bodies there is no query, so that none of it is always required.
+        "parameters": [{**parameter, "required": False} for parameter in _parameters(endpoint.fields)],
+        "requestBody": {
+            "required": True,
+            "content": {
+                JSON: {"schema": _body(endpoint.fields)},
+                FORM: {"schema": _form(endpoint.fields)},
+                FILE: {"schema": {"type": "string", "format": "binary"}},
+            },
+        },
+        "responses": {"200": _answer("The answer.", _ANSWERS[path]), **_failures(_FAILURES)},
+    }
+
+
+def _listing() -> Document:
+    return {
+        "operationId": "instances",
+        "summary": LISTING.summary,
+        "parameters": _parameters(LISTING.fields),
+        "responses": {
+            "200": _answer("The offers.", OFFERS),
+            **_failures({status: _FAILURES[status] for status in _AT_THE_LISTING}),
+        },
+    }
+
+
+def _health() -> Document:
+    return {
+        "operationId": "health",
+        "summary": "Whether the models load, are whole, and predict a sample as it was measured.",
+        "responses": {
+            "200": _answer("Healthy.", HEALTH),
+            **_failures({"503": "Not healthy: send nothing here."}),
+        },
+    }
+
+
+def _body(fields: Fields) -> Schema:
+    return _object(fields, {name: {**field.kind.schema} for name, field in fields.items()})
+
+
+def _form(fields: Fields) -> Schema:
+    """The same as a form has it: profiles are files, several numbers or names are repeated."""
+    return _object(fields, {name: _as_text(fields, name) for name in fields})
+
+
+def _as_text(fields: Fields, name: str) -> Document:
+    kind = fields[name].kind
+    if kind is PROFILE:
+        return {"type": "string", "format": "binary"}
+    if kind in (NUMBERS, NAMES):
+        return {"type": "array", "items": {"type": "string"}}
+    return {**kind.schema}
+
+
+def _object(fields: Fields, schemas: dict[str, Document]) -> Schema:
+    described = {name: {**schema, "description": fields[name].description} for name, schema in schemas.items()}
+    return {
+        "type": "object",
+        "properties": described,
+        "required": [name for name, field in fields.items() if field.required],
+        "additionalProperties": False,
+    }
+
+
+def _parameters(fields: Fields) -> list[Document]:
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": field.required,
+            "description": field.description + (" (INSTANCE=NUMBER, repeated)" if field.kind is NUMBERS else ""),
+            "schema": _as_text(fields, name),
+        }
+        for name, field in fields.items()
+        if field.kind is not PROFILE
+    ]
+
+
+def _answer(description: str, schema: Schema) -> Document:
+    return {"description": description, "content": {JSON: {"schema": schema}}}
+
+
+def _failures(by_status: dict[str, str]) -> Document:
+    return {status: _answer(when, ERROR) for status, when in by_status.items()}

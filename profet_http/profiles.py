@@ -1,0 +1,37 @@
+"""Makes profiles of what a request brought: the one place that reads strangers' files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from profet_core.profiles import Profile, read_profile
+from profet_http.fields import Fields
+from profet_http.kinds import PROFILE
+from profet_http.receiving import Received, SentFile
+
+
+def with_profiles(fields: Fields, received: Received) -> dict[str, object]:
+    """The values, each profile among them read. For a thread.
+
+    Raises
+    ------
+    ProfileError : one line that says what is wrong with which.
+    """
+    documents = {name: _read_document(value, name) for name, value in _documents(fields, received.values).items()}
+    files = {name: read_sent(sent) for name, sent in received.files.items()}
+    return {**received.values, **documents, **files}
+
+
+def read_sent(sent: SentFile) -> Profile:
+    """The profile in a file."""
+    return read_profile(sent.file, sent.name)
+
+
+def _documents(fields: Fields, values: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if fields[name].kind is PROFILE}
+
+
+def _read_document(value: object, name: str) -> Profile:
+    """The profile in a field of a JSON body, read as the file it might as well have been."""
+    return read_profile(json.dumps(value).encode(), name)

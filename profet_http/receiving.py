@@ -1,0 +1,165 @@
+"""Receives a request's body, in JSON, as a form or as one file, and never more of it than is allowed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.decoding.strict_json import parse_json
+from profet_http.failures import MALFORMED, TOO_LARGE, TOO_SLOW, UNSUPPORTED, UNUSABLE, RequestError
+from profet_http.fields import Fields, values_of_json, values_of_texts
+from profet_http.kinds import PROFILE
+from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, RECEIVE_LIMIT_S
+
+JSON, FORM, FILE = "application/json", "multipart/form-data", "application/octet-stream"
+_SPOOL_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file as it was sent; `name` is for messages only."""
+
+    file: BinaryIO
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request's values by field, checked; `files` are those of the fields that take a profile."""
+
+    values: Mapping[str, object]
+    files: Mapping[str, SentFile]
+
+
+def content_type(request: Request) -> str:
+    """What the body says it is: `JSON`, `FORM` or `FILE`.
+
+    Raises
+    ------
+    RequestError : it is something else, or compressed on the way, or said to be longer than allowed.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in (JSON, FORM, FILE):
+        raise RequestError(UNSUPPORTED, f"Send {JSON}, {FORM} or, for a file alone, {FILE}.")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise RequestError(UNSUPPORTED, "Send the body without Content-Encoding; a file itself may be gzip.")
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > _most(kind):
+        raise _too_large(kind)
+    return kind
+
+
+@asynccontextmanager
+async def received(request: Request, kind: str, fields: Fields) -> AsyncIterator[Received]:
+    """The body of a kind that `content_type` said; its files are closed at the end.
+
+    Raises
+    ------
+    RequestError : one line: too large, too slow, malformed, an unknown field, a value of another kind.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(RECEIVE_LIMIT_S):
+                found = await _RECEIVE[kind](_limited(request, _most(kind), kind), fields, stack)
+        except TimeoutError:
+            raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
+        except ClientDisconnect:
+            raise RequestError(MALFORMED, "The body was cut off.") from None
+        yield found
+
+
+def query_values(request: Request, fields: Fields) -> dict[str, object]:
+    """The values of a query."""
+    texts: dict[str, list[str]] = {}
+    for name, text in request.query_params.multi_items():
+        texts.setdefault(name, []).append(text)
+    return values_of_texts(fields, texts)
+
+
+async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received:
+    _no_query(request)
+    body = await request.body()
+    try:
+        document = parse_json(body)
+    except ProfileError as error:
+        raise RequestError(MALFORMED, str(error).replace("The file", "The body")) from None
+    return Received(values_of_json(fields, document), {})
+
+
+async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
+    _no_query(request)
+    profiles = {name for name, field in fields.items() if field.kind is PROFILE}
+    try:
+        form = await stack.enter_async_context(
+            request.form(max_files=len(profiles), max_fields=4 * len(fields), max_part_size=2**10)
+        )
+    except HTTPException as error:
+        raise RequestError(MALFORMED, f"The form can't be read: {error.detail}") from None
+    except KeyError:
+        raise RequestError(MALFORMED, "The form can't be read: its boundary is missing.") from None
+    texts: dict[str, list[str]] = {}
+    files: dict[str, SentFile] = {}
+    for name, part in form.multi_items():
+        if isinstance(part, UploadFile):
+            if name not in profiles or name in files:
+                raise RequestError(UNUSABLE, f"Send one file in each of {', '.join(sorted(profiles))}.")
+            files[name] = SentFile(part.file, part.filename or name)
+        else:
+            texts.setdefault(name, []).append(part)
+    for name in profiles & texts.keys():
+        raise RequestError(UNUSABLE, f"{name} must be sent as a file, with a filename.")
+    return Received(values_of_texts(fields, texts), files)
+
+
+async def _file(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:
+    values = query_values(request, fields)
+    file = stack.enter_context(SpooledTemporaryFile(max_size=_SPOOL_BYTES))  # noqa: SIM115
+    async for chunk in request.stream():
+        file.write(chunk)
+    file.seek(0)
+    return Received(values, {"profile": SentFile(cast(BinaryIO, file), "profile")})
+
+
+_RECEIVE = {JSON: _json, FORM: _form, FILE: _file}
+
+
+def _no_query(request: Request) -> None:
+    if request.query_params:
+        raise RequestError(UNUSABLE, "Fields go into the body; a query is for a file sent alone.")
+
+
+def _limited(request: Request, most: int, kind: str) -> Request:
+    """The same request, whose body ends in an error once it is longer than `most` bytes."""
+    receive, taken = request.receive, 0
+
+    async def counted() -> dict:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > most:
+            raise _too_large(kind)
+        return dict(message)
+
+    return Request(request.scope, counted)
+
+
+def _most(kind: str) -> int:
+    return MAX_JSON_BYTES if kind == JSON else MAX_FILE_BYTES
+
+
+def _too_large(kind: str) -> RequestError:
+    megabytes = _most(kind) // 2**20
+    if kind == JSON:
+        return RequestError(TOO_LARGE, f"A JSON body may have {megabytes} MB: send a trace as a file, or reduce it.")
+    return RequestError(
+        TOO_LARGE, f"A file may have {megabytes} MB: `profet convert TRACE -o profile.json` reduces larger ones."
+    )

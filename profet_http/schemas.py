@@ -1,0 +1,206 @@
+"""JSON Schemas of the answers; every key that a document has, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Schema = Mapping[str, object]
+
+TEXT: Schema = {"type": "string"}
+WHOLE: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+FLAG: Schema = {"type": "boolean"}
+
+
+def maybe(schema: Schema) -> Schema:
+    """The same, or null."""
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def many(schema: Schema) -> Schema:
+    """A list of them."""
+    return {"type": "array", "items": schema}
+
+
+def by_name(schema: Schema) -> Schema:
+    """An object with one for each name."""
+    return {"type": "object", "additionalProperties": schema}
+
+
+def record(**properties: Schema) -> Schema:
+    """An object with just these keys."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+TEXTS = many(TEXT)
+BASIS: Schema = {"type": "string", "enum": ["given", "measured", "derived", "transferred", "carried"]}
+MEMORY = by_name(
+    record(
+        verdict={"type": "string", "enum": ["fits", "does not fit", "can't tell"]},
+        probability=maybe(NUMBER),
+        largest_batch=maybe(WHOLE),
+        why=TEXT,
+    )
+)
+
+PREDICTION = record(
+    anchor=TEXT,
+    anchor_latency_ms=maybe(NUMBER),
+    method=TEXT,
+    steps=WHOLE,
+    steps_basis=TEXT,
+    predictions=many(
+        record(
+            instance=TEXT,
+            latency_ms=maybe(NUMBER),
+            low_ms=maybe(NUMBER),
+            high_ms=maybe(NUMBER),
+            members=by_name(NUMBER),
+            basis=BASIS,
+            cost_per_1000_steps_usd=maybe(NUMBER),
+            usd_per_hour=NUMBER,
+            status=TEXT,
+            note=TEXT,
+        )
+    ),
+    interval_level=maybe(NUMBER),
+    unknown_operations=record(names=TEXTS, share=NUMBER, mapped=by_name(TEXT), left_out=TEXTS),
+    likeness=maybe(record(distance=NUMBER, words=TEXT, error_percent=maybe(NUMBER))),
+    warnings=TEXTS,
+    memory=MEMORY,
+)
+
+COSTS = record(
+    anchor=TEXT,
+    images=WHOLE,
+    validation_images=WHOLE,
+    batch_size=WHOLE,
+    epochs=WHOLE,
+    rows=many(
+        record(
+            instance=TEXT,
+            latency_ms=NUMBER,
+            usd_per_hour=NUMBER,
+            status=TEXT,
+            step_usd=NUMBER,
+            cost_per_1000_steps_usd=NUMBER,
+            images_per_s=NUMBER,
+            epoch_s=NUMBER,
+            epoch_usd=NUMBER,
+            total_s=NUMBER,
+            total_usd=NUMBER,
+            speedup=maybe(NUMBER),
+            basis=BASIS,
+            note=TEXT,
+        )
+    ),
+    warnings=TEXTS,
+    memory=MEMORY,
+)
+
+_PICK = record(plan=TEXT, certainty=maybe(NUMBER), rival=maybe(TEXT), too_close_to_call=FLAG)
+ADVICE = record(
+    anchor=TEXT,
+    workload=record(images=WHOLE, batch_size=WHOLE, epochs=WHOLE, validation_images=WHOLE),
+    deadline_h=maybe(NUMBER),
+    budget_usd=maybe(NUMBER),
+    answer=record(plan=TEXT, sentences=TEXTS),
+    plans=many(
+        record(
+            plan=TEXT,
+            instance=TEXT,
+            gpu=TEXT,
+            gpu_count=WHOLE,
+            market=TEXT,
+            region=TEXT,
+            usd_per_hour=NUMBER,
+            as_of=TEXT,
+            source=TEXT,
+            status=TEXT,
+            basis=BASIS,
+            latency_ms=NUMBER,
+            total_s=NUMBER,
+            low_s=maybe(NUMBER),
+            high_s=maybe(NUMBER),
+            total_usd=NUMBER,
+            low_usd=maybe(NUMBER),
+            high_usd=maybe(NUMBER),
+            in_time=maybe(NUMBER),
+            in_budget=maybe(NUMBER),
+            rests_on=TEXT,
+            note=TEXT,
+        )
+    ),
+    fastest=_PICK,
+    cheapest=_PICK,
+    within=maybe(
+        record(
+            certainty=NUMBER,
+            sure=maybe(TEXT),
+            expected=maybe(TEXT),
+            surest=maybe(TEXT),
+            nearest=TEXT,
+            over_s=NUMBER,
+            over_usd=NUMBER,
+        )
+    ),
+    frontier=TEXTS,
+    upgrades=many(
+        record(
+            extra_usd=NUMBER,
+            saves_h=NUMBER,
+            hours_per_usd=NUMBER,
+            certainty=maybe(NUMBER),
+            cheaper=TEXT,
+            faster=TEXT,
+        )
+    ),
+    beaten=many(record(plan=TEXT, by=TEXT, certainty=maybe(NUMBER))),
+    left_out=many(record(instance=TEXT, reason=TEXT)),
+    comparison=maybe(
+        record(
+            a=TEXT,
+            b=TEXT,
+            latency_ratio=NUMBER,
+            latency_ratio_low=maybe(NUMBER),
+            latency_ratio_high=maybe(NUMBER),
+            break_even_ratio=NUMBER,
+            break_even_usd_per_hour=NUMBER,
+            break_even_low=maybe(NUMBER),
+            break_even_high=maybe(NUMBER),
+            faster=maybe(NUMBER),
+            cheaper=maybe(NUMBER),
+            beats=maybe(NUMBER),
+            sentences=TEXTS,
+        )
+    ),
+    warnings=TEXTS,
+)
+
+OFFERS = many(
+    record(
+        name=TEXT,
+        gpu=TEXT,
+        gpu_count=WHOLE,
+        gpu_memory_gib=NUMBER,
+        vcpus=maybe(WHOLE),
+        usd_per_hour=NUMBER,
+        region=TEXT,
+        os=TEXT,
+        market=TEXT,
+        status=TEXT,
+        as_of=TEXT,
+        source=TEXT,
+        own=FLAG,
+        machine_source=TEXT,
+        basis=TEXT,
+    )
+)
+
+HEALTH = record(status={"const": "ok", "type": "string"}, sample=TEXT, predicted=WHOLE)
+ERROR = record(error=TEXT)

@@ -1,0 +1,63 @@
+"""The app without a proxy: its own headers, its own endpoint, and no session for another site's page."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from benchmarks.served_app import served
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served() as url:
+        yield urlsplit(url).netloc
+
+
+def ask(address: str, path: str, **headers: str):
+    connection = http.client.HTTPConnection(address, timeout=60)
+    try:
+        connection.request("GET", path, None, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()
+
+
+def test_its_pages_say_what_a_browser_may_do_with_them(address):
+    for path in ("/", "/advise", "/_stcore/health", "/_stcore/host-config", "/favicon.png"):
+        status, headers, _ = ask(address, path)
+        assert status == 200
+        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "same-origin"
+        assert "frame-ancestors 'self'" in headers["content-security-policy"]
+
+
+def test_the_endpoint_is_on_its_port_and_its_health_means_something(address):
+    status, _, body = ask(address, "/v1/health")
+    assert status == 200 and json.loads(body)["status"] == "ok"
+    status, headers, body = ask(address, "/v1/nothing")
+    assert status == 404 and list(json.loads(body)) == ["error"]
+    assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+
+
+def test_metrics_are_not_for_everybody(address):
+    for path in ("/_stcore/metrics", "/_stcore/metrics/", "//_stcore/metrics"):
+        status, _, body = ask(address, path)
+        assert b"cache_memory_bytes" not in body and b"# TYPE" not in body and status in (400, 404)
+
+
+def test_another_site_s_page_gets_nothing(address):
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec_WebSocket_Version": "13",
+        "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    for origin in ("https://elsewhere.example", "null", f"http://{address}.elsewhere.example", "http://["):
+        assert ask(address, "/_stcore/stream", Origin=origin, **upgrade)[0] == 403
+        assert ask(address, "/_stcore/health", Origin=origin)[0] == 403
+    assert ask(address, "/_stcore/health", Origin=f"http://{address}")[0] == 200

@@ -1,0 +1,219 @@
+"""Answers are what the command line prints, whichever way the profile is sent, and are as their schema says."""
+
+from __future__ import annotations
+
+import html
+import json
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import fields
+from io import StringIO
+
+import jsonschema
+import pytest
+
+from profet_cli.main import main
+from profet_core.answers.questions import AdviseQuestion, InstancesQuestion, PredictQuestion, TrainingQuestion
+from profet_http.docs_page import PAGE
+from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT
+from profet_http.openapi import openapi_document
+from tests.docs.recipes import blocks
+from tests.http.conftest import send
+
+TRAINING = {"images": 50000, "epochs": 3, "validation_images": 1000}
+QUESTIONS = {
+    "predict": [
+        {},
+        {"latency_ms": 122.4, "method": "profet"},
+        {"latency_ms": 122.4, "targets": ["g5.xlarge", "g4dn.xlarge"], "fp32": True},
+        {"latency_ms": 122.4, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
+        {"without_latency": True, "trust_latency": True, "steps": 1},
+    ],
+    "cost": [TRAINING, {**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16}],
+    "advise": [
+        {**TRAINING, "deadline_hours": 3, "compare": ["g4dn.xlarge", "g5.xlarge"]},
+        {**TRAINING, "budget_usd": 5, "market": "any", "spot_discount": 0.6, "certainty": 0.8, "include_retired": True},
+    ],
+}
+CASES = [(command, number) for command, cases in QUESTIONS.items() for number in range(len(cases))]
+
+
+def printed(*arguments: object) -> object:
+    """The document that a command prints."""
+    with redirect_stdout(StringIO()) as out:
+        assert main([str(argument) for argument in (*arguments, "--format", "json")]) == 0
+    return json.loads(out.getvalue())
+
+
+def options(values: dict) -> list[str]:
+    """Fields as options of the command line."""
+    found = []
+    for name, value in values.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, dict):
+            found += [text for key, number in value.items() for text in (option, f"{key}={number}")]
+        elif value is True:
+            found.append(option)
+        else:
+            found += [option, ",".join(value) if isinstance(value, list) else str(value)]
+    return found
+
+
+def texts(values: dict) -> dict:
+    """Fields as a query or a form has them."""
+    return {
+        name: [f"{key}={number}" for key, number in value.items()]
+        if isinstance(value, dict)
+        else ",".join(value)
+        if isinstance(value, list)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else value
+        for name, value in values.items()
+    }
+
+
+def check_schema(path: str, document: object, method: str = "post") -> None:
+    answer = openapi_document()["paths"][path][method]["responses"]["200"]
+    jsonschema.Draft202012Validator(answer["content"]["application/json"]["schema"]).validate(document)
+
+
+@pytest.mark.parametrize("command, number", CASES)
+def test_an_answer_is_the_command_line_s(command, number, post, post_file, asked, sample, port):
+    values = QUESTIONS[command][number]
+    expected = printed(command, sample.path, "--anchor", sample.anchor, *options(values))
+    answer = post(f"/v1/{command}", {**asked, **values})
+    assert (answer.status, answer.document) == (200, expected)
+    check_schema(f"/v1/{command}", answer.document)
+    assert post_file(f"/v1/{command}", sample.data, anchor=sample.anchor, **texts(values)).document == expected
+    form = form_of({"anchor": sample.anchor, **texts(values)}, {"profile": sample.data})
+    assert send(port, "POST", f"/v1/{command}", *form).document == expected
+
+
+def form_of(values: dict, files: dict[str, bytes]) -> tuple[bytes, str]:
+    """A form's body, and its type."""
+    parts = [
+        f'--XX\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'.encode()
+        for name, value in values.items()
+        for text in (value if isinstance(value, list) else [value])
+    ]
+    parts += [
+        f'--XX\r\nContent-Disposition: form-data; name="{name}"; filename="a.json"\r\n\r\n'.encode() + data + b"\r\n"
+        for name, data in files.items()
+    ]
+    return b"".join(parts) + b"--XX--\r\n", "multipart/form-data; boundary=XX"
+
+
+def test_both_ends_of_an_axis_and_another_profile_s_measurement(post, samples, port):
+    small, large = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
+    body = {"profile": json.loads(small.data), "anchor": small.anchor}
+    largest = {**body, "images": 1000, "largest": json.loads(large.data), "at_batch": 64}
+    paths = ("--largest", large.path, "--at-batch", 64)
+    expected = printed("cost", small.path, "--anchor", small.anchor, "--images", 1000, *paths)
+    # A warning names the field, not the option.
+    expected["warnings"] = [text.replace("--largest", "largest") for text in expected["warnings"]]
+    assert post("/v1/cost", largest).document == expected
+    form = form_of(
+        {"anchor": small.anchor, "images": 1000, "at_batch": 64}, {"profile": small.data, "largest": large.data}
+    )
+    assert send(port, "POST", "/v1/cost", *form).document == expected
+    check_schema("/v1/cost", expected)
+
+    measured = {**body, "measured": {"p3.2xlarge": 60}, "measured_trace": json.loads(large.data)}
+    paths = ("--measured", "p3.2xlarge=60", "--measured-trace", large.path)
+    expected = printed("predict", small.path, "--anchor", small.anchor, *paths)
+    assert post("/v1/predict", measured).document == expected
+
+
+def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, repository):
+    """Recordings of a CPU get its refusal."""
+    folders = ("sample_traces/formats", "tests/core/profiles/tensorflow/xprof_views")
+    files = [path for folder in folders for path in sorted((repository / folder).iterdir()) if path.suffix != ".md"]
+    refused = 0
+    for path in files:
+        answer = post_file("/v1/predict", path.read_bytes(), anchor="p3.2xlarge")
+        if answer.status == 200:
+            assert answer.document == printed("predict", path, "--anchor", "p3.2xlarge")
+            continue
+        with redirect_stderr(StringIO()) as err:
+            assert main(["predict", str(path), "--anchor", "p3.2xlarge"]) == 2
+        assert (answer.status, f"profet: {answer.error}\n") == (422, err.getvalue())
+        refused += 1
+    assert len(files) - refused >= 7
+
+
+def test_the_listing_is_the_command_line_s(get):
+    for query, arguments in {"": [], "?all=true": ["--all"], "?market=spot": ["--market", "spot"]}.items():
+        answer = get(f"/v1/instances{query}")
+        assert (answer.status, answer.document) == (200, printed("instances", *arguments))
+        check_schema("/v1/instances", answer.document, "get")
+
+
+def test_every_field_of_a_question_is_a_field_of_its_request():
+    for table, question in {
+        "predict": (PREDICT, PredictQuestion),
+        "cost": (COST, TrainingQuestion),
+        "advise": (ADVISE, AdviseQuestion),
+        "instances": (INSTANCES, InstancesQuestion),
+    }.values():
+        assert set(table) == {field.name for field in fields(question)}
+
+
+def test_every_field_of_a_request_is_documented_with_its_kind():
+    paths = openapi_document()["paths"]
+    for path, table in {"/v1/predict": PREDICT, "/v1/cost": COST, "/v1/advise": ADVISE}.items():
+        body = paths[path]["post"]["requestBody"]["content"]
+        for kind in ("application/json", "multipart/form-data"):
+            assert set(body[kind]["schema"]["properties"]) == set(table)
+        schema = body["application/json"]["schema"]
+        cases = QUESTIONS[path.removeprefix("/v1/")]
+        for case in cases:
+            jsonschema.validate({"profile": {}, "anchor": "g3s.xlarge", **case}, schema)
+        assert schema["required"] == [name for name, field in table.items() if field.required]
+
+
+def test_every_documented_field_is_taken(post, post_file, asked, sample):
+    """None is unknown to what reads requests; one of another kind is refused by its name."""
+    for path in ("/v1/predict", "/v1/cost", "/v1/advise"):
+        documented = openapi_document()["paths"][path]["post"]
+        for name, schema in documented["requestBody"]["content"]["application/json"]["schema"]["properties"].items():
+            wrong = {"boolean": "yes", "string": 7, "array": {}, "integer": "7", "number": "7"}
+            kind = schema["type"]
+            answer = post(path, {**asked, name: 7 if isinstance(kind, list) or kind == "object" else wrong[kind]})
+            assert answer.status == 422 and answer.error.startswith(f"{name} must be"), (name, answer)
+        for parameter in documented["parameters"]:
+            assert "Unknown field" not in post_file(path, sample.data, **{parameter["name"]: ""}).body.decode()
+
+
+def test_the_description_and_its_page_load_nothing_from_elsewhere(get):
+    described = get("/v1/openapi.json")
+    assert described.document["openapi"].startswith("3.1") and described.document == openapi_document()
+    page = get("/v1/docs")
+    text = page.body.decode()
+    assert page.status == 200 and all(f"<code>{name}</code>" in text for name in ADVISE)
+    assert "<script" not in text and "src=" not in text and "@import" not in text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+def test_what_the_description_says_of_itself_is_openapi():
+    document = openapi_document()
+    assert set(document) == {"openapi", "info", "paths"}
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            assert operation["operationId"] and operation["summary"] and "200" in operation["responses"]
+            for answer in operation["responses"].values():
+                for content in answer["content"].values():
+                    jsonschema.Draft202012Validator.check_schema(content["schema"])
+
+
+def test_the_client_in_five_lines_runs(port, samples, repository, tmp_path):
+    documented = (repository / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
+    (client,) = (block.text for block in blocks(documented) if "client" in block.options)
+    assert len([line for line in client.splitlines() if line]) == 5
+    assert html.escape(client.strip()) in PAGE, "the endpoint's own page shows the same"
+    sample = samples["resnet50-128px-b64-g4dn"]
+    (tmp_path / "profile.json").write_bytes(sample.data)
+    code = client.replace("localhost:8501", f"127.0.0.1:{port}").replace("60.2", str(sample.latency_ms))
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "'basis': 'given'" in done.stdout, done.stderr

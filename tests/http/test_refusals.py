@@ -1,0 +1,181 @@
+"""What can't be answered: a status and one line, whatever is sent."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import ExitStack
+from functools import partial
+
+import pytest
+
+from profet_http.limits import MAX_ANSWERS, MAX_FILE_BYTES, MAX_FILES, MAX_JSON_BYTES
+from tests.http.conftest import FILE, JSON, send
+
+TRAINING = {"images": 1000}
+
+
+@pytest.mark.parametrize(
+    "path, values, line",
+    [
+        ("/v1/predict", {"anchors": "g3s.xlarge"}, "Unknown field 'anchors': choose from profile, anchor,"),
+        ("/v1/predict", {"a\n\x1b[31m" + "b" * 200: 1}, "Unknown field 'a\\n\\x1b[31mbbb"),
+        ("/v1/predict", {"anchor": "p9.xlarge"}, "Unknown anchor 'p9.xlarge': choose one of"),
+        ("/v1/predict", {"anchor": None}, "anchor is missing: instance the profile was recorded on."),
+        ("/v1/predict", {"anchor": "a" * 101}, "anchor must be a text of at most 100 characters."),
+        ("/v1/predict", {"latency_ms": -1}, "The anchor's latency must be a number above 0, not -1."),
+        ("/v1/predict", {"latency_ms": 1e300}, "The anchor's latency can't be 1e+300"),
+        ("/v1/predict", {"latency_ms": True}, "latency_ms must be a number."),
+        ("/v1/predict", {"latency_ms": 122400}, "trust_latency if it is right."),
+        ("/v1/predict", {"steps": 1.5}, "steps must be a whole number."),
+        ("/v1/predict", {"steps": 10**17}, "The number of steps must be at most"),
+        ("/v1/predict", {"method": "best"}, "Unknown method 'best'"),
+        ("/v1/predict", {"targets": ["g9"]}, "Unknown target 'g9'"),
+        ("/v1/predict", {"targets": ["g5.xlarge"] * 101}, "targets must be a list of at most 100 names."),
+        ("/v1/predict", {"profile": {"Device_Conv2D": -1}}, "profile: 'Device_Conv2D' is negative"),
+        ("/v1/predict", {"profile": []}, "profile: "),
+        ("/v1/predict", {"profile": "x"}, "profile must be a profile: an object, or a file."),
+        ("/v1/cost", {}, "images is missing: training images per epoch."),
+        ("/v1/cost", {**TRAINING, "epochs": 0}, "The number of epochs must be a whole number of at least 1"),
+        ("/v1/cost", {**TRAINING, "at_batch": 64}, "at_batch needs both ends: profile at batch 16 and largest"),
+        ("/v1/cost", {**TRAINING, "price": {"g4dn.xlarge": -1}}, "must be a number above 0, not -1."),
+        ("/v1/advise", {**TRAINING, "market": "black"}, "Unknown market 'black'"),
+        ("/v1/advise", {**TRAINING, "certainty": 2}, "The certainty must be a share"),
+        ("/v1/advise", {**TRAINING, "compare": ["g4dn.xlarge"]}, "compare takes two of"),
+        ("/v1/advise", {**TRAINING, "deadline_hours": 0}, "The deadline in hours must be a number above 0"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused_by_name(path, values, line, post, asked):
+    answer = post(path, {**asked, **values})
+    assert answer.status == 422 and line in answer.error, answer
+
+
+@pytest.mark.parametrize(
+    "body, line",
+    [
+        (b"", "The body is not valid JSON"),
+        (b"{", "The body is not valid JSON"),
+        (b'{"anchor": "a", "anchor": "b"}', "'anchor' is in the file twice"),
+        (b'{"latency_ms": NaN}', "The body holds NaN"),
+        (b'{"latency_ms": -Infinity}', "The body holds -Infinity"),
+        (b'{"steps": ' + b"9" * 5000 + b"}", "a number of 5000 digits"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"anchor": "\xff"}', "The body is not UTF-8 text"),
+        (b"{} {}", "several JSON documents"),
+    ],
+)
+def test_a_body_that_is_no_json_is_malformed(body, line, port):
+    answer = send(port, "POST", "/v1/predict", body, JSON)
+    assert answer.status == 400 and line in answer.error, answer
+
+
+def test_a_body_that_is_no_object_is_refused(port):
+    answer = send(port, "POST", "/v1/predict", b"[1]", JSON)
+    assert (answer.status, answer.error) == (422, "The body must be a JSON object, with a field profile.")
+
+
+def test_numbers_of_a_query_that_make_no_sense_are_refused_as_on_the_command_line(post_file, sample):
+    for text, line in {"nan": "above 0, not nan", "-1": "above 0, not -1", "inf": "above 0, not inf"}.items():
+        answer = post_file("/v1/predict", sample.data, anchor=sample.anchor, latency_ms=text)
+        assert answer.status == 422 and line in answer.error
+    for name, value in {"steps": "9" * 5000, "latency_ms": "x", "price": "g4dn.xlarge", "fp32": "perhaps"}.items():
+        path = "/v1/cost" if name == "price" else "/v1/predict"
+        answer = post_file(path, sample.data, anchor=sample.anchor, **{name: value})
+        assert answer.status == 422 and answer.error.startswith(f"{name} must be")
+    answer = post_file("/v1/predict", sample.data, anchor=[sample.anchor, "p2.xlarge"])
+    assert answer.status == 422 and answer.error.startswith("anchor must be")
+
+
+def test_types_paths_and_methods_that_are_not_taken(port, get, sample):
+    for content_type in (None, "text/plain", "application/x-www-form-urlencoded", "text/html; charset=x"):
+        answer = send(port, "POST", "/v1/predict", b"{}", content_type)
+        assert answer.status == 415 and answer.error.startswith("Send application/json")
+    answer = send(port, "POST", "/v1/predict", b"{}", JSON, **{"Content-Encoding": "gzip"})
+    assert answer.status == 415 and "Content-Encoding" in answer.error
+    answer = send(port, "POST", "/v1/predict", b"x", "multipart/form-data")
+    assert answer.status == 400 and "boundary" in answer.error
+    for path in ("/v1/nothing", "/v1/predict/", "/v1/../etc/passwd", "/v1/predict/x", "/elsewhere"):
+        assert get(path).status == 404 and get(path).error.startswith("There is nothing here")
+    answer = get("/v1/predict")
+    assert (answer.status, answer.headers["allow"], answer.error) == (405, "POST", "Use POST here.")
+    assert send(port, "DELETE", "/v1/instances").status == 405
+    assert get("/v1/instances?regions=x").status == 422
+    answer = send(port, "OPTIONS", "/v1/predict", None, None, Origin="https://elsewhere.example")
+    assert answer.status == 405 and "access-control-allow-origin" not in answer.headers
+
+
+def test_a_form_takes_files_for_profiles_and_nothing_else(port, sample):
+    def part(disposition: str, text: bytes) -> bytes:
+        return b"--X\r\nContent-Disposition: form-data; " + disposition.encode() + b"\r\n\r\n" + text + b"\r\n"
+
+    anchor = part('name="anchor"', b"g3s.xlarge")
+    for body, line in {
+        anchor + part('name="profile"', b"{}"): "profile must be sent as a file",
+        anchor + part('name="anchor"; filename="a"', b"x"): "Send one file in each of",
+        anchor + part('name="profile"; filename="a"', b"x") * 2: "Send one file in each of",
+        anchor + part('name="elsewhere"', b"x"): "Unknown field 'elsewhere'",
+        anchor: "profile is missing",
+        anchor + part('name="profile"; filename="../../etc/passwd"', b"\x7fELF"): "passwd: this is",
+    }.items():
+        answer = send(port, "POST", "/v1/predict", body + b"--X--\r\n", "multipart/form-data; boundary=X")
+        assert answer.status == 422 and line in answer.error, (line, answer)
+    many = part('name="anchor"', b"x") * 1000
+    assert send(port, "POST", "/v1/predict", many + b"--X--\r\n", "multipart/form-data; boundary=X").status == 400
+
+
+def begun(port: int, content_type: str, said: int, query: str = "") -> socket.socket:
+    """A request whose head is sent, and nothing of its body."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    head = (
+        f"POST /v1/predict{query} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {said}\r\n\r\n"
+    )
+    connection.sendall(head.encode() + b"\r\n\r\n")
+    return connection
+
+
+@pytest.mark.parametrize("content_type, most", [(JSON, MAX_JSON_BYTES), (FILE, MAX_FILE_BYTES)])
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(content_type, most, port):
+    with begun(port, content_type, most + 1) as connection:
+        answer = b"".join(iter(partial(connection.recv, 2**16), b""))
+    assert answer.startswith(b"HTTP/1.1 413") and b"may have" in answer
+
+
+def test_a_body_that_does_not_say_how_large_it_is_ends_at_the_limit(port):
+    sent = 0
+
+    def endless():
+        nonlocal sent
+        while sent < 8 * MAX_JSON_BYTES:
+            sent += 2**16
+            yield b" " * 2**16
+
+    try:
+        answer = send(port, "POST", "/v1/predict", endless(), JSON)
+        assert answer.status == 413 and "A JSON body may have 1 MB" in answer.error
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # The server closed before all was sent.
+    assert send(port, "GET", "/v1/health").status == 200
+
+
+def test_bodies_that_nobody_finishes_keep_no_profile_in_json_from_its_answer(port, post, post_file, asked, sample):
+    with ExitStack() as stack:
+        for _ in range(MAX_FILES):
+            stack.enter_context(begun(port, FILE, 1000, "?anchor=g3s.xlarge"))
+        answer = post_file("/v1/predict", sample.data, anchor=sample.anchor)
+        assert (answer.status, answer.headers["retry-after"]) == (503, "2") and "busy" in answer.error
+        for _ in range(2 * MAX_ANSWERS):
+            stack.enter_context(begun(port, JSON, 1000))
+        assert post("/v1/predict", asked).status == 200
+    # Who hung up gives the place back.
+    for _ in range(100):
+        if post_file("/v1/predict", sample.data, anchor=sample.anchor).status == 200:
+            return
+    pytest.fail("no place came free")
+
+
+def test_what_comes_back_runs_nowhere_and_is_kept_nowhere(get, post):
+    for answer in (get("/v1/instances"), post("/v1/predict", {"<script>alert(1)</script>": 1})):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+        assert answer.headers["cache-control"] == "no-store"
+        assert json.loads(answer.body) is not None and "server" not in answer.headers
