@@ -10,8 +10,7 @@ import csv
 import io
 import os
 import sys
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from profet_core.catalog.collection import Catalog
@@ -19,6 +18,7 @@ from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.instance import FILE_COLUMNS, MACHINE_COLUMNS, Instance, instance_from_row, instance_to_row
 from profet_core.catalog.tables import Row, file_text, read_records
 from profet_core.errors import CatalogError, InputError
+from profet_core.whole_files import only_one, write_whole
 
 #: Names the file; set but empty: there is none, whatever lies in the usual place.
 OWN_VARIABLE = "PROFET_INSTANCES"
@@ -86,22 +86,31 @@ def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
     for row in rows:
         writer.writerow(instance_to_row(row) | _as_shipped(row, shipped.get(row.name)))
     shipped.with_own(_parsed(text.getvalue(), shipped))
+    with _writing(path):
+        path.resolve().parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.getvalue().encode())
+
+
+@contextlib.contextmanager
+def changing_own(path: Path) -> Iterator[None]:
+    """Between reading the own file and writing it: other programs that change it wait, so that no row is lost.
+
+    Raises
+    ------
+    CatalogError : nothing can be written there.
+    InputError : another program has been changing it for a minute.
+    """
+    with contextlib.ExitStack() as held:
+        with _writing(path):
+            path.resolve().parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(only_one(path))
+        yield
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        # A link stays a link: what it points to is replaced.
-        path = path.resolve()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text.getvalue())
-                file.flush()
-                os.fsync(file.fileno())
-            Path(scratch).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-            Path(scratch).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(scratch).unlink()
-            raise
+        yield
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise CatalogError(f"Your own file {path} can't be written: {reason}.") from None
