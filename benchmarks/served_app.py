@@ -28,23 +28,32 @@ def chromium_path() -> str | None:
     return next((path for name in _BROWSERS if (path := shutil.which(name))), None)
 
 
+def free_port() -> int:
+    """One that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @contextmanager
-def served(script: Path = SCRIPT, *, started_in: Path = REPOSITORY) -> Iterator[str]:
-    """Serve the app on a free port, without anybody's own instances; yields its address and stops it at the end.
+def served(
+    script: Path = SCRIPT, *, started_in: Path = REPOSITORY, port: int | None = None, own_instances: str = ""
+) -> Iterator[str]:
+    """Serve the app, on a free port if none is named; yields its address and stops it at the end.
+
+    `own_instances` : as `PROFET_APP_INSTANCES` has it; nobody's by default.
 
     Raises
     ------
     RuntimeError : it did not start.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = port or free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
     server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", str(script), *options],
         cwd=started_in,
-        env={**os.environ, "PROFET_INSTANCES": ""},
+        env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": own_instances},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -20,7 +20,7 @@ except ImportError:
 
 _SCRATCH_SUFFIX = ".new"
 #: A change takes milliseconds; many may wait for each other.
-_WAIT_S = 60.0
+WAIT_S = 60.0
 
 
 def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
@@ -58,7 +58,7 @@ def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
 
 
 @contextmanager
-def only_one(path: Path) -> Iterator[None]:
+def only_one(path: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     """Between reading and writing `path`: another program that asks for the same waits.
 
     The lock ends with its process, however that ends; the empty file beside `path` that carries it means nothing when
@@ -66,13 +66,13 @@ def only_one(path: Path) -> Iterator[None]:
 
     Raises
     ------
-    InputError : another program has held it for a minute.
+    InputError : another program has held it for `wait_s` seconds.
     OSError : nothing can be written beside `path`.
     """
     # The catalogue is read wherever someone trains, with the standard library alone; only a change needs this.
     from filelock import FileLock, Timeout
 
-    lock = FileLock(lock_path(path), timeout=_WAIT_S)
+    lock = FileLock(lock_path(path), timeout=wait_s)
     try:
         lock.acquire(poll_interval=0.01)
     except Timeout:

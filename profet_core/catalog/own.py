@@ -1,6 +1,6 @@
 """The user's own instances and prices: where their file is, reading it, and changing it in one piece.
 
-On a server the file belongs to whoever runs the server; visitors neither write nor choose it.
+The file is the command line's. A server shows one only if its operator says so; visitors' rows stay in their sessions.
 """
 
 from __future__ import annotations
@@ -52,10 +52,12 @@ def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
     """
     if path is None or not _is_there(path):
         return []
-    return _parsed(file_text(path, "The own catalogue"), shipped)
+    return parse_own(file_text(path, "The own catalogue"), shipped)
 
 
-def _parsed(text: str, shipped: Catalog) -> list[Instance]:
+def parse_own(text: str, shipped: Catalog) -> list[Instance]:
+    """The rows of an own file's text; as `read_own`."""
+
     def made(row: Row) -> Instance:
         known = shipped.get(row["instance"])
         filled = {**row, **{column: _machine_cell(row, column, known) for column in MACHINE_COLUMNS}}
@@ -80,15 +82,21 @@ def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
     ------
     CatalogError : the file can't be written, or could not be read back.
     """
+    text = own_text(rows, shipped)
+    shipped.with_own(parse_own(text, shipped))
+    with _writing(path):
+        path.resolve().parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.encode())
+
+
+def own_text(rows: Iterable[Instance], shipped: Catalog) -> str:
+    """The text of an own file with `rows`, which `parse_own` reads back."""
     text = io.StringIO()
     writer = csv.DictWriter(text, FILE_COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow(instance_to_row(row) | _as_shipped(row, shipped.get(row.name)))
-    shipped.with_own(_parsed(text.getvalue(), shipped))
-    with _writing(path):
-        path.resolve().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.getvalue().encode())
+    return text.getvalue()
 
 
 @contextlib.contextmanager

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
 from profet_core import Catalog, Models, load_models
 from profet_core.artifacts.samples import Sample, load_samples
-from profet_core.catalog import gpu_model, load_catalog_with_own
+from profet_core.catalog import gpu_model, load_catalog_with_own, load_shipped, own_path
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.profiles import Profile
 from profet_core.scaling.axes import axis_range
 
 _LOG = logging.getLogger(__name__)
+#: Which own file the server shows to every visitor: `own`, the one of the command line here, or a path; unset: none.
+APP_VARIABLE = "PROFET_APP_INSTANCES"
+OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ class Resources:
     ----------
     profiles : sample name -> its trace, read.
     gpus : data sheets.
+    server_rows : how many offers of the catalogue are from the server's own list of instances.
     own_instances_damaged : the server's own list of instances can't be read and was left out; its log says why.
     """
 
@@ -33,6 +39,7 @@ class Resources:
     samples: dict[str, Sample]
     profiles: dict[str, Profile]
     gpus: Gpus
+    server_rows: int = 0
     own_instances_damaged: bool = False
 
     def instance_label(self, name: str) -> str:
@@ -70,8 +77,20 @@ def load_resources() -> Resources:
     models = load_models()
     models.verify()
     samples = {sample.name: sample for sample in load_samples()}
-    catalog, problem = load_catalog_with_own()
+    catalog, problem = _load_shown_catalog()
     if problem:
         _LOG.warning(problem)
     profiles = {name: sample.profile for name, sample in samples.items()}
-    return Resources(models, catalog, samples, profiles, load_gpus(), own_instances_damaged=problem is not None)
+    server_rows = sum(offer.own for offer in catalog.all_offers)
+    return Resources(models, catalog, samples, profiles, load_gpus(), server_rows, problem is not None)
+
+
+def _load_shown_catalog() -> tuple[Catalog, str | None]:
+    """The shipped catalogue with the server's own list over it, if it shows one, and what is wrong with that."""
+    named = os.environ.get(APP_VARIABLE, "").strip()
+    path = own_path() if named == OWN else Path(named) if named else None
+    if path is None:
+        return load_shipped(), None
+    if named != OWN and not path.exists():
+        return load_shipped(), f"{APP_VARIABLE} names {path}, which is missing."
+    return load_catalog_with_own(path)
