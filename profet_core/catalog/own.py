@@ -22,6 +22,9 @@ from profet_core.whole_files import only_one, write_whole
 
 #: Names the file; set but empty: there is none, whatever lies in the usual place.
 OWN_VARIABLE = "PROFET_INSTANCES"
+#: Which own file a server shows to everyone: `own`, the one of the command line here, or a path; unset: none.
+APP_VARIABLE = "PROFET_APP_INSTANCES"
+_COMMAND_LINES = "own"
 
 
 def own_path() -> Path | None:
@@ -38,6 +41,21 @@ def own_path() -> Path | None:
     except RuntimeError:
         return None
     return folder / "profet" / "instances.csv"
+
+
+def served_own_path() -> Path | None:
+    """The own file that a server shows to everyone, as `$PROFET_APP_INSTANCES` says; None: it shows none.
+
+    Raises
+    ------
+    CatalogError : the file that it names is missing.
+    """
+    named = os.environ.get(APP_VARIABLE, "").strip()
+    if named in ("", _COMMAND_LINES):
+        return own_path() if named else None
+    if not _is_there(Path(named)):
+        raise CatalogError(f"{APP_VARIABLE} names {named}, which is missing.")
+    return Path(named)
 
 
 def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import streamlit as st
 
 from profet_core import Catalog, Models, load_models
 from profet_core.artifacts.samples import Sample, load_samples
-from profet_core.catalog import gpu_model, load_catalog_with_own, load_shipped, own_path
+from profet_core.catalog import gpu_model, load_served_catalog
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.profiles import Profile
 from profet_core.scaling.axes import axis_range
 
 _LOG = logging.getLogger(__name__)
-#: Which own file the server shows to every visitor: `own`, the one of the command line here, or a path; unset: none.
-APP_VARIABLE = "PROFET_APP_INSTANCES"
-OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +72,9 @@ def load_resources() -> Resources:
     models = load_models()
     models.verify()
     samples = {sample.name: sample for sample in load_samples()}
-    catalog, problem = _load_shown_catalog()
+    catalog, problem = load_served_catalog()
     if problem:
         _LOG.warning(problem)
     profiles = {name: sample.profile for name, sample in samples.items()}
     server_rows = sum(offer.own for offer in catalog.all_offers)
     return Resources(models, catalog, samples, profiles, load_gpus(), server_rows, problem is not None)
-
-
-def _load_shown_catalog() -> tuple[Catalog, str | None]:
-    """The shipped catalogue with the server's own list over it, if it shows one, and what is wrong with that."""
-    named = os.environ.get(APP_VARIABLE, "").strip()
-    path = own_path() if named == OWN else Path(named) if named else None
-    if path is None:
-        return load_shipped(), None
-    if named != OWN and not path.exists():
-        return load_shipped(), f"{APP_VARIABLE} names {path}, which is missing."
-    return load_catalog_with_own(path)
