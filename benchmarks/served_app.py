@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import REPOSITORY
@@ -35,31 +36,44 @@ def free_port() -> int:
         return free.getsockname()[1]
 
 
-@contextmanager
-def served(
-    script: Path = SCRIPT, *, started_in: Path = REPOSITORY, port: int | None = None, own_instances: str = ""
-) -> Iterator[str]:
-    """Serve the app, on a free port if none is named; yields its address and stops it at the end.
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A process that serves the app, and its address."""
 
-    `own_instances` : as `PROFET_APP_INSTANCES` has it; nobody's by default.
+    url: str
+    process: subprocess.Popen
+
+
+@contextmanager
+def served(script: Path = SCRIPT, *, started_in: Path = REPOSITORY, port: int | None = None) -> Iterator[str]:
+    """Serve the app, on a free port if none is named, without anybody's own instances; yields its address.
+
+    It is stopped at the end.
 
     Raises
     ------
     RuntimeError : it did not start.
     """
+    with server_of(script, started_in=started_in, port=port) as server:
+        yield server.url
+
+
+@contextmanager
+def server_of(script: Path = SCRIPT, *, started_in: Path = REPOSITORY, port: int | None = None) -> Iterator[Server]:
+    """As `served`, with the process."""
     port = port or free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
     server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", str(script), *options],
         cwd=started_in,
-        env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": own_instances},
+        env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": ""},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
         _wait_until_up(url, server)
-        yield url
+        yield Server(url, server)
     finally:
         server.terminate()
         server.wait(timeout=20)
