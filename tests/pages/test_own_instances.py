@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 import streamlit as st
 
@@ -137,3 +139,10 @@ def test_a_missing_or_truncated_list_is_said(open_app, server_file, shown, rows)
         "This server's own list of instances is missing or damaged: it is left out; its log says why."
     ]
     assert not app.error and "my.l4" not in prices(app)
+
+
+@pytest.mark.parametrize(("address", "shown"), [("localhost", "own"), ("127.0.0.1", "own"), ("0.0.0.0", "")])
+def test_make_app_shows_the_own_list_on_this_machine_alone(repository, address, shown):
+    command = ["make", "--dry-run", "--always-make", "app", f"ADDRESS={address}"]
+    said = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout
+    assert f'PROFET_APP_INSTANCES="${{PROFET_APP_INSTANCES-{shown}}}"' in said

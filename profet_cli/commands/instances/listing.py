@@ -58,13 +58,14 @@ def _wanted(catalog: Catalog, options: argparse.Namespace) -> list[Instance]:
 
 
 def _basis(catalog: Catalog) -> dict[str, Basis]:
-    """Basis of the prediction for each instance that has one; without models none has."""
+    """Basis of the prediction for each instance that has one; without models none has, which is said."""
     from profet_core.artifacts.models import load_models
     from profet_core.prediction.unprofiled import basis_by_instance
 
     try:
         return basis_by_instance(load_models(), catalog)
-    except ArtifactError:
+    except ArtifactError as error:
+        print_warnings([f"nothing is known of what can be predicted: {error}"])
         return {}
 
 
