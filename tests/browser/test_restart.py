@@ -31,7 +31,7 @@ def until(page: Page, true: Callable[[], bool]) -> None:
 def test_the_first_upload_after_a_restart_is_kept(repository: Path, page: Page, before: int):
     port, script = free_port(), repository / "streamlit_app.py"
     connections: list[WebSocket] = []
-    page.on("websocket", connections.append)
+    page.on("websocket", lambda connection: connections.append(connection))
     with served(script, started_in=repository, port=port) as url:
         page.goto(f"{url}/?source=upload")
         for number in range(before):
