@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 ADDRESS ?= localhost
+# Who opens the app on their own machine finds their own instances there; who serves others says so.
+OWN_HERE := $(if $(filter localhost 127.0.0.1 ::1,$(ADDRESS)),own)
 
 .DEFAULT_GOAL := help
 .PHONY: help app serve test bench train validate samples screenshots lint lock licences bill audit image clean
@@ -12,7 +14,8 @@ help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 app: $(VENV)/serve.done ## open the app with the shipped models (PORT=8501)
-	$(BIN)/streamlit run streamlit_app.py --server.port $(PORT) --server.address $(ADDRESS)
+	PROFET_APP_INSTANCES="$${PROFET_APP_INSTANCES-$(OWN_HERE)}" \
+	  $(BIN)/streamlit run streamlit_app.py --server.port $(PORT) --server.address $(ADDRESS)
 
 serve: $(VENV)/serve.done ## the endpoint alone, JSON over HTTP (PORT=8501)
 	$(BIN)/profet serve --port $(PORT) --host $(ADDRESS)

@@ -29,6 +29,13 @@ def chromium_path() -> str | None:
     return next((path for name in _BROWSERS if (path := shutil.which(name))), None)
 
 
+def free_port() -> int:
+    """One that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A process that serves the app, and its address."""
@@ -38,29 +45,29 @@ class Server:
 
 
 @contextmanager
-def served(script: Path = SCRIPT, *, started_in: Path = REPOSITORY) -> Iterator[str]:
-    """Serve the app on a free port, without anybody's own instances; yields its address and stops it at the end.
+def served(script: Path = SCRIPT, *, started_in: Path = REPOSITORY, port: int | None = None) -> Iterator[str]:
+    """Serve the app, on a free port if none is named, without anybody's own instances; yields its address.
+
+    It is stopped at the end.
 
     Raises
     ------
     RuntimeError : it did not start.
     """
-    with server_of(script, started_in=started_in) as server:
+    with server_of(script, started_in=started_in, port=port) as server:
         yield server.url
 
 
 @contextmanager
-def server_of(script: Path = SCRIPT, *, started_in: Path = REPOSITORY) -> Iterator[Server]:
+def server_of(script: Path = SCRIPT, *, started_in: Path = REPOSITORY, port: int | None = None) -> Iterator[Server]:
     """As `served`, with the process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = port or free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
     server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", str(script), *options],
         cwd=started_in,
-        env={**os.environ, "PROFET_INSTANCES": ""},
+        env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": ""},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

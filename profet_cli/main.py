@@ -1,80 +1,145 @@
-"""The table of commands, and the dispatch: only the chosen command's module is imported."""
+"""Runs one command to its exit status: every end is one line, whatever becomes of the input, the output or the person.
+
+Next to nothing is imported here: an interrupt before `main` is Python's own, and ends in a traceback.
+"""
 
 from __future__ import annotations
 
-import argparse
+import errno
 import io
 import os
+import signal
 import sys
-from collections.abc import Iterable, Sequence
-from importlib import import_module
-from typing import cast
 
-from profet_cli.commands import Command
-from profet_cli.parsing import OneLineParser, add_commands
-from profet_core.errors import ProfetError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+    from typing import NoReturn
 
 PROGRAM = "profet"
-_DESCRIPTION = "Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"
+DONE, NO_OUTPUT, BAD_INPUT, STOPPED = 0, 1, 2, 130
 
-#: Command -> its line in `profet --help`; `profet_cli.commands.<command>` declares its arguments and runs it.
-COMMANDS = {
-    "predict": "step latency of a profiled network on every instance",
-    "scale": "latency at a size between two known ones",
-    "cost": "time and cost per epoch and per training on every instance",
-    "advise": "which instance to rent for a training, and how sure that is",
-    "instances": "the catalogue: GPUs, prices, dates; rows of your own",
-    "inspect": "what a profile holds and how the models see it",
-    "convert": "reduce a trace to a profile that names nothing of the network",
-    "profile": "record a step of your own training script as a profile",
-    "serve": "the JSON of predict, cost, advise and instances over HTTP",
-    "train": "fit all models from the measurements",
-    "validate": "accuracy on architectures the models have not seen",
-}
+#: What writing to stdout or stderr may run into, without a file's name.
+_OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+_STOPPED_LINE = "stopped"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0, or 2 with one line on stderr for bad input."""
+    """Run one command; as a process, with its own arguments and signals, if none are given.
+
+    Returns the exit status: 0; 1 where the output can't be written; 2 for bad input; 130 where it was stopped. All but
+    0 come with one line on stderr.
+    """
+    if arguments is not None:
+        return _status(arguments, started=lambda: None)
+    # While modules are imported nothing is changed, and an exception would not come through them whole.
+    signal.signal(signal.SIGINT, _end)
+    sys.unraisablehook = _end_if_interrupted
+    try:
+        return _process_status()
+    except KeyboardInterrupt:
+        _end()
+    finally:
+        # What is left is Python's own end.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _process_status() -> int:
+    if sys.stderr is None:
+        # print() would take stdout for it.
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if sys.stdout is None:
+        return _said("there is no standard output: give it one, such as > FILE or > /dev/null", NO_OUTPUT)
+    return _status(sys.argv[1:], started=_interrupts_are_exceptions)
+
+
+def _status(arguments: Sequence[str], started: Callable[[], None]) -> int:
+    """Parse, call `started`, and run."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A profile's texts may hold what a terminal's encoding lacks.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        options = _parse(sys.argv[1:] if arguments is None else list(arguments))
-        options.run(options)
-        sys.stdout.flush()
-    except ProfetError as error:
-        # Arguments and paths may hold line breaks; the error stays one line.
-        print(f"{PROGRAM}: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+        _run(arguments, started)
     except KeyboardInterrupt:
-        print(f"{PROGRAM}: stopped; nothing was changed", file=sys.stderr)
-        return 130
+        return _said(_STOPPED_LINE, STOPPED)
     except BrokenPipeError:
-        # The reader (head, less) went away: not an error, but stdout must not be flushed again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+        # The reader (head, less) went away: not an error.
+        _drop_output()
+    except Exception as error:
+        return _status_of(error)
+    return DONE
 
 
-def build_parser(commands: Iterable[str] = COMMANDS) -> OneLineParser:
-    """The command line; arguments are declared for `commands`, whose modules are imported, and for no others."""
-    parser = OneLineParser(prog=PROGRAM, description=_DESCRIPTION)
-    parsers = add_commands(parser, COMMANDS, dest="command", required=True)
-    for name in commands:
-        command = _command(name)
-        command.add_arguments(parsers[name])
-        parsers[name].set_defaults(run=command.run)
-    return parser
+def _run(arguments: Sequence[str], started: Callable[[], None]) -> None:
+    from profet_cli.dispatch import parsed
+
+    try:
+        options = parsed(arguments)
+        started()
+        options.run(options)
+    except SystemExit:
+        # --help
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
 
 
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of the chosen command, with its `run`."""
-    # No option comes before the command, so that the first word that names one is the choice.
-    chosen = next((word for word in arguments if word in COMMANDS), None)
-    if chosen is None:
-        return build_parser([]).parse_args(arguments)
-    parse = getattr(_command(chosen), "parse_arguments", OneLineParser.parse_args)
-    return parse(build_parser([chosen]), arguments)
+def _status_of(error: Exception) -> int:
+    """Say what went wrong, in one line; what is no error of a person, a disk or a pipe is raised again."""
+    from profet_core.errors import ProfetError
+
+    if isinstance(error, ProfetError):
+        return _said(str(error), BAD_INPUT)
+    if _is_interrupted(error):
+        return _said(_STOPPED_LINE, STOPPED)
+    if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
+        _drop_output()
+        return _said(f"the output can't be written: {error.strerror}", NO_OUTPUT)
+    raise error
 
 
-def _command(name: str) -> Command:
-    return cast(Command, import_module(f"profet_cli.commands.{name}"))
+def _said(line: str, status: int) -> int:
+    try:
+        # Arguments and paths may hold line breaks; it stays one line.
+        print(f"{PROGRAM}: {' '.join(line.split())}", file=sys.stderr, flush=True)
+    except OSError:
+        _drop_output()
+    return status
+
+
+def _is_interrupted(error: BaseException) -> bool:
+    """An interrupt that a library made another error of, as some do while they are imported."""
+    cause = error.__cause__ or error.__context__
+    return cause is not None and (isinstance(cause, KeyboardInterrupt) or _is_interrupted(cause))
+
+
+def _drop_output() -> None:
+    """Let what is still to be written go nowhere, so that Python's own end does not fail at it again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
+        except ValueError:
+            # It is closed.
+            continue
+    os.close(nowhere)
+
+
+def _interrupts_are_exceptions() -> None:
+    """From here on what was begun is put back."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoReturn:
+    os.write(2, f"{PROGRAM}: {_STOPPED_LINE}\n".encode())
+    os._exit(STOPPED)
+
+
+def _end_if_interrupted(unraisable: sys.UnraisableHookArgs) -> None:
+    """An interrupt where Python can't raise one, such as in a destructor."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        _end()
+    sys.__unraisablehook__(unraisable)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from profet_core.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+PROGRAM = "profet"
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -15,6 +20,10 @@ class OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise InputError instead of ending the process."""
         raise InputError(f"{message} (see `{self.prog} --help`)")
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Argparse's own says nothing where it can't be written."""
+        print(self.format_help(), end="", file=file)
 
 
 def add_commands(

@@ -24,6 +24,11 @@ def default_models_folder() -> Path:
     return shipped_folder("models")
 
 
+def put_aside(folder: Path) -> Path:
+    """Where an old models folder is for the moment in which a new one takes its place."""
+    return folder.with_name(f".{folder.name}.before")
+
+
 def shipped_folder(name: str) -> Path:
     """A data folder of the project, in a checkout or inside an installed package."""
     package = Path(__file__).resolve().parent

@@ -16,6 +16,7 @@ from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum, strict_json
 from profet_core.memory.model import MemoryModel
 from profet_core.transfer.model import TransferModel
+from profet_core.whole_files import write_whole
 from profet_lab.cards.model import CARD_NAME, model_card
 from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
 from profet_lab.classes.bank import class_bank
@@ -52,13 +53,13 @@ def write_report(measurements: Measurements, models: Models, *, seed: int, progr
         "scaler": scaler_report(measurements, documented),
         "scatter": scatter(table),
     }
-    (models.folder / VALIDATION_NAME).write_text(json.dumps(report, separators=(",", ":")) + "\n")
+    write_whole(models.folder / VALIDATION_NAME, (json.dumps(report, separators=(",", ":")) + "\n").encode())
     try:
         real = load_real_report(models)
     except ArtifactError:
         # Of other models: its section is left out until `profet validate --real DIR --card` has looked again.
         real = None
-    (models.folder / CARD_NAME).write_text(model_card(report, models.manifest, real))
+    write_whole(models.folder / CARD_NAME, model_card(report, models.manifest, real).encode())
     return report
 
 
@@ -69,13 +70,13 @@ def write_real_report(real: RealReport, models: Models) -> None:
     ------
     ArtifactError : the card's other figures are missing or of other models; the report is written all the same.
     """
-    (models.folder / REAL_REPORT_NAME).write_text(json.dumps(real.document(), separators=(",", ":")) + "\n")
+    write_whole(models.folder / REAL_REPORT_NAME, (json.dumps(real.document(), separators=(",", ":")) + "\n").encode())
     try:
         load_validation(models)
     except ArtifactError as error:
         raise ArtifactError(f"{REAL_REPORT_NAME} was written, {CARD_NAME} was not: {error}") from None
     validation = strict_json(models.folder / VALIDATION_NAME)
-    (models.folder / CARD_NAME).write_text(model_card(validation, models.manifest, real))
+    write_whole(models.folder / CARD_NAME, model_card(validation, models.manifest, real).encode())
 
 
 def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:
@@ -91,8 +92,8 @@ def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryM
     }
     content = {**content, "checksum": manifest_checksum(content)}
     card = transfer_card(read_transfer_accuracy(content), model, memory)
-    (folder / TRANSFER_REPORT_NAME).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    (folder / TRANSFER_CARD_NAME).write_text(card, encoding="utf-8")
+    write_whole(folder / TRANSFER_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
+    write_whole(folder / TRANSFER_CARD_NAME, card.encode())
     return content
 
 

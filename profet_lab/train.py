@@ -5,9 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
-import shutil
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +19,13 @@ from profet_core.units import US_PER_MS
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.default_method import STACKS, train_default
 from profet_lab.classes.fit_networks import STEPS
+from profet_lab.coefficient_files import write_coefficients
 from profet_lab.documented.clustering import encode_table, fit_features
 from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, fit_dense, training_steps
 from profet_lab.documented.members import PROFET_METHOD, fit_forest, fit_line
 from profet_lab.export import dense_to_onnx, estimator_to_onnx
 from profet_lab.measurements.tables import Measurements, check_instances, pairs
+from profet_lab.models_folder import new_models_folder
 from profet_lab.progress import Progress
 from profet_lab.scalers.documented import fit_scaler, latency_curves
 from profet_lab.scalers.learned import learned_scalers
@@ -51,6 +51,7 @@ def train(
     out: Path,
     *,
     anchors: Sequence[str] | None = None,
+    coefficients: Mapping[str, Mapping] | None = None,
     seed: int = SEED,
     epochs: int = EPOCHS,
     steps: int = STEPS,
@@ -60,23 +61,26 @@ def train(
 
     The folder is written beside `out` first and put in its place when complete, so that a run that is interrupted
     leaves the old models as they were.
+
+    Parameters
+    ----------
+    coefficients : file name -> signed content (`transfer.json`, `memory.json`), written beside the members.
     """
     check_instances(measurements, anchors or ())
     chosen = [name for name in measurements.instances if anchors is None or name in anchors]
     everything = np.ones(len(measurements.workloads), bool)
     features = fit_features(measurements, everything)
     total = training_steps(len(everything), epochs) + STACKS * steps
-    out.parent.mkdir(parents=True, exist_ok=True)
     with (
-        tempfile.TemporaryDirectory(dir=out.parent, prefix=".training-") as scratch,
+        new_models_folder(out) as folder,
         tqdm(total=total, desc="train", unit="step", disable=True if quiet else None) as bar,
     ):
-        folder = Path(scratch)
         members = _train_documented(measurements, features, chosen, folder, seed, epochs, bar.update)
         default = train_default(class_bank(measurements), folder, chosen, seed=seed, steps=steps, progress=bar.update)
-        manifest = _manifest(measurements, features, members, default, folder, seed)
+        for name, content in (coefficients or {}).items():
+            write_coefficients(content, folder / name)
+        manifest = _manifest(measurements, features, members, default, sorted(coefficients or ()), folder, seed)
         (folder / MANIFEST_NAME).write_text(json.dumps(manifest, indent=1) + "\n")
-        _replace(folder, out)
     return manifest
 
 
@@ -113,7 +117,13 @@ def _train_documented(
 
 
 def _manifest(
-    measurements: Measurements, features: FeatureSpec, members: list[dict], default: dict, folder: Path, seed: int
+    measurements: Measurements,
+    features: FeatureSpec,
+    members: list[dict],
+    default: dict,
+    coefficients: list[str],
+    folder: Path,
+    seed: int,
 ) -> dict:
     files = [*(row["file"] for row in members), *default["files"]]
     manifest = {
@@ -143,6 +153,7 @@ def _manifest(
         "intervals": default["intervals"],
         "scalers": _scaler_rows(measurements),
         "scaler_curves": learned_scalers(measurements),
+        "coefficients": coefficients,
         "files": {name: sha256_hex((folder / name).read_bytes()) for name in files},
     }
     return {**manifest, "checksum": manifest_checksum(manifest)}
@@ -179,18 +190,3 @@ def _scaler_rows(measurements: Measurements) -> list[dict]:
     return [
         {"instance": c.instance, "axis": c.axis, "coefficients": [c.intercept, c.linear, c.quadratic]} for c in curves
     ]
-
-
-def _replace(folder: Path, out: Path) -> None:
-    """Put the finished folder in the place of `out`; files beside the models (the model card) stay."""
-    out.mkdir(exist_ok=True)
-    for old in out.iterdir():
-        if old.is_dir():
-            shutil.rmtree(old)
-    for new in folder.iterdir():
-        target = out / new.name
-        if target.is_file():
-            target.unlink()
-        shutil.move(new, target)
-    for path in (out, *out.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)

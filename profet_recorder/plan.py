@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import dataclass
 from os import PathLike
@@ -11,6 +10,7 @@ from typing import TypedDict, Unpack
 
 from profet_core.profiles.limits import is_short_text
 from profet_core.units import whole_number
+from profet_core.whole_files import write_whole
 from profet_recorder.errors import RecorderError
 
 
@@ -63,12 +63,9 @@ class RecordPlan:
 
     def write(self, data: bytes) -> None:
         """Write the profile, whole or not at all."""
-        part = self.output.with_name(f".profet-{os.getpid()}.part")
         try:
-            part.write_bytes(data)
-            part.replace(self.output)
+            write_whole(self.output, data)
         except OSError as error:
-            part.unlink(missing_ok=True)
             raise RecorderError(f"{self.output} can't be written: {error.strerror}.") from None
 
 

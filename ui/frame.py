@@ -10,6 +10,7 @@ from ui.errors import one_line_errors, show_error, show_warning
 from ui.state.carried_profile import carried, take_carried
 from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded, reread_slot
 from ui.state.link import follow_link, forget_given, write_link
+from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
 from ui.state.settings import all_settings
 from ui.state.slots import ALL_SLOTS, PREDICT_SLOT
@@ -25,7 +26,7 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
     keys : names the settings that the page's link carries; asked after the body, when they are final.
     """
     with one_line_errors():
-        resources = load_resources()
+        resources = with_own_instances(load_resources())
         settings = all_settings(resources)
         if follow_link(settings, keys(resources) if "axis" in st.session_state else ()):
             for slot in ALL_SLOTS:
@@ -41,7 +42,7 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
                 "Upload the profile, or ask for a link that carries it."
             )
         if resources.own_instances_damaged:
-            show_warning("The list of own instances is damaged and left out: profet instances says what to repair.")
+            show_warning("This server's own list of instances is missing or damaged: it is left out; its log says why.")
         with one_line_errors():
             body(resources)
         remember_recorded(PREDICT_SLOT)

@@ -75,7 +75,10 @@ def _real(resources: Resources, latency_known: bool) -> None:
         st.subheader("Profiles of strangers", anchor="strangers")
         show_error(str(error))
         return
-    if report is not None:
+    if report is None:
+        st.subheader("Profiles of strangers", anchor="strangers")
+        st.info("There is no report on profiles of strangers for these models: profet validate --real DIR --card.")
+    else:
         show_real(report, latency_known)
 
 

@@ -15,6 +15,7 @@ from profet_core.scaling.axes import axis_range
 from profet_core.units import listed_price
 from ui.basis import SHORT_BASIS
 from ui.frame import run_page
+from ui.inputs.own_instances import say_whose
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
 from ui.paths import page_path
 from ui.phrases import rule_phrase
@@ -126,9 +127,10 @@ def _here(command: str) -> str:
 def _instances(resources: Resources) -> None:
     st.markdown(
         "What each number rests on, and the list price that costs are computed with. Your own instances, prices, "
-        "regions and spot offers: `profet instances add`; list prices anew: `profet instances refresh`. The app shows "
-        "them after its next start."
+        "regions and spot offers: on Cost and Advise, for your session; on the command line `profet instances add`, "
+        "and list prices anew `profet instances refresh`."
     )
+    say_whose(resources)
     basis = basis_by_instance(resources.models, resources.catalog)
     show_table(
         [

@@ -15,6 +15,7 @@ from profet_core.errors import InputError
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.profiles import Profile, ProfileMeta, write_profile
 from profet_core.units import positive_number
+from profet_core.whole_files import write_whole
 
 STDOUT = "-"
 
@@ -98,13 +99,13 @@ def _check_free(target: Path, trace: Path, *, force: bool) -> None:
 
 def _write(target: Path, data: bytes, *, force: bool) -> None:
     try:
-        # "x" also refuses a file that came into being while the trace was read.
-        with target.open("wb" if force else "xb") as file:
-            file.write(data)
+        # Without force it also refuses a file that came into being while the trace was read.
+        write_whole(target, data, replace=force)
     except FileExistsError:
         raise _taken(target) from None
-    except OSError as error:
-        raise InputError(f"{target} can't be written: {error.strerror}.") from None
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{target} can't be written: {reason}.") from None
 
 
 def _taken(target: Path) -> InputError:

@@ -57,17 +57,19 @@ def _train_transfer(options: argparse.Namespace) -> tuple[Document, str]:
 
 def _train_all(options: argparse.Namespace) -> tuple[Document, str]:
     with training_set():
-        from profet_lab.memory.memory_file import memory_content, write_memory
+        from profet_core.memory.model import MEMORY_NAME
+        from profet_core.transfer.model import TRANSFER_NAME
+        from profet_lab.memory.memory_file import memory_content
         from profet_lab.train import train
-        from profet_lab.transfer.transfer_file import transfer_content, write_transfer
+        from profet_lab.transfer.transfer_file import transfer_content
     measurements, folder = open_measurements(options)
     out = Path(options.out)
     # Seconds of work that fail if a file is missing: before the minutes.
-    transfer = transfer_content(measurements, folder)
-    memory = memory_content(measurements, folder)
-    manifest = train(measurements, out, anchors=options.anchor, seed=options.seed)
-    write_transfer(transfer, out)
-    write_memory(memory, out)
+    coefficients = {
+        TRANSFER_NAME: transfer_content(measurements, folder),
+        MEMORY_NAME: memory_content(measurements, folder),
+    }
+    manifest = train(measurements, out, anchors=options.anchor, coefficients=coefficients, seed=options.seed)
     members = len(manifest["members"])
     size_mb = sum(path.stat().st_size for path in out.rglob("*.onnx")) / 2**20
     document: Document = {"out": str(out), "members": members, "size_mb": size_mb, "checksum": manifest["checksum"]}

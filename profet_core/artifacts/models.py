@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnxruntime
@@ -17,7 +17,7 @@ from profet_core.artifacts.methods import Method, method_of
 from profet_core.artifacts.sessions import MemberStack, open_session
 from profet_core.artifacts.training_range import training_range
 from profet_core.errors import ArtifactError, InputError
-from profet_core.files import default_models_folder, manifest_checksum, sha256_hex
+from profet_core.files import default_models_folder, manifest_checksum, put_aside, sha256_hex
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
@@ -29,6 +29,7 @@ from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transf
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 1
 
+Coefficients = TypeVar("Coefficients", TransferModel, MemoryModel)
 _DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
 
 
@@ -56,6 +57,7 @@ class Models:
         self._intervals = {case: IntervalScale(**values) for case, values in manifest.get("intervals", {}).items()}
         self._references: dict[str, np.ndarray] = {}
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+        self._verified: dict[str, bytes] = {}
         self._lock = Lock()
 
     @property
@@ -113,12 +115,12 @@ class Models:
     @cached_property
     def transfer(self) -> TransferModel | None:
         """How latencies reach GPUs that nobody profiled; None if these models don't say."""
-        return load_transfer(self.folder) if (self.folder / TRANSFER_NAME).exists() else None
+        return self._of_this_set(load_transfer(self.folder)) if self._has(TRANSFER_NAME) else None
 
     @cached_property
     def memory(self) -> MemoryModel | None:
         """What a step needs of a GPU's memory; None if these models don't say."""
-        return load_memory(self.folder) if (self.folder / MEMORY_NAME).exists() else None
+        return self._of_this_set(load_memory(self.folder)) if self._has(MEMORY_NAME) else None
 
     def interval_scale(self, latency_known: bool) -> IntervalScale | None:
         """How wide intervals are; None if these models have none."""
@@ -133,14 +135,15 @@ class Models:
             return self._references[anchor]
 
     def verify(self) -> None:
-        """Check every file of the folder against the manifest.
+        """Check every file of the folder against the manifest, and keep them: another set may take their place.
 
         Raises
         ------
         ArtifactError : a file is missing, changed or truncated.
         """
-        for name in self.manifest["files"]:
-            self._read(name)
+        self._verified = {}
+        self._verified = {name: self._read(name) for name in self.manifest["files"]}
+        _ = self.transfer, self.memory
 
     def _session(self, name: str) -> onnxruntime.InferenceSession:
         with self._lock:
@@ -148,14 +151,35 @@ class Models:
                 self._sessions[name] = open_session(self._read(name))
             return self._sessions[name]
 
+    def _has(self, name: str) -> bool:
+        """A file of coefficients belongs to these models: what the manifest lists is missed where it is gone."""
+        return name in self.manifest.get("coefficients", ()) or (self.folder / name).exists()
+
     def _read(self, name: str) -> bytes:
+        if name in self._verified:
+            return self._verified.pop(name)
         try:
             data = (self.folder / name).read_bytes()
         except OSError:
+            self._check_in_place()
             raise ArtifactError(f"The model file {self.folder / name} is missing: {_DOWNLOAD_AGAIN}.") from None
         if sha256_hex(data) != self.manifest["files"].get(name):
+            self._check_in_place()
             raise ArtifactError(f"The model file {self.folder / name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
         return data
+
+    def _of_this_set(self, found: Coefficients) -> Coefficients:
+        self._check_in_place()
+        return found
+
+    def _check_in_place(self) -> None:
+        """Refuse to go on where other models have taken the place of these."""
+        try:
+            there = json.loads((self.folder / MANIFEST_NAME).read_bytes())["checksum"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return
+        if there != self.manifest.get("checksum"):
+            raise ArtifactError(f"The models in {self.folder} were replaced while this program ran: start it again.")
 
 
 def load_models(folder: Path | str | None = None) -> Models:
@@ -169,7 +193,7 @@ def load_models(folder: Path | str | None = None) -> Models:
     ------
     ArtifactError : no manifest there, or it was changed, or another version of this project wrote it.
     """
-    folder = Path(folder) if folder is not None else default_models_folder()
+    folder = _in_place(Path(folder) if folder is not None else default_models_folder())
     path = folder / MANIFEST_NAME
     try:
         manifest = json.loads(path.read_bytes())
@@ -185,6 +209,11 @@ def load_models(folder: Path | str | None = None) -> Models:
             f"{_DOWNLOAD_AGAIN}."
         )
     return Models(folder, manifest)
+
+
+def _in_place(folder: Path) -> Path:
+    """`folder`, or the old one where a training was killed while it put a new one in its place."""
+    return put_aside(folder) if not folder.exists() and put_aside(folder).exists() else folder
 
 
 def case_name(latency_known: bool, sizes_known: bool) -> str:

@@ -3,7 +3,7 @@
 from profet_core.catalog.collection import HOME_REGION, Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model, load_gpus
 from profet_core.catalog.instance import MARKETS, STATUSES, Instance
-from profet_core.catalog.load import load_catalog, load_catalog_with_own, load_shipped
+from profet_core.catalog.load import load_catalog, load_catalog_with_own, load_served_catalog, load_shipped
 from profet_core.catalog.own import OWN_VARIABLE, own_path
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "load_catalog",
     "load_catalog_with_own",
     "load_gpus",
+    "load_served_catalog",
     "load_shipped",
     "own_path",
 ]

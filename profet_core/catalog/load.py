@@ -6,7 +6,7 @@ from pathlib import Path
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import FILE_COLUMNS, MACHINE_COLUMNS, OFFER_COLUMNS, Instance, instance_from_row
-from profet_core.catalog.own import own_path, read_own
+from profet_core.catalog.own import own_path, read_own, served_own_path
 from profet_core.catalog.tables import Row, file_text, read_records, shipped_text
 from profet_core.errors import CatalogError
 
@@ -50,6 +50,18 @@ def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None
         return shipped.with_own(read_own(path, shipped)), None
     except CatalogError as error:
         return shipped, f"{error} Repair or remove your own file {path}."
+
+
+def load_served_catalog() -> tuple[Catalog, str | None]:
+    """The catalogue that a server shows to everyone, and what is wrong with the own file that it is to show.
+
+    The own file of whoever started the server is theirs: it is shown only where `$PROFET_APP_INSTANCES` says so.
+    """
+    try:
+        path = served_own_path()
+    except CatalogError as error:
+        return load_shipped(), str(error)
+    return (load_shipped(), None) if path is None else load_catalog_with_own(path)
 
 
 def load_shipped() -> Catalog:

@@ -1,6 +1,6 @@
 """The user's own instances and prices: where their file is, reading it, and changing it in one piece.
 
-On a server the file belongs to whoever runs the server; visitors neither write nor choose it.
+The file is the command line's. A server shows one only if its operator says so; visitors' rows stay in their sessions.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import csv
 import io
 import os
 import sys
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from profet_core.catalog.collection import Catalog
@@ -19,9 +18,13 @@ from profet_core.catalog.gpus import load_gpus
 from profet_core.catalog.instance import FILE_COLUMNS, MACHINE_COLUMNS, Instance, instance_from_row, instance_to_row
 from profet_core.catalog.tables import Row, file_text, read_records
 from profet_core.errors import CatalogError, InputError
+from profet_core.whole_files import only_one, write_whole
 
 #: Names the file; set but empty: there is none, whatever lies in the usual place.
 OWN_VARIABLE = "PROFET_INSTANCES"
+#: Which own file a server shows to everyone: `own`, the one of the command line here, or a path; unset: none.
+APP_VARIABLE = "PROFET_APP_INSTANCES"
+_COMMAND_LINES = "own"
 
 
 def own_path() -> Path | None:
@@ -40,6 +43,21 @@ def own_path() -> Path | None:
     return folder / "profet" / "instances.csv"
 
 
+def served_own_path() -> Path | None:
+    """The own file that a server shows to everyone, as `$PROFET_APP_INSTANCES` says; None: it shows none.
+
+    Raises
+    ------
+    CatalogError : the file that it names is missing.
+    """
+    named = os.environ.get(APP_VARIABLE, "").strip()
+    if named in ("", _COMMAND_LINES):
+        return own_path() if named else None
+    if not _is_there(Path(named)):
+        raise CatalogError(f"{APP_VARIABLE} names {named}, which is missing.")
+    return Path(named)
+
+
 def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
     """The rows of an own file; none if there is no file.
 
@@ -52,10 +70,12 @@ def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
     """
     if path is None or not _is_there(path):
         return []
-    return _parsed(file_text(path, "The own catalogue"), shipped)
+    return parse_own(file_text(path, "The own catalogue"), shipped)
 
 
-def _parsed(text: str, shipped: Catalog) -> list[Instance]:
+def parse_own(text: str, shipped: Catalog) -> list[Instance]:
+    """The rows of an own file's text; as `read_own`."""
+
     def made(row: Row) -> Instance:
         known = shipped.get(row["instance"])
         filled = {**row, **{column: _machine_cell(row, column, known) for column in MACHINE_COLUMNS}}
@@ -80,28 +100,43 @@ def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
     ------
     CatalogError : the file can't be written, or could not be read back.
     """
+    text = own_text(rows, shipped)
+    shipped.with_own(parse_own(text, shipped))
+    with _writing(path):
+        path.resolve().parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.encode())
+
+
+def own_text(rows: Iterable[Instance], shipped: Catalog) -> str:
+    """The text of an own file with `rows`, which `parse_own` reads back."""
     text = io.StringIO()
     writer = csv.DictWriter(text, FILE_COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow(instance_to_row(row) | _as_shipped(row, shipped.get(row.name)))
-    shipped.with_own(_parsed(text.getvalue(), shipped))
+    return text.getvalue()
+
+
+@contextlib.contextmanager
+def changing_own(path: Path) -> Iterator[None]:
+    """Between reading the own file and writing it: other programs that change it wait, so that no row is lost.
+
+    Raises
+    ------
+    CatalogError : nothing can be written there.
+    InputError : another program has been changing it for a minute.
+    """
+    with contextlib.ExitStack() as held:
+        with _writing(path):
+            path.resolve().parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(only_one(path))
+        yield
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        # A link stays a link: what it points to is replaced.
-        path = path.resolve()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text.getvalue())
-                file.flush()
-                os.fsync(file.fileno())
-            Path(scratch).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-            Path(scratch).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(scratch).unlink()
-            raise
+        yield
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise CatalogError(f"Your own file {path} can't be written: {reason}.") from None

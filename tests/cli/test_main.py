@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from profet_cli.main import COMMANDS, main
+from profet_cli.dispatch import COMMANDS
+from profet_cli.main import main
 from profet_core import load_catalog
 from tests.cli.cases import written
 

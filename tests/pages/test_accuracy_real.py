@@ -1,4 +1,4 @@
-"""Accuracy on profiles of strangers: every figure is the report's, and there is nothing to see without one."""
+"""Accuracy on profiles of strangers: every figure is the report's, and a missing one is said."""
 
 from __future__ import annotations
 
@@ -69,9 +69,12 @@ def test_profiles_that_could_not_be_compared(open_with, report):
     assert not app.error and not app.exception
 
 
-def test_without_a_report_nothing_is_shown(open_with, report):
+def test_a_missing_report_is_said(open_with, report):
     app = open_with(None)
-    assert all(heading.value != HEADING for heading in app.subheader)
+    assert any(heading.value == HEADING for heading in app.subheader)
+    assert lines(app.info) == [
+        "There is no report on profiles of strangers for these models: profet validate --real DIR --card."
+    ]
     assert not app.error and not app.exception
 
 

@@ -219,7 +219,7 @@ def test_a_report_that_can_t_be_shown_is_one_line(open_with, made, damage, said)
     assert any(heading.value == "GPUs that nobody profiled, and memory" for heading in app.subheader)
 
 
-def test_models_without_a_transfer_file_say_so(open_with, made, models_copy):
+def test_models_that_miss_their_transfer_file_say_so(open_with, made, models_copy):
     path = models_copy / "transfer.json"
     content = path.read_bytes()
     path.unlink()
@@ -227,7 +227,7 @@ def test_models_without_a_transfer_file_say_so(open_with, made, models_copy):
         (error,) = lines(open_with(json.dumps(made)).error)
     finally:
         path.write_bytes(content)
-    assert "transfer.json is missing, so nothing is known of its accuracy" in error
+    assert "transfer.json is missing: get it again (git checkout models) or run `profet train`." in error
 
 
 def test_the_chart_marks_each_way_with_the_worst_on_top():

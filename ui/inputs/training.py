@@ -12,6 +12,7 @@ from profet_core.units import format_usd, positive_number
 from ui.cost_latencies import why_not_scaled
 from ui.errors import show_error, show_warning
 from ui.inputs.fields import choice, optional_number
+from ui.inputs.own_instances import own_instances_input
 from ui.inputs.recorded import latency_question
 from ui.paths import page_path
 from ui.phrases import profile_phrase, shown_name
@@ -106,14 +107,15 @@ def _show_profile(phrase: str) -> None:
 def own_prices(resources: Resources, names: Sequence[str]) -> dict[str, float]:
     """A field for a price of one's own for each instance; returns those that were given, US dollars an hour."""
     own: dict[str, float] = {}
-    with st.expander("Own prices"):
+    with st.expander("Own prices and instances"):
+        own_instances_input(resources)
         st.caption("US dollars an hour for one instance, such as a reserved or spot price. Empty: the list price.")
         columns = st.columns(2, gap="medium")
         for index, name in enumerate(names):
             entry = resources.catalog[name]
             with columns[index % 2]:
                 list_price = plain(format_usd(entry.usd_per_hour))
-                optional_number(f"{name} (list: {list_price})", price_key(name), empty="list price", step=0.01)
+                optional_number(f"{plain(name)} (list: {list_price})", price_key(name), empty="list price", step=0.01)
                 price = st.session_state[price_key(name)]
                 try:
                     if price is not None:

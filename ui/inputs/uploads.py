@@ -15,6 +15,7 @@ from profet_core import ProfetError, read_profile
 from ui.errors import show_error
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
+from ui.state.resumed import resumed_number
 from ui.texts import plain
 
 _LOG = logging.getLogger(__name__)
@@ -42,11 +43,13 @@ class _Notes:
 
 def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile], None] = lambda _: None) -> None:
     """Ask for files; the good ones join the visitor's list and `take` gets the last of them."""
-    batch = st.session_state.get(_batch_key(prefix), 0)
+    if _batch_key(prefix) not in st.session_state:
+        st.session_state[_batch_key(prefix)] = resumed_number(_file_key(prefix))
+    batch = st.session_state[_batch_key(prefix)]
     files = st.file_uploader(
         "Profiles of training steps (one file each)",
         accept_multiple_files=True,
-        key=f"{prefix}:file:{batch}",
+        key=f"{_file_key(prefix)}{batch}",
         help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
         "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. The Guide says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
@@ -142,6 +145,10 @@ def _show_privacy(prefix: str) -> None:
             "Whatever you upload, only the totals stay on the server, in memory and for your session; the file is let "
             f"go as soon as it is read. A file may have {max_upload_mb()} MB; reduce larger ones with the same command."
         )
+
+
+def _file_key(prefix: str) -> str:
+    return f"{prefix}:file:"
 
 
 def _batch_key(prefix: str) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from profet_core import Catalog, Models, load_models
 from profet_core.artifacts.samples import Sample, load_samples
-from profet_core.catalog import gpu_model, load_catalog_with_own
+from profet_core.catalog import gpu_model, load_served_catalog
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.profiles import Profile
 from profet_core.scaling.axes import axis_range
@@ -25,6 +25,7 @@ class Resources:
     ----------
     profiles : sample name -> its trace, read.
     gpus : data sheets.
+    server_rows : how many offers of the catalogue are from the server's own list of instances.
     own_instances_damaged : the server's own list of instances can't be read and was left out; its log says why.
     """
 
@@ -33,6 +34,7 @@ class Resources:
     samples: dict[str, Sample]
     profiles: dict[str, Profile]
     gpus: Gpus
+    server_rows: int = 0
     own_instances_damaged: bool = False
 
     def instance_label(self, name: str) -> str:
@@ -70,8 +72,9 @@ def load_resources() -> Resources:
     models = load_models()
     models.verify()
     samples = {sample.name: sample for sample in load_samples()}
-    catalog, problem = load_catalog_with_own()
+    catalog, problem = load_served_catalog()
     if problem:
         _LOG.warning(problem)
     profiles = {name: sample.profile for name, sample in samples.items()}
-    return Resources(models, catalog, samples, profiles, load_gpus(), own_instances_damaged=problem is not None)
+    server_rows = sum(offer.own for offer in catalog.all_offers)
+    return Resources(models, catalog, samples, profiles, load_gpus(), server_rows, problem is not None)

@@ -11,7 +11,7 @@ from profet_cli.commands.instances.own_file import offer_title, writable_path
 from profet_cli.output import print_json
 from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.instance import MARKETS, STATUSES, check_date
-from profet_core.catalog.own import laid_over, read_own, write_own
+from profet_core.catalog.own import changing_own, laid_over, read_own, write_own
 from profet_core.documents.parts import offer_document
 from profet_core.errors import InputError
 from profet_core.units import listed_price
@@ -42,11 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Lay one offer over the catalogue; the same offer of before is replaced."""
-    path, catalog, shipped = writable_path(), load_catalog(), load_shipped()
-    row = _offer(options, catalog)
-    replaced = _same_offer(row, catalog)
-    rows = laid_over((_as_row_says(old, row) for old in read_own(path, shipped)), [row])
-    write_own(path, rows, shipped)
+    path, shipped = writable_path(), load_shipped()
+    with changing_own(path):
+        catalog = load_catalog()
+        row = _offer(options, catalog)
+        replaced = _same_offer(row, catalog)
+        rows = laid_over((_as_row_says(old, row) for old in read_own(path, shipped)), [row])
+        write_own(path, rows, shipped)
     old_usd_per_hour = None if replaced is None else replaced.usd_per_hour
     if options.format == "json":
         print_json({"file": str(path), "replaced_usd_per_hour": old_usd_per_hour, "offer": offer_document(row)})

@@ -13,7 +13,7 @@ from profet_core.errors import ArtifactError
 from profet_core.units import listed_price
 
 if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models
+    from profet_core.answers.questions import InstancesQuestion
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,11 +31,10 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Every instance at its usual price, or all offers of a market and region; "measured" ones can be the anchor."""
     # Numbers are for the list only, not for `add` and its like.
-    from profet_core.answers.instances import answer_instances
     from profet_core.answers.questions import InstancesQuestion
 
     question = InstancesQuestion(all=bool(options.all), region=options.region, market=options.market)
-    rows = answer_instances(_models(), load_catalog(), question)
+    rows = _answered(question)
     if options.format == "json":
         print_json(instances_document(rows))
         return
@@ -53,14 +52,17 @@ def _add_offers(parser: argparse.ArgumentParser, default: str | None) -> None:
     parser.add_argument("--market", default=default, help="only offers of this market")
 
 
-def _models() -> Models | None:
-    """The models, if there are any: the catalogue is listed without them too."""
+def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
+    """Offers with their basis; without readable models the catalogue is listed too, which is said."""
+    from profet_core.answers.instances import answer_instances
     from profet_core.artifacts.models import load_models
 
+    catalog = load_catalog()
     try:
-        return load_models()
-    except ArtifactError:
-        return None
+        return answer_instances(load_models(), catalog, question)
+    except ArtifactError as error:
+        print_warnings([f"nothing is known of what can be predicted: {error}"])
+        return answer_instances(None, catalog, question)
 
 
 def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:

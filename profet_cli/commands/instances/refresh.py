@@ -9,7 +9,7 @@ from profet_cli.commands.instances.own_file import writable_path
 from profet_cli.commands.instances.published_prices import SOURCE_PREFIX, published_prices
 from profet_cli.output import cell, print_json, print_table
 from profet_core.catalog import HOME_REGION, load_catalog, load_shipped
-from profet_core.catalog.own import laid_over, read_own, write_own
+from profet_core.catalog.own import changing_own, laid_over, read_own, write_own
 from profet_core.catalog.refresh import PriceChange, check_believable, price_changes
 from profet_core.documents.parts import Document, offer_document
 from profet_core.errors import InputError
@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> None:
         check_believable(changes)
     if not options.dry_run:
         new = [change.offer for change in changes if not change.kept]
-        write_own(path, laid_over(read_own(path, shipped), new), shipped)
+        with changing_own(path):
+            write_own(path, laid_over(read_own(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}
     not_listed = [name for name in catalog if name not in listed]
     if options.format == "json":

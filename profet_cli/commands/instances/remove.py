@@ -8,7 +8,7 @@ from profet_cli.arguments import add_format
 from profet_cli.commands.instances.own_file import offer_title, writable_path
 from profet_cli.output import print_json
 from profet_core.catalog import Instance, load_shipped
-from profet_core.catalog.own import read_own, write_own
+from profet_core.catalog.own import changing_own, read_own, write_own
 from profet_core.documents.parts import offer_document
 from profet_core.errors import InputError
 from profet_core.units import listed_price
@@ -25,12 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Take a user's own rows of an instance away; the shipped ones can't be."""
     path, shipped = writable_path(), load_shipped()
-    rows = read_own(path, shipped)
-    removed = [row for row in rows if _is_meant(row, options)]
-    if not removed:
-        names = ", ".join(dict.fromkeys(row.name for row in rows)) or "none"
-        raise InputError(f"Your own file {path} has no such row of {options.name!r}; it has rows of: {names}.")
-    write_own(path, [row for row in rows if row not in removed], shipped)
+    with changing_own(path):
+        rows = read_own(path, shipped)
+        removed = [row for row in rows if _is_meant(row, options)]
+        if not removed:
+            names = ", ".join(dict.fromkeys(row.name for row in rows)) or "none"
+            raise InputError(f"Your own file {path} has no such row of {options.name!r}; it has rows of: {names}.")
+        write_own(path, [row for row in rows if row not in removed], shipped)
     if options.format == "json":
         print_json({"file": str(path), "removed": [offer_document(row) for row in removed]})
         return

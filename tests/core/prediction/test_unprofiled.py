@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from profet_core import InputError, load_models, predict, predict_many
+from profet_core import ArtifactError, InputError, load_models, predict, predict_many
 from profet_core.catalog import Catalog
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis
@@ -194,14 +196,28 @@ def test_the_documented_ensemble_stays_what_it_was(models, catalog, samples):
         predict(models, catalog, sample.profile, sample.anchor, method="profet", targets=["g5.xlarge"])
 
 
-def test_models_without_a_transfer_answer_for_the_measured_instances(models, catalog, samples, tmp_path):
-    for path in models.folder.rglob("*"):
-        if path.is_file() and path.name != "transfer.json":
-            copy = tmp_path / path.relative_to(models.folder)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
+@pytest.fixture
+def without_transfer(models, tmp_path):
+    """The shipped models without `transfer.json`, which their manifest lists."""
+    return Path(shutil.copytree(models.folder, tmp_path / "models", ignore=shutil.ignore_patterns("transfer.json")))
+
+
+def test_a_missing_transfer_is_said(without_transfer, catalog, samples):
     sample = samples[SAMPLE]
-    prediction = predict(load_models(tmp_path), catalog, sample.profile, sample.anchor)
+    for asked in (
+        lambda models: predict(models, catalog, sample.profile, sample.anchor),
+        lambda models: models.verify(),
+    ):
+        with pytest.raises(ArtifactError, match=r"transfer\.json is missing: get it again"):
+            asked(load_models(without_transfer))
+
+
+def test_models_that_never_had_a_transfer_answer_for_the_measured_instances(
+    models, without_transfer, seal, catalog, samples
+):
+    seal(without_transfer, {**models.manifest, "coefficients": ["memory.json"]})
+    sample = samples[SAMPLE]
+    prediction = predict(load_models(without_transfer), catalog, sample.profile, sample.anchor)
     assert set(rows_of(prediction)) == set(models.instances)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from profet_core.catalog import load_shipped
 
 
@@ -32,6 +34,10 @@ def test_a_list_without_offers_says_how_to_get_some(run, document):
     assert err == "warning: the catalogue has no such offers; `profet instances add` and `refresh` bring some\n"
 
 
-def test_without_models_every_instance_is_a_price_only(document, monkeypatch, tmp_path):
+def test_without_models_every_instance_is_a_price_only_and_one_line_says_why(run, monkeypatch, tmp_path):
+    # After `run`, which takes the variable away.
     monkeypatch.setenv("PROFET_HOME", str(tmp_path))
-    assert {row["basis"] for row in document()} == {"price only"}
+    status, out, err = run("list", "--format", "json")
+    assert status == 0 and {row["basis"] for row in json.loads(out)} == {"price only"}
+    assert err.startswith(f"warning: nothing is known of what can be predicted: There are no models in {tmp_path}")
+    assert err.count("\n") == 1

@@ -1,0 +1,115 @@
+"""Puts a new models folder in the place of an old one: killed at any moment, the old or the new set works."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from profet_core.artifacts.models import MANIFEST_NAME
+from profet_core.errors import ArtifactError
+from profet_core.files import put_aside
+from profet_core.memory.model import MEMORY_NAME
+from profet_core.transfer.model import TRANSFER_NAME
+from profet_core.whole_files import only_one
+
+
+@contextmanager
+def new_models_folder(out: Path) -> Iterator[Path]:
+    """A new folder beside `out` to write a set of models into; after the block it takes the place of `out`.
+
+    What lies in `out` and is no part of the old models, such as their card, stays. An exception in the block leaves
+    `out` as it was. What a killed training left is put right first, and removed.
+
+    Raises
+    ------
+    ArtifactError : `out` holds other things than models, can't be replaced, or is being trained into.
+    """
+    out = out.resolve()
+    _check_replaceable(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with only_one(out, wait_s=0):
+            _put_right(out)
+            folder = _scratch(out)
+            folder.mkdir()
+            try:
+                yield folder
+                _keep_beside(out, folder)
+                _to_disk(folder)
+                _swap(folder, out)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise ArtifactError(f"{out} is as it was, for writing failed: {error.strerror or error}{where}.") from error
+
+
+def _scratch(out: Path) -> Path:
+    return out.with_name(f".{out.name}.training")
+
+
+def _check_replaceable(out: Path) -> None:
+    if out.is_mount():
+        raise ArtifactError(f"{out} is a mount point, which can't be replaced as a whole: name a folder in it.")
+    if out.exists() and not out.is_dir():
+        raise ArtifactError(f"{out} is no folder: name another one.")
+    if not out.is_dir() or (out / MANIFEST_NAME).exists():
+        return
+    if {path.name for path in out.iterdir()} - {TRANSFER_NAME, MEMORY_NAME}:
+        raise ArtifactError(f"{out} holds other things than models: name a new or an empty folder.")
+
+
+def _put_right(out: Path) -> None:
+    """Undo what a training that was killed had begun; the lock says that no other one is at it."""
+    if put_aside(out).exists() and not out.exists():
+        put_aside(out).rename(out)
+    for left in (put_aside(out), _scratch(out)):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _keep_beside(out: Path, folder: Path) -> None:
+    """Copy what is in `out`, no part of its models, and not in the new folder."""
+    if not out.exists():
+        return
+    shutil.copymode(out, folder)
+    models = {MANIFEST_NAME, *_files_of(out / MANIFEST_NAME)}
+    for path in _files_in(out):
+        name = path.relative_to(out)
+        if name.as_posix() not in models and not (folder / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, folder / name)
+
+
+def _files_of(manifest: Path) -> Iterable[str]:
+    """The files that a manifest lists; none where it can't be read, so that nothing is lost."""
+    try:
+        return list(json.loads(manifest.read_bytes())["files"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+def _to_disk(folder: Path) -> None:
+    for path in _files_in(folder):
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+
+
+def _swap(folder: Path, out: Path) -> None:
+    """Put `out` aside and `folder` in its place; killed between the two, `load_models` finds what was put aside."""
+    aside = put_aside(out)
+    try:
+        if out.exists():
+            out.rename(aside)
+        folder.rename(out)
+    finally:
+        if aside.exists() and not out.exists():
+            aside.rename(out)
+    shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,123 @@
+"""Every end of a real process is one line or none: no output to write to, a full one, a reader gone, an interrupt."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+#: The command as installed, less what an installer's script imports before it; its own start is told by a byte.
+PROFET = "import os, sys; from profet_cli.main import main; os.write(int(sys.argv.pop(1)), b'.'); sys.exit(main())"
+CLOSED = "profet: there is no standard output: give it one, such as > FILE or > /dev/null\n"
+FULL = "profet: the output can't be written: No space left on device\n"
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a shell and signals of Unix")
+
+
+@pytest.fixture
+def commands(sample, tmp_path) -> dict[str, str]:
+    """One of each that prints a result."""
+    trace = f"'{sample.path}'"
+    known = f"{trace} --anchor {sample.anchor}"
+    return {
+        "help": "--help",
+        "predict": f"predict {known}",
+        "predict json": f"predict {known} --format json",
+        "cost": f"cost {known} --images 1000",
+        "advise": f"advise {known} --images 1000",
+        "scale": f"scale --instance {sample.anchor} --axis batch --min-ms 1 --max-ms 2 --at 64",
+        "inspect": f"inspect {trace}",
+        "instances": "instances",
+        "convert": f"convert {trace} -o -",
+        "convert to a file": f"convert {trace} --force -o '{tmp_path / 'p.json'}'",
+        "add": "instances add my.l4 --gpu L4 --usd-per-hour 1",
+    }
+
+
+@pytest.fixture
+def shell(repository, tmp_path):
+    """`shell("profet ... | head -1")` -> status, stdout, stderr."""
+    environment = {**os.environ, "PROFET_INSTANCES": str(tmp_path / "own.csv"), "PYTHONPATH": str(repository)}
+
+    def run(line: str, **more: str) -> tuple[int, str, str]:
+        line = line.replace("profet ", f"'{sys.executable}' -m profet_cli ", 1)
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True, timeout=120
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+NAMES = (
+    *("help", "predict", "predict json", "cost", "advise", "scale", "inspect", "instances", "convert"),
+    *("convert to a file", "add"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_place_to_write_to_nothing_is_done(shell, commands, name, tmp_path):
+    assert shell(f"profet {commands[name]} >&-") == (1, "", CLOSED)
+    assert not (tmp_path / "own.csv").exists() and not (tmp_path / "p.json").exists()
+
+
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_full_output_is_said_in_one_line(shell, commands, name, buffered):
+    assert shell(f"profet {commands[name]} > /dev/full", PYTHONUNBUFFERED=buffered) == (1, "", FULL)
+
+
+@pytest.mark.parametrize("name", ["predict", "instances", "inspect"])
+def test_a_reader_of_one_line_is_no_error(shell, commands, name):
+    status, out, err = shell(f"set -o pipefail; profet {commands[name]} | head -1")
+    assert (status, out.count("\n"), err) == (0, 1, "")
+
+
+def test_without_standard_error_the_document_stays_alone_on_stdout(shell, commands):
+    sound = shell(f"profet {commands['predict json']}")
+    assert shell(f"profet {commands['predict json']} 2>&-")[:2] == sound[:2]
+    assert shell("profet predict nowhere --anchor g3s.xlarge 2>&-") == (2, "", "")
+    assert shell("profet predict nowhere --anchor g3s.xlarge 2>/dev/full") == (2, "", "")
+
+
+def interrupted(arguments: list[str], delay_s: float, environment: dict[str, str]) -> tuple[int, str, str]:
+    """The end of a process that is interrupted so long after its first own line."""
+    ready, started = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROFET, str(started), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        pass_fds=[started],
+        env=environment,
+    )
+    os.close(started)
+    assert os.read(ready, 1) == b"."
+    os.close(ready)
+    time.sleep(delay_s)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def test_an_interrupt_at_any_moment_is_one_line_and_130(repository, sample, tmp_path):
+    own = tmp_path / "own.csv"
+    environment = {**os.environ, "PROFET_INSTANCES": str(own), "PYTHONPATH": str(repository)}
+    moments, ends = random.Random(5), []
+    for number in range(48):
+        arguments = (
+            ["instances", "add", f"my.{number}", "--gpu", "L4", "--usd-per-hour", "1"]
+            if number % 2
+            else ["predict", str(sample.path), "--anchor", sample.anchor, "--targets", "p2.xlarge"]
+        )
+        # A little after the first line: the handler is set by then, as it is within a millisecond of a person's time.
+        status, _, err = interrupted(arguments, moments.uniform(0.005, 0.6), environment)
+        assert (status, err) in {(130, "profet: stopped\n"), (0, "")}, (number, status, err)
+        ends.append(status)
+        assert {path.name for path in Path(tmp_path).iterdir()} <= {"own.csv", ".own.csv.lock"}
+    assert ends.count(130) >= 10

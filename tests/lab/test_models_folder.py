@@ -1,0 +1,159 @@
+"""A models folder is replaced as a whole: killed at any moment the old or the new set works, and nothing else stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from profet_core import ArtifactError, InputError, load_models
+from profet_core.files import manifest_checksum, put_aside, sha256_hex
+from profet_core.whole_files import lock_path, only_one
+from profet_lab.models_folder import new_models_folder
+from tests.core.conftest import tiny_manifest
+
+MEMBERS = 12
+
+
+def write_set(folder: Path, number: int) -> None:
+    """Models whose members all hold `number`, so that a mixed set shows."""
+    manifest = {**tiny_manifest(), "seed": number}
+    for member in range(MEMBERS):
+        data = f"set {number}, member {member}".encode() * 1000
+        path = folder / f"g4dn.xlarge/{member}.onnx"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        manifest["files"][f"g4dn.xlarge/{member}.onnx"] = sha256_hex(data)
+    manifest["checksum"] = manifest_checksum(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def set_in(out: Path) -> int:
+    """The number of the one whole set that is served from `out`."""
+    models = load_models(out)
+    models.verify()
+    return models.manifest["seed"]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    out = tmp_path / "models"
+    with new_models_folder(out) as folder:
+        write_set(folder, 1)
+    (out / "CARD.md").write_text("written by hand")
+    return out
+
+
+def beside(out: Path) -> list[str]:
+    return sorted(path.name for path in out.parent.iterdir())
+
+
+def test_a_new_set_takes_the_place_of_the_old_one_and_the_card_stays(out):
+    (out / "g4dn.xlarge" / "notes.txt").write_text("mine")
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+        (folder / "g4dn.xlarge" / "0.onnx").rename(folder / "0.onnx")
+        assert set_in(out) == 1
+    assert json.loads((out / "manifest.json").read_text())["seed"] == 2
+    assert (out / "CARD.md").read_text() == "written by hand"
+    assert (out / "g4dn.xlarge" / "notes.txt").read_text() == "mine"
+    assert not (out / "g4dn.xlarge" / "0.onnx").exists(), "a member of the old set"
+    assert beside(out) == ["models"]
+
+
+def test_an_exception_leaves_the_old_set_and_nothing_else(out):
+    with pytest.raises(KeyboardInterrupt), new_models_folder(out) as folder:
+        write_set(folder, 2)
+        raise KeyboardInterrupt
+    assert (set_in(out), beside(out)) == (1, ["models"])
+
+
+def test_killed_between_the_two_renames_the_old_set_is_served_and_put_back(out):
+    out.rename(put_aside(out))
+    assert set_in(out) == 1
+    with pytest.raises(RuntimeError), new_models_folder(out) as folder:
+        assert not list(folder.iterdir())
+        raise RuntimeError
+    assert (set_in(out), beside(out)) == (1, ["models"])
+    assert (out / "CARD.md").exists()
+
+
+_SWAPS = """
+import sys
+from pathlib import Path
+from profet_lab.models_folder import new_models_folder
+from tests.lab.test_models_folder import write_set
+print("ready", flush=True)
+for number in range(2, 10_000):
+    with new_models_folder(Path(sys.argv[1])) as folder:
+        write_set(folder, number)
+    print(number, flush=True)
+"""
+
+
+def test_killed_at_random_moments_a_whole_set_works(out, repository):
+    moments, last = random.Random(3), 1
+    for _ in range(25):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _SWAPS, str(out)],
+            cwd=repository,
+            env={**os.environ, "PYTHONPATH": str(repository)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        process.stdout.readline()
+        time.sleep(moments.uniform(0, 0.1))
+        process.send_signal(signal.SIGKILL)
+        done = process.communicate()[0].split()
+        last = int(done[-1]) if done else last
+        # Killed after its swap and before it could say so, a set is one further.
+        assert set_in(out) in (last, last + 1, 2)
+        last = set_in(out)
+        assert set(beside(out)) <= {"models", ".models.training", ".models.before", ".models.lock"}
+    with new_models_folder(out) as folder:
+        write_set(folder, 0)
+    assert (set_in(out), beside(out)) == (0, ["models"])
+    assert (out / "CARD.md").read_text() == "written by hand"
+
+
+def test_a_running_server_keeps_the_set_it_began_with(out):
+    models = load_models(out)
+    models.verify()
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+    assert [models._read(name)[:5] for name in models.manifest["files"]] == [b"set 1"] * MEMBERS
+
+
+def test_what_has_not_read_its_files_says_that_they_were_replaced(out):
+    models = load_models(out)
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+    with pytest.raises(ArtifactError, match=r"were replaced while this program ran: start it again\.$"):
+        models.verify()
+
+
+@pytest.mark.parametrize("what", ["file", "other things", "locked"])
+def test_what_can_not_be_replaced_is_refused_before_anything_is_trained(tmp_path, what):
+    out = tmp_path / "out"
+    if what == "file":
+        out.write_text("x")
+    else:
+        out.mkdir()
+    if what == "other things":
+        (out / "thesis.tex").write_text("years")
+    says = {"file": "is no folder", "other things": "holds other things than models", "locked": "Another program"}[what]
+    with pytest.raises(InputError if what == "locked" else ArtifactError, match=says):
+        if what == "locked":
+            with only_one(out), new_models_folder(out):
+                pytest.fail("two at once")
+        with new_models_folder(out):
+            pytest.fail("it was not refused")
+    assert not lock_path(out).exists()
+    assert what != "other things" or (out / "thesis.tex").read_text() == "years"

@@ -1,0 +1,148 @@
+"""Own instances and prices: a visitor's stay in their session; the operator's are shown only where they say so."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+import streamlit as st
+
+from profet_core.catalog import load_shipped
+from tests.pages.conftest import go, lines
+
+HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
+MINE = "my.l4,L4,,,,0.7,any,linux,on-demand,,2026-11-21,an invoice"
+CHEAPER = "g4dn.xlarge,,,,,0.4,us-east-1,linux,on-demand,,2026-11-21,our contract"
+
+
+@pytest.fixture
+def server_file(tmp_path, monkeypatch):
+    """`server_file(own, shown)`: the command line's own file, and what the app is told to show."""
+
+    def serve(shown: str | None, *rows: str) -> None:
+        path = tmp_path / "instances.csv"
+        if rows:
+            path.write_text("\n".join([HEADER, *rows]))
+        monkeypatch.setenv("PROFET_INSTANCES", str(path))
+        if shown is None:
+            monkeypatch.delenv("PROFET_APP_INSTANCES", raising=False)
+        else:
+            monkeypatch.setenv("PROFET_APP_INSTANCES", shown.format(path=path))
+        st.cache_resource.clear()
+
+    yield serve
+    st.cache_resource.clear()
+
+
+def prices(app) -> dict[str, str]:
+    """Instance -> price an hour, as the Guide's table has it."""
+    frame = next(table.value for table in go(app, "guide").table if "Price per hour" in table.value)
+    return {
+        name.replace("\\", ""): price.replace("\\", "").replace("\N{WORD JOINER}", "")
+        for name, price in zip(frame["Instance"], frame["Price per hour"], strict=True)
+    }
+
+
+def give_rows(app, *rows: str, data: bytes | None = None):
+    content = "\n".join([HEADER, *rows]).encode() if data is None else data
+    uploader = next(item for item in app.file_uploader if item.key.startswith("own-instances:file:"))
+    return uploader.set_value(("mine.csv", content, "text/csv")).run()
+
+
+# --- a visitor's ----------------------------------------------------------------------------------------------------
+
+
+def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app):
+    other, mine = open_app("cost"), open_app("cost")
+    shipped = prices(open_app())
+    give_rows(mine, MINE, CHEAPER)
+    assert not mine.error and not mine.exception
+    assert any("my.l4" in key for key in (item.key or "" for item in mine.number_input)), "a price can be typed for it"
+    assert prices(mine) == {**shipped, "my.l4": "$0.70", "g4dn.xlarge": "$0.40"}
+    advise = go(mine, "advise")
+    assert not advise.error and any("my.l4" in line for line in lines(advise.markdown))
+    for session in (other.run(), open_app("cost"), open_app("cost", price_my_l4="3")):
+        assert not any("my.l4" in line for line in lines([*session.markdown, *session.caption]))
+        assert prices(session) == shipped
+
+
+def test_rows_are_laid_over_earlier_ones_and_removed(open_app):
+    app = give_rows(open_app("cost"), MINE)
+    give_rows(app, MINE.replace("0.7", "0.5"), CHEAPER)
+    assert [row.usd_per_hour for row in app.session_state["own:instances"].rows] == [0.5, 0.4]
+    app.button(key="own-instances:remove").click().run()
+    assert [row.name for row in app.session_state["own:instances"].rows] == ["g4dn.xlarge"]
+    app.button(key="own-instances:remove-all").click().run()
+    assert "own:instances" not in app.session_state
+    assert prices(app) == prices(open_app())
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (["my.l4,L4,,,,much,any,linux,on-demand,,2026,me"], "my.l4: usd_per_hour must be a number, not 'much'."),
+        (["g4dn.xlarge,L4,,,,1,any,linux,on-demand,,2026,me"], "g4dn.xlarge: gpu is"),
+        (["my.l4,Q9,,,,1,any,linux,on-demand,,2026,me"], "is no GPU with a data sheet here"),
+        (["<b>x</b>,L4,,,,1,any,linux,on-demand,,2026,me"], "An instance's name has letters, digits, dots and dashes"),
+        (["x,L4,,,,1,[a](b),linux,on-demand,,2026,me"], "x: region has letters, digits, spaces"),
+        ([f"m{number},L4,,,,1,any,linux,on-demand,,2026,me" for number in range(201)], "200 is all there is room for"),
+        (["m,L4,,,,1,any,linux,on-demand,,2026," + "y" * 200_000], "The file is larger than 200 kB"),
+    ],
+)
+def test_a_bad_row_is_one_line_and_changes_nothing(open_app, rows, says):
+    app = give_rows(open_app("cost"), CHEAPER)
+    before = app.session_state["own:instances"]
+    give_rows(app, *rows)
+    (line,) = lines(app.error)
+    assert says in line and "\n" not in line
+    assert app.session_state["own:instances"] == before and not app.exception
+
+
+def test_a_file_that_is_no_text_is_one_line(open_app):
+    app = give_rows(open_app("cost"), data=b"\xff\xfe\x00instance")
+    assert lines(app.error) == ["The file is no UTF-8 text: save the table as CSV in UTF-8."]
+
+
+def test_the_template_is_read_back(open_app):
+    from profet_core.catalog.own import parse_own
+    from ui.state.own_instances import own_csv
+
+    assert [row.name for row in parse_own(own_csv(), load_shipped())] == ["g4dn.xlarge", "my.l4"]
+
+
+# --- the operator's -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shown", [None, "", " "])
+def test_the_machine_s_own_file_is_not_shown_unless_its_operator_says_so(open_app, server_file, shown):
+    server_file(shown, MINE, CHEAPER)
+    app = open_app("cost")
+    assert not any("server's own list" in line for line in lines(app.caption))
+    assert "my.l4" not in prices(app)
+
+
+@pytest.mark.parametrize("shown", ["own", "{path}"])
+def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
+    server_file(shown, MINE, CHEAPER)
+    app = open_app("cost")
+    assert "2 rows are this server's own list, which its operator shows to everyone." in lines(app.caption)
+    found = prices(app)
+    assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.70", "$0.40")
+    assert any("2 rows are this server's own list" in line for line in lines(app.caption)), "on the Guide too"
+
+
+@pytest.mark.parametrize(("shown", "rows"), [("/nowhere/instances.csv", ()), ("{path}", ["my.l4,L4,,"])])
+def test_a_missing_or_truncated_list_is_said(open_app, server_file, shown, rows):
+    server_file(shown, *rows)
+    app = open_app("cost")
+    assert lines(app.warning)[:1] == [
+        "This server's own list of instances is missing or damaged: it is left out; its log says why."
+    ]
+    assert not app.error and "my.l4" not in prices(app)
+
+
+@pytest.mark.parametrize(("address", "shown"), [("localhost", "own"), ("127.0.0.1", "own"), ("0.0.0.0", "")])
+def test_make_app_shows_the_own_list_on_this_machine_alone(repository, address, shown):
+    command = ["make", "--dry-run", "--always-make", "app", f"ADDRESS={address}"]
+    said = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout
+    assert f'PROFET_APP_INSTANCES="${{PROFET_APP_INSTANCES-{shown}}}"' in said

@@ -1,0 +1,103 @@
+"""Asks for a visitor's own instances and prices: a file in, its rows listed, each removable; for this session alone."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from profet_core import CatalogError
+from profet_core.catalog import Instance
+from profet_core.units import format_price
+from ui.errors import show_error
+from ui.state.own_instances import (
+    MAX_BYTES,
+    add_own_instances,
+    own_csv,
+    own_instances,
+    remove_own_instance,
+    remove_own_instances,
+)
+from ui.state.resources import Resources, load_resources
+from ui.state.resumed import resumed_number
+from ui.texts import plain
+
+_NUMBER, _PROBLEM, _FILE = "own-instances:number", "own-instances:problem", "own-instances:file:"
+
+
+def own_instances_input(resources: Resources) -> None:
+    """A file of rows, as `profet instances add` keeps them; they count on every page until the session ends."""
+    say_whose(resources)
+    st.caption(
+        "Instances of your own, or prices of other regions and markets: the file of `profet instances add`, or the "
+        "template filled in. They stay in this session; nobody else sees them."
+    )
+    if _NUMBER not in st.session_state:
+        st.session_state[_NUMBER] = resumed_number(_FILE)
+    number = st.session_state[_NUMBER]
+    file = st.file_uploader("Own instances and prices (CSV)", type="csv", key=f"{_FILE}{number}")
+    if file is not None:
+        st.session_state[_PROBLEM] = _take(file.getvalue() if file.size <= MAX_BYTES else None)
+        st.session_state[_NUMBER] = number + 1
+        st.rerun()
+    if problem := st.session_state.get(_PROBLEM):
+        show_error(problem)
+    rows = own_instances()
+    st.download_button(
+        "Your rows (CSV)" if rows else "Template (CSV)",
+        own_csv,
+        file_name="instances.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        key="own-instances:download",
+        on_click="ignore",
+    )
+    if rows:
+        _removal(rows)
+
+
+def say_whose(resources: Resources) -> None:
+    """On a server that shows a list of its operator's own: how many rows of the catalogue are from it."""
+    if resources.server_rows:
+        rows = "1 row is" if resources.server_rows == 1 else f"{resources.server_rows} rows are"
+        st.caption(f"{rows} this server's own list, which its operator shows to everyone.")
+
+
+def _take(data: bytes | None) -> str | None:
+    """Lay a file's rows over the visitor's; returns what is wrong with it."""
+    if data is None:
+        return f"The file is larger than {MAX_BYTES // 1000} kB: a row of instances takes about 100 bytes."
+    try:
+        add_own_instances(load_resources().catalog, data)
+    except CatalogError as error:
+        return str(error)
+    return None
+
+
+def _removal(rows: tuple[Instance, ...]) -> None:
+    titles = {_title(row): row for row in rows}
+    st.markdown("\n".join(f"- {plain(title)}" for title in titles))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox("Row", tuple(titles), key="own-instances:row")
+        st.button(
+            "Remove it",
+            key="own-instances:remove",
+            icon=":material/delete:",
+            on_click=_remove,
+            args=(titles.get(chosen),),
+        )
+        st.button(
+            f"Remove all {len(rows)}",
+            key="own-instances:remove-all",
+            icon=":material/delete_sweep:",
+            on_click=remove_own_instances,
+        )
+
+
+def _remove(row: Instance | None) -> None:
+    if row is not None:
+        remove_own_instance(load_resources().catalog, row)
+
+
+def _title(row: Instance) -> str:
+    gpus = f"{row.gpu_count} x {row.gpu}" if row.gpu_count > 1 else row.gpu
+    where = f"{row.region}, {row.os}, {row.market}"
+    return f"{row.name} ({gpus}; {where}): {format_price(row.usd_per_hour)} an hour"

@@ -1,0 +1,106 @@
+"""Instances and prices of a visitor's own: in their session, over what every visitor sees, and never in another's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from profet_core import Catalog, CatalogError
+from profet_core.catalog import Instance, load_shipped
+from profet_core.catalog.own import laid_over, own_text, parse_own
+from ui.state.resources import Resources
+
+#: Bytes of a file, and rows of one visitor.
+MAX_BYTES, MAX_ROWS = 200_000, 200
+_KEY = "own:instances"
+#: What pages show as it is.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnInstances:
+    """A visitor's rows, and the catalogue with them laid over it."""
+
+    rows: tuple[Instance, ...]
+    catalog: Catalog
+
+
+def own_instances() -> tuple[Instance, ...]:
+    """The visitor's rows, in the order they came."""
+    held: OwnInstances | None = st.session_state.get(_KEY)
+    return held.rows if held else ()
+
+
+def with_own_instances(resources: Resources) -> Resources:
+    """What every visitor shares, with this visitor's rows over it."""
+    held: OwnInstances | None = st.session_state.get(_KEY)
+    return replace(resources, catalog=held.catalog) if held else resources
+
+
+def add_own_instances(shared: Catalog, data: bytes) -> int:
+    """Lay the rows of a file over those the visitor has; returns how many the file holds.
+
+    Parameters
+    ----------
+    shared : the catalogue that every visitor sees.
+    data : a CSV file as the command line keeps it.
+
+    Raises
+    ------
+    CatalogError : one line that names the row and column that is wrong; nothing is changed.
+    """
+    try:
+        new = parse_own(data.decode("utf-8-sig"), shared)
+    except UnicodeDecodeError:
+        raise CatalogError("The file is no UTF-8 text: save the table as CSV in UTF-8.") from None
+    for row in new:
+        _check_shown(row)
+    rows = laid_over(own_instances(), new)
+    if len(rows) > MAX_ROWS:
+        raise CatalogError(f"You would have {len(rows)} rows of your own, and {MAX_ROWS} is all there is room for.")
+    _keep(shared, rows)
+    return len(new)
+
+
+def remove_own_instance(shared: Catalog, row: Instance) -> None:
+    """Take one row away."""
+    _keep(shared, [other for other in own_instances() if other.offer_key != row.offer_key])
+
+
+def remove_own_instances() -> None:
+    """Take all rows away."""
+    st.session_state.pop(_KEY, None)
+
+
+def own_csv() -> str:
+    """The visitor's rows as a file of the command line's; two examples while there are none."""
+    rows = own_instances()
+    if rows:
+        return own_text(rows, load_shipped())
+    return own_text(_examples(), load_shipped())
+
+
+def _keep(shared: Catalog, rows: Sequence[Instance]) -> None:
+    if rows:
+        st.session_state[_KEY] = OwnInstances(tuple(rows), shared.with_own(rows))
+    else:
+        remove_own_instances()
+
+
+def _check_shown(row: Instance) -> None:
+    if not _NAME.fullmatch(row.name):
+        raise CatalogError(f"An instance's name has letters, digits, dots and dashes, unlike {row.name!r}.")
+    for column, text in (("gpu", row.gpu), ("region", row.region), ("os", row.os)):
+        if not _SHOWN.fullmatch(text):
+            raise CatalogError(f"{row.name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
+
+
+def _examples() -> list[Instance]:
+    known = load_shipped()["g4dn.xlarge"]
+    price = replace(known, usd_per_hour=0.4, as_of="2026-11-01", source="our contract")
+    machine = replace(price, name="my.l4", gpu="L4", gpu_memory_gib=24.0, vcpus=8, usd_per_hour=0.55, region="any")
+    return [price, machine]
