@@ -5,4 +5,6 @@ The navigation is a script of its own, so that a fresh server never takes `pages
 
 from streamlit import App
 
-app = App("ui/navigation.py")
+from ui.state.uploads_held import bounded_uploads
+
+app = App("ui/navigation.py", lifespan=bounded_uploads)

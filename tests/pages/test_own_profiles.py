@@ -17,7 +17,6 @@ from profet_core.prediction.refusals import refusal
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.units import format_ms
 from tests.pages.conftest import as_version_1, as_version_2, column, give, go, lines, own, rows, upload
-from ui.inputs.uploads import PROGRESS_FROM_BYTES
 from ui.state.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 
 LATENCY = "Step latency"
@@ -201,9 +200,9 @@ def test_a_large_file_shows_how_far_it_is(open_app, monkeypatch):
     monkeypatch.setattr(DeltaGenerator, "progress", noted)
     upload(open_app(), ("small.json", b'{"Device_Conv2D": 1000.0}'))
     assert shares == []
-    app = upload(open_app(), ("large.pt.trace.json", cuda_trace(PROGRESS_FROM_BYTES + 1_000_000)))
+    app = upload(open_app(), ("large.pt.trace.json", cuda_trace(3_000_000)))
     assert not app.error
-    assert len(shares) > 5 and shares[0] == 0.0 and shares[-1] == 1.0
+    assert len(shares) > 5 and shares[0] < 0.2 and shares[-1] == 1.0
     assert shares == sorted(shares)
 
 

@@ -17,6 +17,8 @@ from profet_core.profiles.containers.unpacking import Content
 
 #: One event, or one entry beside the events, is held while it is decoded: lists in lists take 25 times their text.
 MAX_ENTRY_CHARACTERS = 2 * 2**20
+#: Of what is kept: properties of GPUs, numbers of ranks, a version.
+MAX_KEPT_CHARACTERS = 2**16
 #: A trace of 300 MB has a million events; many more are so short that they say nothing.
 MAX_EVENTS = 5_000_000
 #: Times beyond this, microseconds (30,000 years), are damage.
@@ -83,8 +85,8 @@ class ChromeTrace:
                     raise self._damaged()
                 else:
                     self._next(_SPACE)
-                    value = self._value()
-                    if key in self._keep:
+                    value, characters = self._value_and_length()
+                    if key in self._keep and characters <= MAX_KEPT_CHARACTERS:
                         self.entries[key] = value
             self._at += 1
         if self._next(_SPACE):
@@ -103,13 +105,17 @@ class ChromeTrace:
 
     def _value(self) -> object:
         """The value at the cursor, once all of it is in the window."""
+        return self._value_and_length()[0]
+
+    def _value_and_length(self) -> tuple[object, int]:
+        """The value at the cursor, and how many characters it has."""
         while True:
             try:
                 value, end = self._decode(self._text, self._at)
                 # A number may go on in the next window: "5" before "e+" before "16".
                 if end + 2 < len(self._text) or self._ended:
-                    self._at = end
-                    return value
+                    length, self._at = end - self._at, end
+                    return value, length
             except json.JSONDecodeError as error:
                 # What is only not complete yet fails at the window's end, or is a text without one.
                 open_end = error.pos > len(self._text) - _LONGEST_ESCAPE or error.msg.startswith("Unterminated string")
