@@ -85,8 +85,8 @@ def dropped(file: UploadedFileRec) -> UploadedFileRec:
 
 
 @asynccontextmanager
-async def bounded_uploads(_: object) -> AsyncIterator[None]:
-    """Bound the uploads of the app that is served, from its start to its end: a lifespan of `streamlit.App`."""
+async def bounded_uploads() -> AsyncIterator[None]:
+    """Bound the uploads of the app that is served, from its start to its end."""
     manager = get_instance().uploaded_file_mgr
     if not isinstance(manager, MemoryUploadedFileManager):
         yield

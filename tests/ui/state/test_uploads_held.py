@@ -79,7 +79,7 @@ def test_the_served_app_is_bounded_from_its_start(manager, monkeypatch):
     monkeypatch.setattr(uploads_held, "get_instance", lambda: type("Runtime", (), {"uploaded_file_mgr": manager}))
 
     async def serve() -> dict[str, int]:
-        async with bounded_uploads(None):
+        async with bounded_uploads():
             manager.add_file(session_id="one", file=file(0))
             manager.add_file(session_id="one", file=file(1, 5 * KIB))
             before = sizes(manager, "one")
