@@ -162,7 +162,7 @@ def _traces() -> dict[str, Callable[[], bytes]]:
     def trace(*events: Iterable[str]) -> bytes:
         return packed(_document(_HEAD, *events))
 
-    long, wide = "a" * 4080, _WIDE * 4080
+    long, wide = "a" * 4000, _WIDE * 4000
     return {
         "TensorFlow trace, 49,000 wide names": lambda: trace(_named(f"{_WIDE}{n}/{long}:Mul" for n in range(49_000))),
         "TensorFlow trace, 49,000 long operations": lambda: trace(_named(f"{n}/{long}:Mul" for n in range(49_000))),
@@ -177,7 +177,7 @@ def _traces() -> dict[str, Callable[[], bytes]]:
             f'{{"ph":"M","pid":"{n}{wide[:90]}","tid":"{n}{wide[:90]}","name":"thread_name","args":{{"name":"{wide}"}}}}'
             for n in range(20_000)
         ),
-        "TensorFlow trace, 2,000,000 operations": lambda: trace(_at_times('"name":"n/a:Mul","pid":1', 1_990_000)),
+        "TensorFlow trace, 1,500,000 operations": lambda: trace(_at_times('"name":"n/a:Mul","pid":1', 1_490_000)),
         "TensorFlow trace, 5,000,000 kernels": lambda: trace(_at_times('"name":"k","pid":2', 4_990_000)),
         "TensorFlow trace, 9,000 streams of 5 kernels": lambda: trace(
             f'{{"ph":"X","pid":2,"tid":{n},"ts":{n},"dur":1,"name":"k{n}_{k}"}}' for n in range(9_000) for k in range(5)
@@ -223,17 +223,17 @@ def _pytorch_traces() -> dict[str, Callable[[], bytes]]:
             _at_times('"cat":"cuda_runtime","pid":1,"name":"x","args":{"correlation":NUMBER}', 700_000),
             _at_times('"cat":"kernel","pid":0,"name":"k","args":{"correlation":NUMBER,"device":0}', 700_000),
         ),
-        "PyTorch trace, 2,000,000 kernels of 900 GPUs": lambda: trace(
+        "PyTorch trace, 1,500,000 kernels of 900 GPUs": lambda: trace(
             f'{{"ph":"X","cat":"kernel","name":"k{n % 4000}","ts":{n},"dur":3,"args":{{"device":{n % 900}}}}}'
-            for n in range(1_990_000)
+            for n in range(1_490_000)
         ),
-        "PyTorch trace, 2,000,000 optimizers inside each other": lambda: trace(
+        "PyTorch trace, 1,500,000 optimizers inside each other": lambda: trace(
             f'{{"ph":"X","cat":"user_annotation","name":"Optimizer.step#{n % 9000}","tid":{n % 9000},"ts":{n},"dur":9}}'
-            for n in range(1_990_000)
+            for n in range(1_490_000)
         ),
         "PyTorch trace, a period that nearly repeats": lambda: trace(
             f'{{"ph":"X","cat":"cpu_op","name":"aten::{"a" if n % 2 else "b" if n % 1000 else "c"}","ts":{n},"dur":1}}'
-            for n in range(1_990_000)
+            for n in range(1_490_000)
         ),
         "PyTorch trace, 9,000 steps over 9,000 threads": lambda: trace(
             (
@@ -276,9 +276,9 @@ def _named(names: Iterable[str], process: int = 1, args: str = "", more: str = '
 
 
 def _at_times(what: str, count: int) -> Iterator[str]:
-    """Events that lie partly inside each other, in no order."""
+    """Events in no order."""
     for number in range(count):
-        yield f'{{"ph":"X","ts":{number * 7919 % 1_000_003},"dur":5,{what.replace("NUMBER", str(number))}}}'
+        yield f'{{"ph":"X","ts":{number * 7919 % 1_000_003},"dur":0.5,{what.replace("NUMBER", str(number))}}}'
 
 
 # --- tables, JSON and archives ----------------------------------------------------------------------------------------

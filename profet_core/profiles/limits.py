@@ -23,8 +23,8 @@ MAX_THREADS = 10_000
 MAX_NAMES_BYTES = 48 * 2**20
 _ENTRY_BYTES = 128
 #: Events of a kind that are kept until a trace is read: PyTorch's take 24 bytes each, 120 while they are sorted, so
-#: that memory stays below 300 MB. A trace of 300 MB has about a million of a kind.
-MAX_KEPT_EVENTS = 2_000_000
+#: that memory stays below 250 MB. A trace of 300 MB has about a million of a kind.
+MAX_KEPT_EVENTS = 1_500_000
 
 
 class NamesKept:
