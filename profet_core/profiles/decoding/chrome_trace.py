@@ -58,6 +58,7 @@ class ChromeTrace:
         self._content = content
         self._text = ""
         self._at = 0
+        self._characters = 0
         self._ended = False
         self._count = 0
 
@@ -85,8 +86,8 @@ class ChromeTrace:
                     raise self._damaged()
                 else:
                     self._next(_SPACE)
-                    value, characters = self._value_and_length()
-                    if key in self._keep and characters <= MAX_KEPT_CHARACTERS:
+                    value = self._value()
+                    if key in self._keep and self._characters <= MAX_KEPT_CHARACTERS:
                         self.entries[key] = value
             self._at += 1
         if self._next(_SPACE):
@@ -104,18 +105,14 @@ class ChromeTrace:
         self._at += 1
 
     def _value(self) -> object:
-        """The value at the cursor, once all of it is in the window."""
-        return self._value_and_length()[0]
-
-    def _value_and_length(self) -> tuple[object, int]:
-        """The value at the cursor, and how many characters it has."""
+        """The value at the cursor, once all of it is in the window; `_characters` is how many it has."""
         while True:
             try:
                 value, end = self._decode(self._text, self._at)
                 # A number may go on in the next window: "5" before "e+" before "16".
                 if end + 2 < len(self._text) or self._ended:
-                    length, self._at = end - self._at, end
-                    return value, length
+                    self._characters, self._at = end - self._at, end
+                    return value
             except json.JSONDecodeError as error:
                 # What is only not complete yet fails at the window's end, or is a text without one.
                 open_end = error.pos > len(self._text) - _LONGEST_ESCAPE or error.msg.startswith("Unterminated string")
