@@ -31,11 +31,12 @@ api = Api(SharedKnowledge(_knowledge))
 
 
 @asynccontextmanager
-async def _warmed_up(app: App) -> AsyncIterator[None]:
+async def _bounded_and_warmed_up(app: App) -> AsyncIterator[None]:
     """Load in a thread: meanwhile the browser gets the files of the page, and the first visitor waits for the rest."""
+    from ui.state.uploads_held import bounded_uploads
     from ui.state.warm_up import warm_up
 
-    async with api.lifespan(app):
+    async with bounded_uploads(), api.lifespan(app):
         loading = asyncio.create_task(asyncio.to_thread(warm_up))
         yield
         await loading
@@ -46,6 +47,6 @@ hidden = () if os.environ.get("PROFET_METRICS") == "1" else ("/_stcore/metrics",
 app = App(
     "ui/navigation.py",
     routes=[api.route],
-    lifespan=_warmed_up,
+    lifespan=_bounded_and_warmed_up,
     middleware=[Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden), Middleware(OwnOrigin)],
 )

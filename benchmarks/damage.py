@@ -1,7 +1,7 @@
 """Damages sound files of every format that is read: bytes anywhere, tokens of JSON and CSV, parts of an xplane.
 
 Also what has held readers up: runs of one character in names and numbers, tiny records without end, wrong types in what
-stands beside the events.
+stands beside the events, crowds of names, wide ones and unknown ones.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import random
 import re
 import tarfile
 import zipfile
+
+from google.protobuf.message import DecodeError
 
 from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
@@ -109,6 +111,8 @@ def damaged_input(files: list[tuple[str, bytes]], seed: int, number: int) -> tup
         data = wrong_metadata(data, dice)
     if dice.random() < 0.15:
         data = drawn_out(data, dice)
+    if dice.random() < 0.1:
+        data = crowded_xplane(data, dice) if name == xplane.NAME else crowded(data, dice)
     if dice.random() < 0.6:
         data = damaged(data, dice, [content for _, content in files])
     draw = dice.random()
@@ -197,6 +201,58 @@ def drawn_out(content: bytes, dice: random.Random) -> bytes:
             place = data.find(b"[", data.find(b'"traceEvents"')) + 1
             data[place:place] = (events + b",") * dice.randint(1, _LONGEST_REPEAT // 2 // len(events))
     return bytes(data)
+
+
+def crowded(content: bytes, dice: random.Random) -> bytes:
+    """JSON or CSV with many rows more, of names that nobody knows, perhaps wide, perhaps nested in lists."""
+    names = _crowd(dice)
+    where = content.find(b"[", content.find(b'"traceEvents"') + 1) + 1
+    if b'"traceEvents"' in content and where:
+        kind, process = dice.choice(("cpu_op", "kernel", "user_annotation", "")), dice.choice((0, 1, 2, 701))
+        same_thread, values = (
+            dice.random() < 0.5,
+            dice.choice(("", '"args":{"tf_op":"NAME"},', '"args":{"op":"NAME"},')),
+        )
+        rows = (
+            f'{{"ph":"X","cat":"{kind}","name":"{name}","pid":{process},"tid":{1 if same_thread else number},'
+            f'{values.replace("NAME", name)}"ts":{dice.randrange(10**6)},"dur":{dice.randrange(1000)}}},'
+            for number, name in enumerate(names)
+        )
+    elif content.lstrip()[:1] in (b"{", b"["):
+        where = content.find(b"{", content.find(b'"operations"') + 1) + 1
+        value = dice.choice(("1.5", "[" * 50 + "]" * 50, "{}", "[]", "null"))
+        rows = (f'"{dice.choice(("Device_", "Host_", ""))}{name}":{value},' for name in names)
+    else:
+        where = len(content)
+        rows = (f"1,{dice.choice(('Device', 'Host'))},{name},{name},1,5\n" for name in names)
+    return content[:where] + "".join(rows).encode() + content[where:]
+
+
+def crowded_xplane(content: bytes, dice: random.Random) -> bytes:
+    """An xplane with many names more, and an event of each on a line."""
+    try:
+        space = messages().Space.FromString(content)
+        plane = dice.choice(space.planes)
+    except (DecodeError, IndexError):
+        return content
+    entries = dice.choice((plane.event_metadata, plane.stat_metadata))
+    first = dice.choice((0, 10**6))
+    lines = [plane.lines.add(id=number, name=b"Stream #1") for number in range(dice.choice((1, 1, 50)))]
+    for number, name in enumerate(_crowd(dice), first):
+        entries.add(key=number, value={"id": number, "name": dice.choice(("", "n/a:")).encode() + name.encode()})
+        event = dice.choice(lines).events.add(metadata_id=number, offset_ps=number * 1000, duration_ps=10**6)
+        event.stats.add(metadata_id=dice.randrange(30), ref_value=number)
+    return space.SerializeToString()
+
+
+def _crowd(dice: random.Random) -> list[str]:
+    """Names that all differ, of at most four megabytes."""
+    letter, length = (
+        dice.choice(("a", "Grad", "\u00e9", "\u4e2d", "\U0001f600")),
+        dice.choice((1, 10, 100, 1_000, 5_000)),
+    )
+    count = min(dice.choice((50, 999, 1_001, 6_000, 20_000)), 4_000_000 // (length * len(letter.encode())))
+    return [f"Z{number}_{letter * length}" for number in range(count)]
 
 
 def wrong_xplane(content: bytes, dice: random.Random) -> bytes:

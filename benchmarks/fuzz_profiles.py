@@ -2,25 +2,31 @@
 
 Each must become a sound profile, which can be written and read again, or be refused in one line, within the time and
 memory below. Inputs follow from the seed, their number and the sound files alone, so that any can be made again.
-`--slow` reads the files of `slow_files` instead, which were made to take long, and prints what each took.
+`--slow` reads the files of `slow_files` and `wide_files` instead, which were made to take long or much memory, each by
+a process of its own, and prints what each took.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import multiprocessing
 import os
 import resource
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks import REPOSITORY
 from benchmarks.damage import corpus, damaged_input
 from benchmarks.slow_files import slow_files
+from benchmarks.wide_files import wide_files
 from profet_core import Profile, ProfileError, read_profile
 from profet_core.profiles import write_profile
 from profet_core.profiles.containers import watch
@@ -30,6 +36,8 @@ MAX_MESSAGE = 300
 MAX_SECONDS = 5.0
 MAX_GROWTH_MIB = 300.0
 _OVERRUN_S = 3.0
+#: What reading a file that a browser may upload may make of a process.
+MAX_READING_MIB, BROWSER_BYTES = 250.0, 30 * 2**20
 #: Below, the time of what does not go with the size shows too much.
 _LARGE_BYTES = 100_000
 
@@ -125,11 +133,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", metavar="DIR", help="write inputs that fail there")
-    parser.add_argument("--slow", action="store_true", help="read the files that were made to take long instead")
+    parser.add_argument(
+        "--slow", action="store_true", help="read the files that were made to take long or much instead"
+    )
+    parser.add_argument("--only", default="", metavar="TEXT", help="with --slow: files with this in their name")
     options = parser.parse_args()
     os.nice(10)
     if options.slow:
-        return run_slow()
+        return run_slow(options.only)
     shares = [range(first, options.count, options.processes) for first in range(options.processes)]
     start = time.perf_counter()
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
@@ -152,20 +163,49 @@ def main() -> int:
     return bool(failures)
 
 
-def run_slow() -> int:
-    """Read each file that was made to take long and print a table; 1 if one took longer than it may."""
-    print("| file | MB | processor time | |\n|---|---|---|---|")
-    too_long = False
-    for name, make in slow_files().items():
-        data = make()
-        start = time.process_time()
-        profile, message = check(data)
-        seconds = time.process_time() - start
-        # The budget is checked at every block and every thousand records, not at every instruction.
-        too_long |= seconds > watch.MAX_SECONDS + _OVERRUN_S
-        what = "read" if profile else message.removeprefix("trace: ")
-        print(f"| {name} | {len(data) / 1e6:.1f} | {seconds:.1f} s | {what} |", flush=True)
-    return int(too_long)
+def run_slow(only: str = "") -> int:
+    """Read each file that was made to take long or much memory and print a table; 1 if one took more than it may."""
+    print("| file | MB | processor time | memory | |\n|---|---|---|---|---|")
+    too_much = False
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make in {**slow_files(), **wide_files()}.items():
+            if only not in name:
+                continue
+            path = Path(folder, "file")
+            path.write_bytes(make())
+            size = path.stat().st_size
+            seconds, mib, what = read_alone(path)
+            # The budget is checked at every block and every thousand records, not at every instruction.
+            over = seconds > watch.MAX_SECONDS + _OVERRUN_S or (size <= BROWSER_BYTES and mib > MAX_READING_MIB)
+            too_much |= over
+            mark = " TOO MUCH" if over else ""
+            print(f"| {name} | {size / 1e6:.1f} | {seconds:.1f} s | {mib:.0f} MiB | {what}{mark} |", flush=True)
+    return int(too_much)
+
+
+def read_alone(path: Path) -> tuple[float, float, str]:
+    """Processor seconds and peak MiB of a new process that reads a file, and what became of it."""
+    command = [sys.executable, "-c", _READ_ALONE, str(path)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    seconds, mib, what = json.loads(done.stdout)
+    return seconds, mib, what
+
+
+#: Not the largest memory that `resource` tells, which begins with that of the process that started this one.
+_READ_ALONE = """
+import json, re, sys, time
+from pathlib import Path
+from profet_core.errors import ProfileError
+from profet_core.profiles.reading import read_profile
+try:
+    with open(sys.argv[1], "rb") as file:
+        profile = read_profile(file, "file")
+    what = f"read, {len(profile.operations)} operation types"
+except ProfileError as error:
+    what = str(error).removeprefix("file: ")
+peak_kib = int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+print(json.dumps([time.process_time(), peak_kib / 1024, what]))
+"""
 
 
 if __name__ == "__main__":

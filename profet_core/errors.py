@@ -13,6 +13,10 @@ class InputError(ProfetError):
     """An argument (latency, instance, size, price ...) can't be used as it is."""
 
 
+class BusyError(ProfetError):
+    """Nothing is wrong with the input, but too much is asked of the server now."""
+
+
 class NoPredictionError(ProfetError):
     """The profile can be read and looked at, but no latency can be predicted from it."""
 

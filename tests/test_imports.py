@@ -53,6 +53,7 @@ profet_json, pytorch, tensorflow
 formats
 best_file
 reading
+guarded
 """
 #: What a library is called where it is installed, if not as where it is imported.
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "google": "protobuf"}

@@ -106,7 +106,12 @@ class OperationClasses:
         times_us : (profiles, operations), microseconds of one step.
         may_be_cut : (profiles,), or one for all: False for whole traces, which need no repair.
         """
-        placed = self.place(operations)
+        return self._encode_placed(self.place(operations), times_us, may_be_cut)
+
+    def _encode_placed(
+        self, placed: Mapping[str, int | None], times_us: np.ndarray, may_be_cut: np.ndarray | bool
+    ) -> ClassTimes:
+        operations = list(placed)
         device = np.array([name.startswith(DEVICE_PREFIX) for name in operations])
         unknown = device & np.array([column is None and not is_set_aside(name) for name, column in placed.items()])
         times_ms = times_us / US_PER_MS
@@ -131,11 +136,13 @@ class OperationClasses:
         parts: list[tuple[list[int], ClassTimes]] = []
         for names, rows in rows_by_operations(profiles).items():
             may_be_cut = np.array([profiles[row].may_be_cut for row in rows])
-            parts.append((rows, self.encode_table(names, times_of(profiles, rows), may_be_cut)))
             placed = self.place(names)
-            unseen = [name for name in names if name.startswith(DEVICE_PREFIX) and self.stands_in(name)]
-            for row in rows if unseen else ():
-                notable = _notable(profiles[row], unseen, placed)
+            parts.append((rows, self._encode_placed(placed, times_of(profiles, rows), may_be_cut)))
+            outside = [name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns]
+            for row in rows if outside else ():
+                # What has no class is of no kind that one serves: looking for it again would take most of the time.
+                notable = _notable(profiles[row], outside, placed)
+                notable = [name for name in notable if placed[name] is None or self.stands_in(name)]
                 unknown[row] = report_unknown(profiles[row], notable, placed, self.names)
         order = np.argsort(np.concatenate([rows for rows, _ in parts]))
         joined = {
@@ -149,10 +156,10 @@ class OperationClasses:
         return None if kind is None or kind.operation_class is None else self.names.index(kind.operation_class)
 
 
-def _notable(profile: Profile, unseen: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:
-    """Operations of no known kind, and of those that another kind's class serves the notable ones."""
+def _notable(profile: Profile, outside: Sequence[str], placed: Mapping[str, int | None]) -> list[str]:
+    """Of operations outside the table, those of no known kind, and those that take a notable time."""
     least_us = NOTABLE_SHARE * profile.busy_total_us
-    return [name for name in unseen if placed[name] is None or profile.operations[name] >= least_us]
+    return [name for name in outside if placed[name] is None or profile.operations[name] >= least_us]
 
 
 @cache

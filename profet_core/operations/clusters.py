@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
+from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from profet_core.operations.columns import column_sums, rows_by_operations, times_of
@@ -85,7 +86,8 @@ class FeatureSpec:
 
     def place(self, operations: Sequence[str]) -> dict[str, int | None]:
         """Column of each operation: its own if it was seen in training, else the nearest cluster's, else None."""
-        return {name: self.columns[name] if name in self.columns else self.nearest_cluster(name) for name in operations}
+        near = self._nearest_clusters([name for name in operations if name not in self.columns])
+        return {name: self.columns[name] if name in self.columns else near[name] for name in operations}
 
     def sums(self, placed: Mapping[str, int | None]) -> np.ndarray:
         """Which operation adds to which feature: 0 or 1, shape (operations, features)."""
@@ -93,14 +95,21 @@ class FeatureSpec:
 
     def nearest_cluster(self, operation: str) -> int | None:
         """Column of the cluster nearest to an unseen operation; None if none is near or it runs on the host."""
-        if self.near <= 0 or not self.clusters or not operation.startswith(DEVICE_PREFIX):
-            return None
-        if operation in IDLE_OPERATIONS:
-            return None
-        name = operation.removeprefix(DEVICE_PREFIX)
-        distances = [
-            float(np.mean([Levenshtein.distance(name, other) for other in cluster.operations]))
-            for cluster in self.clusters
-        ]
-        column = int(np.argmin(distances))
-        return column if distances[column] <= self.near else None
+        return self._nearest_clusters([operation])[operation]
+
+    def _nearest_clusters(self, operations: Sequence[str]) -> dict[str, int | None]:
+        """`nearest_cluster` of many at once: a loop over a thousand names takes a fifth of a second."""
+        near: dict[str, int | None] = dict.fromkeys(operations)
+        searched = [name for name in operations if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS]
+        if self.near <= 0 or not self.clusters or not searched:
+            return near
+        known = [name for cluster in self.clusters for name in cluster.operations]
+        sizes = np.array([len(cluster.operations) for cluster in self.clusters])
+        bare = [name.removeprefix(DEVICE_PREFIX) for name in searched]
+        distances = process.cdist(bare, known, scorer=Levenshtein.distance).astype(np.float64)
+        means = np.add.reduceat(distances, np.cumsum(sizes) - sizes, axis=1) / sizes
+        columns = means.argmin(axis=1)
+        for name, column, mean in zip(searched, columns.tolist(), means.min(axis=1).tolist(), strict=True):
+            if mean <= self.near:
+                near[name] = column
+        return near

@@ -28,6 +28,7 @@ LONGEST_NAME = 200
 _TENSORFLOW_STEM = re.compile(r"_*(?:Mkl(?:Native|Dummy)?)?(.*?)(?:[Vv]\d)?")
 _PYTORCH_STEM = re.compile(r"(\w+::)_*(.*?)_*")
 _GRADIENT = re.compile(r"(.+?)(?:(?:Grad(?:ient)?)+|_backward)")
+_GRADIENT_ENDS = ("Grad", "Gradient", "_backward")
 #: Kernels of the libraries that GPUs talk through, and what TensorFlow and Horovod call them.
 _TALK = re.compile(r"_?(?:[nr]ccl|horovod|collective)\w*", re.IGNORECASE | re.ASCII)
 
@@ -66,7 +67,8 @@ class OperationKinds:
         if len(bare) > LONGEST_NAME:
             return None
         kind = self.operations.get(bare) or self._by_stem.get(short := stem(bare))
-        if kind is None and (gradient := _GRADIENT.fullmatch(short)):
+        # Patterns are tried where they may fit: a thousand unknown names are looked up for every answer.
+        if kind is None and short.endswith(_GRADIENT_ENDS) and (gradient := _GRADIENT.fullmatch(short)):
             of = self._by_stem.get(stem(gradient[1]))
             kind = of and self.kinds[of].gradient
         if kind is None and _TALK.fullmatch(bare):
@@ -84,7 +86,7 @@ def stem(name: str) -> str:
     >>> stem("_MklNativeFusedBatchNormV3"), stem("aten::_softmax_")
     ('FusedBatchNorm', 'aten::softmax')
     """
-    if found := _PYTORCH_STEM.fullmatch(name):
+    if "::" in name and (found := _PYTORCH_STEM.fullmatch(name)):
         return found[1] + found[2]
     found = _TENSORFLOW_STEM.fullmatch(name)
     return found[1] if found else name

@@ -40,7 +40,7 @@ def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: P
     try:
         return _read(Content(source, watch=Watch(progress)), name)
     except ProfileError as error:
-        raise ProfileError(f"{_short(name)}: {error}") from None
+        raise ProfileError(f"{shown_file_name(name)}: {error}") from None
 
 
 def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Profile:
@@ -58,7 +58,7 @@ def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Prof
         watch = Watch(progress)
         return read_best(files_in_folder(path, watch), "folder", watch)
     except ProfileError as error:
-        raise ProfileError(f"{_short(path.resolve().name)}: {error}") from None
+        raise ProfileError(f"{shown_file_name(path.resolve().name)}: {error}") from None
 
 
 def _read(content: Content, name: str) -> Profile:
@@ -74,6 +74,7 @@ def _read(content: Content, name: str) -> Profile:
     raise ProfileError(f"this is {what and what + ', '}no profile that can be read: {instead or formats}.")
 
 
-def _short(name: str) -> str:
+def shown_file_name(name: str) -> str:
+    """A file's name as messages have it: printable, and not too long."""
     printable = "".join(character for character in name if character.isprintable()) or "profile"
     return printable if len(printable) <= 60 else printable[:57] + "..."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.limits import MAX_OPERATION_US, MAX_OPERATIONS
+from profet_core.profiles.limits import MAX_OPERATION_US, check_operations
 from profet_core.profiles.record import Profile, ProfileMeta, StepsBasis, running
 
 
@@ -36,8 +36,7 @@ def profile_from_totals(
     """
     if not totals_us:
         raise ProfileError("No operation was found in the trace: record a training step with the profiler running.")
-    if len(totals_us) > MAX_OPERATIONS:
-        raise ProfileError(f"{len(totals_us)} operation types are too many for one step: record the profile again.")
+    check_operations(len(totals_us))
     means_us = {name: total_us / steps for name, total_us in totals_us.items()}
     for name, mean_us in means_us.items():
         if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:

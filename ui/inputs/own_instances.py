@@ -6,7 +6,7 @@ import streamlit as st
 
 from profet_core import CatalogError
 from profet_core.catalog import Instance
-from profet_core.units import format_price
+from profet_core.units import listed_price
 from ui.errors import show_error
 from ui.state.own_instances import (
     MAX_BYTES,
@@ -100,4 +100,4 @@ def _remove(row: Instance | None) -> None:
 def _title(row: Instance) -> str:
     gpus = f"{row.gpu_count} x {row.gpu}" if row.gpu_count > 1 else row.gpu
     where = f"{row.region}, {row.os}, {row.market}"
-    return f"{row.name} ({gpus}; {where}): {format_price(row.usd_per_hour)} an hour"
+    return f"{row.name} ({gpus}; {where}): {listed_price(row.usd_per_hour)} an hour"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core import ProfetError, read_profile
+from profet_core import ProfetError
+from profet_core.profiles.guarded.read import read_guarded
 from ui.errors import show_error
 from ui.inputs.fields import choice
 from ui.inputs.own_list import own_choice
@@ -81,7 +82,7 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     if not text.strip():
         return
     try:
-        profile = read_profile(text.encode("utf-8", "replace"), _PASTED_NAME)
+        profile = read_guarded(text.encode("utf-8", "replace"), _PASTED_NAME)
         own, _ = add_own(profile, _PASTED_NAME, "paste", resources.instance_of(profile))
     except ProfetError as error:
         show_error(str(error))

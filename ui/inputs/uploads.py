@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from profet_core import ProfetError, read_profile
+from profet_core import InputError, ProfetError
+from profet_core.profiles.guarded.read import read_guarded, taken
 from ui.errors import show_error
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
 from ui.state.resumed import resumed_number
-from ui.texts import plain
+from ui.state.uploads_held import is_dropped
+from ui.texts import ordinal, plain
 
 _LOG = logging.getLogger(__name__)
-#: Smaller files are read before a bar could be seen.
-PROGRESS_FROM_BYTES = 2 * 2**20
 #: Lines shown one by one; more are counted.
 SHOWN_LINES = 6
 CONVERT_COMMAND = "profet convert TRACE -o profile.json"
@@ -89,22 +89,30 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
         except Exception:
             _LOG.exception("A profile could not be read")
             errors += (f"{file.name}: something went wrong on our side while reading it; the others are not affected.",)
+        except (RerunException, StopException):
+            errors += (f"{file.name} was not read to its end, because you clicked on: give it again.",)
+            raise
         finally:
             _let_go(file)
-        st.session_state[_notes_key(prefix)] = _Notes(batch, errors, infos)
+            st.session_state[_notes_key(prefix)] = _Notes(batch, errors, infos)
     bar.empty()
     return added
 
 
 def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, text: str) -> tuple[OwnProfile, bool]:
-    progress = None
-    if file.size >= PROGRESS_FROM_BYTES:
-        bar.progress(0.0, text=text)
+    if is_dropped(file):
+        raise InputError("the server let go of it before it was read: give fewer or smaller files at a time.")
 
-        def progress(share: float) -> None:
-            bar.progress(min(max(share, 0.0), 1.0), text=text)
+    # Streamlit ends the run here, and with it the reading, if the visitor has left or clicked on.
+    def progress(share: float) -> None:
+        bar.progress(min(max(share, 0.0), 1.0), text=text)
 
-    profile = read_profile(file, file.name, progress=progress)
+    def waiting(place: int) -> None:
+        bar.progress(0.0, text=f"{text}: {ordinal(place)} in line")
+
+    with taken(file) as copy:
+        _let_go(file)
+        profile = read_guarded(copy, file.name, progress=progress, waiting=waiting)
     return add_own(profile, file.name, "upload", resources.instance_of(profile))
 
 

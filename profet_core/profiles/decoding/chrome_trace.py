@@ -17,6 +17,8 @@ from profet_core.profiles.containers.unpacking import Content
 
 #: One event, or one entry beside the events, is held while it is decoded: lists in lists take 25 times their text.
 MAX_ENTRY_CHARACTERS = 2 * 2**20
+#: Of what is kept: properties of GPUs, numbers of ranks, a version.
+MAX_KEPT_CHARACTERS = 2**16
 #: A trace of 300 MB has a million events; many more are so short that they say nothing.
 MAX_EVENTS = 5_000_000
 #: Times beyond this, microseconds (30,000 years), are damage.
@@ -56,6 +58,7 @@ class ChromeTrace:
         self._content = content
         self._text = ""
         self._at = 0
+        self._characters = 0
         self._ended = False
         self._count = 0
 
@@ -84,7 +87,7 @@ class ChromeTrace:
                 else:
                     self._next(_SPACE)
                     value = self._value()
-                    if key in self._keep:
+                    if key in self._keep and self._characters <= MAX_KEPT_CHARACTERS:
                         self.entries[key] = value
             self._at += 1
         if self._next(_SPACE):
@@ -102,13 +105,13 @@ class ChromeTrace:
         self._at += 1
 
     def _value(self) -> object:
-        """The value at the cursor, once all of it is in the window."""
+        """The value at the cursor, once all of it is in the window; `_characters` is how many it has."""
         while True:
             try:
                 value, end = self._decode(self._text, self._at)
                 # A number may go on in the next window: "5" before "e+" before "16".
                 if end + 2 < len(self._text) or self._ended:
-                    self._at = end
+                    self._characters, self._at = end - self._at, end
                     return value
             except json.JSONDecodeError as error:
                 # What is only not complete yet fails at the window's end, or is a text without one.

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from profet_core.errors import InputError, ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.strict_json import parse_json, quote_name
-from profet_core.profiles.limits import MAX_OPERATION_US, MAX_OPERATIONS, MAX_STEPS, is_short_text
+from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, check_operations, is_short_text
 from profet_core.profiles.profet_json.orientations import single_record
 from profet_core.profiles.record import Profile, ProfileMeta, running
 from profet_core.units import positive_number, whole_number
@@ -143,8 +143,7 @@ def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[s
         raise ProfileError(
             "No operation was found: names look like Device_Conv2D or Host_IDLE, values are microseconds."
         )
-    if len(names) > MAX_OPERATIONS:
-        raise ProfileError(f"{len(names)} operation types are too many for one step: upload totals per operation type.")
+    check_operations(len(names))
     operations = {name: _microseconds(name, record[name]) for name in names}
     others = sorted(name for name in record if name not in operations)
     return operations, _ignored_note("entries that are no operations", others)

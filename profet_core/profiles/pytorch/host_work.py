@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,8 @@ _LOADS_LIBRARIES = ("Conv2D", "MatMul", "FusedBatchNorm", "DepthwiseConv2d")
 class HostWork:
     """What the CPU's threads did: self times, and which operation started which work."""
 
-    def __init__(self, events: PyTorchEvents) -> None:
+    def __init__(self, events: PyTorchEvents, check_time: Callable[[], None]) -> None:
+        self._check_time = check_time
         self._operations = list(events.operations)
         self._translations = [load_translations().find(name) for name, _ in self._operations]
         self._marks = np.array([name.startswith(OPTIMIZER_STEP) for name, _ in self._operations], bool)
@@ -32,6 +33,7 @@ class HostWork:
         first_us, last_us = np.inf, -np.inf
         inside: dict[int, list[int]] = {}
         for rows, begins, durations in _threads(events.host):
+            check_time()
             self_us = self_times(begins, durations)
             keys = np.frombuffer(events.host.keys, np.int32)[rows].astype(np.int64)
             optimizers = _enclosing(begins, durations, keys, self._marks)
@@ -67,6 +69,7 @@ class HostWork:
         count = int(kept.sum())
         loads = np.array([any(kind.startswith(_LOADS_LIBRARIES) for kind in row.types) for row in self._translations])
         for thread in self.threads:
+            self._check_time()
             step = steps.step_of(thread.begins)
             inside = (step >= 0) & kept[np.maximum(step, 0)]
             if not inside.any():

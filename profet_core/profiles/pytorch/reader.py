@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
@@ -70,14 +70,14 @@ def read(content: Content) -> Profile:
     if not len(events.host.keys) and not len(events.device.keys):
         raise ProfileError(_NOTHING if not events.old_exports else _OLD_EXPORT)
     content.check_time()
-    return _profile(events, trace.entries)
+    return _profile(events, trace.entries, content.check_time)
 
 
-def _profile(events: PyTorchEvents, entries: dict[str, object]) -> Profile:
+def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Callable[[], None]) -> Profile:
     """The profile of a trace's events and of what stands beside them."""
     from profet_core.profiles.pytorch.reduction import reduce_events  # late: it needs numpy
 
-    totals = reduce_events(events)
+    totals = reduce_events(events, check_time)
     properties = _device(entries, totals.gpu_number) if len(events.device.keys) else {}
     signs = read_signs(
         totals.gpu.kernels_us,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from profet_core.profiles.pytorch.events import PyTorchEvents
@@ -12,11 +14,17 @@ from profet_core.profiles.pytorch.step_totals import GpuTotals, StepTotals
 from profet_core.profiles.pytorch.translations import kernel_of
 
 
-def reduce_events(events: PyTorchEvents) -> StepTotals:
-    """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times."""
+def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda: None) -> StepTotals:
+    """Self time per operation on the CPU's threads, kernels by the operation that started them, and idle times.
+
+    Parameters
+    ----------
+    check_time : called now and then, raises what ends a reading that takes too long.
+    """
     device, gpu_number, gpus = busiest_gpu(events)
     steps = find_steps(events, device)
-    host = HostWork(events)
+    check_time()
+    host = HostWork(events, check_time)
     gpu = GpuWork(device, host.launches, steps)
     bounds = _closed(steps.bounds_us, host.span_us if host.threads else gpu.span_us)
     lengths_us = bounds[:, 1] - bounds[:, 0]

@@ -13,11 +13,14 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from profet_core.errors import ProfileError
 from profet_core.profiles.record import DEVICE_PREFIX, IDLE, UNKNOWN
 from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
 from profet_core.profiles.trace_events.sums import no_times
 from profet_core.units import US_PER_MS
 
+#: Different kernels of one GPU, each of which is searched for what it tells; a large network has hundreds.
+MAX_KERNELS = 10_000
 #: A GPU that worked less than this share of what the busiest did only copied something.
 _WORKED_SHARE = 0.1
 #: So many different convolution kernels without an operation, beside convolutions that have one, are cuDNN's search.
@@ -114,6 +117,8 @@ def gpu_report(gpu: GpuWork | None, worked: int) -> GpuReport:
     """What the profile of a step on `gpu`, one of so many that worked, holds of it; nothing without any."""
     if gpu is None:
         return GpuReport({})
+    if len(gpu.kernels_us) > MAX_KERNELS:
+        raise ProfileError(f"The trace has more than {MAX_KERNELS:,} different kernels: record fewer steps.")
     rows = _rows(gpu)
     totals_us = {DEVICE_PREFIX + kind: us for kind, us in rows.totals_us.items()}
     return GpuReport(totals_us, _warnings(gpu, rows, worked), _cold_refusal(rows))

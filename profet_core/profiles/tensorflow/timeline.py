@@ -13,7 +13,7 @@ from collections import defaultdict
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import ChromeTrace, event_time_us, is_chrome_trace
-from profet_core.profiles.limits import MAX_OPERATIONS
+from profet_core.profiles.limits import check_operations
 from profet_core.profiles.record import HOST_PREFIX, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
 from profet_core.profiles.tensorflow.operation_names import (
@@ -96,8 +96,7 @@ class _Events:
             found = operation_type(operation) or kernel_operation(f"{name}:{operation}")
             gpu.operations_us[found] += duration_us
             gpu.kernels_us[found] += duration_us
-        if len(self._host_us) + sum(len(gpu.operations_us) for gpu in self._gpus.values()) > MAX_OPERATIONS:
-            raise ProfileError(f"The trace has more than {MAX_OPERATIONS:,} operation types: record it again.")
+        check_operations(len(self._host_us) + sum(len(gpu.operations_us) for gpu in self._gpus.values()))
 
     def profile(self) -> Profile:
         report = gpu_report(*busiest_gpu(self._gpus.values()))

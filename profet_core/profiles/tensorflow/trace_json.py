@@ -18,7 +18,7 @@ from typing import TypeVar
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.chrome_trace import ChromeTrace, event_thread, event_time_us, is_chrome_trace
-from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS
+from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
 from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
 from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
@@ -41,9 +41,13 @@ DEVICE_PROCESS_PREFIX = "/device:GPU:"
 #: What may name a kernel's operation, in the order it is believed.
 _LABELS = ("tf_op", "annotation", *(f"level {depth}" for depth in range(16)))
 
+#: Of a process or a thread: "Framework Ops - from #14(Compute)".
+_MAX_LABEL_CHARACTERS = 200
+
 _PROCESS = re.compile(rb'"/(?:host|device):\w')
 
 Amount = TypeVar("Amount", int, float)
+Name = TypeVar("Name", int, str)
 
 
 @dataclass(slots=True)
@@ -60,7 +64,8 @@ class _Thread:
     begins_us: array = field(default_factory=lambda: array("d"))
     durations_us: array = field(default_factory=lambda: array("d"))
     steps: dict[str, dict[str, float]] = field(default_factory=dict)
-    runs: Counter[str] = field(default_factory=Counter)
+    # By the hash of the name, which is long and tells nothing more.
+    runs: Counter[int] = field(default_factory=Counter)
 
 
 def looks_like(head: bytes) -> bool:
@@ -91,6 +96,7 @@ class _Events:
         self._thread_names: dict[tuple, str] = {}
         self._count = 0
         self._names = 0
+        self._names_kept = NamesKept()
         self._kept = 0
         self._untimed = 0
         self._has_gradient = False
@@ -109,9 +115,9 @@ class _Events:
     def _add_name(self, what: object, name: object, where: tuple) -> None:
         if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
             if what == "process_name":
-                self._processes[where[0]] = name[:MAX_NAME_CHARACTERS]
+                self._processes[where[0]] = name[:_MAX_LABEL_CHARACTERS]
             elif what == "thread_name":
-                self._thread_names[where] = name[:MAX_NAME_CHARACTERS]
+                self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
 
     def _add_event(self, event: dict, args: dict, where: tuple) -> None:
         begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur", 0))
@@ -154,14 +160,17 @@ class _Events:
         if kind := operation_type(long_name):
             self._sum(thread.host_us, kind, duration_us)
             if is_graph_operation(long_name, kind):
-                self._sum(thread.runs, long_name, 1)
+                self._sum(thread.runs, hash(long_name), 1)
             thread.begins_us.append(begin_us)
             thread.durations_us.append(duration_us)
             self._kept += 1
             if self._kept > MAX_KEPT_EVENTS:
                 raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
         elif isinstance(number := args.get("step_num"), str | int):
-            numbers = thread.steps.setdefault(without_number(name), {})
+            kind_of_step = without_number(name)
+            if kind_of_step not in thread.steps:
+                self._names_kept.add(kind_of_step)
+            numbers = thread.steps.setdefault(kind_of_step, {})
             self._sum(numbers, str(number)[:100], duration_us)
 
     def _thread(self, where: tuple) -> _Thread:
@@ -172,8 +181,9 @@ class _Events:
             thread = self._threads[where] = _Thread()
         return thread
 
-    def _sum(self, sums: dict[str, Amount], name: str, amount: Amount) -> None:
+    def _sum(self, sums: dict[Name, Amount], name: Name, amount: Amount) -> None:
         if name not in sums:
+            self._names_kept.add(name if isinstance(name, str) else "")
             self._names += 1
             if self._names > MAX_NAMES:
                 raise ProfileError(f"The trace has more than {MAX_NAMES:,} different names: record fewer steps.")
@@ -244,7 +254,7 @@ def _host_times(threads: Iterable[_Thread]) -> dict[str, float]:
 
 
 def _count_steps(host: Iterable[_Thread], gpu: GpuWork | None) -> StepCount:
-    runs: Counter[str] = Counter()
+    runs: Counter[int] = Counter()
     marked = 0
     for thread in host:
         marked = max([marked, *(len(numbers) for numbers in thread.steps.values())])

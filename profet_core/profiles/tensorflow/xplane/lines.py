@@ -7,16 +7,16 @@ from array import array
 from collections import Counter
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.limits import MAX_OPERATION_US, MAX_OPERATIONS, MAX_STEPS
+from profet_core.profiles.limits import MAX_OPERATION_US, MAX_STEPS, check_operations
 from profet_core.profiles.record import UNKNOWN
 from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
+from profet_core.profiles.tensorflow.gpu_work import MAX_KERNELS
 from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation
 from profet_core.profiles.tensorflow.xplane.planes import Plane
 from profet_core.profiles.tensorflow.xplane.schema import Event, Line, Stat
 
 #: Operations on one thread: their intervals are held together.
 MAX_THREAD_OPERATIONS = 2_000_000
-MAX_KERNELS = 50_000
 MAX_BATCH_SIZE = 100_000
 #: XProf tells derived lines by their number, of which it looks at 32 bits; 390 are taken, 500 are not.
 _FIRST_DERIVED_ID, _DERIVED_IDS = 0xDEADBEEF, 400
@@ -63,6 +63,7 @@ class HostLine:
                 self._durations_ps.append(event.duration_ps)
             elif self._step_num is not None and self._marks.get(event.metadata_id, True):
                 self._note_step(event)
+        check_operations(len(self.total_ps))
         _check_times(self._durations_ps)
         _check_times(self._begins_ps)
         if len(self._begins_ps) > MAX_THREAD_OPERATIONS:
@@ -139,8 +140,9 @@ class DeviceLine:
                 self.unnamed_ps[kernel] += duration_ps
             else:
                 self.total_ps[kind] += duration_ps
-        if len(self.total_ps) > MAX_OPERATIONS or len(self.kernels_ps) > MAX_KERNELS:
-            raise ProfileError("The trace has more kinds of operations or kernels than any network: record it again.")
+        check_operations(len(self.total_ps))
+        if len(self.kernels_ps) > MAX_KERNELS:
+            raise ProfileError(f"The trace has more than {MAX_KERNELS:,} different kernels: record fewer steps.")
 
     def _operation(self, event: Event) -> str | None:
         """What the event's labels name: the first in their order that names a type, else "Unknown" if there is one."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged
+from profet_core.profiles.limits import NamesKept
 from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation, operation_type
 from profet_core.profiles.tensorflow.step_count import is_graph_operation
 from profet_core.profiles.tensorflow.training_check import has_gradient, is_jax_name
@@ -26,7 +27,7 @@ DEVICE_PLANE_PREFIX = "/device:GPU:"
 #: A host with eight GPUs has a dozen planes.
 MAX_PLANES = 1000
 #: Names of events and stats in one file; a large network has some ten thousand.
-MAX_METADATA = 500_000
+MAX_METADATA = 250_000
 MAX_FACTS = 10_000
 _FACTS = ("compute_cap_major", "compute_cap_minor", "core_count", "memory_size")
 _STATS = ("step_num", "batch_size", *_FACTS)
@@ -86,7 +87,7 @@ def read_planes(content: Content) -> list[Plane]:
     planes = []
     with content.open() as stream:
         wire = WireStream(stream)
-        names_left = MAX_METADATA
+        names_left, names = MAX_METADATA, _Names()
         for number, size in wire.fields():
             if number != SPACE_PLANES:
                 continue
@@ -100,7 +101,7 @@ def read_planes(content: Content) -> list[Plane]:
                 elif part in (PLANE_EVENT_METADATA, PLANE_STAT_METADATA) and length <= PIECE_BYTES:
                     if (names_left := names_left - 1) < 0:
                         raise ProfileError(f"The trace has more than {MAX_METADATA:,} names: record fewer steps.")
-                    _keep_metadata(plane, part, wire.read(length))
+                    _keep_metadata(plane, part, wire.read(length), names)
                 elif part == PLANE_STATS and length <= PIECE_BYTES:
                     fact = messages().Stat.FromString(wire.read(length))
                     facts[fact.metadata_id] = fact.int64_value or fact.uint64_value
@@ -113,24 +114,40 @@ def read_planes(content: Content) -> list[Plane]:
     return planes
 
 
-def _keep_metadata(plane: Plane, part: int, data: bytes) -> None:
+class _Names:
+    """Keeps each name and each type once, whatever number of planes and of names of theirs have it."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, str] = {}
+        self._kept = NamesKept()
+
+    def keep(self, name: str) -> str:
+        """`name`, as it was kept before if it was."""
+        held = self._held.get(name)
+        if held is None:
+            self._kept.add(name)
+            held = self._held[name] = name
+        return held
+
+
+def _keep_metadata(plane: Plane, part: int, data: bytes, names: _Names) -> None:
     entry = messages().MetadataEntry.FromString(data)
     name = _text(entry.value.name[:MAX_NAME_CHARACTERS])
     plane.has_gradient |= has_gradient(name)
     plane.has_jax |= is_jax_name(name)
     if part == PLANE_EVENT_METADATA:
         if plane.is_host and (kind := operation_type(name)):
-            plane.types[entry.key] = kind
+            plane.types[entry.key] = names.keep(kind)
             if is_graph_operation(name, kind):
                 plane.graph_operations.add(entry.key)
         elif plane.is_device:
-            plane.kernels[entry.key] = name[:MAX_KERNEL_CHARACTERS]
+            plane.kernels[entry.key] = names.keep(name[:MAX_KERNEL_CHARACTERS])
     elif name in _STATS:
         plane.stats[name] = entry.key
     elif plane.is_device and name in _LABELS:
         plane.labels[entry.key] = _LABELS[name]
     elif plane.is_device:
-        plane.references[entry.key] = kernel_operation(name)
+        plane.references[entry.key] = names.keep(kernel_operation(name))
 
 
 def _text(data: bytes) -> str:

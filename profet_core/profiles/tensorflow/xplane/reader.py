@@ -16,6 +16,7 @@ from typing import TypeVar
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.protobuf_wire import WireStream, damaged
+from profet_core.profiles.limits import check_operations
 from profet_core.profiles.record import HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
 from profet_core.profiles.tensorflow.step_count import count_steps
@@ -96,6 +97,7 @@ class _Sums:
     def _read_host(self, wire: WireStream, size: int, plane: Plane) -> None:
         for line in self._lines(wire, size, HostLine, plane):
             self._host_ps.update(line.total_ps)
+            check_operations(len(self._host_ps))
             if line.total_ps:
                 self._host_ps[IDLE] += line.idle_ps()
             self._steps = max(self._steps, line.steps)
@@ -114,6 +116,7 @@ class _Sums:
             gpu.first_us = min(gpu.first_us, line.first_ps / _PS_PER_US)
             gpu.last_us = max(gpu.last_us, line.last_ps / _PS_PER_US)
             operations_ps.update(line.total_ps)
+            check_operations(len(operations_ps))
             kernels_ps.update(line.kernels_ps)
             unnamed_ps.update(line.unnamed_ps)
         for sums_ps, sums_us in ((kernels_ps, gpu.kernels_us), (unnamed_ps, gpu.unnamed_us)):

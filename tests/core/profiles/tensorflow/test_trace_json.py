@@ -172,7 +172,7 @@ def test_a_trace_that_xprof_cut_says_so(monkeypatch):
         (tensorflow_trace(tf_step(0, 0))[:-60], "cut short"),
         (gzip.compress(tensorflow_trace(tf_step(0, 0)))[:-9], "cut short"),
         (tensorflow_trace([tf_event("a", 0, 1e17, long_name="a:Mul")]), "a time that no training step takes"),
-        (tensorflow_trace([tf_event("a", i, 1, long_name=f"a:T{i}") for i in range(5001)]), "5002 operation types"),
+        (tensorflow_trace([tf_event("a", i, 1, long_name=f"a:T{i}") for i in range(1_000)]), "1,000 operation types"),
         (tensorflow_trace([tf_event("a", i, 1, tid=i) for i in range(10_001)]), "more than 10,000 threads"),
         (tensorflow_trace([tf_event("t", i, 1, step_num=i) for i in range(50_001)]), "50,000 different names"),
     ],

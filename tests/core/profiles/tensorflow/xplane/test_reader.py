@@ -482,7 +482,7 @@ def test_a_bomb_of_tiny_events_is_read_in_bounded_memory(unit, says):
     ("part", "count", "says"),
     [
         (3, 20_001, "damaged or cut short"),
-        (5, 500_001, "more than 500,000 names"),
+        (5, 250_001, "more than 250,000 names"),
         (6, 30_000, "No operation was found"),
     ],
     ids=["lines", "names", "facts"],

@@ -1,0 +1,99 @@
+"""Few read at once, the others stand in line and are told where."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from profet_core.errors import BusyError
+from profet_core.profiles.guarded import line as lines
+from profet_core.profiles.guarded.line import ReadingLine
+
+COUNT = 8
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_no_more_than_so_many_have_their_turn_at_once_and_first_come_is_first_served(at_once):
+    line, lock = ReadingLine(at_once), threading.Lock()
+    now: set[int] = set()
+    served: list[int] = []
+    most: list[int] = []
+    places: dict[int, list[int]] = {number: [] for number in range(COUNT)}
+    joined = [threading.Event() for _ in range(COUNT)]
+    go_on = threading.Event()
+
+    def visit(number: int) -> None:
+        def waiting(place: int) -> None:
+            places[number].append(place)
+            joined[number].set()
+
+        with line.turn(1, waiting):
+            with lock:
+                now.add(number)
+                served.append(number)
+                most.append(len(now))
+            joined[number].set()
+            assert go_on.wait(30)
+            with lock:
+                now.remove(number)
+
+    threads = [threading.Thread(target=visit, args=(number,)) for number in range(COUNT)]
+    for thread, event in zip(threads, joined, strict=True):
+        thread.start()
+        assert event.wait(30)
+    assert sorted(now) == list(range(at_once))
+    go_on.set()
+    for thread in threads:
+        thread.join(30)
+    assert max(most) == at_once
+    assert sorted(served) == list(range(COUNT))
+    assert all(places[number] == [] for number in range(at_once))
+    for number in range(at_once, COUNT):
+        assert places[number][0] == number - at_once + 1
+        assert places[number] == sorted(places[number], reverse=True)
+
+
+class LeftError(Exception):
+    pass
+
+
+def test_whoever_leaves_makes_room():
+    line = ReadingLine(1)
+
+    def leave(place: int) -> None:
+        assert place == 1
+        raise LeftError
+
+    with line.turn(1):
+        for _ in range(3):
+            with pytest.raises(LeftError), line.turn(1, leave):
+                pytest.fail("it was not its turn")
+    with line.turn(1, leave):
+        pass
+
+
+def test_a_turn_ends_with_an_error_too():
+    line = ReadingLine(1)
+    with pytest.raises(LeftError), line.turn(1):
+        raise LeftError
+    with line.turn(1, lambda _: pytest.fail("nobody is before it")):
+        pass
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MAX_WAITING", 2), ("MAX_WAITING_BYTES", 20)])
+def test_a_full_line_is_said_at_once(monkeypatch, limit, value):
+    monkeypatch.setattr(lines, limit, value)
+    line = ReadingLine(1)
+
+    def third(_: int) -> None:
+        with pytest.raises(BusyError, match="try again in a minute"), line.turn(10):
+            pytest.fail("the line was full")
+        raise LeftError
+
+    def second(_: int) -> None:
+        with line.turn(10, third):
+            pytest.fail("it was not its turn")
+
+    with line.turn(10), pytest.raises(LeftError), line.turn(10, second):
+        pytest.fail("it was not its turn")

@@ -1,0 +1,111 @@
+"""Uploads that nobody reads are bounded, and their visitor is told."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+
+import pytest
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
+
+from ui.state import uploads_held
+from ui.state.uploads_held import DROPPED_TYPE, UploadsHeld, bounded_uploads, is_dropped
+
+KIB = 2**10
+
+
+@pytest.fixture
+def manager(monkeypatch) -> MemoryUploadedFileManager:
+    """Streamlit's, bounded to 4 KiB a session and 10 KiB in all."""
+    monkeypatch.setattr(uploads_held, "SESSION_BYTES", 4 * KIB)
+    monkeypatch.setattr(uploads_held, "ALL_BYTES", 10 * KIB)
+    return MemoryUploadedFileManager("/upload")
+
+
+def file(number: int, size: int = KIB) -> UploadedFileRec:
+    return UploadedFileRec(str(number), f"{number}.json", "application/json", b"x" * size)
+
+
+def sizes(manager: MemoryUploadedFileManager, session: str) -> dict[str, int]:
+    return {number: len(each.data) for number, each in manager.file_storage[session].items()}
+
+
+def test_a_session_holds_its_budget_and_no_more(manager):
+    held = UploadsHeld(manager)
+    for number in range(6):
+        held.add_file("one", file(number))
+    assert sizes(manager, "one") == {"0": KIB, "1": KIB, "2": KIB, "3": KIB, "4": 0, "5": 0}
+    (record,) = manager.get_files("one", ["5"])
+    assert (record.name, record.type) == ("5.json", DROPPED_TYPE)
+    assert is_dropped(UploadedFile(record, None))
+    assert not is_dropped(UploadedFile(manager.get_files("one", ["0"])[0], None))
+    # What is read makes room again.
+    manager.remove_file("one", "0")
+    held.add_file("one", file(6))
+    assert sizes(manager, "one")["6"] == KIB
+
+
+def test_all_sessions_share_a_budget(manager):
+    held = UploadsHeld(manager)
+    for session in range(20):
+        held.add_file(str(session), file(0))
+    kept = [session for session in range(20) if sizes(manager, str(session))["0"]]
+    assert kept == list(range(10))
+    manager.remove_session_files("3")
+    held.add_file("later", file(0))
+    assert sizes(manager, "later") == {"0": KIB}
+
+
+def test_what_nobody_reads_is_let_go_of(manager):
+    held = UploadsHeld(manager)
+    held.add_file("one", file(0))
+    now_s = time.monotonic()
+    held.sweep(now_s + uploads_held.UNREAD_S - 1)
+    assert sizes(manager, "one") == {"0": KIB}
+    held.sweep(now_s + uploads_held.UNREAD_S + 1)
+    assert sizes(manager, "one") == {"0": 0}
+    assert is_dropped(UploadedFile(manager.get_files("one", ["0"])[0], None))
+    manager.remove_session_files("one")
+    held.sweep(now_s)
+    assert "one" not in manager.file_storage
+
+
+def test_the_served_app_is_bounded_from_its_start(manager, monkeypatch):
+    monkeypatch.setattr(uploads_held, "SWEEP_S", 0.01)
+    monkeypatch.setattr(uploads_held, "UNREAD_S", 0.0)
+    monkeypatch.setattr(uploads_held, "get_instance", lambda: type("Runtime", (), {"uploaded_file_mgr": manager}))
+
+    async def serve() -> dict[str, int]:
+        async with bounded_uploads():
+            manager.add_file(session_id="one", file=file(0))
+            manager.add_file(session_id="one", file=file(1, 5 * KIB))
+            before = sizes(manager, "one")
+            for _ in range(500):
+                await asyncio.sleep(0.01)
+                if not any(sizes(manager, "one").values()):
+                    break
+            return before
+
+    assert asyncio.run(serve()) == {"0": KIB, "1": 0}
+    assert sizes(manager, "one") == {"0": 0, "1": 0}
+
+
+_SERVES = """
+import asyncio
+from streamlit.runtime import get_instance
+from streamlit_app import app
+
+async def serve():
+    async with app.lifespan()(app):
+        print(type(getattr(get_instance().uploaded_file_mgr.add_file, "__self__", None)).__name__)
+
+asyncio.run(serve())
+"""
+
+
+def test_the_entry_point_bounds_them(repository):
+    done = subprocess.run([sys.executable, "-c", _SERVES], cwd=repository, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "UploadsHeld", done.stderr

@@ -1,0 +1,109 @@
+"""What Streamlit holds of uploads that nobody has read yet, kept within a budget a session, one for all, and a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from streamlit.runtime import get_instance
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
+
+#: A visitor gives a run's folder or a dozen traces at once; everybody together has some gigabytes of a server.
+SESSION_BYTES, ALL_BYTES = 120 * 2**20, 600 * 2**20
+#: Files of a page are read as soon as all of them are there.
+UNREAD_S = 300.0
+SWEEP_S = 15.0
+#: What is left of a file that was dropped: its name, and this type.
+DROPPED_TYPE = "application/x-profet-dropped"
+
+
+def is_dropped(file: UploadedFile) -> bool:
+    """True for a file whose bytes were let go before it was read."""
+    return file.type == DROPPED_TYPE and file.size == 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A file that waits to be read: its session, number and size, and when it came."""
+
+    session_id: str
+    file_id: str
+    size: int
+    since_s: float
+
+
+class UploadsHeld:
+    """Drops the bytes of uploads beyond the budgets, the newest first, and of those that nobody reads in time."""
+
+    def __init__(self, manager: MemoryUploadedFileManager) -> None:
+        self._manager = manager
+        self._add = manager.add_file
+        self._lock = threading.Lock()
+        self._came: dict[tuple[str, str], float] = {}
+
+    def add_file(self, session_id: str, file: UploadedFileRec) -> None:
+        """Take a file, or its name alone where there is no room for its bytes."""
+        with self._lock:
+            held = self._held()
+            size = len(file.data)
+            of_session = sum(each.size for each in held if each.session_id == session_id)
+            of_all = sum(each.size for each in held)
+            if of_session + size > SESSION_BYTES or of_all + size > ALL_BYTES:
+                file = dropped(file)
+            self._came[session_id, file.file_id] = time.monotonic()
+            self._add(session_id, file)
+
+    def sweep(self, now_s: float) -> None:
+        """Drop what was not read in time."""
+        with self._lock:
+            held = self._held()
+            for each in held:
+                if now_s - each.since_s > UNREAD_S and each.size:
+                    for file in self._manager.get_files(each.session_id, [each.file_id]):
+                        self._add(each.session_id, dropped(file))
+            self._came = {(each.session_id, each.file_id): each.since_s for each in held}
+
+    def _held(self) -> list[_Held]:
+        """What is there now: pages and sessions that end let go of files without a word."""
+        now_s = time.monotonic()
+        return [
+            _Held(session, number, len(file.data), self._came.get((session, number), now_s))
+            for session, files in list(self._manager.file_storage.items())
+            for number, file in list(files.items())
+        ]
+
+
+def dropped(file: UploadedFileRec) -> UploadedFileRec:
+    """What is kept of a file, so that its visitor is told."""
+    return file._replace(type=DROPPED_TYPE, data=b"")
+
+
+@asynccontextmanager
+async def bounded_uploads() -> AsyncIterator[None]:
+    """Bound the uploads of the app that is served, from its start to its end."""
+    manager = get_instance().uploaded_file_mgr
+    if not isinstance(manager, MemoryUploadedFileManager):
+        yield
+        return
+    held = UploadsHeld(manager)
+    # Streamlit makes its manager itself; its upload endpoint calls this method and no other.
+    manager.add_file = held.add_file  # type: ignore[method-assign]
+    sweeping = asyncio.create_task(_sweep(held))
+    try:
+        yield
+    finally:
+        sweeping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sweeping
+
+
+async def _sweep(held: UploadsHeld) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_S)
+        held.sweep(time.monotonic())
