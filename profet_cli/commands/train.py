@@ -68,7 +68,7 @@ def _train_all(options: argparse.Namespace) -> tuple[Document, str]:
     manifest = train(measurements, out, anchors=options.anchor, seed=options.seed)
     write_transfer(transfer, out)
     write_memory(memory, out)
-    members = len(manifest["members"])
-    size_mb = sum(path.stat().st_size for path in out.rglob("*.onnx")) / 2**20
+    members = sum(len(row["targets"]) for row in manifest["members"])
+    size_mb = sum(path.stat().st_size for path in out.rglob("*.npz")) / 2**20
     document: Document = {"out": str(out), "members": members, "size_mb": size_mb, "checksum": manifest["checksum"]}
     return document, f"{out}: {members} members, {size_mb:.1f} MB"
