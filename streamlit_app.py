@@ -5,4 +5,7 @@ The navigation is a script of its own, so that a fresh server never takes `pages
 
 from streamlit import App
 
+from ui.private import keep_to_itself
+
+keep_to_itself()
 app = App("ui/navigation.py")

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,8 +29,20 @@ def chromium_path() -> str | None:
 
 
 @contextmanager
-def served(script: Path = SCRIPT, *, started_in: Path = REPOSITORY) -> Iterator[str]:
+def served(
+    script: Path = SCRIPT,
+    *,
+    started_in: Path = REPOSITORY,
+    address: str | None = "127.0.0.1",
+    under: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[str]:
     """Serve the app on a free port, without anybody's own instances; yields its address and stops it at the end.
+
+    Parameters
+    ----------
+    address : that it listens at; None: none is named.
+    under : a command that runs it, such as `strace`. environment : more variables.
 
     Raises
     ------
@@ -40,11 +52,13 @@ def served(script: Path = SCRIPT, *, started_in: Path = REPOSITORY) -> Iterator[
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
+    options = ["--server.port", str(port), "--server.fileWatcherType", "none"]
+    if address is not None:
+        options += ["--server.address", address]
     server = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", str(script), *options],
+        [*under, sys.executable, "-m", "streamlit", "run", str(script), *options],
         cwd=started_in,
-        env={**os.environ, "PROFET_INSTANCES": ""},
+        env={**os.environ, "PROFET_INSTANCES": "", **(environment or {})},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

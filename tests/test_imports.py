@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "profet_recorder": {"profet_core"},
     "ui": {"profet_core"},
     "pages": {"ui", "profet_core"},
-    "streamlit_app": set(),
+    "streamlit_app": {"ui"},
     "profet_cli": {"profet_core", "profet_lab", "profet_recorder"},
 }
 #: The room that reads profiles from the lowest floor up, as docs/ARCHITECTURE.md has the rooms of the core; what is on

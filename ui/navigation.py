@@ -1,10 +1,15 @@
 """Page settings and navigation: what Streamlit runs on every visit."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from ui.paths import page_path
 
-st.set_page_config(page_title="PROFET: which cloud GPU?", page_icon=":material/speed:", layout="wide")
+# A file of our own: for an icon by name each browser would ask a font host.
+_ICON = Path(__file__).with_name("icon.svg")
+
+st.set_page_config(page_title="PROFET: which cloud GPU?", page_icon=str(_ICON), layout="wide")
 st.navigation(
     [
         st.Page(page_path("predict"), title="Predict", icon=":material/speed:", url_path="home", default=True),
