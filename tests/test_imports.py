@@ -42,7 +42,7 @@ MAY_IMPORT = {
 #: The room that reads profiles from the lowest floor up, as docs/ARCHITECTURE.md has the rooms of the core; what is on
 #: one floor, as the formats are, imports none of each other.
 PROFILES = """
-limits, record
+limits, record, remembered
 containers
 decoding, trace_events, totals
 profet_json, pytorch, tensorflow
