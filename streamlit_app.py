@@ -17,6 +17,7 @@ from profet_http.headers import SecurityHeaders
 from profet_http.knowledge import SharedKnowledge
 from profet_http.origins import OwnOrigin
 from ui.content_policy import content_policy
+from ui.private import keep_to_itself
 
 
 def _knowledge() -> Knowledge:
@@ -42,6 +43,7 @@ async def _bounded_and_warmed_up(app: App) -> AsyncIterator[None]:
         await loading
 
 
+keep_to_itself()
 # Figures on the server's load and memory are for whoever runs it.
 hidden = () if os.environ.get("PROFET_METRICS") == "1" else ("/_stcore/metrics",)
 app = App(

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,29 +45,54 @@ class Server:
 
 
 @contextmanager
-def served(script: Path = SCRIPT, *, started_in: Path = REPOSITORY, port: int | None = None) -> Iterator[str]:
+def served(
+    script: Path = SCRIPT,
+    *,
+    started_in: Path = REPOSITORY,
+    port: int | None = None,
+    address: str | None = "127.0.0.1",
+    under: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[str]:
     """Serve the app, on a free port if none is named, without anybody's own instances; yields its address.
 
     It is stopped at the end.
+
+    Parameters
+    ----------
+    address : that it listens at; None: none is named.
+    under : a command that runs it, such as `strace`. environment : more variables.
 
     Raises
     ------
     RuntimeError : it did not start.
     """
-    with server_of(script, started_in=started_in, port=port) as server:
+    with server_of(
+        script, started_in=started_in, port=port, address=address, under=under, environment=environment
+    ) as server:
         yield server.url
 
 
 @contextmanager
-def server_of(script: Path = SCRIPT, *, started_in: Path = REPOSITORY, port: int | None = None) -> Iterator[Server]:
+def server_of(
+    script: Path = SCRIPT,
+    *,
+    started_in: Path = REPOSITORY,
+    port: int | None = None,
+    address: str | None = "127.0.0.1",
+    under: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Server]:
     """As `served`, with the process."""
     port = port or free_port()
     url = f"http://127.0.0.1:{port}"
-    options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
+    options = ["--server.port", str(port), "--server.fileWatcherType", "none"]
+    if address is not None:
+        options += ["--server.address", address]
     server = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", str(script), *options],
+        [*under, sys.executable, "-m", "streamlit", "run", str(script), *options],
         cwd=started_in,
-        env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": ""},
+        env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": "", **(environment or {})},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -68,7 +68,7 @@ __all__ = [
     "scale_curve",
 ]
 
-#: What needs numpy, onnxruntime and rapidfuzz is loaded on first use: reading, reducing and recording profiles
+#: What needs numpy and rapidfuzz is loaded on first use: reading, reducing and recording profiles
 #: works without them, in whatever environment someone trains.
 _WHERE = {
     "check_latency": "prediction.latency_doubt",

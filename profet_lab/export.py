@@ -1,158 +1,140 @@
-"""Writes fitted members as ONNX: float32 in, milliseconds out, any number of rows."""
+"""Turns fitted members into the arrays that serving runs, for all targets of an anchor side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
 import lightgbm
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
-from onnxmltools import convert_lightgbm
-from onnxmltools.convert.common.data_types import FloatTensorType
-from skl2onnx import to_onnx
-from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
 
+from profet_core.fitted.dense import DenseStack
+from profet_core.fitted.files import Fitted, written
+from profet_core.fitted.trees import TreeStack
 from profet_core.units import US_PER_MS
 from profet_lab.documented.dense import DenseWeights
 
-#: What onnxruntime of the serving set reads; fixed so that a newer exporter changes no file.
-OPSET = 17
-IR_VERSION = 9
-#: Attributes of a tree ensemble that hold one value a node or a leaf.
-_PER_NODE = frozenset(
-    {
-        "nodes_treeids",
-        "nodes_nodeids",
-        "nodes_featureids",
-        "nodes_modes",
-        "nodes_values",
-        "nodes_truenodeids",
-        "nodes_falsenodeids",
-        "nodes_missing_value_tracks_true",
-        "target_treeids",
-        "target_nodeids",
-        "target_ids",
-        "target_weights",
-    }
-)
+_Node = TypeVar("_Node")
+#: A split: its column, its threshold, its left and right child.
+_Split: TypeAlias = tuple[int, float, _Node, _Node]
 
 
-def estimator_to_onnx(estimator: BaseEstimator, inputs: int) -> bytes:
-    """A scikit-learn estimator of `inputs` features as ONNX."""
-    model = to_onnx(estimator, np.zeros((1, inputs), np.float32), target_opset={"": OPSET, "ai.onnx.ml": 3})
-    return _serialise(model)
+def line_stack(lines: Sequence[LinearRegression]) -> DenseStack:
+    """Lines of one input."""
+    kernel = np.array([[[line.coef_.item()]] for line in lines])
+    bias = np.array([[[float(line.intercept_)]] for line in lines])
+    return DenseStack((kernel,), (bias,), "relu")
 
 
-def dense_to_onnx(weights: DenseWeights) -> bytes:
-    """A dense network as ONNX, its microseconds divided into milliseconds by the last layer."""
-    nodes, constants = [], []
-    value, last = "profile_us", len(weights.kernels) - 1
-    for layer, (kernel, bias) in enumerate(zip(weights.kernels, weights.biases, strict=True)):
-        scale = 1 / US_PER_MS if layer == last else 1.0
-        constants += [
-            numpy_helper.from_array((kernel * scale).astype(np.float32), f"kernel_{layer}"),
-            numpy_helper.from_array((bias * scale).astype(np.float32), f"bias_{layer}"),
-        ]
-        output = "latency_ms" if layer == last else f"sum_{layer}"
-        nodes.append(helper.make_node("Gemm", [value, f"kernel_{layer}", f"bias_{layer}"], [output]))
-        if layer < last:
-            value = f"hidden_{layer}"
-            nodes.append(helper.make_node("Relu", [output], [value]))
-    graph = helper.make_graph(
-        nodes,
-        "dense",
-        [helper.make_tensor_value_info("profile_us", TensorProto.FLOAT, ["profiles", weights.kernels[0].shape[0]])],
-        [helper.make_tensor_value_info("latency_ms", TensorProto.FLOAT, ["profiles", 1])],
-        constants,
-    )
-    return _serialise(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]))
+def dense_stack(networks: Sequence[DenseWeights]) -> DenseStack:
+    """The documented ensemble's networks; the last layer divides their microseconds into milliseconds."""
+    kernels = [np.stack(layer) for layer in zip(*(network.kernels for network in networks), strict=True)]
+    biases = [np.stack(layer)[:, None] for layer in zip(*(network.biases for network in networks), strict=True)]
+    kernels[-1], biases[-1] = kernels[-1] / US_PER_MS, biases[-1] / US_PER_MS
+    return network_stack(kernels, biases, "relu")
 
 
-def stack_to_onnx(kernels: Sequence[np.ndarray], biases: Sequence[np.ndarray], activation: str) -> bytes:
-    """Networks side by side as ONNX: (profiles, inputs) -> (networks, profiles, outputs).
+def network_stack(kernels: Sequence[np.ndarray], biases: Sequence[np.ndarray], activation: str) -> DenseStack:
+    """Networks that were trained in single precision, whose weights are kept in it.
 
     Parameters
     ----------
-    kernels, biases : per layer (networks, inputs, outputs) and (networks, 1, outputs).
+    kernels, biases : per layer (models, inputs, outputs) and (models, 1, outputs).
     activation : "relu" or "silu", between layers.
     """
-    nodes, constants = [], []
-    value, last = "inputs", len(kernels) - 1
-    for layer, (kernel, bias) in enumerate(zip(kernels, biases, strict=True)):
-        constants += [
-            numpy_helper.from_array(kernel.astype(np.float32), f"kernel_{layer}"),
-            numpy_helper.from_array(bias.astype(np.float32), f"bias_{layer}"),
-        ]
-        output = "outputs" if layer == last else f"sum_{layer}"
-        nodes.append(helper.make_node("MatMul", [value, f"kernel_{layer}"], [f"product_{layer}"]))
-        nodes.append(helper.make_node("Add", [f"product_{layer}", f"bias_{layer}"], [output]))
-        if layer < last:
-            value = f"hidden_{layer}"
-            if activation == "relu":
-                nodes.append(helper.make_node("Relu", [output], [value]))
+    return DenseStack(
+        tuple(kernel.astype(np.float32) for kernel in kernels),
+        tuple(bias.astype(np.float32) for bias in biases),
+        activation,
+    )
+
+
+def forest_stack(forests: Sequence[RandomForestRegressor]) -> TreeStack:
+    """Random forests; a leaf's value is divided by their number of trees, as answers are sums."""
+    nodes = _Nodes()
+    roots = []
+    for forest in forests:
+        share = 1 / len(forest.estimators_)
+        roots.append([nodes.add(0, _scikit_learn_nodes(each.tree_, share)) for each in forest.estimators_])
+    return nodes.stack(roots, forests[0].n_features_in_)
+
+
+def boosted_stack(models: Sequence[lightgbm.Booster]) -> TreeStack:
+    """Boosted trees."""
+    nodes = _Nodes()
+    trees = [[each["tree_structure"] for each in model.dump_model()["tree_info"]] for model in models]
+    roots = [[nodes.add(tree, _lightgbm_node) for tree in each] for each in trees]
+    return nodes.stack(roots, models[0].num_feature())
+
+
+def write_fitted(fitted: Fitted, folder: Path, anchor: str, member: str) -> str:
+    """Write the file of an anchor's member; returns its name in the models folder."""
+    name = f"{anchor}/{member}.npz"
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(written(fitted))
+    return name
+
+
+def _scikit_learn_nodes(tree: Any, share: float) -> Callable[[int], _Split[int] | float]:
+    lefts, rights = tree.children_left.tolist(), tree.children_right.tolist()
+    columns, thresholds = tree.feature.tolist(), tree.threshold.tolist()
+    values = (tree.value[:, 0, 0] * share).tolist()
+
+    def of(node: int) -> _Split[int] | float:
+        is_leaf = lefts[node] < 0
+        return values[node] if is_leaf else (columns[node], thresholds[node], lefts[node], rights[node])
+
+    return of
+
+
+def _lightgbm_node(node: dict[str, Any]) -> _Split[dict[str, Any]] | float:
+    if "leaf_value" in node:
+        return float(node["leaf_value"])
+    if (node["decision_type"], node["missing_type"]) != ("<=", "None"):
+        raise ValueError(f"trees are split by numbers, none missing; not {node['decision_type']}")
+    return node["split_feature"], node["threshold"], node["left_child"], node["right_child"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """The table of nodes that a `TreeStack` has, as it grows tree by tree."""
+
+    features: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    numbers: list[float] = field(default_factory=list)
+
+    def add(self, root: _Node, of: Callable[[_Node], _Split[_Node] | float]) -> int:
+        """Add a tree, level by level; `of` tells a node's split or a leaf's value. The number of its first node."""
+        first, waiting = len(self.steps), [root]
+        for place, node in enumerate(waiting):
+            found = of(node)
+            if isinstance(found, tuple):
+                column, threshold, left, right = found
+                self._append(column, len(waiting) - place, threshold)
+                waiting += [left, right]
             else:
-                nodes.append(helper.make_node("Sigmoid", [output], [f"gate_{layer}"]))
-                nodes.append(helper.make_node("Mul", [output, f"gate_{layer}"], [value]))
-    graph = helper.make_graph(
-        nodes,
-        "stack",
-        [helper.make_tensor_value_info("inputs", TensorProto.FLOAT, ["profiles", kernels[0].shape[1]])],
-        [
-            helper.make_tensor_value_info(
-                "outputs", TensorProto.FLOAT, [len(kernels[0]), "profiles", kernels[-1].shape[2]]
-            )
-        ],
-        constants,
-    )
-    return _serialise(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]))
+                self._append(0, 0, found)
+        return first
 
-
-def trees_to_onnx(models: Sequence[lightgbm.Booster]) -> bytes:
-    """Boosted trees side by side as ONNX: (profiles, inputs) -> (models, profiles, 1)."""
-    inputs = models[0].num_feature()
-    attributes: dict[str, list] = {}
-    trees = 0
-    for number, model in enumerate(models):
-        converted = convert_lightgbm(
-            model, initial_types=[("inputs", FloatTensorType([None, inputs]))], target_opset=15, zipmap=False
+    def stack(self, roots: Sequence[Sequence[int]], inputs: int) -> TreeStack:
+        """The stack of these trees; where an ensemble has fewer than others, leaves that add nothing stand in."""
+        most = max(len(each) for each in roots)
+        nothing = len(self.steps)
+        self._append(0, 0, 0.0)
+        return TreeStack(
+            roots=np.array([[*each, *[nothing] * (most - len(each))] for each in roots]),
+            features=np.array(self.features),
+            steps=np.array(self.steps),
+            numbers=np.array(self.numbers),
+            inputs=inputs,
         )
-        (node,) = (node for node in converted.graph.node if node.op_type == "TreeEnsembleRegressor")
-        found = {item.name: list(helper.get_attribute_value(item)) for item in node.attribute if item.name in _PER_NODE}
-        for name in ("nodes_treeids", "target_treeids"):
-            found[name] = [tree + trees for tree in found[name]]
-        found["target_ids"] = [number] * len(found["target_ids"])
-        trees = max(found["nodes_treeids"]) + 1
-        for name, values in found.items():
-            attributes.setdefault(name, []).extend(values)
-    ensemble = helper.make_node(
-        "TreeEnsembleRegressor",
-        ["inputs"],
-        ["by_profile"],
-        domain="ai.onnx.ml",
-        n_targets=len(models),
-        aggregate_function="SUM",
-        post_transform="NONE",
-        **attributes,
-    )
-    graph = helper.make_graph(
-        [
-            ensemble,
-            helper.make_node("Transpose", ["by_profile"], ["by_model"], perm=[1, 0]),
-            helper.make_node("Unsqueeze", ["by_model", "last"], ["outputs"]),
-        ],
-        "trees",
-        [helper.make_tensor_value_info("inputs", TensorProto.FLOAT, ["profiles", inputs])],
-        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, [len(models), "profiles", 1])],
-        [numpy_helper.from_array(np.array([2], np.int64), "last")],
-    )
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 3)]
-    return _serialise(helper.make_model(graph, opset_imports=opsets))
 
-
-def _serialise(model: onnx.ModelProto) -> bytes:
-    model.ir_version = IR_VERSION
-    # The exporters stamp their own names and versions; the manifest has them, and equal models are equal bytes.
-    model.producer_name = model.producer_version = model.domain = model.doc_string = ""
-    onnx.checker.check_model(model)
-    return model.SerializeToString(deterministic=True)
+    def _append(self, feature: int, steps: int, number: float) -> None:
+        self.features.append(feature)
+        self.steps.append(steps)
+        self.numbers.append(number)

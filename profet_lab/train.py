@@ -23,7 +23,7 @@ from profet_lab.coefficient_files import write_coefficients
 from profet_lab.documented.clustering import encode_table, fit_features
 from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, fit_dense, training_steps
 from profet_lab.documented.members import PROFET_METHOD, fit_forest, fit_line
-from profet_lab.export import dense_to_onnx, estimator_to_onnx
+from profet_lab.export import dense_stack, forest_stack, line_stack, write_fitted
 from profet_lab.measurements.tables import Measurements, check_instances, pairs
 from profet_lab.models_folder import new_models_folder
 from profet_lab.progress import Progress
@@ -37,9 +37,6 @@ _VERSIONED = (
     "keras",
     "scikit-learn",
     "lightgbm",
-    "skl2onnx",
-    "onnxmltools",
-    "onnx",
     "numpy",
     "rapidfuzz",
     "scipy",
@@ -93,26 +90,27 @@ def _train_documented(
     epochs: int,
     progress: Progress,
 ) -> list[dict]:
-    """Fit and write the documented members of every pair; returns the manifest's rows."""
+    """Fit and write the documented members, a file for all targets of an anchor; returns the manifest's rows."""
     wanted = [pair for pair in pairs(measurements.instances) if pair[0] in anchors]
     tables = {name: encode_table(features, measurements.operations, measurements.times_us[name]) for name in anchors}
     latency_ms = measurements.latency_ms
     training_rows = [DenseTrainingRows(tables[anchor], latency_ms[target] * US_PER_MS) for anchor, target in wanted]
     networks = fit_dense(training_rows, seed=seed, epochs=epochs, progress=progress)
     rows = []
-    for (anchor, target), network in zip(wanted, networks, strict=True):
-        forest = fit_forest(tables[anchor], latency_ms[target], seed=seed)
+    for anchor in anchors:
+        chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
+        targets = [wanted[number][1] for number in chosen]
         fitted = {
-            "line": ("latency_ms", estimator_to_onnx(fit_line(latency_ms[anchor], latency_ms[target]), 1)),
-            "forest": ("clusters", estimator_to_onnx(forest, len(features.names))),
-            "dense": ("clusters", dense_to_onnx(network)),
+            "line": ("latency_ms", line_stack([fit_line(latency_ms[anchor], latency_ms[each]) for each in targets])),
+            "forest": (
+                "clusters",
+                forest_stack([fit_forest(tables[anchor], latency_ms[each], seed=seed) for each in targets]),
+            ),
+            "dense": ("clusters", dense_stack([networks[number] for number in chosen])),
         }
-        for member, (kind, data) in fitted.items():
-            name = f"{anchor}/{target}/{member}.onnx"
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            rows.append({"anchor": anchor, "target": target, "member": member, "input": kind, "file": name})
+        for member, (kind, stack) in fitted.items():
+            name = write_fitted(stack, folder, anchor, member)
+            rows.append({"anchor": anchor, "member": member, "input": kind, "file": name, "targets": targets})
     return rows
 
 

@@ -70,7 +70,7 @@ def _train_all(options: argparse.Namespace) -> tuple[Document, str]:
         MEMORY_NAME: memory_content(measurements, folder),
     }
     manifest = train(measurements, out, anchors=options.anchor, coefficients=coefficients, seed=options.seed)
-    members = len(manifest["members"])
-    size_mb = sum(path.stat().st_size for path in out.rglob("*.onnx")) / 2**20
+    members = sum(len(row["targets"]) for row in manifest["members"])
+    size_mb = sum(path.stat().st_size for path in out.rglob("*.npz")) / 2**20
     document: Document = {"out": str(out), "members": members, "size_mb": size_mb, "checksum": manifest["checksum"]}
     return document, f"{out}: {members} members, {size_mb:.1f} MB"

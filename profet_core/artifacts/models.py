@@ -1,23 +1,23 @@
-"""Loads a models folder: manifest, checksums, and one ONNX session per member, opened when first needed."""
+"""Loads a models folder: the manifest, and the members, each read and checked when first needed."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
-import onnxruntime
 
+from profet_core.artifacts.member_stack import MemberStack
 from profet_core.artifacts.methods import Method, method_of
-from profet_core.artifacts.sessions import MemberStack, open_session
 from profet_core.artifacts.training_range import training_range
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import default_models_folder, manifest_checksum, put_aside, sha256_hex
+from profet_core.fitted.files import Fitted, read_fitted
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
@@ -27,7 +27,7 @@ from profet_core.scaling.learned import LearnedScaler, learned_scaler
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transfer
 
 MANIFEST_NAME = "manifest.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Coefficients = TypeVar("Coefficients", TransferModel, MemoryModel)
 _DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
@@ -52,11 +52,11 @@ class Models:
             for row in manifest["scalers"]
         }
         self._learned_scalers = {row["axis"]: learned_scaler(row) for row in manifest.get("scaler_curves", ())}
-        self._members = {(row["anchor"], row["target"], row["member"]): row for row in manifest["members"]}
+        self._members = {(row["anchor"], row["member"]): row for row in manifest["members"]}
         self._stacks = {(row["anchor"], row["member"], row["case"]): row for row in manifest.get("stacks", ())}
         self._intervals = {case: IntervalScale(**values) for case, values in manifest.get("intervals", {}).items()}
         self._references: dict[str, np.ndarray] = {}
-        self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+        self._fitted: dict[str, Fitted] = {}
         self._verified: dict[str, bytes] = {}
         self._lock = Lock()
 
@@ -93,12 +93,20 @@ class Models:
 
         `inputs` holds each kind of input a member may ask for ("clusters", "latency_ms"), float32, one row a profile.
         """
-        row = self._members.get((anchor, target, member))
-        if row is None:
-            raise ArtifactError(f"The models have no member {member!r} from {anchor} to {target}: {_DOWNLOAD_AGAIN}.")
-        session = self._session(row["file"])
-        (name,) = (node.name for node in session.get_inputs())
-        return np.asarray(session.run(None, {name: inputs[row["input"]]})[0], float).reshape(-1)
+        return self.run_members(anchor, [target], member, inputs)[0]
+
+    def run_members(
+        self, anchor: str, targets: Sequence[str], member: str, inputs: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """What `run_member` gives for each of `targets`, shape (targets, profiles)."""
+        row = self._members.get((anchor, member), {"targets": ()})
+        missing = [target for target in targets if target not in row["targets"]]
+        if missing:
+            raise ArtifactError(
+                f"The models have no member {member!r} from {anchor} to {missing[0]}: {_DOWNLOAD_AGAIN}."
+            )
+        fitted = self._member(row["file"], len(row["targets"]))
+        return fitted.run(inputs[row["input"]])[[row["targets"].index(target) for target in targets], :, 0]
 
     def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
         """One member of the default method, for every target of `anchor`."""
@@ -107,7 +115,7 @@ class Models:
             raise ArtifactError(f"The models have no member {member!r} from {anchor}: {_DOWNLOAD_AGAIN}.")
         return MemberStack(
             targets=tuple(row["targets"]),
-            session=self._session(row["file"]),
+            fitted=self._member(row["file"], len(row["targets"])),
             constants=np.asarray(row["constants"], float)[:, None, :],
             typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
         )
@@ -145,11 +153,22 @@ class Models:
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
         _ = self.transfer, self.memory
 
-    def _session(self, name: str) -> onnxruntime.InferenceSession:
+    def _member(self, name: str, models: int) -> Fitted:
+        """What a file holds, for so many targets."""
         with self._lock:
-            if name not in self._sessions:
-                self._sessions[name] = open_session(self._read(name))
-            return self._sessions[name]
+            if name not in self._fitted:
+                self._fitted[name] = self._read_member(name, models)
+            return self._fitted[name]
+
+    def _read_member(self, name: str, models: int) -> Fitted:
+        data = self._read(name)
+        try:
+            fitted = read_fitted(data)
+        except ValueError:
+            raise self._damaged(name) from None
+        if fitted.models != models:
+            raise self._damaged(name)
+        return fitted
 
     def _has(self, name: str) -> bool:
         """A file of coefficients belongs to these models: what the manifest lists is missed where it is gone."""
@@ -165,8 +184,11 @@ class Models:
             raise ArtifactError(f"The model file {self.folder / name} is missing: {_DOWNLOAD_AGAIN}.") from None
         if sha256_hex(data) != self.manifest["files"].get(name):
             self._check_in_place()
-            raise ArtifactError(f"The model file {self.folder / name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
+            raise self._damaged(name)
         return data
+
+    def _damaged(self, name: str) -> ArtifactError:
+        return ArtifactError(f"The model file {self.folder / name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
 
     def _of_this_set(self, found: Coefficients) -> Coefficients:
         self._check_in_place()

@@ -1,4 +1,4 @@
-"""Runs one member of the default method on many profiles, whatever runs its network (ONNX, or numpy in a fold)."""
+"""Runs one member of the default method on many profiles, whatever runs it: what is shipped, or a fold's."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Seque
     return Estimates(
         targets=targets,
         member_ms=member_ms,
-        joined_ms=np.stack([combine(values, rule.combine, rule.weights) for values in stacked]),
+        joined_ms=combine(stacked, rule.combine, rule.weights),
         floor_ms=floors_ms(models, targets),
         log_half_width=_log_half_width(scale, batch, targets, stacked, distance) if scale else None,
         interval_level=scale.level if scale else None,

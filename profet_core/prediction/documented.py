@@ -19,16 +19,12 @@ def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Seque
     if batch.latency_ms is not None:
         inputs["latency_ms"] = batch.latency_ms.astype(np.float32).reshape(-1, 1)
     rule = method.rule(batch.latency_known)
-    member_ms = {
-        member: np.stack([models.run_member(batch.anchor, target, member, inputs) for target in targets])
-        for member in rule.members
-    }
-    joined = [combine(np.column_stack(values), rule.combine) for values in zip(*member_ms.values(), strict=True)]
+    member_ms = {member: models.run_members(batch.anchor, targets, member, inputs) for member in rule.members}
     count = len(batch.profiles)
     return Estimates(
         targets=targets,
         member_ms=member_ms,
-        joined_ms=np.stack(joined),
+        joined_ms=combine(np.stack(list(member_ms.values()), axis=-1), rule.combine),
         floor_ms=floors_ms(models, targets),
         log_half_width=None,
         interval_level=None,

@@ -143,7 +143,7 @@ def floors_ms(models: Models, targets: Sequence[str]) -> np.ndarray:
 
 
 def combine(member_ms: np.ndarray, how: str, weights: Sequence[float] | None = None) -> np.ndarray:
-    """Join the members' latencies, shape (profiles, members) -> (profiles,).
+    """Join the members' latencies, shape (..., members) -> (...,).
 
     `weights` : of the geometric mean, one a member; equal ones if None.
 
@@ -153,10 +153,10 @@ def combine(member_ms: np.ndarray, how: str, weights: Sequence[float] | None = N
     20.0
     """
     if how == "median":
-        return np.median(member_ms, axis=1)
+        return np.median(member_ms, axis=-1)
     if how == "mean":
-        return np.mean(member_ms, axis=1)
+        return np.mean(member_ms, axis=-1)
     if how == "geometric mean":
         # A member that extrapolates below zero has no logarithm; next to nothing brings the estimate to the floor.
-        return np.exp(np.average(np.log(np.maximum(member_ms, SMALLEST_NUMBER)), axis=1, weights=weights))
+        return np.exp(np.average(np.log(np.maximum(member_ms, SMALLEST_NUMBER)), axis=-1, weights=weights))
     raise InputError(f"Unknown ensemble rule {how!r}.")

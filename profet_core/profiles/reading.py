@@ -13,6 +13,7 @@ from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.containers.watch import Progress, Watch
 from profet_core.profiles.formats import READERS, reader_of
 from profet_core.profiles.record import Profile
+from profet_core.profiles.remembered import forget_names
 from profet_core.profiles.tensorflow.tensorboard_files import refused_sibling
 
 
@@ -41,6 +42,8 @@ def read_profile(source: bytes | BinaryIO, name: str = "profile", *, progress: P
         return _read(Content(source, watch=Watch(progress)), name)
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
+    finally:
+        forget_names()
 
 
 def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Profile:
@@ -59,6 +62,8 @@ def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Prof
         return read_best(files_in_folder(path, watch), "folder", watch)
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(path.resolve().name)}: {error}") from None
+    finally:
+        forget_names()
 
 
 def _read(content: Content, name: str) -> Profile:

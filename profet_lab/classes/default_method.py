@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.artifacts.models import case_name
+from profet_core.fitted.files import Fitted
 from profet_core.networks.intervals import class_shares
 from profet_core.networks.members import MEMBERS
 from profet_lab.classes.bank import ClassBank
@@ -22,7 +23,7 @@ from profet_lab.classes.folds import predict_one_left_out
 from profet_lab.classes.member_weights import least_error
 from profet_lab.classes.stacked import RECIPES, StackedNetworks
 from profet_lab.classes.training_rows import TrainingRows
-from profet_lab.export import stack_to_onnx, trees_to_onnx
+from profet_lab.export import boosted_stack, network_stack, write_fitted
 from profet_lab.measurements.tables import Pair, pairs
 from profet_lab.progress import Progress
 
@@ -75,10 +76,7 @@ def _write_stack(
 ) -> dict:
     """Write an anchor's models of one member and case; returns the manifest's row."""
     chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
-    name = f"{anchor}/{models.member.replace(' ', '_')}_{case}.onnx"
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_onnx(models, chosen))
+    name = write_fitted(_fitted(models, chosen), folder, anchor, f"{models.member.replace(' ', '_')}_{case}")
     return {
         "anchor": anchor,
         "member": models.member,
@@ -90,10 +88,10 @@ def _write_stack(
     }
 
 
-def _onnx(models: StackedNetworks | BoostedTrees, chosen: Sequence[int]) -> bytes:
+def _fitted(models: StackedNetworks | BoostedTrees, chosen: Sequence[int]) -> Fitted:
     if isinstance(models, BoostedTrees):
-        return trees_to_onnx([models.trees[number] for number in chosen])
-    return stack_to_onnx(
+        return boosted_stack([models.trees[number] for number in chosen])
+    return network_stack(
         [kernel[chosen] for kernel in models.kernels],
         [bias[chosen] for bias in models.biases],
         RECIPES[models.member].activation,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.fitted.dense import DenseStack
 from profet_core.networks.members import CLASS_RATIO, HOMOGENEOUS
 from profet_core.networks.stacks import StepInputs, member_latency
 
@@ -56,15 +57,9 @@ class StackedNetworks:
 
     def run(self, network: int, inputs: np.ndarray) -> np.ndarray:
         """One network's raw output, (rows, inputs) -> (1, rows, outputs)."""
-        value = inputs
-        for layer, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
-            value = value @ kernel[network] + bias[network]
-            if layer < len(self.kernels) - 1:
-                value = self._activated(value)
-        return value[None]
-
-    def _activated(self, value: np.ndarray) -> np.ndarray:
-        return np.maximum(value, 0) if RECIPES[self.member].activation == "relu" else value / (1 + np.exp(-value))
+        only = slice(network, network + 1)
+        kernels, biases = ([layer[only] for layer in layers] for layers in (self.kernels, self.biases))
+        return DenseStack(kernels, biases, RECIPES[self.member].activation).run(inputs)
 
     def predict(self, network: int, inputs: StepInputs, device_classes: int) -> np.ndarray:
         """One network's latency on its target, milliseconds (rows,)."""

@@ -1,15 +1,16 @@
-"""A tiny models folder of hand-made graphs, so that expected predictions can be worked out by hand."""
+"""A tiny models folder of hand-made members, so that expected predictions can be worked out by hand."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from profet_core.artifacts.models import SCHEMA_VERSION
 from profet_core.files import manifest_checksum, sha256_hex
+from tests.made.members import tiny_member
 
 #: Latency = factor x anchor latency (line), a constant (forest), microseconds of all features / 1000 (dense).
 TINY_LINE = {"fast": 0.5, "slow": 2.0}
@@ -27,7 +28,7 @@ def tiny_manifest() -> dict:
         "median_latency_per_device_total": 0.5,
     }
     return {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "features": {"clusters": [["Conv2D", "Conv3D"], ["IDLE"]], "host_operations": ["IDLE"], "near": 1.5},
         "instances": {
             "g4dn.xlarge": {**ranges, "latency_ms": [4, 900]},
@@ -51,61 +52,24 @@ def tiny_manifest() -> dict:
     }
 
 
-@pytest.fixture(scope="session")
-def graphs() -> Callable[[str, float], bytes]:
-    """Serialised graph of one member: `line(factor)`, `forest(constant)` or `dense(divisor)`."""
-    try:
-        import onnx
-    except ModuleNotFoundError:
-        if os.environ.get("PROFET_REQUIRE_ALL"):
-            raise
-        pytest.skip("needs onnx, part of the training set: pip install -r requirements.txt")
-    from onnx import TensorProto, helper
-
-    def number(name: str, *shape: int, value: float):
-        count = 1
-        for length in shape:
-            count *= length
-        return helper.make_tensor(name, TensorProto.FLOAT, shape, [value] * count)
-
-    def make(kind: str, value: float) -> bytes:
-        width = 1 if kind == "line" else 3
-        given = helper.make_tensor_value_info("given", TensorProto.FLOAT, [None, width])
-        said = helper.make_tensor_value_info("said", TensorProto.FLOAT, [None, 1])
-        weight = {"line": value, "forest": 0.0, "dense": 1 / value}[kind]
-        bias = value if kind == "forest" else 0.0
-        graph = helper.make_graph(
-            [
-                helper.make_node("MatMul", ["given", "weights"], ["product"]),
-                helper.make_node("Add", ["product", "bias"], ["said"]),
-            ],
-            kind,
-            [given],
-            [said],
-            [number("weights", width, 1, value=weight), number("bias", 1, value=bias)],
-        )
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-        onnx.checker.check_model(model)
-        return model.SerializeToString()
-
-    return make
-
-
 @pytest.fixture
-def tiny_folder(tmp_path: Path, graphs) -> Path:
+def tiny_folder(tmp_path: Path) -> Path:
     """A complete models folder from g4dn.xlarge to p3.2xlarge and p2.xlarge."""
     manifest = tiny_manifest()
-    for target, kind in TINY_TARGETS.items():
-        values = {"line": TINY_LINE[kind], "forest": TINY_FOREST[kind], "dense": 1000.0}
-        for member, value in values.items():
-            name = f"g4dn.xlarge/{target}/{member}.onnx"
-            data = graphs(member, value)
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_bytes(data)
-            manifest["files"][name] = sha256_hex(data)
-            source = "latency_ms" if member == "line" else "clusters"
-            row = {"anchor": "g4dn.xlarge", "target": target, "member": member, "input": source, "file": name}
-            manifest["members"].append(row)
+    kinds = list(TINY_TARGETS.values())
+    members = {
+        "line": ("latency_ms", [TINY_LINE[kind] for kind in kinds]),
+        "forest": ("clusters", [TINY_FOREST[kind] for kind in kinds]),
+        "dense": ("clusters", [1000.0] * len(kinds)),
+    }
+    (tmp_path / "g4dn.xlarge").mkdir()
+    for member, (source, values) in members.items():
+        name = f"g4dn.xlarge/{member}.npz"
+        data = tiny_member(member, values)
+        (tmp_path / name).write_bytes(data)
+        manifest["files"][name] = sha256_hex(data)
+        row = {"anchor": "g4dn.xlarge", "member": member, "input": source, "file": name, "targets": [*TINY_TARGETS]}
+        manifest["members"].append(row)
     write_manifest(tmp_path, manifest)
     return tmp_path
 

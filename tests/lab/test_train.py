@@ -74,7 +74,7 @@ def test_an_interrupted_training_leaves_the_old_models(five_sizes, copied, monke
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "dense_to_onnx", interrupt)
+    monkeypatch.setattr(training, "dense_stack", interrupt)
     with pytest.raises(KeyboardInterrupt):
         train(five_sizes, copied, epochs=1, steps=1, quiet=True)
     assert load_models(copied).manifest["checksum"] == before

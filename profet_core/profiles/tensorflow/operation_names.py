@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from profet_core.profiles.record import UNKNOWN
+from profet_core.profiles.remembered import remembered
 
 DATASET = "Dataset"
 #: A path in a network is shorter; a cut name is no operation's.
@@ -26,7 +26,7 @@ _PLAIN_FUSED = re.compile(r"FusedBatchNorm(?:Grad)?(?:V[23])?")
 _PUBLIC_TYPE = re.compile(r"_?[A-Z][A-Za-z0-9_]{0,99}", re.ASCII)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def operation_type(full_name: str) -> str | None:
     """The type that a name tells; "Dataset" for iterators; None if XProf counts no such operation.
 
@@ -49,7 +49,7 @@ def operation_type(full_name: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def kernel_operation(label: str) -> str:
     """The type that a kernel's label names, "Unknown" if it names none.
 

@@ -10,7 +10,8 @@ kernels run forward and for the input's gradient alike and count as forward; pro
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from profet_core.profiles.remembered import remembered
 
 #: What a kernel of one element at a time counts as, if its name does not say more.
 ELEMENTWISE = "Mul"
@@ -109,7 +110,7 @@ _RULES: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = tuple(
 )
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def operation_of_kernel(name: str) -> str | None:
     """The TensorFlow type that a kernel of this name runs for; None if its name does not tell.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_core.files import default_models_folder, manifest_checksum, shipped_folder
+from profet_core.files import default_models_folder, manifest_checksum, sha256_hex, shipped_folder
+from tests.made.members import tiny_member
 
 AGAIN = r"get the models again \(git checkout models\) or run `profet train`\.$"
 
@@ -63,7 +65,7 @@ def test_a_manifest_that_is_none_is_refused(tmp_path, content):
         ('"near": 6.0', '"near": 5.0'),
         ('"combine": "median"', '"combine": "mediam"'),
         ('"default_method": "', '"default_method": "x'),
-        ('"schema_version": 1', '"schema_version": 2'),
+        ('"schema_version": 2', '"schema_version": 3'),
         ('"Conv2D"', '"Conv3D"'),
     ],
 )
@@ -86,10 +88,10 @@ def test_a_changed_digit_anywhere_in_the_shipped_manifest_is_refused(repository,
         refusal(lambda: load_models(tmp_path), "is damaged or was changed")
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None])
+@pytest.mark.parametrize("version", [0, 1, 3, "2", None])
 def test_a_manifest_of_another_version_is_refused(tmp_path, seal, version):
     seal(tmp_path, {"schema_version": version})
-    refusal(lambda: load_models(tmp_path), rf"has version {version}, this program reads 1: {AGAIN}")
+    refusal(lambda: load_models(tmp_path), rf"has version {version}, this program reads 2: {AGAIN}")
 
 
 def test_the_checksum_ignores_layout_and_order_of_keys():
@@ -122,19 +124,80 @@ def flip_one_bit(path: Path) -> None:
     ids=["missing", "truncated", "one bit", "empty"],
 )
 def test_a_damaged_member_is_refused_by_verify_and_before_it_is_asked(tiny_folder, damage, says):
-    damage(tiny_folder / "g4dn.xlarge" / "p2.xlarge" / "forest.onnx")
+    damage(tiny_folder / "g4dn.xlarge" / "forest.npz")
     models = load_models(tiny_folder)
-    says = rf"^The model file .*forest\.onnx {says}: {AGAIN}"
+    says = rf"^The model file .*forest\.npz {says}: {AGAIN}"
     refusal(models.verify, says)
     inputs = {"clusters": np.zeros((1, 3), np.float32)}
     refusal(lambda: models.run_member("g4dn.xlarge", "p2.xlarge", "forest", inputs), says)
-    assert models.run_member("g4dn.xlarge", "p3.2xlarge", "forest", inputs).tolist() == [40.0]
+    assert models.run_member("g4dn.xlarge", "p3.2xlarge", "dense", inputs).tolist() == [0.0]
+
+
+def other_forest(**arrays) -> bytes:
+    whole = {"roots": [[0], [1]], "features": [0, 0], "steps": [0, 0], "numbers": [40.0, 300.0], "inputs": 3}
+    data = io.BytesIO()
+    np.savez(data, **{name: np.array(value) for name, value in {**whole, **arrays}.items()})
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"not an archive",
+        other_forest()[:-100],
+        tiny_member("forest", [40.0]),
+        other_forest(roots=[0, 1]),
+        other_forest(roots=[[0], [2]]),
+        other_forest(roots=[["0"], ["1"]]),
+        other_forest(steps=[1, 0]),
+        other_forest(steps=[-1, 0]),
+        other_forest(features=[3, 0]),
+        other_forest(numbers=[40.0]),
+        other_forest(numbers=[40, 300]),
+    ],
+    ids=[
+        "empty",
+        "text",
+        "cut",
+        "one target for two",
+        "roots in a row",
+        "root beyond the nodes",
+        "roots as text",
+        "child beyond the nodes",
+        "child before its split",
+        "column beyond the inputs",
+        "fewer numbers than nodes",
+        "whole numbers",
+    ],
+)
+def test_a_member_that_is_none_is_refused_though_its_checksum_is_right(tiny_folder, seal, data):
+    name = "g4dn.xlarge/forest.npz"
+    (tiny_folder / name).write_bytes(data)
+    manifest = json.loads((tiny_folder / "manifest.json").read_text())
+    seal(tiny_folder, {**manifest, "files": {**manifest["files"], name: sha256_hex(data)}})
+    inputs = {"clusters": np.zeros((1, 3), np.float32)}
+    models = load_models(tiny_folder)
+    says = rf"^The model file .*forest\.npz is damaged or was changed: {AGAIN}"
+    refusal(lambda: models.run_member("g4dn.xlarge", "p2.xlarge", "forest", inputs), says)
+
+
+def test_the_same_arrays_as_they_should_be_are_taken(tiny_folder, seal):
+    """The test above would notice a file that is refused for how it was written."""
+    name, data = "g4dn.xlarge/forest.npz", other_forest(numbers=[41.0, 300.0])
+    (tiny_folder / name).write_bytes(data)
+    manifest = json.loads((tiny_folder / "manifest.json").read_text())
+    seal(tiny_folder, {**manifest, "files": {**manifest["files"], name: sha256_hex(data)}})
+    inputs = {"clusters": np.zeros((1, 3), np.float32)}
+    assert load_models(tiny_folder).run_member("g4dn.xlarge", "p3.2xlarge", "forest", inputs).tolist() == [41.0]
 
 
 def test_a_member_that_is_not_there_is_refused(tiny_folder):
     models = load_models(tiny_folder)
     says = rf"^The models have no member 'forest' from p2\.xlarge to g4dn\.xlarge: {AGAIN}"
     refusal(lambda: models.run_member("p2.xlarge", "g4dn.xlarge", "forest", {}), says)
+    says = rf"^The models have no member 'forest' from g4dn\.xlarge to g3s\.xlarge: {AGAIN}"
+    refusal(lambda: models.run_members("g4dn.xlarge", ["p2.xlarge", "g3s.xlarge"], "forest", {}), says)
 
 
 def test_a_whole_folder_verifies(tiny_folder):
@@ -145,6 +208,13 @@ def test_members_answer_for_many_rows_at_once(tiny_folder):
     models = load_models(str(tiny_folder))
     inputs = {"latency_ms": np.array([[10], [20], [30]], np.float32)}
     assert models.run_member("g4dn.xlarge", "p2.xlarge", "line", inputs).tolist() == [20, 40, 60]
+
+
+def test_members_answer_for_many_targets_at_once_in_the_order_asked(tiny_folder):
+    models, inputs = load_models(tiny_folder), {"latency_ms": np.array([[10], [20]], np.float32)}
+    targets = ["p2.xlarge", "p3.2xlarge"]
+    assert models.run_members("g4dn.xlarge", targets, "line", inputs).tolist() == [[20, 40], [5, 10]]
+    assert models.run_members("g4dn.xlarge", targets[::-1], "line", inputs).tolist() == [[5, 10], [20, 40]]
 
 
 # --- which folder ---------------------------------------------------------------------------------------------------
@@ -183,7 +253,8 @@ def test_the_shipped_models_are_whole(models):
 
 def test_the_shipped_models_have_every_member_of_every_pair(models):
     pairs = [(anchor, target) for anchor in models.instances for target in models.instances if anchor != target]
-    members = {(row["anchor"], row["target"], row["member"]) for row in models.manifest["members"]}
+    rows = models.manifest["members"]
+    members = {(row["anchor"], target, row["member"]) for row in rows for target in row["targets"]}
     wanted = {"line", "forest", "dense"}
     assert len(pairs) == 12
     assert {(anchor, target, name) for anchor, target in pairs for name in wanted} <= members
@@ -225,7 +296,10 @@ def test_the_shipped_models_are_at_most_25_mb(repository):
 
 def test_every_shipped_model_file_is_listed_and_none_is_a_pickle(repository, models):
     files = {str(path.relative_to(models.folder)) for path in models.folder.rglob("*") if path.is_file()}
-    assert set(models.manifest["files"]) == {name for name in files if name.endswith((".onnx", ".npy"))}
-    assert {Path(name).suffix for name in files} <= {".onnx", ".npy", ".json", ".md"}
+    assert set(models.manifest["files"]) == {name for name in files if name.endswith((".npz", ".npy"))}
+    assert {Path(name).suffix for name in files} <= {".npz", ".npy", ".json", ".md"}
     for name in (name for name in files if name.endswith(".npy")):
         assert np.load(models.folder / name, allow_pickle=False).dtype == np.float32
+    for name in (name for name in files if name.endswith(".npz")):
+        with np.load(models.folder / name, allow_pickle=False) as arrays:
+            assert all(arrays[each].dtype.kind in "ifuU" for each in arrays.files), name

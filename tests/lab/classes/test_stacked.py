@@ -1,11 +1,10 @@
-"""Networks trained side by side: each on its own rows alone, and the same in ONNX as in numpy."""
+"""Networks trained side by side: each on its own rows alone, and the same when served."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from profet_core.networks.members import CLASS_RATIO, HOMOGENEOUS, NETWORKS
@@ -15,7 +14,7 @@ from profet_lab.classes.folds import fold_inputs
 from profet_lab.classes.one_cycle import OneCycle
 from profet_lab.classes.stacked import RECIPES, StackedNetworks
 from profet_lab.classes.training_rows import TrainingRows
-from profet_lab.export import stack_to_onnx
+from profet_lab.export import network_stack
 
 pytestmark = pytest.mark.training
 
@@ -77,7 +76,7 @@ def test_a_network_learns_that_the_target_is_twice_as_fast(classed, member):
 
 
 @pytest.mark.parametrize("member", NETWORKS)
-def test_onnx_answers_what_the_networks_answer(member):
+def test_what_is_served_answers_what_the_networks_answer(member):
     random = np.random.default_rng(0)
     widths = [(7, 6), (6, 5), (5, 3)]
     networks = StackedNetworks(
@@ -88,14 +87,14 @@ def test_onnx_answers_what_the_networks_answer(member):
         typical_log_ratio=np.zeros(4),
         unseen=np.zeros((4, 2), bool),
     )
-    data = stack_to_onnx(networks.kernels, networks.biases, RECIPES[member].activation)
-    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    served = network_stack(networks.kernels, networks.biases, RECIPES[member].activation)
     for rows in (1, 9):
         inputs = random.normal(size=(rows, 7))
-        (outputs,) = session.run(None, {"inputs": inputs.astype(np.float32)})
+        outputs = served.run(inputs)
         assert outputs.shape == (4, rows, 3)
         for network in range(4):
-            np.testing.assert_allclose(outputs[network], networks.run(network, inputs)[0], rtol=1e-4, atol=1e-5)
+            # Weights are served in single precision.
+            np.testing.assert_allclose(outputs[network], networks.run(network, inputs)[0], rtol=1e-5, atol=1e-6)
 
 
 def test_one_network_by_hand():

@@ -114,7 +114,7 @@ import sys
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"numpy", "onnxruntime", "rapidfuzz", "pandas", "plotly", "streamlit"}:
+        if name.partition(".")[0] in {"numpy", "rapidfuzz", "pandas", "plotly", "streamlit"}:
             raise ImportError(name)
 
 sys.meta_path.insert(0, Absent())

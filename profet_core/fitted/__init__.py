@@ -1,0 +1,1 @@
+"""What training fitted, as arrays, and how numpy runs it: dense layers and trees."""

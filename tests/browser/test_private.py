@@ -1,0 +1,118 @@
+"""Browsers call no other host for any page, a served session asks none, and no visitor learns of the checkout."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from benchmarks.served_app import served
+from tests.browser.test_whole_flow import PAGES, follow, give_file, open_page, settle
+from tests.made.asked import Asked
+
+pytestmark = pytest.mark.browser
+
+#: What the app itself is made of: `streamlit_app.py` and what it reads.
+PARTS = ("streamlit_app.py", ".streamlit", "profet_core", "ui", "pages", "models", "sample_traces")
+SECRETS = ("stranger", "not-for-visitors", "secret-branch", "unfinished-business")
+
+#: Opens a session of its own, asks, and gives back what comes in five seconds.
+ASK = """
+async questions => {
+  const url = location.origin.replace("http", "ws") + "/_stcore/stream";
+  const socket = new WebSocket(url, ["streamlit"]);
+  socket.binaryType = "arraybuffer";
+  const frames = [];
+  const text = data => Array.from(new Uint8Array(data), each => String.fromCharCode(each)).join("");
+  socket.onmessage = event => frames.push(btoa(text(event.data)));
+  await new Promise(done => socket.onopen = done);
+  for (const question of questions) socket.send(Uint8Array.from(atob(question), each => each.charCodeAt(0)));
+  await new Promise(done => setTimeout(done, 5000));
+  socket.close();
+  return frames;
+}
+"""
+
+
+def open_all(page: Page) -> None:
+    """Open every expander that a page has."""
+    shut = page.locator("[data-testid=stExpander] details:not([open]) > summary:visible")
+    for _ in range(shut.count()):
+        shut.first.click()
+        settle(page)
+
+
+def test_browsers_ask_no_other_origin_for_any_page(page, app_url):
+    asked: list[Request] = []
+    page.on("request", lambda request: asked.append(request))
+    for name in PAGES:
+        open_page(page, f"{app_url}/{name}")
+        open_all(page)
+        page.wait_for_load_state("networkidle")
+    hosts = {urlsplit(request.url).netloc for request in asked if urlsplit(request.url).scheme not in {"data", "blob"}}
+    assert len(asked) > 50
+    assert hosts == {urlsplit(app_url).netloc}
+
+
+def test_the_icon_is_the_app_s_own(page, app_url):
+    open_page(page, app_url)
+    expect(page.locator("link[rel~=icon]").first).not_to_have_attribute("href", "./favicon.png")
+    icon = page.locator("link[rel~=icon]").first.get_attribute("href")
+    assert icon.startswith("data:image/svg+xml") or page.request.get(f"{app_url}{urlsplit(icon).path}").ok
+
+
+def test_a_served_session_asks_no_outside_host(page, tmp_path, samples):
+    asked = Asked(tmp_path)
+    sample = samples["vgg16-224px-b16-g3s"]
+    with served(under=asked.under, environment=asked.environment) as url:
+        open_page(page, url)
+        page.get_by_role("radio", name="Upload").click()
+        settle(page)
+        give_file(page, sample.data, "mine.json")
+        expect(page.get_by_text("Shown: your upload mine.json")).to_be_visible()
+        for name in ("Scale", "Cost", "Advise", "Inspect", "Accuracy"):
+            follow(page, name)
+    assert asked.outside == set()
+
+
+@pytest.fixture
+def checkout(repository: Path, tmp_path: Path) -> Iterator[Path]:
+    """The app in a checkout of a stranger's repository, with a change and a file that nobody added."""
+    folder = tmp_path / "checkout"
+    for name in PARTS:
+        copy = shutil.copytree if (repository / name).is_dir() else shutil.copy
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        copy(repository / name, folder / name)
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=stranger", "-c", "user.email=stranger@example.org")
+        subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+    git("init", "--initial-branch", "secret-branch")
+    git("remote", "add", "origin", "https://github.com/stranger/not-for-visitors.git")
+    git("add", "streamlit_app.py")
+    git("commit", "--message", "first")
+    git("update-ref", "refs/remotes/origin/secret-branch", "HEAD")
+    git("branch", "--set-upstream-to", "origin/secret-branch")
+    (folder / "unfinished-business.txt").write_text("mine")
+    yield folder
+
+
+def test_no_visitor_learns_of_the_checkout(page, checkout):
+    questions = [BackMsg(rerun_script=ClientState()), BackMsg(load_git_info=True)]
+    encoded = [base64.b64encode(question.SerializeToString()).decode() for question in questions]
+    with served(checkout / "streamlit_app.py", started_in=checkout) as url:
+        open_page(page, url)
+        frames = [base64.b64decode(frame) for frame in page.evaluate(ASK, encoded)]
+    kinds = {ForwardMsg.FromString(frame).WhichOneof("type") for frame in frames}
+    assert "new_session" in kinds and "git_info_changed" not in kinds
+    assert [secret for secret in SECRETS if secret.encode() in b"".join(frames)] == []
