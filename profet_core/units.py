@@ -110,7 +110,7 @@ def format_ms(latency_ms: float) -> str:
 def format_usd(amount_usd: float) -> str:
     """Dollars as people write them: cents, whole dollars from a hundred on, two digits that count below ten cents.
 
-    >>> format_usd(0.0255), format_usd(0.1666), format_usd(21.957642), format_usd(222.4), format_usd(1234.5)
+    >>> format_usd(0.0256), format_usd(0.1666), format_usd(21.957642), format_usd(222.4), format_usd(1234.5)
     ('$0.026', '$0.17', '$21.96', '$222', '$1,234')
     """
     if abs(amount_usd) >= 99.995:

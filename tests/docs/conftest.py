@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-COPIED = ("profet_core", "profet_lab", "profet_cli", "profet_recorder", "ui", "pages", "tests")
+COPIED = ("profet_core", "profet_lab", "profet_cli", "profet_recorder", "profet_http", "ui", "pages", "tests")
 LINKED = (
     "models",
     "sample_traces",
