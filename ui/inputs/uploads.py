@@ -12,7 +12,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import ProfetError, read_profile
-from ui.errors import show_error
+from ui.errors import log_failure, show_error
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
 from ui.texts import plain
@@ -83,8 +83,8 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
         except ProfetError as error:
             text = str(error)
             errors += (text if text.startswith(file.name) else f"{file.name}: {text}",)
-        except Exception:
-            _LOG.exception("A profile could not be read")
+        except Exception as error:
+            log_failure(_LOG, "A profile could not be read", error)
             errors += (f"{file.name}: something went wrong on our side while reading it; the others are not affected.",)
         finally:
             _let_go(file)
