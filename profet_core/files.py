@@ -36,6 +36,15 @@ def shipped_folder(name: str) -> Path:
     return checkout if checkout.is_dir() else package / "shipped" / name
 
 
+def shown(path: Path) -> str:
+    """A file of ours in messages, which visitors may read: with its folder's name, not where on the machine that is.
+
+    >>> shown(Path("/srv/app/models/memory.json"))
+    'models/memory.json'
+    """
+    return f"{path.parent.name}/{path.name}"
+
+
 def manifest_checksum(manifest: Mapping) -> str:
     """SHA-256 of the manifest without its own checksum, over sorted compact JSON."""
     content = {key: value for key, value in manifest.items() if key != "checksum"}
@@ -52,21 +61,21 @@ def read_coefficients(path: Path, version: int) -> dict:
     try:
         content = strict_json(path)
     except OSError:
-        raise ArtifactError(f"{path} is missing: {_GET_AGAIN}.") from None
+        raise ArtifactError(f"{shown(path)} is missing: {_GET_AGAIN}.") from None
     except (ValueError, RecursionError):
         raise damaged(path) from None
     if not isinstance(content, dict) or content.get("checksum") != manifest_checksum(content):
         raise damaged(path)
     if content.get("schema_version") != version:
         raise ArtifactError(
-            f"{path} has version {content.get('schema_version')}, this program reads {version}: {_GET_AGAIN}."
+            f"{shown(path)} has version {content.get('schema_version')}, this program reads {version}: {_GET_AGAIN}."
         )
     return content
 
 
 def damaged(path: Path) -> ArtifactError:
     """What to raise where a file's content is not what it should be."""
-    return ArtifactError(f"{path} is damaged or was changed: {_GET_AGAIN}.")
+    return ArtifactError(f"{shown(path)} is damaged or was changed: {_GET_AGAIN}.")
 
 
 def finite_number(value: object) -> float:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 
@@ -13,6 +15,7 @@ from ui.paths import page_path
 from ui.texts import plain
 
 _LOG = logging.getLogger(__name__)
+_ROOT = Path(__file__).resolve().parents[1]
 
 UNEXPECTED = "Something went wrong on our side; your inputs are kept. Change an input or reload the page to try again."
 
@@ -38,6 +41,16 @@ def inspect_link() -> None:
     st.page_link(page_path("inspect"), label="See what is in it on Inspect", icon=":material/troubleshoot:")
 
 
+def log_failure(log: logging.Logger, what: str, error: Exception) -> None:
+    """Log what is wrong on our side as one line: the error's kind, and where, innermost first.
+
+    Neither the error's text, which may quote what a visitor gave, nor where on the machine the code is.
+    """
+    frames = [(Path(frame.filename).resolve(), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    ours = [f"{path.relative_to(_ROOT)}:{line}" for path, line in frames if path.is_relative_to(_ROOT)]
+    log.error("%s: %s at %s", what, type(error).__name__, " < ".join(reversed(ours)))
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Run a page's body; whatever goes wrong ends as one line, never as a traceback."""
@@ -48,6 +61,6 @@ def one_line_errors() -> Iterator[None]:
         inspect_link()
     except ProfetError as error:
         show_error(str(error))
-    except Exception:
-        _LOG.exception("A page failed")
+    except Exception as error:
+        log_failure(_LOG, "A page failed", error)
         show_error(UNEXPECTED)

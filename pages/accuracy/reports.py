@@ -13,6 +13,7 @@ from profet_core.accuracy.transfer import TransferAccuracy
 from profet_core.accuracy.transfer_report import load_transfer_accuracy
 from profet_core.accuracy.validation import Validation
 from profet_core.accuracy.validation_report import load_validation
+from profet_core.files import shown
 from profet_core.memory.model import MEMORY_NAME, MemoryModel
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel
 from ui.state.resources import Resources
@@ -67,7 +68,7 @@ def real_report_of(resources: Resources) -> RealReport | None:
 def _there(models: Models, model: Model | None, name: str) -> Model:
     if model is None:
         raise ArtifactError(
-            f"{models.folder / name} is missing, so nothing is known of its accuracy: get the models again "
+            f"{shown(models.folder / name)} is missing, so nothing is known of its accuracy: get the models again "
             "(git checkout models) or run `profet train`."
         )
     return model

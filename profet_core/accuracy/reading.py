@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from profet_core.errors import ArtifactError
-from profet_core.files import finite_number, strict_json
+from profet_core.files import finite_number, shown, strict_json
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -43,7 +43,7 @@ class ReportFile:
         """
         found = self.read_if_there(parse)
         if found is None:
-            raise ArtifactError(f"{self.title} {self.path} is missing: {self._remedy}.")
+            raise ArtifactError(f"{self.title} {shown(self.path)} is missing: {self._remedy}.")
         return found
 
     def read_if_there(self, parse: Callable[[Mapping], Value]) -> Value | None:
@@ -58,13 +58,13 @@ class ReportFile:
         except ArtifactError:
             raise
         except _DAMAGE:
-            raise ArtifactError(f"{self.title} {self.path} is damaged: {self._remedy}.") from None
+            raise ArtifactError(f"{self.title} {shown(self.path)} is damaged: {self._remedy}.") from None
 
     def check_belongs(self, found: object, loaded: str, what: str) -> None:
         """Refuse a report whose checksum is not that of what is loaded: "models", "transfer.json", ..."""
         if found != loaded:
             other = f"other {what} than those" if what == "models" else f"another {what} than that"
-            raise ArtifactError(f"The figures in {self.path} belong to {other} loaded: {self._remedy}.")
+            raise ArtifactError(f"The figures in {shown(self.path)} belong to {other} loaded: {self._remedy}.")
 
     @property
     def _remedy(self) -> str:

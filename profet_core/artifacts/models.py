@@ -16,7 +16,7 @@ from profet_core.artifacts.member_stack import MemberStack
 from profet_core.artifacts.methods import Method, method_of
 from profet_core.artifacts.training_range import training_range
 from profet_core.errors import ArtifactError, InputError
-from profet_core.files import default_models_folder, manifest_checksum, put_aside, sha256_hex
+from profet_core.files import default_models_folder, manifest_checksum, put_aside, sha256_hex, shown
 from profet_core.fitted.files import Fitted, read_fitted
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
@@ -181,14 +181,14 @@ class Models:
             data = (self.folder / name).read_bytes()
         except OSError:
             self._check_in_place()
-            raise ArtifactError(f"The model file {self.folder / name} is missing: {_DOWNLOAD_AGAIN}.") from None
+            raise ArtifactError(f"The model file {name} is missing: {_DOWNLOAD_AGAIN}.") from None
         if sha256_hex(data) != self.manifest["files"].get(name):
             self._check_in_place()
             raise self._damaged(name)
         return data
 
     def _damaged(self, name: str) -> ArtifactError:
-        return ArtifactError(f"The model file {self.folder / name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
+        return ArtifactError(f"The model file {name} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
 
     def _of_this_set(self, found: Coefficients) -> Coefficients:
         self._check_in_place()
@@ -201,7 +201,7 @@ class Models:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return
         if there != self.manifest.get("checksum"):
-            raise ArtifactError(f"The models in {self.folder} were replaced while this program ran: start it again.")
+            raise ArtifactError("The models were replaced while this program ran: start it again.")
 
 
 def load_models(folder: Path | str | None = None) -> Models:
@@ -220,14 +220,14 @@ def load_models(folder: Path | str | None = None) -> Models:
     try:
         manifest = json.loads(path.read_bytes())
     except OSError:
-        raise ArtifactError(f"There are no models in {folder}: {_DOWNLOAD_AGAIN}.") from None
+        raise ArtifactError(f"There are no models in {folder.name or folder}: {_DOWNLOAD_AGAIN}.") from None
     except (ValueError, RecursionError):
-        raise ArtifactError(f"{path} is damaged or was changed: {_DOWNLOAD_AGAIN}.") from None
+        raise ArtifactError(f"{shown(path)} is damaged or was changed: {_DOWNLOAD_AGAIN}.") from None
     if not isinstance(manifest, dict) or manifest.get("checksum") != manifest_checksum(manifest):
-        raise ArtifactError(f"{path} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
+        raise ArtifactError(f"{shown(path)} is damaged or was changed: {_DOWNLOAD_AGAIN}.")
     if manifest.get("schema_version") != SCHEMA_VERSION:
         raise ArtifactError(
-            f"{path} has version {manifest.get('schema_version')}, this program reads {SCHEMA_VERSION}: "
+            f"{shown(path)} has version {manifest.get('schema_version')}, this program reads {SCHEMA_VERSION}: "
             f"{_DOWNLOAD_AGAIN}."
         )
     return Models(folder, manifest)

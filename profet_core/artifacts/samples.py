@@ -70,7 +70,7 @@ def load_samples(folder: Path | None = None) -> tuple[Sample, ...]:
         return tuple(_sample(folder, row) for row in rows)
     except (OSError, ValueError, KeyError, TypeError):
         raise ArtifactError(
-            f"The sample traces in {folder} are missing or damaged: git checkout sample_traces."
+            f"The sample traces in {folder.name} are missing or damaged: git checkout sample_traces."
         ) from None
 
 

@@ -13,7 +13,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import InputError, ProfetError
 from profet_core.profiles.guarded.read import read_guarded, taken
-from ui.errors import show_error
+from ui.errors import log_failure, show_error
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
 from ui.state.resumed import resumed_number
@@ -86,8 +86,8 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
         except ProfetError as error:
             text = str(error)
             errors += (text if text.startswith(file.name) else f"{file.name}: {text}",)
-        except Exception:
-            _LOG.exception("A profile could not be read")
+        except Exception as error:
+            log_failure(_LOG, "A profile could not be read", error)
             errors += (f"{file.name}: something went wrong on our side while reading it; the others are not affected.",)
         except (RerunException, StopException):
             errors += (f"{file.name} was not read to its end, because you clicked on: give it again.",)

@@ -74,7 +74,8 @@ def load_resources() -> Resources:
     samples = {sample.name: sample for sample in load_samples()}
     catalog, problem = load_served_catalog()
     if problem:
-        _LOG.warning(problem)
+        # What is wrong, `profet instances` tells: the file's place is nothing for a log that others may read.
+        _LOG.warning("The server's own list of instances can't be read and is left out: `profet instances` says why.")
     profiles = {name: sample.profile for name, sample in samples.items()}
     server_rows = sum(offer.own for offer in catalog.all_offers)
     return Resources(models, catalog, samples, profiles, load_gpus(), server_rows, problem is not None)

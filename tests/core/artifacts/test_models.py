@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -217,6 +219,22 @@ def test_members_answer_for_many_targets_at_once_in_the_order_asked(tiny_folder)
     assert models.run_members("g4dn.xlarge", targets[::-1], "line", inputs).tolist() == [[5, 10], [20, 40]]
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "memory.json", "transfer.json", "g4dn.xlarge/forest.npz"])
+def test_no_message_tells_where_on_the_machine_the_models_are(repository, tmp_path, name):
+    folder = tmp_path / "secret place" / "models"
+    shutil.copytree(repository / "models", folder)
+    (folder / name).write_bytes(b"{}")
+
+    def load() -> None:
+        models = load_models(folder)
+        assert models.memory and models.transfer
+        models.verify()
+
+    with pytest.raises(ArtifactError, match=re.escape(name)) as caught:
+        load()
+    assert "secret place" not in str(caught.value)
+
+
 # --- which folder ---------------------------------------------------------------------------------------------------
 
 
@@ -229,7 +247,7 @@ def test_profet_home_names_the_folder(tiny_folder, monkeypatch):
 def test_a_named_folder_goes_before_profet_home(tiny_folder, monkeypatch, repository):
     monkeypatch.setenv("PROFET_HOME", "/nowhere")
     assert load_models(tiny_folder).folder == tiny_folder
-    refusal(load_models, "^There are no models in /nowhere")
+    refusal(load_models, "^There are no models in nowhere: ")
 
 
 @pytest.mark.parametrize("value", [None, ""])
