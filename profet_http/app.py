@@ -91,8 +91,9 @@ class Api:
                     return await self._worked(self._files, endpoint, sent)
         # It is small: who sends it slowly takes nobody's place.
         async with received(request, kind, endpoint.fields) as sent:
-            with self._answers.place():
-                return await self._worked(self._answers, endpoint, sent)
+            workers = self._answers if sent.quick else self._files
+            with workers.place():
+                return await self._worked(workers, endpoint, sent)
 
     async def _list(self, request: Request) -> Response:
         sent = Received(query_values(request, LISTING.fields), {})
