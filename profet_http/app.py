@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -82,6 +83,9 @@ class Api:
             self._knowledge.get()
         except ProfetError as error:
             _LOG.error("The models can't be used: %s", error)
+        # What is loaded lasts: the garbage collector need not go through it again and again.
+        gc.collect()
+        gc.freeze()
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         kind = content_type(request)
