@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -82,6 +83,9 @@ class Api:
             self._knowledge.get()
         except ProfetError as error:
             _LOG.error("The models can't be used: %s", error)
+        # What is loaded lasts: the garbage collector need not go through it again and again.
+        gc.collect()
+        gc.freeze()
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         kind = content_type(request)
@@ -91,8 +95,9 @@ class Api:
                     return await self._worked(self._files, endpoint, sent)
         # It is small: who sends it slowly takes nobody's place.
         async with received(request, kind, endpoint.fields) as sent:
-            with self._answers.place():
-                return await self._worked(self._answers, endpoint, sent)
+            workers = self._answers if sent.quick else self._files
+            with workers.place():
+                return await self._worked(workers, endpoint, sent)
 
     async def _list(self, request: Request) -> Response:
         sent = Received(query_values(request, LISTING.fields), {})

@@ -4,6 +4,8 @@
 MAX_FILE_BYTES = 30 * 2**20
 #: A JSON body: three profiles of a thousand operations each have 200 KB.
 MAX_JSON_BYTES = 2**20
+#: A JSON body up to this size is answered among the quick ones; larger ones take turns with files.
+SMALL_JSON_BYTES = 2**16
 #: A body must be there by then.
 RECEIVE_LIMIT_S = 30.0
 #: An answer too, waiting included. A thread can't be ended: until it is done its place stays taken.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from io import BytesIO
 
 from profet_core.profiles import Profile, read_profile
 from profet_http.fields import Fields
@@ -18,7 +19,10 @@ def with_profiles(fields: Fields, received: Received) -> dict[str, object]:
     ------
     ProfileError : one line that says what is wrong with which.
     """
-    documents = {name: _read_document(value, name) for name, value in _documents(fields, received.values).items()}
+    documents = {
+        name: _read_document(value, name, quick=received.quick)
+        for name, value in _documents(fields, received.values).items()
+    }
     files = {name: read_sent(sent) for name, sent in received.files.items()}
     return {**received.values, **documents, **files}
 
@@ -32,6 +36,7 @@ def _documents(fields: Fields, values: Mapping[str, object]) -> dict[str, object
     return {name: value for name, value in values.items() if fields[name].kind is PROFILE}
 
 
-def _read_document(value: object, name: str) -> Profile:
+def _read_document(value: object, name: str, *, quick: bool) -> Profile:
     """The profile in a field of a JSON body, read as the file it might as well have been."""
-    return read_profile(json.dumps(value).encode(), name)
+    data = json.dumps(value).encode()
+    return read_profile(data, name) if quick else read_sent(SentFile(BytesIO(data), name))

@@ -18,7 +18,7 @@ from profet_core.profiles.decoding.strict_json import parse_json
 from profet_http.failures import MALFORMED, TOO_LARGE, TOO_SLOW, UNSUPPORTED, UNUSABLE, RequestError
 from profet_http.fields import Fields, values_of_json, values_of_texts
 from profet_http.kinds import PROFILE
-from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, RECEIVE_LIMIT_S
+from profet_http.limits import MAX_FILE_BYTES, MAX_JSON_BYTES, RECEIVE_LIMIT_S, SMALL_JSON_BYTES
 
 JSON, FORM, FILE = "application/json", "multipart/form-data", "application/octet-stream"
 _SPOOL_BYTES = 2**20
@@ -34,10 +34,16 @@ class SentFile:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request's values by field, checked; `files` are those of the fields that take a profile."""
+    """A request's values by field, checked.
+
+    Attributes
+    ----------
+    files : those of the fields that take a profile. quick : nothing in it is large.
+    """
 
     values: Mapping[str, object]
     files: Mapping[str, SentFile]
+    quick: bool = False
 
 
 def content_type(request: Request) -> str:
@@ -92,7 +98,7 @@ async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> Received
         document = parse_json(body)
     except ProfileError as error:
         raise RequestError(MALFORMED, str(error).replace("The file", "The body")) from None
-    return Received(values_of_json(fields, document), {})
+    return Received(values_of_json(fields, document), {}, quick=len(body) <= SMALL_JSON_BYTES)
 
 
 async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> Received:

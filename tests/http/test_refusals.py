@@ -173,6 +173,19 @@ def test_bodies_that_nobody_finishes_keep_no_profile_in_json_from_its_answer(por
     pytest.fail("no place came free")
 
 
+def test_large_profiles_in_json_take_turns_with_files(port, post, asked):
+    names = {f"Device_{'x' * 90}{number}": 1000.0 for number in range(900)}
+    large = {**asked, "profile": {**asked["profile"]["operations"], **names}}
+    assert post("/v1/predict", large).status in (200, 422)
+    with ExitStack() as stack:
+        for _ in range(MAX_FILES):
+            stack.enter_context(begun(port, FILE, 1000, "?anchor=g3s.xlarge"))
+        # The server takes a moment to see who came.
+        answers = [post("/v1/predict", large).status for _ in range(3)]
+        assert answers[-1] == 503
+        assert post("/v1/predict", asked).status == 200
+
+
 def test_what_comes_back_runs_nowhere_and_is_kept_nowhere(get, post):
     for answer in (get("/v1/instances"), post("/v1/predict", {"<script>alert(1)</script>": 1})):
         assert answer.headers["x-content-type-options"] == "nosniff"
