@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import REPOSITORY
@@ -28,25 +29,41 @@ def chromium_path() -> str | None:
     return next((path for name in _BROWSERS if (path := shutil.which(name))), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A process that serves the app, and its address."""
+
+    url: str
+    process: subprocess.Popen
+
+
 @contextmanager
-def served(
+def served(script: Path = SCRIPT, *, started_in: Path = REPOSITORY) -> Iterator[str]:
+    """Serve the app on a free port, without anybody's own instances; yields its address and stops it at the end.
+
+    Raises
+    ------
+    RuntimeError : it did not start.
+    """
+    with server_of(script, started_in=started_in) as server:
+        yield server.url
+
+
+@contextmanager
+def server_of(
     script: Path = SCRIPT,
     *,
     started_in: Path = REPOSITORY,
     address: str | None = "127.0.0.1",
     under: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
-) -> Iterator[str]:
-    """Serve the app on a free port, without anybody's own instances; yields its address and stops it at the end.
+) -> Iterator[Server]:
+    """As `served`, with the process.
 
     Parameters
     ----------
     address : that it listens at; None: none is named.
     under : a command that runs it, such as `strace`. environment : more variables.
-
-    Raises
-    ------
-    RuntimeError : it did not start.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -64,7 +81,7 @@ def served(
     )
     try:
         _wait_until_up(url, server)
-        yield url
+        yield Server(url, server)
     finally:
         server.terminate()
         server.wait(timeout=20)

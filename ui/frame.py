@@ -12,6 +12,7 @@ from ui.state.link import follow_link, forget_given, write_link
 from ui.state.resources import Resources, load_resources
 from ui.state.settings import all_settings
 from ui.state.slots import ALL_SLOTS, PREDICT_SLOT
+from ui.state.warm_up import keep_from_collector
 
 
 def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iterable[str]]) -> None:
@@ -38,3 +39,4 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         remember_recorded(PREDICT_SLOT)
         defaults = {key: value for slot in ALL_SLOTS for key, value in profile_defaults(resources, slot).items()}
         write_link(settings, keys(resources), defaults)
+    keep_from_collector(body.__code__.co_filename)

@@ -6,12 +6,14 @@ import streamlit as st
 
 from ui.paths import page_path
 
+_PAGES = "navigation:pages"
 # A file of our own: for an icon by name each browser would ask a font host.
 _ICON = Path(__file__).with_name("icon.svg")
 
 st.set_page_config(page_title="PROFET: which cloud GPU?", page_icon=str(_ICON), layout="wide")
-st.navigation(
-    [
+if _PAGES not in st.session_state:
+    # Made once a session: each looks its script up on the disk, which took a sixth of an action.
+    st.session_state[_PAGES] = [
         st.Page(page_path("predict"), title="Predict", icon=":material/speed:", url_path="home", default=True),
         st.Page(page_path("scale"), title="Scale", icon=":material/show_chart:", url_path="scale"),
         st.Page(page_path("cost"), title="Cost", icon=":material/payments:", url_path="cost"),
@@ -22,6 +24,5 @@ st.navigation(
         st.Page(page_path("guide"), title="Guide", icon=":material/menu_book:", url_path="guide"),
         # The default page lives at /; this makes /predict work too.
         st.Page(page_path("predict"), title="Predict", url_path="predict", visibility="hidden"),
-    ],
-    position="top",
-).run()
+    ]
+st.navigation(st.session_state[_PAGES], position="top").run()

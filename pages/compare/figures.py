@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from pages.compare.view import LATENCY, Row, value_of
 from profet_core import InstancePrediction
 from profet_core.units import format_ms, format_usd
-from ui.charts.style import GRID, WIDE, framed, instance_colours
+from ui.charts.style import GRID, WIDE, Part, framed, instance_colours, value_axis
 
 #: What fits a phone's width.
 _LABEL_LETTERS = 44
@@ -28,7 +28,7 @@ class _Dot:
 
 def dots(rows: Sequence[Row], metric: str, instances: Sequence[str]) -> go.Figure:
     """One line of dots a profile, one colour and shape an instance, logarithmic; the first profile on top."""
-    figure = go.Figure()
+    traces = []
     colours = instance_colours(instances)
     labels = _labels([row.name for row in rows])
     for instance in instances:
@@ -38,50 +38,55 @@ def dots(rows: Sequence[Row], metric: str, instances: Sequence[str]) -> go.Figur
             if (predicted := row.on(instance)) and (value := value_of(predicted, metric)) is not None
         ]
         if found:
-            _draw(figure, found, metric, colours[instance])
+            traces.append(_trace(found, metric, colours[instance]))
     title = "ms per step" if metric == LATENCY else "US dollars per 1,000 steps"
-    values = [value for trace in figure.data for value in trace.x]
+    values = [value for trace in traces for value in trace["x"]]
     # Over many decades a label at 2 and 5 as well would leave no room between them on a phone.
     step = 1 if max(values, default=1.0) > WIDE * min(values, default=1.0) else "D2"
-    figure.update_xaxes(
-        title=title, type="log", gridcolor=GRID, fixedrange=True, tickformat=",~r", dtick=step, tickangle=0
+    return framed(
+        traces,
+        x=value_axis(title, type="log", tickformat=",~r", dtick=step, tickangle=0),
+        y=_lines(labels),
+        height=200 + 46 * len(rows),
+        annotations=[_name(label) for label in labels],
     )
-    _name_lines(figure, labels)
-    return framed(figure, "", height=200 + 46 * len(rows))
 
 
-def _draw(figure: go.Figure, found: Sequence[_Dot], metric: str, colour: str) -> None:
+def _trace(found: Sequence[_Dot], metric: str, colour: str) -> Part:
     """The dots of one instance."""
     first = found[0].predicted
     retired = first.status == "retired"
     shape = "diamond" if any(dot.predicted.basis.is_rough for dot in found) else "circle"
-    figure.add_scatter(
-        x=[dot.value for dot in found],
-        y=[dot.label for dot in found],
-        text=[_hover(dot, metric) for dot in found],
-        name=first.instance,
-        mode="markers",
-        marker={"color": colour, "size": 12, "symbol": f"{shape}-open" if retired else shape}
+    return {
+        "type": "scatter",
+        "x": [dot.value for dot in found],
+        "y": [dot.label for dot in found],
+        "text": [_hover(dot, metric) for dot in found],
+        "name": first.instance,
+        "mode": "markers",
+        "marker": {"color": colour, "size": 12, "symbol": f"{shape}-open" if retired else shape}
         | ({"line": {"width": 2.5}} if retired else {}),
-        hovertemplate="%{text}<extra></extra>",
-    )
+        "hovertemplate": "%{text}<extra></extra>",
+    }
 
 
-def _name_lines(figure: go.Figure, labels: Sequence[str]) -> None:
+def _lines(labels: Sequence[str]) -> Part:
+    """The y axis: a line each profile."""
+    return {
+        "fixedrange": True,
+        "showticklabels": False,
+        "gridcolor": GRID,
+        "categoryorder": "array",
+        "categoryarray": labels[::-1],
+        "type": "category",
+        "range": [-0.5, len(labels) - 0.3],
+    }
+
+
+def _name(label: str) -> Part:
     """Names stand above their lines: beside them they would take half of a phone's width."""
-    figure.update_yaxes(
-        fixedrange=True,
-        showticklabels=False,
-        gridcolor=GRID,
-        categoryorder="array",
-        categoryarray=labels[::-1],
-        type="category",
-        range=[-0.5, len(labels) - 0.3],
-    )
-    for label in labels:
-        figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=label, yanchor="bottom", yshift=6, text=label, showarrow=False
-        )
+    place = {"x": 0, "xref": "paper", "xanchor": "left", "y": label, "yanchor": "bottom", "yshift": 6}
+    return {**place, "text": label, "showarrow": False}
 
 
 def _hover(dot: _Dot, metric: str) -> str:

@@ -11,7 +11,7 @@ from profet_core import Profile
 from profet_core.prediction.placement import Placement
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_core.units import US_PER_MS, format_ms
-from ui.charts.style import BLUE, GREY, GRID, ORANGE, framed, name_axis, value_axis
+from ui.charts.style import BLUE, GREY, GRID, ORANGE, Part, framed, name_axis, value_axis
 
 #: Operations of their own in the chart; the others are one bar.
 TOP = 20
@@ -23,57 +23,68 @@ def time_bars(rows: Sequence[Placement]) -> go.Figure:
     busy = [row for row in rows if not row.idle and row.time_us > 0]
     shown, rest = busy[:TOP], busy[TOP:]
     labels = _labels(shown)
-    figure = go.Figure()
+    traces = []
     for on_device, name, colour in ((True, "GPU", BLUE), (False, "host", ORANGE)):
         part = [(label, row) for label, row in zip(labels, shown, strict=True) if row.on_device is on_device]
         if part:
-            _draw(figure, name, colour, {label: [row] for label, row in part})
+            traces.append(_trace(name, colour, {label: [row] for label, row in part}))
     if rest:
         labels.append(f"{len(rest)} others" if len(rest) > 1 else "1 other")
-        _draw(figure, "all others", GREY, {labels[-1]: rest})
+        traces.append(_trace("all others", GREY, {labels[-1]: rest}))
     largest_ms = max([*(_time_ms([row]) for row in shown), _time_ms(rest)], default=1.0)
-    value_axis(figure, "ms", range=[0, largest_ms * 1.35])
-    name_axis(figure, categoryorder="array", categoryarray=labels[::-1])
-    figure.update_layout(bargap=0.25)
-    return framed(figure, "", height=130 + 24 * len(labels))
+    return framed(
+        traces,
+        x=value_axis("ms", range=[0, largest_ms * 1.35]),
+        y=name_axis(categoryorder="array", categoryarray=labels[::-1]),
+        height=130 + 24 * len(labels),
+        bargap=0.25,
+    )
 
 
 def busy_and_idle(profile: Profile) -> go.Figure:
     """Two bars, GPU and host: how much of the recorded time was work and how much was waiting."""
-    figure = go.Figure()
     sides = [side for side in sides_of(profile) if side.total_us > 0]
-    for word, colour, times_us in (
-        ("busy", BLUE, [side.busy_us for side in sides]),
-        ("idle", GREY, [side.idle_us for side in sides]),
-    ):
-        figure.add_bar(
-            name=word,
-            x=[time_us / side.total_us for side, time_us in zip(sides, times_us, strict=True)],
-            y=[side.name for side in sides],
-            customdata=[format_ms(time_us / US_PER_MS) for time_us in times_us],
-            orientation="h",
-            marker_color=colour,
-            hovertemplate="%{y} " + word + ": %{x:.1%}, %{customdata}<extra></extra>",
+    traces = [
+        {
+            "type": "bar",
+            "name": word,
+            "x": [time_us / side.total_us for side, time_us in zip(sides, times_us, strict=True)],
+            "y": [side.name for side in sides],
+            "customdata": [format_ms(time_us / US_PER_MS) for time_us in times_us],
+            "orientation": "h",
+            "marker": {"color": colour},
+            "hovertemplate": "%{y} " + word + ": %{x:.1%}, %{customdata}<extra></extra>",
+        }
+        for word, colour, times_us in (
+            ("busy", BLUE, [side.busy_us for side in sides]),
+            ("idle", GREY, [side.idle_us for side in sides]),
         )
-    figure.update_layout(barmode="stack", bargap=0.3, legend={"traceorder": "normal"})
-    figure.update_xaxes(tickformat=".0%", range=[0, 1], gridcolor=GRID, fixedrange=True)
-    name_axis(figure)
-    return framed(figure, "", height=90 + 44 * len(sides))
-
-
-def _draw(figure: go.Figure, name: str, colour: str, bars: Mapping[str, Sequence[Placement]]) -> None:
-    """Label -> the operations that its bar adds up."""
-    figure.add_bar(
-        name=name,
-        x=[_time_ms(rows) for rows in bars.values()],
-        y=list(bars),
-        text=[f" {sum(row.share or 0.0 for row in rows):.1%}" for rows in bars.values()],
-        orientation="h",
-        textposition="outside",
-        cliponaxis=False,
-        marker_color=colour,
-        hovertemplate="%{y}: %{x:,.4~r} ms<extra></extra>",
+    ]
+    return framed(
+        traces,
+        x={"tickformat": ".0%", "range": [0, 1], "gridcolor": GRID, "fixedrange": True},
+        y=name_axis(),
+        height=90 + 44 * len(sides),
+        barmode="stack",
+        bargap=0.3,
+        legend={"traceorder": "normal"},
     )
+
+
+def _trace(name: str, colour: str, bars: Mapping[str, Sequence[Placement]]) -> Part:
+    """Label -> the operations that its bar adds up."""
+    return {
+        "type": "bar",
+        "name": name,
+        "x": [_time_ms(rows) for rows in bars.values()],
+        "y": list(bars),
+        "text": [f" {sum(row.share or 0.0 for row in rows):.1%}" for rows in bars.values()],
+        "orientation": "h",
+        "textposition": "outside",
+        "cliponaxis": False,
+        "marker": {"color": colour},
+        "hovertemplate": "%{y}: %{x:,.4~r} ms<extra></extra>",
+    }
 
 
 def _time_ms(rows: Sequence[Placement]) -> float:

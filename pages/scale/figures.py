@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import plotly.graph_objects as go
 
 from ui.basis import MARK
-from ui.charts.style import GRID, framed
+from ui.charts.style import Part, framed, line_at, value_axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,26 +24,41 @@ class Curve:
 
 def curves(sizes: Sequence[int], rows: Sequence[Curve], at: int, size_title: str) -> go.Figure:
     """Latency over size per instance, with a marker where the slider stands; rough ones are dashed and starred."""
-    figure = go.Figure()
     index = list(sizes).index(at)
-    for row in rows:
-        figure.add_scatter(
-            x=list(sizes),
-            y=list(row.latencies_ms),
-            name=f"{row.instance}{MARK}" if row.rough else row.instance,
-            mode="lines",
-            line={"color": row.colour, "width": 2.5, "dash": "dash" if row.rough else "solid"},
-            hovertemplate=row.instance + "<br>%{x}: %{y:,.4~r} ms<extra></extra>",
-        )
-        figure.add_scatter(
-            x=[at],
-            y=[row.latencies_ms[index]],
-            mode="markers",
-            showlegend=False,
-            marker={"color": row.colour, "size": 11, "line": {"width": 2, "color": "white"}},
-            hoverinfo="skip",
-        )
-    figure.add_vline(x=at, line={"color": "rgba(128,128,128,0.7)", "width": 1, "dash": "dot"})
-    figure.update_xaxes(title=size_title, gridcolor=GRID, fixedrange=True)
-    figure.update_yaxes(title="ms per step", gridcolor=GRID, rangemode="tozero", fixedrange=True)
-    return framed(figure, "", height=420)
+    every = np.asarray(sizes)
+    return framed(
+        [*(_line(every, row) for row in rows), _marks(at, [(row.colour, row.latencies_ms[index]) for row in rows])],
+        x=value_axis(size_title),
+        y=value_axis("ms per step", rangemode="tozero"),
+        height=420,
+        shapes=[line_at(x=at, line={"color": "rgba(128,128,128,0.7)", "width": 1, "dash": "dot"})],
+    )
+
+
+def _line(sizes: np.ndarray, row: Curve) -> Part:
+    return {
+        "type": "scatter",
+        "x": sizes,
+        "y": np.asarray(row.latencies_ms, float),
+        "name": f"{row.instance}{MARK}" if row.rough else row.instance,
+        "mode": "lines",
+        "line": {"color": row.colour, "width": 2.5, "dash": "dash" if row.rough else "solid"},
+        "hovertemplate": row.instance + "<br>%{x}: %{y:,.4~r} ms<extra></extra>",
+    }
+
+
+def _marks(at: int, latencies_ms: Sequence[tuple[str, float]]) -> Part:
+    """A mark on each curve, by its colour, where the slider stands."""
+    return {
+        "type": "scatter",
+        "x": [at] * len(latencies_ms),
+        "y": [latency_ms for _, latency_ms in latencies_ms],
+        "mode": "markers",
+        "showlegend": False,
+        "marker": {
+            "color": [colour for colour, _ in latencies_ms],
+            "size": 11,
+            "line": {"width": 2, "color": "white"},
+        },
+        "hoverinfo": "skip",
+    }

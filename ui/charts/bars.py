@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ui.charts.style import BLUE, GREY, RED, framed, name_axis
+from ui.charts.style import BLUE, GREY, RED, Part, framed, name_axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,30 +34,30 @@ def bars(rows: Sequence[Bar], title: str) -> go.Figure:
     """The shortest on top, each with its value beside it."""
     ordered = sorted(rows, key=lambda row: row.value, reverse=True)
     intervals = any(row.ends for row in rows)
-    figure = go.Figure(
-        go.Bar(
-            x=[row.value for row in ordered],
-            y=[row.label for row in ordered],
-            text=[row.text for row in ordered],
-            orientation="h",
-            textposition="none" if intervals else "outside",
-            cliponaxis=False,
-            hovertemplate="%{y}: %{text}<extra></extra>",
-            error_x=_error_bars(ordered) if intervals else None,
-            marker=_markers(ordered),
-        )
-    )
-    if intervals:
-        _write_beside_intervals(figure, ordered)
+    drawn: Part = {
+        "type": "bar",
+        "x": [row.value for row in ordered],
+        "y": [row.label for row in ordered],
+        "text": [row.text for row in ordered],
+        "orientation": "h",
+        "textposition": "none" if intervals else "outside",
+        "cliponaxis": False,
+        "hovertemplate": "%{y}: %{text}<extra></extra>",
+        "marker": _markers(ordered),
+    }
+    traces = [drawn | {"error_x": _error_bars(ordered)}, _beside_intervals(ordered)] if intervals else [drawn]
     largest = max((_upper_end(row) for row in rows), default=1.0)
-    figure.update_xaxes(
-        range=[0, largest * 1.32], showticklabels=False, showgrid=False, zeroline=False, fixedrange=True
-    )
-    name_axis(figure)
-    return framed(figure, title, height=90 + 46 * len(rows))
+    values = {
+        "range": [0, largest * 1.32],
+        "showticklabels": False,
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+    }
+    return framed(traces, x=values, y=name_axis(), height=90 + 46 * len(rows), title=title, showlegend=False)
 
 
-def _markers(rows: Sequence[Bar]) -> dict[str, object]:
+def _markers(rows: Sequence[Bar]) -> Part:
     return {
         "color": [GREY if row.retired else BLUE for row in rows],
         "opacity": [0.5 if row.rough else 1.0 for row in rows],
@@ -65,7 +65,7 @@ def _markers(rows: Sequence[Bar]) -> dict[str, object]:
     }
 
 
-def _error_bars(rows: Sequence[Bar]) -> dict[str, object]:
+def _error_bars(rows: Sequence[Bar]) -> Part:
     return {
         "type": "data",
         "symmetric": False,
@@ -77,18 +77,18 @@ def _error_bars(rows: Sequence[Bar]) -> dict[str, object]:
     }
 
 
-def _write_beside_intervals(figure: go.Figure, rows: Sequence[Bar]) -> None:
-    """Beside the end of the interval, which would run through a text beside the bar's own end."""
-    figure.add_scatter(
-        x=[_upper_end(row) for row in rows],
-        y=[row.label for row in rows],
-        text=[f" {row.text}" for row in rows],
-        mode="text",
-        textposition="middle right",
-        cliponaxis=False,
-        hoverinfo="skip",
-    )
-    figure.update_layout(showlegend=False)
+def _beside_intervals(rows: Sequence[Bar]) -> Part:
+    """The values, beside the ends of the intervals, which would run through a text beside the bars' own ends."""
+    return {
+        "type": "scatter",
+        "x": [_upper_end(row) for row in rows],
+        "y": [row.label for row in rows],
+        "text": [f" {row.text}" for row in rows],
+        "mode": "text",
+        "textposition": "middle right",
+        "cliponaxis": False,
+        "hoverinfo": "skip",
+    }
 
 
 def _upper_end(row: Bar) -> float:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ui.charts.style import BLUE, GREY, GRID, RED, WIDE, framed
+from ui.charts.style import BLUE, GREY, RED, WIDE, Part, framed, line_at, value_axis
 
 #: Hours and US dollars.
 End = tuple[float, float]
-_LIMIT = {"line": {"color": RED, "width": 1.5, "dash": "dash"}}
+_LIMIT = {"color": RED, "width": 1.5, "dash": "dash"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,58 +41,61 @@ def trade_off(
 
     Both axes are logarithmic where the largest value is far beyond the smallest.
     """
-    figure = go.Figure()
-    _draw_intervals(figure, points)
-    _draw_frontier(figure, points)
-    _draw_points(figure, points)
     ends = [(point.hours, point.usd) for point in points]
     ends += [end for point in points if point.ends for end in point.ends]
     hours, usd = [end[0] for end in ends], [end[1] for end in ends]
     wide = any(max(values) > WIDE * min(values) for values in (hours, usd) if values)
-    figure.update_xaxes(title="hours in all", gridcolor=GRID, fixedrange=True, **_axis(hours, wide))
-    figure.update_yaxes(title="US dollars in all", gridcolor=GRID, fixedrange=True, **_axis(usd, wide, "$"))
+    shapes: list[Part] = []
+    texts: list[Part] = []
     # Plotly places a line on a logarithmic axis by its value, and a text by the logarithm of it.
     at = math.log10 if wide else float
     if deadline_h is not None and _in_sight(deadline_h, hours):
-        figure.add_vline(x=deadline_h, **_LIMIT)
-        figure.add_annotation(x=at(deadline_h), y=1, yref="paper", text="deadline", xanchor="right", showarrow=False)
+        shapes.append(line_at(x=deadline_h, line=_LIMIT))
+        texts.append({"x": at(deadline_h), "y": 1, "yref": "paper", "text": "deadline", "xanchor": "right"})
     if budget_usd is not None and _in_sight(budget_usd, usd):
-        figure.add_hline(y=budget_usd, **_LIMIT)
-        figure.add_annotation(y=at(budget_usd), x=1, xref="paper", text="budget", yanchor="top", showarrow=False)
-    return framed(figure, "", height=400)
+        shapes.append(line_at(y=budget_usd, line=_LIMIT))
+        texts.append({"y": at(budget_usd), "x": 1, "xref": "paper", "text": "budget", "yanchor": "top"})
+    return framed(
+        [*_intervals(points), *_frontier(points), *_points(points)],
+        x=value_axis("hours in all", **_axis(hours, wide)),
+        y=value_axis("US dollars in all", **_axis(usd, wide, "$")),
+        height=400,
+        shapes=shapes,
+        annotations=[text | {"showarrow": False} for text in texts],
+    )
 
 
-def _draw_intervals(figure: go.Figure, points: Sequence[TradeOffPoint]) -> None:
+def _intervals(points: Sequence[TradeOffPoint]) -> Iterator[Part]:
     """One trace with a line from end to end of each interval; None lifts the pen."""
     lines = [point.ends for point in points if point.ends]
-    if not lines:
-        return
-    figure.add_scatter(
-        x=[x for low, high in lines for x in (low[0], high[0], None)],
-        y=[y for low, high in lines for y in (low[1], high[1], None)],
-        mode="lines",
-        name="interval",
-        line={"color": RED, "width": 1.5},
-        opacity=0.6,
-        hoverinfo="skip",
-    )
+    if lines:
+        yield {
+            "type": "scatter",
+            "x": [x for low, high in lines for x in (low[0], high[0], None)],
+            "y": [y for low, high in lines for y in (low[1], high[1], None)],
+            "mode": "lines",
+            "name": "interval",
+            "line": {"color": RED, "width": 1.5},
+            "opacity": 0.6,
+            "hoverinfo": "skip",
+        }
 
 
-def _draw_frontier(figure: go.Figure, points: Sequence[TradeOffPoint]) -> None:
+def _frontier(points: Sequence[TradeOffPoint]) -> Iterator[Part]:
     frontier = sorted((point for point in points if point.on_frontier), key=lambda point: point.hours)
-    if len(frontier) < 2:
-        return
-    figure.add_scatter(
-        x=[point.hours for point in frontier],
-        y=[point.usd for point in frontier],
-        mode="lines",
-        line={"color": BLUE, "dash": "dot", "width": 2},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    if len(frontier) > 1:
+        yield {
+            "type": "scatter",
+            "x": [point.hours for point in frontier],
+            "y": [point.usd for point in frontier],
+            "mode": "lines",
+            "line": {"color": BLUE, "dash": "dot", "width": 2},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
 
 
-def _draw_points(figure: go.Figure, points: Sequence[TradeOffPoint]) -> None:
+def _points(points: Sequence[TradeOffPoint]) -> Iterator[Part]:
     # Neighbours' labels stand above and below in turn.
     by_time = sorted(points, key=lambda point: point.hours)
     above = {point.label: ("top center", "bottom center")[number % 2] for number, point in enumerate(by_time)}
@@ -101,23 +104,24 @@ def _draw_points(figure: go.Figure, points: Sequence[TradeOffPoint]) -> None:
         (False, "beaten in both", GREY, "diamond"),
     ):
         group = [point for point in points if point.on_frontier is sensible]
-        figure.add_scatter(
-            x=[point.hours for point in group],
-            y=[point.usd for point in group],
-            text=[point.label for point in group],
-            customdata=[point.hover for point in group],
-            name=name,
-            mode="markers+text",
-            textposition=[above[point.label] for point in group],
-            cliponaxis=False,
-            marker={
+        yield {
+            "type": "scatter",
+            "x": [point.hours for point in group],
+            "y": [point.usd for point in group],
+            "text": [point.label for point in group],
+            "customdata": [point.hover for point in group],
+            "name": name,
+            "mode": "markers+text",
+            "textposition": [above[point.label] for point in group],
+            "cliponaxis": False,
+            "marker": {
                 "color": colour,
                 "size": 13,
                 "line": {"width": 2, "color": colour},
                 "symbol": [f"{symbol}-open" if point.retired else symbol for point in group],
             },
-            hovertemplate="%{customdata}<extra></extra>",
-        )
+            "hovertemplate": "%{customdata}<extra></extra>",
+        }
 
 
 def _in_sight(limit: float, values: Sequence[float]) -> bool:
