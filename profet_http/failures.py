@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from profet_core.errors import ArtifactError, CatalogError, ProfetError
+from profet_core.errors import ArtifactError, BusyError, CatalogError, ProfetError
 from profet_http.limits import RETRY_AFTER_S
 
 _LOG = logging.getLogger(__name__)
@@ -36,6 +36,8 @@ def failure_of(error: Exception) -> RequestError:
     if isinstance(error, ArtifactError | CatalogError):
         _LOG.error("No answer: %s", error)
         return RequestError(BUSY, NOT_READY)
+    if isinstance(error, BusyError):
+        return RequestError(BUSY, str(error))
     if isinstance(error, ProfetError):
         return RequestError(UNUSABLE, " ".join(str(error).split()))
     _LOG.error("A request failed", exc_info=error)

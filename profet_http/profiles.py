@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from io import BytesIO
 
 from profet_core.profiles import Profile, read_profile
+from profet_core.profiles.guarded.read import read_guarded
 from profet_http.fields import Fields
 from profet_http.kinds import PROFILE
 from profet_http.receiving import Received, SentFile
@@ -28,8 +29,8 @@ def with_profiles(fields: Fields, received: Received) -> dict[str, object]:
 
 
 def read_sent(sent: SentFile) -> Profile:
-    """The profile in a file."""
-    return read_profile(sent.file, sent.name)
+    """The profile in a file, which a process of its own reads."""
+    return read_guarded(sent.file, sent.name)
 
 
 def _documents(fields: Fields, values: Mapping[str, object]) -> dict[str, object]:

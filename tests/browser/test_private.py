@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, Request, expect
@@ -16,12 +15,13 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from benchmarks.served_app import served
+from benchmarks.served_app import served, server_of
 from tests.browser.test_whole_flow import PAGES, follow, give_file, open_page, settle
 from tests.made.asked import Asked
 
 pytestmark = pytest.mark.browser
 
+ROOT = Path(__file__).resolve().parents[2]
 #: What the app itself is made of: `streamlit_app.py` and what it reads.
 PARTS = ("streamlit_app.py", ".streamlit", "profet_core", "ui", "pages", "models", "sample_traces")
 SECRETS = ("stranger", "not-for-visitors", "secret-branch", "unfinished-business")
@@ -69,18 +69,18 @@ def test_browsers_ask_no_other_origin_for_any_page(page, app_url):
 
 def test_the_icon_is_the_app_s_own(page, app_url):
     open_page(page, app_url)
-    icon = page.locator("link[rel~=icon]").first
-    # Streamlit's own until the page has run.
-    expect(icon).not_to_have_attribute("href", re.compile(r"favicon\.png$"))
-    address = urlsplit(urljoin(page.url, icon.get_attribute("href")))
-    assert address.scheme == "data" or address.netloc == urlsplit(app_url).netloc
+    # Streamlit's own icon until the page has run.
+    page.wait_for_function("!document.querySelector('link[rel~=icon]').href.endsWith('favicon.png')")
+    icon = page.evaluate("document.querySelector('link[rel~=icon]').href")
+    assert icon.startswith("data:image/svg+xml;base64,")
+    assert base64.b64decode(icon.partition(",")[2]) == (ROOT / "ui" / "icon.svg").read_bytes()
 
 
 def test_a_served_session_asks_no_outside_host(page, tmp_path, samples):
     asked = Asked(tmp_path)
     sample = samples["vgg16-224px-b16-g3s"]
-    with served(under=asked.under, environment=asked.environment) as url:
-        open_page(page, url)
+    with server_of(under=asked.under, environment=asked.environment) as server:
+        open_page(page, server.url)
         page.get_by_role("radio", name="Upload").click()
         settle(page)
         give_file(page, sample.data, "mine.json")
