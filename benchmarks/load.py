@@ -24,6 +24,7 @@ from benchmarks.served_app import SCRIPT, Server, server_of
 from benchmarks.visitor import RunFailedError, Visitor
 from profet_core.artifacts.samples import load_samples
 
+#: Served from its own folder, with Streamlit's own settings.
 BARE_PAGE = REPOSITORY / "benchmarks" / "bare_page.py"
 #: Visitors come one by one, so that the load is that of actions and not of first pages.
 ARRIVAL_S = 0.4
@@ -194,7 +195,7 @@ def main() -> None:
           f" {'server':>7} {'client':>7} {'MiB':>6}")  # fmt: skip
     for visitors in options.sessions:
         for name, script, bare in served:
-            with server_of(script) as server:
+            with server_of(script, started_in=script.parent) as server:
                 level = asyncio.run(run_level(server, bare, visitors, options.interval, options.seconds))
             _print_level(name, level, options.by_action)
     if options.visits:

@@ -15,6 +15,7 @@ from ui.state.resources import Resources, load_resources
 from ui.state.settings import all_settings
 from ui.state.slots import ALL_SLOTS, PREDICT_SLOT
 from ui.state.warm_up import keep_from_collector
+from ui.turns import in_turn
 
 
 def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iterable[str]]) -> None:
@@ -25,7 +26,7 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
     body : draws the page.
     keys : names the settings that the page's link carries; asked after the body, when they are final.
     """
-    with one_line_errors():
+    with in_turn(), one_line_errors():
         resources = with_own_instances(load_resources())
         settings = all_settings(resources)
         if follow_link(settings, keys(resources) if "axis" in st.session_state else ()):

@@ -21,6 +21,7 @@ from ui.state.resources import Resources
 from ui.state.settings import SOURCES
 from ui.state.slots import PREDICT_SLOT, Slot
 from ui.texts import plain
+from ui.turns import others_first
 
 _SOURCE_LABELS = {"sample": "Sample", "upload": "Upload", "paste": "Paste"}
 _PASTED_NAME = "pasted text"
@@ -82,7 +83,8 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     if not text.strip():
         return
     try:
-        profile = read_guarded(text.encode("utf-8", "replace"), _PASTED_NAME)
+        with others_first():
+            profile = read_guarded(text.encode("utf-8", "replace"), _PASTED_NAME)
         own, _ = add_own(profile, _PASTED_NAME, "paste", resources.instance_of(profile))
     except ProfetError as error:
         show_error(str(error))

@@ -19,6 +19,7 @@ from ui.state.resources import Resources
 from ui.state.resumed import resumed_number
 from ui.state.uploads_held import is_dropped
 from ui.texts import ordinal, plain
+from ui.turns import others_first
 
 _LOG = logging.getLogger(__name__)
 #: Lines shown one by one; more are counted.
@@ -112,7 +113,8 @@ def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, tex
 
     with taken(file) as copy:
         _let_go(file)
-        profile = read_guarded(copy, file.name, progress=progress, waiting=waiting)
+        with others_first():
+            profile = read_guarded(copy, file.name, progress=progress, waiting=waiting)
     return add_own(profile, file.name, "upload", resources.instance_of(profile))
 
 
