@@ -72,7 +72,6 @@ def test_the_image_runs_as_nobody_and_says_whether_it_is_healthy():
     assert by_name["USER"] == "10001:10001"
     assert not {"COPY", "RUN", "ADD"} & set(names[names.index("USER") :]), "what it serves is not its own to change"
     assert "/v1/health" in by_name["HEALTHCHECK"]
-    assert "ORT_DISABLE_TELEMETRY=1" in by_name["ENV"]
     assert "STREAMLIT_BROWSER_GATHER_USAGE_STATS=false" in by_name["ENV"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -146,22 +147,16 @@ class _KnownStep:
         return Verdict.DOES_NOT_FIT if chance <= 1 - self.model.certain else Verdict.CANT_TELL
 
     def largest_batch(self, recorded: int) -> int | None:
-        """The largest batch that fits, by halving: a larger batch never fits better; None if none is known to."""
+        """The largest batch that fits; None if none is known to."""
+        known = self._known_to_fit(recorded)
+        largest = max(known, recorded) if self.target_gib >= self.anchor_gib else known
+        return min(largest, LARGEST_BATCH) if largest >= 1 else None
 
-        # As `answer` has it, without its words: sixteen questions for each instance.
-        need, as_large = self.need, self.target_gib >= self.anchor_gib
-        ran = 0.0 if need is None else need.probability(self.anchor_gib, 1.0)
-
-        def fits(batch: int) -> bool:
-            growth = batch / recorded
-            if growth <= 1 and as_large:
-                return True
-            return need is not None and self._chance(need, growth, ran) >= self.model.certain
-
-        if not fits(1):
-            return None
-        low, high = 1, LARGEST_BATCH + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return low
+    def _known_to_fit(self, recorded: int) -> int:
+        """The largest batch whose chance is high enough; `_chance`, solved for the batch."""
+        need, certain = self.need, self.model.certain
+        if need is None or self.model.ran_probability < certain:
+            return 0
+        growth = need.growth_at(self.target_gib, certain * need.probability(self.anchor_gib, 1.0))
+        # A whole batch is not lost to the last digit.
+        return math.floor(min(growth, LARGEST_BATCH) * recorded * (1 + 1e-12))

@@ -51,14 +51,22 @@ class MemoryNeed:
     def probability(self, memory_gib: float, growth: float) -> float:
         """That it fits once the activations have grown by a factor; less for a larger one, more for more memory."""
         memory = self.usable * memory_gib
+        return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory) / self._scale(memory), 700.0)))
+
+    def growth_at(self, memory_gib: float, probability: float) -> float:
+        """The growth of the activations at which it fits with this probability; below 0 where none is small enough."""
+        memory = self.usable * memory_gib
+        needed = memory * math.exp(self._scale(memory) * math.log(1 / probability - 1))
+        return (needed - self.held_gib) / self.activation_gib
+
+    def _scale(self, memory: float) -> float:
+        """The error of the activations counts by their share of a memory that is just full."""
         spare = max(memory - self.held_gib, 0.0)
-        # The error of the activations counts by their share of a memory that is just full.
-        scale = math.hypot(
+        return math.hypot(
             self.log_scale,
             self.activation_log_scale * spare / memory,
             self.doubling_log_scale * (math.log2(spare / self.activation_gib) if spare else 0.0),
         )
-        return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory) / scale, 700.0)))
 
     def bounded(self, memory_gib: float) -> MemoryNeed:
         """The need after it is known to be no more than some memory, in which it ran."""
