@@ -6,25 +6,63 @@ the hundred messages that a page is made of, which takes longer than drawing, an
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
 
-_turn = Lock()
-
-
-@contextmanager
-def in_turn() -> Iterator[None]:
-    """Wait for one's turn, and keep it for the block."""
-    with _turn:
-        yield
+#: Who draws for longer no longer keeps others waiting: an ordinary page takes a tenth of it.
+LONGEST_TURN_S = 0.5
 
 
-@contextmanager
-def others_first() -> Iterator[None]:
-    """Within one's turn: let others have theirs while the block waits for something else than the processor."""
-    _turn.release()
-    try:
-        yield
-    finally:
-        _turn.acquire()
+class Turns:
+    """Hands out turns, to whoever has waited longest.
+
+    Parameters
+    ----------
+    longest_s : after so long the next one begins, whether or not the one before is done.
+    """
+
+    def __init__(self, longest_s: float = LONGEST_TURN_S) -> None:
+        self._longest_s = longest_s
+        self._changed = threading.Condition()
+        self._holder: object = None
+        self._until = 0.0
+        self._of_thread = threading.local()
+
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """Wait for one's turn, and keep it for the block."""
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end()
+
+    @contextmanager
+    def others_first(self) -> Iterator[None]:
+        """Within one's turn: let others have theirs while the block waits for something else than the processor."""
+        self._end()
+        try:
+            yield
+        finally:
+            self._begin()
+
+    def _begin(self) -> None:
+        mine = object()
+        with self._changed:
+            while self._holder is not None and (left_s := self._until - time.monotonic()) > 0:
+                self._changed.wait(left_s)
+            self._holder, self._until = mine, time.monotonic() + self._longest_s
+        self._of_thread.turn = mine
+
+    def _end(self) -> None:
+        with self._changed:
+            # Another one has begun if it took too long.
+            if self._holder is self._of_thread.turn:
+                self._holder = None
+                self._changed.notify()
+
+
+_turns = Turns()
+in_turn, others_first = _turns.in_turn, _turns.others_first
