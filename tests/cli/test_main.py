@@ -82,7 +82,7 @@ def test_a_process_exits_with_2_and_one_line(repository):
 def test_profet_home_is_where_a_process_looks_for_models(repository, sample):
     done = process(repository, "predict", sample.path, "--anchor", sample.anchor, PROFET_HOME="/nowhere")
     assert done.returncode == 2
-    assert done.stderr.startswith("profet: There are no models in /nowhere: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("profet: There are no models in nowhere: ") and done.stderr.count("\n") == 1
 
 
 def test_help_is_for_people_and_exits_with_0(repository):

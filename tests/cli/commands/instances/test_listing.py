@@ -39,5 +39,5 @@ def test_without_models_every_instance_is_a_price_only_and_one_line_says_why(run
     monkeypatch.setenv("PROFET_HOME", str(tmp_path))
     status, out, err = run("list", "--format", "json")
     assert status == 0 and {row["basis"] for row in json.loads(out)} == {"price only"}
-    assert err.startswith(f"warning: nothing is known of what can be predicted: There are no models in {tmp_path}")
+    assert err.startswith(f"warning: nothing is known of what can be predicted: There are no models in {tmp_path.name}")
     assert err.count("\n") == 1
