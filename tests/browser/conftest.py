@@ -15,7 +15,8 @@ from benchmarks.served_app import FLAGS, chromium_path, served
 expect.set_options(timeout=20_000)
 
 
-@pytest.fixture(scope="session")
+# Closed before other tests: while it is open, an event loop of its own runs in the tests' thread.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     found = chromium_path()
     if found is None:
