@@ -89,11 +89,13 @@ def test_the_compose_file_takes_away_what_is_not_needed():
     assert wanted == set(re.findall(r"^      (PROFET_\w+):", proxy, re.MULTILINE))
 
 
-#: In a mount and network namespace of its own: everything is read-only but a new /tmp, and no network leads out.
+#: In a mount and network namespace of its own: everything is read-only but a new /tmp, and no network leads out. What is
+#: served and the environment are mounted elsewhere first, for they may lie below the old one.
 CONFINE = """
-mount --make-rprivate / && mount --bind "$1" /mnt && mount -t tmpfs -o mode=1777,noexec,nosuid,nodev tmpfs /tmp &&
-mount -o remount,ro,bind /mnt && mount -o remount,ro,bind / && cd /mnt &&
-python="$2" && "$python" -c "$3" && given="$4" && shift 4 &&
+mount --make-rprivate / && mount --bind "$1" /mnt && mount --bind "$2" /media &&
+mount -t tmpfs -o mode=1777,noexec,nosuid,nodev tmpfs /tmp &&
+mount -o remount,ro,bind /mnt && mount -o remount,ro,bind /media && mount -o remount,ro,bind / && cd /mnt &&
+python=/media/bin/python && "$python" -c "$3" && given="$4" && shift 4 &&
 exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all env -i PATH="$PATH" $given "$python" -c "$@"
 """
 #: Starts the loopback interface, which a new network namespace has off.
@@ -144,7 +146,7 @@ def test_what_is_copied_serves_read_only_without_rights_or_a_network(command, co
         pytest.skip("no namespaces of its own can be made here: that takes root")
     copy_all(copied, tmp_path)
     done = subprocess.run(
-        [*confine, CONFINE, "sh", str(tmp_path), sys.executable, LOOPBACK, dict(instructions())["ENV"], TRY, *command],
+        [*confine, CONFINE, "sh", str(tmp_path), sys.prefix, LOOPBACK, dict(instructions())["ENV"], TRY, *command],
         capture_output=True,
         text=True,
     )
