@@ -89,8 +89,8 @@ def test_the_compose_file_takes_away_what_is_not_needed():
     assert wanted == set(re.findall(r"^      (PROFET_\w+):", proxy, re.MULTILINE))
 
 
-#: In a mount and network namespace of its own: everything is read-only but a new /tmp, and no network leads out. What is
-#: served and the environment are mounted elsewhere first, for they may lie below the old one.
+#: In a mount and network namespace of its own: everything is read-only but a new /tmp, and no network leads out.
+#: What is served and the environment are mounted elsewhere first, for they may lie below the old one.
 CONFINE = """
 mount --make-rprivate / && mount --bind "$1" /mnt && mount --bind "$2" /media &&
 mount -t tmpfs -o mode=1777,noexec,nosuid,nodev tmpfs /tmp &&
