@@ -25,7 +25,7 @@ def caveats(
     """What to keep in mind about `estimates`, which a method made from `profile`: one sentence each, gravest first."""
     found = [
         *profile.warnings,
-        _wrong_gpu_warning(models, catalog, profile, anchor),
+        _wrong_gpu_warning(catalog, profile, anchor),
         _precision_warning(profile),
         _compiled_warning(profile),
         steps_note(profile),
@@ -40,15 +40,10 @@ def caveats(
     return tuple(dict.fromkeys(text for text in found if text))
 
 
-def _wrong_gpu_warning(models: Models, catalog: Catalog, profile: Profile, anchor: str) -> str | None:
+def _wrong_gpu_warning(catalog: Catalog, profile: Profile, anchor: str) -> str | None:
     recorded = profile.meta.gpu
     if recorded is None or gpu_model(recorded) == catalog[anchor].gpu_model:
         return None
-    if gpu_model(recorded) not in {catalog[name].gpu_model for name in models.instances}:
-        return (
-            f"The profile says it was recorded on {recorded}, which is no anchor's GPU: its times are read as if "
-            f"{catalog[anchor].gpu} had taken them, so the predictions are off by as much as the two differ."
-        )
     return (
         f"The profile says it was recorded on {recorded}, but {anchor} has {catalog[anchor].gpu}: is the anchor right?"
     )

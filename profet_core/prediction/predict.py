@@ -88,7 +88,8 @@ def predict(
     ------
     InputError : unknown anchor, target or method, or a latency that is not a positive number.
     LatencyDoubtError : the latency is far from what the profile's device time suggests, or the number of steps is.
-    NoPredictionError : the profile holds no GPU time, or too little that belongs to operations.
+    NoPredictionError : the profile holds no GPU time, or too little that belongs to operations, or it was recorded on a
+        GPU that no anchor has.
     """
     return predict_many(
         models,
@@ -122,6 +123,8 @@ def predict_many(
     latencies_ms : one latency for every profile, or None for none of them.
     """
     request = _request(models, catalog, anchor, targets, method)
+    for profile in profiles:
+        check_predictable(models, catalog, profile)
     steps = _steps(profiles, latencies_ms)
     if not trust_latency:
         for step in steps:
@@ -172,8 +175,6 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
 
 def _steps(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) -> list[_Step]:
     """Each profile with its latency, its number of steps inferred where nothing else is known of it."""
-    for profile in profiles:
-        check_predictable(profile)
     if latencies_ms is None:
         return [_Step(counted(profile, None), None) for profile in profiles]
     if len(latencies_ms) != len(profiles):

@@ -11,7 +11,7 @@ from profet_core.errors import InputError
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.predict import check_instance, predict_many
 from profet_core.prediction.records import Prediction
-from profet_core.prediction.refusals import refusal
+from profet_core.prediction.refusals import refusal_by
 from profet_core.prediction.steps import counted
 from profet_core.profiles.record import Profile
 
@@ -64,7 +64,7 @@ def predict_each(
     found = []
     groups: dict[tuple[str, bool], list[_Ready]] = {}
     for place, one in enumerate(recorded):
-        each, latency_ms = _judged(models, one)
+        each, latency_ms = _judged(models, catalog, one)
         found.append(each)
         if one.anchor is not None and not each.refusal:
             ready = _Ready(place, each.profile, latency_ms)
@@ -78,10 +78,10 @@ def predict_each(
     return found
 
 
-def _judged(models: Models, one: RecordedProfile) -> tuple[EachPrediction, float | None]:
+def _judged(models: Models, catalog: Catalog, one: RecordedProfile) -> tuple[EachPrediction, float | None]:
     """What speaks against a profile or its latency, and the latency to predict it with."""
     profile = counted(one.profile, one.latency_ms)
-    if refused := refusal(profile):
+    if refused := refusal_by(models, catalog, profile):
         return EachPrediction(profile, refusal=refused), None
     if one.anchor is None or one.latency_ms is None:
         return EachPrediction(profile), None

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
+from profet_core.catalog import Catalog, gpu_model
 from profet_core.errors import NoPredictionError
 from profet_core.profiles.record import NO_DEVICE, Profile
+
+if TYPE_CHECKING:
+    from profet_core.artifacts.models import Models
 
 #: Above this share of the GPU's busy time without an operation nothing is predicted; above the second there is a
 #: caveat, and the interval is wider.
@@ -40,14 +45,28 @@ def refusal(profile: Profile) -> str:
     return ""
 
 
-def check_predictable(profile: Profile) -> None:
-    """Refuse a profile that no latency can be predicted from.
+def refusal_by(models: Models, catalog: Catalog, profile: Profile) -> str:
+    """As `refusal`, or that these models start from no GPU like the one the profile says it was recorded on."""
+    reason, recorded = refusal(profile), profile.meta.gpu
+    if reason or recorded is None:
+        return reason
+    anchors = {catalog[name].gpu_model: f"{catalog[name].gpu} ({name})" for name in models.instances}
+    if gpu_model(recorded) in anchors:
+        return ""
+    return (
+        f"The profile says it was recorded on {recorded}, and predictions start from {', '.join(anchors.values())} "
+        "only: record the step on one of these."
+    )
+
+
+def check_predictable(models: Models, catalog: Catalog, profile: Profile) -> None:
+    """Refuse a profile that these models can predict no latency from.
 
     Raises
     ------
     NoPredictionError : with the reason and what to do.
     """
-    if reason := refusal(profile):
+    if reason := refusal_by(models, catalog, profile):
         raise NoPredictionError(reason)
 
 

@@ -118,7 +118,7 @@ def test_a_latency_that_makes_no_sense_is_left_out_and_said(open_app, models, ca
 
 def test_warnings_are_grouped_by_profile(open_app, models, catalog, samples):
     app = open_app("compare")
-    tf32 = as_version_2(dict(samples[VGG].profile.operations), gpu="Tesla P100", precision="TF32")
+    tf32 = as_version_2(dict(samples[VGG].profile.operations), gpu="Tesla T4", precision="TF32")
     give(app, ("one.json", tf32), (f"{LENET}.json", samples[LENET].data))
     app.selectbox(key=f"compare:anchor:{own(app)['one.json']}").set_value("g3s.xlarge").run()
     (block,) = [text for text in lines(app.markdown) if text.startswith("**one.json**")]
