@@ -13,7 +13,7 @@ from ui.state.link import follow_link, forget_given, write_link
 from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
 from ui.state.settings import all_settings
-from ui.state.slots import ALL_SLOTS, PREDICT_SLOT
+from ui.state.slots import ALL_SLOTS, PROFILE_SLOT
 from ui.state.warm_up import keep_from_collector
 from ui.turns import in_turn
 
@@ -46,7 +46,7 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
             show_warning("This server's own list of instances is missing or damaged: it is left out; its log says why.")
         with one_line_errors():
             body(resources)
-        remember_recorded(PREDICT_SLOT)
+        remember_recorded(PROFILE_SLOT)
         defaults = {key: value for slot in ALL_SLOTS for key, value in profile_defaults(resources, slot).items()}
         write_link(settings, keys(resources), defaults, carried())
     keep_from_collector(body.__code__.co_filename)

@@ -52,14 +52,14 @@ def say_fits(answers: Mapping[str, FitAnswer]) -> None:
     if unknown:
         st.caption(f"Memory: can't tell whether the step fits on {plain(', '.join(unknown))}.")
     with st.expander("Does it fit in memory?"):
-        st.markdown("\n".join(f"- **{plain(name)}**: {plain(_sentence(answer))}" for name, answer in answers.items()))
+        st.markdown("\n".join(f"- **{plain(name)}**: {plain(fit_sentence(answer))}" for name, answer in answers.items()))
         st.caption(
             "Up to which batch: the largest that fits as surely, the picture size unchanged. Learned from what ran on "
             "8, 12 and 16 GB and what did not: see Accuracy."
         )
 
 
-def _sentence(answer: FitAnswer) -> str:
+def fit_sentence(answer: FitAnswer) -> str:
     sure = "" if answer.probability is None else f" ({_percent(answer.verdict, answer.probability)})"
     largest = f", up to batch {answer.largest_batch:,}" if answer.largest_batch else ""
     return f"{answer.verdict}{largest}{sure}: {answer.why}."

@@ -25,7 +25,7 @@ from ui.state.held import Held, held_in, held_own, held_sample
 from ui.state.own_profiles import own_profiles
 from ui.state.page_keys import inspect_keys
 from ui.state.resources import Resources
-from ui.state.slots import PREDICT_SLOT
+from ui.state.slots import PROFILE_SLOT
 from ui.tables import download_buttons, show_table
 from ui.texts import plain
 
@@ -100,7 +100,7 @@ def _choose(chosen: str) -> None:
 
 
 def _on_predict(resources: Resources) -> str:
-    held = held_in(resources, PREDICT_SLOT)
+    held = held_in(resources, PROFILE_SLOT)
     return held.sample.name if held.sample else _OWN + held.identity
 
 

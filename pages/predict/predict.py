@@ -30,7 +30,7 @@ from ui.predicted.outcome import Outcome
 from ui.state.own_profiles import own_profiles
 from ui.state.page_keys import predict_keys
 from ui.state.resources import Resources
-from ui.state.slots import PREDICT_SLOT
+from ui.state.slots import PROFILE_SLOT
 from ui.tables import download_buttons, show_table
 from ui.texts import plain
 
@@ -44,16 +44,16 @@ def body(resources: Resources) -> None:
     with st.container(border=True):
         left, right = st.columns(2, gap="medium")
         with left:
-            profile_input(resources, PREDICT_SLOT, "Profile")
+            profile_input(resources, PROFILE_SLOT, "Profile")
             _further_links()
         with right:
-            anchor_input(resources, PREDICT_SLOT.anchor_key)
-            latency_input(PREDICT_SLOT)
+            anchor_input(resources, PROFILE_SLOT.anchor_key)
+            latency_input(PROFILE_SLOT)
             method_input(resources)
             tf32_input()
     measured_input(resources)
     outcome = predict_measured(resources)
-    latency_question(resources, PREDICT_SLOT, outcome)
+    latency_question(resources, PROFILE_SLOT, outcome)
     _warnings(outcome)
     _answer(resources, outcome)
     show_left_out(outcome)

@@ -21,7 +21,7 @@ from ui.predicted.outcome import Outcome
 from ui.state.held import held_in
 from ui.state.resources import Resources
 from ui.state.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, price_key
-from ui.state.slots import PREDICT_SLOT
+from ui.state.slots import PROFILE_SLOT
 from ui.texts import plain
 
 
@@ -35,10 +35,10 @@ def predicted_on_predict(resources: Resources) -> Outcome:
     try:
         outcome = predict_measured(resources)
     except NoPredictionError:
-        _show_profile(shown_name(held_in(resources, PREDICT_SLOT)))
+        _show_profile(shown_name(held_in(resources, PROFILE_SLOT)))
         raise
     _show_profile(profile_phrase(outcome))
-    latency_question(resources, PREDICT_SLOT, outcome)
+    latency_question(resources, PROFILE_SLOT, outcome)
     for line in outcome.prediction.warnings:
         show_warning(line)
     return outcome

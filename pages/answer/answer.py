@@ -1,0 +1,93 @@
+"""Answer: a profile and a training in, what to rent out: one sentence, time against money, one table."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.answer.columns import answer_columns
+from pages.answer.inputs import answer_inputs
+from pages.answer.notices import show_notices
+from pages.answer.opened import show_opened
+from pages.answer.trade_off import points
+from profet_core.advice.advise import Advice, advise
+from profet_core.advice.headline import headline
+from profet_core.advice.request import Limits, Workload
+from profet_core.advice.words import answer_sentences
+from profet_core.training.steps import TrainingSteps
+from ui.charts.style import show_chart
+from ui.charts.trade_off import trade_off
+from ui.errors import show_errors
+from ui.frame import run_page
+from ui.inputs.fields import choice
+from ui.inputs.offers import chosen_offers, offers_input
+from ui.inputs.recorded import latency_question
+from ui.memory import fits_of
+from ui.predicted.network import Network, current_network
+from ui.state.page_keys import answer_keys
+from ui.state.resources import Resources
+from ui.state.settings import PER
+from ui.state.slots import PROFILE_SLOT
+from ui.texts import percents_unbroken, plain
+
+_PER_LABELS = {"training": "My training", "epoch": "An epoch", "1000": "1,000 steps", "step": "A step"}
+
+
+def body(resources: Resources) -> None:
+    """Draw the page."""
+    with st.sidebar:
+        answer_inputs(resources)
+    st.title("Which cloud GPU should train it?")
+    network = current_network(resources)
+    latency_question(resources, PROFILE_SLOT, network.outcome)
+    steps = network.steps(resources)
+    show_errors(steps.problems)
+    answer = st.container()
+    advice = _advice(resources, network, steps)
+    with answer:
+        _say(advice)
+    show_notices(network)
+    limits = advice.request.limits
+    show_chart(trade_off(points(advice), limits.deadline_h, limits.budget_usd), "trade-off")
+    _table(resources, network, advice)
+
+
+def _advice(resources: Resources, network: Network, steps: TrainingSteps) -> Advice:
+    state = st.session_state
+    return advise(
+        steps.step_times,
+        chosen_offers(resources),
+        Workload(state["images"], steps.batch_size, state["epochs"], state["validation_images"], state["loading"]),
+        Limits(state["deadline_h"], state["budget_usd"], state["certainty"] / 100),
+        include_retired=state["retired"],
+        interval_level=network.outcome.prediction.interval_level,
+        fits=fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size),
+    )
+
+
+def _say(advice: Advice) -> None:
+    """The answer in one sentence; how sure it is on request."""
+    st.header(percents_unbroken(headline(advice)), anchor="answer")
+    with st.popover("How sure is that?", icon=":material/help:"):
+        for line in answer_sentences(advice):
+            st.markdown(percents_unbroken(line))
+
+
+def _table(resources: Resources, network: Network, advice: Advice) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        choice("Time and cost of", "per", PER, _PER_LABELS)
+        st.toggle(
+            "Loading data",
+            key="loading",
+            persist_state="session",
+            help="Adds what measured epochs took beyond their steps: 6 % to 9 %.",
+        )
+        st.toggle("Retired GPUs", key="retired", persist_state="session", help="Measured, but no longer rented out.")
+        offers_input(resources)
+    opened = result_table(advice.plans, answer_columns(resources, advice, st.session_state["per"]), key="answer", stem="profet-answer")
+    excluded = [one for one in advice.excluded if not one.reason.startswith("retired")]
+    if excluded:
+        st.caption(plain("Left out: " + "; ".join(f"{one.instance}: {one.reason}" for one in excluded) + "."))
+    show_opened(resources, network, advice, opened)
+
+
+run_page(body, answer_keys)
