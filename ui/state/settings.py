@@ -9,6 +9,7 @@ from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
+from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
 from ui.state.parsers import one_of, positive_or_empty, some_of, true_or_false, whole_between, whole_or_empty
 from ui.state.resources import Resources
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot
@@ -31,6 +32,9 @@ USUAL_REGION = "usual"
 USUAL_PLAN = "usual"
 #: Percent.
 CERTAINTY_RANGE = (50, 99)
+#: Result tables whose columns, order and open row links carry.
+ANSWER_TABLE = TableChoices("answer")
+RESULT_TABLES = (ANSWER_TABLE,)
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
 
@@ -74,6 +78,7 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         *_offer_settings(resources),
         *_sizes_settings(resources),
         *_other_settings(resources),
+        *(setting for table in RESULT_TABLES for setting in _table_settings(table)),
     )
     return {setting.key: setting for setting in found}
 
@@ -124,7 +129,6 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
     for name in resources.catalog:
         yield Setting(price_key(name), None, positive_or_empty)
     yield Setting("per", PER[0], one_of(PER))
-    yield Setting("opened", None, str)
     yield Setting("against", USUAL_PLAN, str)
 
 
@@ -148,6 +152,12 @@ def _other_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN))
     for key in ("points_anchor", "points_target"):
         yield Setting(key, ALL_INSTANCES, one_of((ALL_INSTANCES, *resources.models.instances)))
+
+
+def _table_settings(table: TableChoices) -> Iterator[Setting]:
+    yield Setting(table.columns_key, [], parse_columns)
+    yield Setting(table.order_key, "", parse_order)
+    yield Setting(table.open_key, "", parse_row_key)
 
 
 def _slot_settings(resources: Resources, slot: Slot, sample: str) -> Iterator[Setting]:
