@@ -15,9 +15,13 @@ from ui.texts import plain
 
 
 def fits_of(
-    resources: Resources, outcome: Outcome, instances: Iterable[str], batch_size: int | None = None
+    resources: Resources,
+    outcome: Outcome,
+    instances: Iterable[str],
+    batch_size: int | None = None,
+    pixels: int | None = None,
 ) -> dict[str, FitAnswer]:
-    """Instance -> whether the shown profile's step fits there, as recorded or at another batch size.
+    """Instance -> whether the shown profile's step fits there, as recorded or at another size.
 
     Empty if these models have no memory law.
     """
@@ -29,6 +33,7 @@ def fits_of(
         outcome.prediction.anchor,
         instances,
         batch_size=batch_size,
+        pixels=pixels,
     )
 
 

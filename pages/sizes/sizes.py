@@ -35,3 +35,111 @@ from ui.state.slots import PROFILE_SLOT
 _AXIS_LABELS = {"batch": "Batch size", "pixels": "Pixel size"}
 _SHOWS_LABELS = {"latency": "Step", "images": "Images a second", "time": "Time", "cost": "Cost"}
 _ENDS_LABELS = {"profiles": "A profile", "typed": "Measured steps"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where steps at any size come from, and the training that they are of.
+
+    Attributes
+    ----------
+    network : None where the latencies were typed.
+    """
+
+    network: Network | None
+    batch_size: int
+    pixels: int | None
+
+    def curves(self, resources: Resources, axis: str, sizes: Sequence[int]) -> Mapping[str, tuple[StepTime, ...]]:
+        """Instance -> its step at each size of the axis."""
+        if self.network is None:
+            return typed_curves(resources, axis, sizes)
+        other = self.pixels if axis == "batch" else self.batch_size
+        return curves_at(resources.models, self.network.known, axis, sizes, other)
+
+    def workload(self, axis: str, size: int) -> Workload:
+        """The training at one size of the axis."""
+        state = st.session_state
+        batch_size = size if axis == "batch" else self.batch_size
+        return Workload(state["images"], batch_size, state["epochs"], state["validation_images"], state["loading"])
+
+
+def body(resources: Resources) -> None:
+    """Draw the page."""
+    with st.sidebar:
+        _inputs(resources)
+    st.title("What do batch and pixel size do?")
+    with st.container(horizontal=True, gap="medium"):
+        choice("Size", "axis", AXES, _AXIS_LABELS)
+        choice("Show", "shows", SHOWS, _SHOWS_LABELS)
+    axis = st.session_state["axis"]
+    source = _source(resources)
+    if source is None:
+        return
+    if source.network is not None and axis == "pixels" and source.pixels is None:
+        raise InputError("The profile doesn't say its pixel size: record it with the recorder, or look at batch sizes.")
+    _view(resources, source, axis)
+
+
+def _inputs(resources: Resources) -> None:
+    choice("Curves from", "ends", ENDS, _ENDS_LABELS)
+    if st.session_state["ends"] == "typed":
+        typed_inputs(resources, st.session_state["axis"])
+    else:
+        network_input(resources)
+        second_input(resources)
+    workload_input()
+
+
+def _source(resources: Resources) -> _Source | None:
+    state = st.session_state
+    if state["ends"] == "typed":
+        return _Source(None, state["batch"] or axis_range("batch")[0], None)
+    network = current_network(resources)
+    latency_question(resources, PROFILE_SLOT, network.outcome)
+    show_notices(network)
+    return _Source(network, network.known_batch_size, network.pixels)
+
+
+def _view(resources: Resources, source: _Source, axis: str) -> None:
+    """The slider, the curves and what they say at its size."""
+    at = size_slider(axis, source.batch_size if axis == "batch" else source.pixels)
+    offers = usual_offers(chosen_offers(resources), include_retired=st.session_state["retired"])
+    sizes = sorted({*_GRID[axis], at})
+    steps = {name: found for name, found in source.curves(resources, axis, sizes).items() if name in offers}
+    if not steps:
+        st.info("Give an instance's latency at both ends to see its curve.")
+        return
+    fits = _fits(resources, source, axis, at, steps)
+    place, shows = sizes.index(at), st.session_state["shows"]
+    rows = {
+        name: [
+            size_row(step, offers[name], source.workload(axis, size), fits.get(name) if size == at else None)
+            for step, size in zip(found, sizes, strict=True)
+        ]
+        for name, found in steps.items()
+    }
+    show_chart(curves([_curve(by_size, sizes, shows) for by_size in rows.values()], axis, at, shows), "curves")
+    result_table(
+        [by_size[place] for by_size in rows.values()],
+        size_columns(resources),
+        key="sizes",
+        stem=f"profet-{axis}-{at}",
+        title=f"Every GPU at {size_words(axis, at)}",
+        row_key=lambda row: row.instance,
+    )
+    if axis == "pixels":
+        st.caption(
+            "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
+            "1000), so these curves include a growing last layer."
+        )
+
+
+def _fits(
+    resources: Resources, source: _Source, axis: str, at: int, instances: Iterable[str]
+) -> Mapping[str, FitAnswer]:
+    """Instance -> whether a step of that size fits there; nothing where no profile tells."""
+    if source.network is None:
+        return {}
+    batch_size, pixels = (at, source.pixels) if axis == "batch" else (source.batch_size, at)
+    return fits_of(resources, source.network.outcome, instances, batch_size, pixels)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import streamlit as st
 
 from ui.state.resources import Resources
-from ui.state.settings import measured_key, price_key, typed_end_key
+from ui.state.settings import ANSWER_TABLE, SIZES_TABLE, measured_key, price_key, typed_end_key
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "loading")
@@ -24,7 +24,7 @@ def network_keys(resources: Resources) -> tuple[str, ...]:
 def answer_keys(resources: Resources) -> tuple[str, ...]:
     """Settings of the training, its limits and the offers."""
     prices = (price_key(name) for name in resources.catalog)
-    return (*network_keys(resources), *_TRAINING_KEYS, *_OFFER_KEYS, *prices, "per", "opened", "against")
+    return (*network_keys(resources), *_TRAINING_KEYS, *_OFFER_KEYS, *prices, "per", "against", *ANSWER_TABLE.keys)
 
 
 def sizes_keys(resources: Resources) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def sizes_keys(resources: Resources) -> tuple[str, ...]:
     axis = st.session_state["axis"]
     typed = (typed_end_key(axis, end, name) for end in ("min", "max") for name in resources.models.instances)
     prices = (price_key(name) for name in resources.catalog)
-    curves = ("axis", "shows", "show", "ends", f"typed_{axis}", *typed)
+    curves = ("axis", "shows", "ends", f"typed_{axis}", *typed, *SIZES_TABLE.keys)
     return (*network_keys(resources), *_TRAINING_KEYS, "market", "region", "spot_discount", "retired", *prices, *curves)
 
 

@@ -33,8 +33,8 @@ USUAL_PLAN = "usual"
 #: Percent.
 CERTAINTY_RANGE = (50, 99)
 #: Result tables whose columns, order and open row links carry.
-ANSWER_TABLE = TableChoices("answer")
-RESULT_TABLES = (ANSWER_TABLE,)
+ANSWER_TABLE, SIZES_TABLE = TableChoices("answer"), TableChoices("sizes")
+RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE)
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
 
@@ -135,7 +135,6 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
 def _sizes_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("axis", AXES[0], one_of(AXES))
     yield Setting("shows", SHOWS[0], one_of(SHOWS))
-    yield Setting("show", ALL_INSTANCES, str)
     yield Setting("ends", ENDS[0], one_of(ENDS))
     for axis in AXES:
         yield Setting(f"typed_{axis}", AXIS_RANGE[axis][0] * 4, whole_between(*AXIS_RANGE[axis]))
