@@ -6,7 +6,8 @@ import streamlit as st
 
 from profet_core.catalog.instance import SPOT
 from profet_core.catalog.offers import ANY_MARKET, MARKET_CHOICES
-from ui.inputs.fields import choice, optional_number
+from ui.inputs.fields import choice
+from ui.inputs.number_field import number_field, whole_field
 from ui.state.resources import Resources
 from ui.state.settings import CERTAINTY_RANGE, RETIRED, USUAL_REGION, regions
 
@@ -19,17 +20,16 @@ def limit_inputs() -> None:
     """Deadline, budget and how surely they must be kept to."""
     deadline, budget, certainty = st.columns(3, gap="medium")
     with deadline:
-        optional_number("Deadline (hours)", "deadline_h", empty="none", tip=_DEADLINE_TIP)
+        number_field("Deadline (hours)", "deadline_h", unit="h", empty="none", tip=_DEADLINE_TIP)
     with budget:
-        optional_number("Budget (US dollars)", "budget_usd", empty="none", tip=_BUDGET_TIP)
-    certainty.number_input(
-        "How sure it must be (%)",
-        *CERTAINTY_RANGE,
-        step=5,
-        key="certainty",
-        persist_state="session",
-        help="The chance with which a limit must be kept to, as the intervals have it.",
-    )
+        number_field("Budget (US dollars)", "budget_usd", unit="$", empty="none", tip=_BUDGET_TIP)
+    with certainty:
+        whole_field(
+            "How sure it must be (%)",
+            "certainty",
+            *CERTAINTY_RANGE,
+            tip="The chance with which a limit must be kept to, as the intervals have it.",
+        )
 
 
 def offer_inputs(resources: Resources) -> None:
@@ -50,16 +50,13 @@ def offer_inputs(resources: Resources) -> None:
                 persist_state="session",
             )
     if _spot_counts():
-        st.number_input(
+        whole_field(
             "Spot is cheaper by (%), where the catalogue has no spot price",
+            "spot_discount",
             1,
             99,
-            value=None,
-            step=5,
-            placeholder="no guess",
-            key="spot_discount",
-            persist_state="session",
-            help="A guess of yours: spot prices change by the hour and the region.",
+            empty="no guess",
+            tip="A guess of yours: spot prices change by the hour and the region.",
         )
 
 

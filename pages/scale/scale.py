@@ -15,7 +15,8 @@ from ui.basis import show_basis
 from ui.charts.style import show_chart
 from ui.errors import show_errors, show_warning
 from ui.frame import run_page
-from ui.inputs.fields import choice, instance_or_all, optional_number
+from ui.inputs.fields import choice, instance_or_all
+from ui.inputs.number_field import number_field
 from ui.inputs.profile import profile_input
 from ui.inputs.recorded import anchor_input, latency_input, latency_question
 from ui.inputs.steps import besides_steps
@@ -56,7 +57,7 @@ def _typed_ends(resources: Resources, axis: str) -> None:
         low, high = st.columns(2, gap="small")
         for column, end, words in ((low, "min", smallest), (high, "max", largest)):
             with column:
-                optional_number(f"{name}, {words} (ms)", typed_end_key(axis, end, name), empty="not known")
+                number_field(f"{name}, {words} (ms)", typed_end_key(axis, end, name), unit="ms", empty="not known")
 
 
 def _profile_ends(resources: Resources, axis: str) -> None:

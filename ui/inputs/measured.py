@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core.prediction.refusals import refusal
-from ui.inputs.fields import choice, optional_number
+from ui.inputs.fields import choice
+from ui.inputs.number_field import number_field
 from ui.inputs.profile import profile_input
 from ui.inputs.recorded import latency_input, latency_question
 from ui.predicted.measured import measured_ms
@@ -28,7 +29,7 @@ def measured_input(resources: Resources) -> None:
         )
         for column, name in zip(st.columns(len(targets), gap="medium"), targets, strict=True):
             with column:
-                optional_number(f"{name} (ms a step)", measured_key(name), empty="not measured")
+                number_field(f"{name} (ms a step)", measured_key(name), unit="ms", empty="not measured")
         choice("Measured at", "measured_at", MEASURED_AT, _AT_LABELS)
         if st.session_state["measured_at"] == "other":
             st.markdown("Give the anchor's profile of the size that you measured; it stands beside the one above.")

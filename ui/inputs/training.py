@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from profet_core import InputError, NoPredictionError, check_profiled_batch
+from profet_core import NoPredictionError, check_profiled_batch
 from profet_core.scaling.axes import axis_range
-from profet_core.units import format_usd, positive_number
+from profet_core.units import format_usd
 from ui.cost_latencies import why_not_scaled
-from ui.errors import show_error, show_warning
-from ui.inputs.fields import choice, optional_number
+from ui.errors import show_warning
+from ui.inputs.fields import choice
+from ui.inputs.number_field import number_field, whole_field
 from ui.inputs.own_instances import own_instances_input
 from ui.inputs.recorded import latency_question
 from ui.paths import page_path
@@ -47,17 +48,18 @@ def predicted_on_predict(resources: Resources) -> Outcome:
 def training_inputs() -> None:
     """Images, validation images and epochs."""
     images, validation, epochs = st.columns(3, gap="medium")
-    images.number_input("Training images per epoch", 1, MAX_IMAGES, step=1000, key="images", persist_state="session")
-    validation.number_input(
-        "Validation images per epoch",
-        0,
-        MAX_IMAGES,
-        step=1000,
-        key="validation_images",
-        persist_state="session",
-        help="A validation step runs forward only; it is counted as a third of a training step.",
-    )
-    epochs.number_input("Epochs", 1, MAX_EPOCHS, step=1, key="epochs", persist_state="session")
+    with images:
+        whole_field("Training images per epoch", "images", 1, MAX_IMAGES)
+    with validation:
+        whole_field(
+            "Validation images per epoch",
+            "validation_images",
+            0,
+            MAX_IMAGES,
+            tip="A validation step runs forward only; it is counted as a third of a training step.",
+        )
+    with epochs:
+        whole_field("Epochs", "epochs", 1, MAX_EPOCHS)
 
 
 def batch_inputs(resources: Resources, outcome: Outcome) -> None:
@@ -80,14 +82,12 @@ def batch_inputs(resources: Resources, outcome: Outcome) -> None:
         if st.session_state["batch_from"] == "scaled":
             st.slider("Images per step", *axis_range("batch"), key="batch", persist_state="session")
         elif recorded is None:
-            st.number_input(
+            whole_field(
                 "Batch size the profile was recorded at",
+                "profiled_batch",
                 1,
                 MAX_IMAGES,
-                value=None,
-                placeholder="the profile doesn't say",
-                key="profiled_batch",
-                persist_state="session",
+                empty="the profile doesn't say",
             )
 
 
@@ -114,12 +114,8 @@ def own_prices(resources: Resources, names: Sequence[str]) -> dict[str, float]:
         for index, name in enumerate(names):
             entry = resources.catalog[name]
             with columns[index % 2]:
-                list_price = plain(format_usd(entry.usd_per_hour))
-                optional_number(f"{plain(name)} (list: {list_price})", price_key(name), empty="list price", step=0.01)
-                price = st.session_state[price_key(name)]
-                try:
-                    if price is not None:
-                        own[name] = positive_number(f"The price of {name}", price)
-                except InputError as error:
-                    show_error(f"{error} Until then it has its list price.")
+                label = f"{name} (list: {format_usd(entry.usd_per_hour)})"
+                price = number_field(label, price_key(name), unit="$", empty="list price")
+                if price is not None:
+                    own[name] = price
     return own
