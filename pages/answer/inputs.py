@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui.inputs.fields import optional_number
+from ui.inputs.number_field import number_field, whole_field
 from ui.inputs.network import method_inputs, network_input, second_input
 from ui.inputs.training import size_input, validation_input, workload_input
 from ui.state.resources import Resources
@@ -20,12 +20,12 @@ def answer_inputs(resources: Resources) -> None:
     workload_input()
     deadline, budget = st.columns(2, gap="small")
     with deadline:
-        optional_number("Deadline (h)", "deadline_h", empty="none", tip=_DEADLINE_TIP)
+        number_field("Deadline (h)", "deadline_h", unit="h", empty="none", tip=_DEADLINE_TIP)
     with budget:
-        optional_number("Budget ($)", "budget_usd", empty="none", tip=_BUDGET_TIP)
+        number_field("Budget ($)", "budget_usd", unit="$", empty="none", tip=_BUDGET_TIP)
     size_input(resources)
     with st.expander("More"):
         second_input(resources)
         validation_input()
-        st.number_input("Limits kept with (% sure)", *CERTAINTY_RANGE, step=5, key="certainty", persist_state="session")
+        whole_field("Limits kept with (% sure)", "certainty", *CERTAINTY_RANGE)
         method_inputs(resources)

@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.prediction.steps import counted
 from profet_core.units import US_PER_MS, format_ms
+from ui.inputs.number_field import number_field
 from ui.inputs.own_list import remove_all_button, rename_input
 from ui.inputs.questions import step_questions
 from ui.inputs.steps import steps_input, steps_words
@@ -65,17 +66,14 @@ def _recorded_inputs(resources: Resources, own: OwnProfile, anchor: DeltaGenerat
         on_change=_recorded,
         args=(own.key, anchor_key, latency_key),
     )
-    latency.number_input(
-        "Step latency, ms",
-        value=None,
-        min_value=0.0,
-        format="%g",
-        step=1.0,
-        placeholder="not known",
-        key=latency_key,
-        on_change=_recorded,
-        args=(own.key, anchor_key, latency_key),
-    )
+    with latency:
+        number_field(
+            "Step latency, ms",
+            latency_key,
+            unit="ms",
+            empty="not known",
+            on_change=lambda: _recorded(own.key, anchor_key, latency_key),
+        )
 
 
 def _facts(own: OwnProfile) -> str:
@@ -94,5 +92,4 @@ def _facts(own: OwnProfile) -> str:
 
 
 def _recorded(own_key: str, anchor_key: str, latency_key: str) -> None:
-    # 0 is what an emptied field becomes on some keyboards; no step takes no time.
-    set_recorded(own_key, st.session_state[anchor_key], st.session_state[latency_key] or None)
+    set_recorded(own_key, st.session_state[anchor_key], st.session_state[latency_key])

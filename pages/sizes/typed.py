@@ -11,7 +11,7 @@ from profet_core.scaling.axes import axis_range
 from profet_core.training.carried import carried_latencies
 from profet_core.training.ends import AxisEnds
 from ui.errors import show_errors
-from ui.inputs.fields import optional_number
+from ui.inputs.number_field import number_field
 from ui.state.resources import Resources
 from ui.state.settings import typed_end_key
 
@@ -27,7 +27,7 @@ def typed_inputs(resources: Resources, axis: str) -> None:
     for name in resources.models.instances:
         for column, end, at in zip(st.columns(2, gap="small"), ("min", "max"), words, strict=True):
             with column:
-                optional_number(f"{name}, {at} (ms)", typed_end_key(axis, end, name), empty="not known")
+                number_field(f"{name}, {at} (ms)", typed_end_key(axis, end, name), unit="ms", empty="not known")
 
 
 def typed_curves(resources: Resources, axis: str, sizes: Sequence[int]) -> Mapping[str, tuple[StepTime, ...]]:

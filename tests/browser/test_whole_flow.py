@@ -58,7 +58,7 @@ def give_file(scope: Page | Locator, data: bytes, name: str) -> None:
 
 
 def type_number(page: Page, label: str, value: str) -> None:
-    field = page.get_by_role("spinbutton", name=label)
+    field = page.get_by_role("textbox", name=label)
     field.fill(value)
     field.press("Enter")
     settle(page)

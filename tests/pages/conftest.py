@@ -12,6 +12,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from profet_core.typed_numbers import as_typed
+from ui.inputs.number_field import text_key
+
 _NAMES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
 PAGES = {name: f"../pages/{name}/{name}.py" for name in _NAMES}
 
@@ -90,6 +93,12 @@ def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
     """Choose the upload tab, of Predict or of a slot, and give files."""
     app.segmented_control(key=f"{slot}_source" if slot else "source").set_value("upload").run()
     return give(app, *files, slot=slot)
+
+
+def type_in(app: AppTest, key: str, typed: float | str | None) -> AppTest:
+    """Type a number into the field of a setting, or text as it is; None empties it."""
+    text = typed if isinstance(typed, str) else "" if typed is None else as_typed(typed)
+    return app.text_input(key=text_key(key)).set_value(text).run()
 
 
 def own(app: AppTest) -> dict[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui.inputs.fields import choice, optional_number
+from ui.inputs.fields import choice
+from ui.inputs.number_field import number_field
 from ui.state.resources import Resources
 from ui.state.settings import MEASURED_AT, measured_key
 
@@ -17,6 +18,6 @@ def measured_input(resources: Resources) -> None:
         st.caption("One step latency of this network on another instance corrects the prediction there.")
         for name in resources.models.instances:
             if name != st.session_state["anchor"]:
-                optional_number(f"{name} (ms a step)", measured_key(name), empty="not measured")
+                number_field(f"{name} (ms a step)", measured_key(name), unit="ms", empty="not measured")
         if st.session_state["second"]:
             choice("Measured", "measured_at", MEASURED_AT, _AT_LABELS)

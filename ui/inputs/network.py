@@ -6,9 +6,10 @@ import streamlit as st
 
 from ui.inputs.measured import measured_input
 from ui.inputs.method import method_input, tf32_input
+from ui.inputs.number_field import whole_field
 from ui.inputs.profile import profile_input
 from ui.inputs.recorded import anchor_input, latency_input
-from ui.state.held import Held, held_in
+from ui.state.held import Held
 from ui.state.resources import Resources
 from ui.state.settings import MAX_IMAGES
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
@@ -45,14 +46,7 @@ def method_inputs(resources: Resources) -> None:
     tf32_input()
 
 
-def network_name(resources: Resources) -> Held:
-    """The profile that is shown."""
-    return held_in(resources, PROFILE_SLOT)
-
-
 def _batch_input(held: Held, key: str, label: str) -> None:
     """Asked for only where the profile doesn't say it."""
     if held.profile.meta.batch_size is None:
-        st.number_input(
-            label, 1, MAX_IMAGES, value=None, placeholder="images per step", key=key, persist_state="session"
-        )
+        whole_field(label, key, 1, MAX_IMAGES, empty="images per step")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core.scaling.axes import axis_range
+from ui.inputs.number_field import whole_field
 from ui.state.held import held_in
 from ui.state.resources import Resources
 from ui.state.settings import MAX_EPOCHS, MAX_IMAGES
@@ -14,20 +15,20 @@ from ui.state.slots import PROFILE_SLOT
 def workload_input() -> None:
     """Images and epochs."""
     images, epochs = st.columns(2, gap="small")
-    images.number_input("Images", 1, MAX_IMAGES, step=1000, key="images", persist_state="session", help="Per epoch.")
-    epochs.number_input("Epochs", 1, MAX_EPOCHS, step=1, key="epochs", persist_state="session")
+    with images:
+        whole_field("Images", "images", 1, MAX_IMAGES, tip="Training images per epoch.")
+    with epochs:
+        whole_field("Epochs", "epochs", 1, MAX_EPOCHS)
 
 
 def validation_input() -> None:
     """Images that only run forward."""
-    st.number_input(
+    whole_field(
         "Validation images per epoch",
+        "validation_images",
         0,
         MAX_IMAGES,
-        step=1000,
-        key="validation_images",
-        persist_state="session",
-        help="A validation step runs forward only; it is counted as a third of a training step.",
+        tip="A validation step runs forward only; it is counted as a third of a training step.",
     )
 
 
@@ -58,13 +59,11 @@ def size_slider(axis: str, recorded: int | None) -> int:
 
 def _size_field(label: str, axis: str, recorded: int | None) -> None:
     smallest, largest = axis_range(axis)
-    st.number_input(
+    whole_field(
         label,
+        axis,
         smallest,
         largest,
-        value=None,
-        placeholder=f"{recorded}, as profiled" if recorded else "as profiled",
-        key=axis,
-        persist_state="session",
-        help=f"Of your training, {smallest} to {largest}. Empty: as the profile was recorded.",
+        empty=f"{recorded}, as profiled" if recorded else "as profiled",
+        tip=f"Of your training, {smallest} to {largest}. Empty: as the profile was recorded.",
     )
