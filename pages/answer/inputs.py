@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui.inputs.number_field import number_field, whole_field
 from ui.inputs.network import method_inputs, network_input, second_input
+from ui.inputs.number_field import number_field, whole_field
 from ui.inputs.training import size_input, validation_input, workload_input
 from ui.state.resources import Resources
 from ui.state.settings import CERTAINTY_RANGE

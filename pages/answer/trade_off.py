@@ -14,11 +14,12 @@ def points(advice: Advice) -> list[TradeOffPoint]:
 
 
 def _point(advice: Advice, plan: Plan) -> TradeOffPoint:
+    totals = f"{format_duration(plan.total_s)}<br>{format_usd(plan.total_usd)}"
     return TradeOffPoint(
         label=plan.label,
         hours=plan.total_s / S_PER_HOUR,
         usd=plan.total_usd,
-        hover=f"{plan.label} ({plan.offer.gpu_model})<br>{format_duration(plan.total_s)}<br>{format_usd(plan.total_usd)}",
+        hover=f"{plan.label} ({plan.offer.gpu_model})<br>{totals}",
         on_frontier=plan in advice.frontier,
         retired=plan.offer.status == "retired",
         ends=plan.interval and _ends(plan.interval),

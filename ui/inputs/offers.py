@@ -7,9 +7,11 @@ import streamlit as st
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import ON_DEMAND, SPOT
 from profet_core.catalog.offers import ANY_MARKET, MARKET_CHOICES, NoOffersError, offers_in_market
+from profet_core.units import format_usd
 from ui.errors import show_warning
 from ui.inputs.fields import choice
-from ui.inputs.training import own_prices
+from ui.inputs.number_field import number_field, whole_field
+from ui.inputs.own_instances import own_instances_input
 from ui.state.resources import Resources
 from ui.state.settings import USUAL_REGION, price_key, regions
 
@@ -28,29 +30,25 @@ def offers_input(resources: Resources) -> None:
                 persist_state="session",
             )
         if _spot_counts():
-            st.number_input(
-                "Spot is cheaper by (%), where the catalogue has no spot price",
+            whole_field(
+                "Spot is cheaper by (%)",
+                "spot_discount",
                 1,
                 99,
-                value=None,
-                step=5,
-                placeholder="no guess",
-                key="spot_discount",
-                persist_state="session",
-                help="A guess of yours: spot prices change by the hour and the region.",
+                empty="no guess",
+                tip="A guess of yours, where the catalogue has no spot price: they change by the hour and the region.",
             )
-        own_prices(resources, list(resources.catalog))
+        own_instances_input(resources)
+        for name in resources.catalog:
+            label = f"{name} (list: {format_usd(resources.catalog[name].usd_per_hour)})"
+            number_field(label, price_key(name), unit="$", empty="list price")
 
 
 def chosen_offers(resources: Resources) -> tuple[Instance, ...]:
     """The offers of the chosen market and region; where there are none, the usual ones, which the page says."""
     state = st.session_state
     region = None if state["region"] == USUAL_REGION else state["region"]
-    own = {
-        name: price
-        for name in resources.catalog
-        if (price := state.get(price_key(name))) is not None and price > 0
-    }
+    own = {name: price for name in resources.catalog if (price := state.get(price_key(name))) is not None and price > 0}
     discount = state["spot_discount"] / 100 if state["spot_discount"] and _spot_counts() else None
     try:
         return offers_in_market(

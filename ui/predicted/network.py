@@ -1,4 +1,4 @@
-"""The network that the pages are about: its profile, perhaps a second one of another size, and its steps at any size."""
+"""The network that the pages are about: its profile, perhaps one of another size, and its steps at any size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 from profet_core import InputError, NoPredictionError
 from profet_core.training.ends import different_networks
 from profet_core.training.sizes import KnownStep, joint_predictions, steps_at
-from profet_core.training.steps import TrainingSteps
+from profet_core.training.steps import TrainingSteps, steps_as_profiled
 from ui.predicted.measured import corrected_by_measured
 from ui.predicted.outcome import Outcome, predict_slot
 from ui.state.resources import Resources
@@ -62,6 +62,8 @@ class Network:
         batch_size = self.chosen_batch_size
         if self.batch_size is None or batch_size is None:
             raise InputError("The profile doesn't say its batch size: give the batch size it was recorded at.")
+        if self.second is None and (batch_size, self.chosen_pixels) == (self.batch_size, self.pixels):
+            return steps_as_profiled(self.outcome.prediction, batch_size)
         return steps_at(resources.models, self.known, batch_size=batch_size, pixels=self.chosen_pixels)
 
 

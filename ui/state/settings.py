@@ -21,7 +21,7 @@ ENDS = ("profiles", "typed")
 #: What the curves of Sizes show.
 SHOWS = ("latency", "images", "time", "cost")
 #: What times and costs in the Answer's table are of.
-PER = ("training", "epoch", "1000", "step")
+PER = ("training", "epoch", "1000_steps", "step")
 MEASURED_AT = ("same", "other")
 ALL_INSTANCES = "all"
 DEFAULT_METHOD = "default"
