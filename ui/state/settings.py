@@ -30,8 +30,8 @@ USUAL_PLAN = "usual"
 #: Percent.
 CERTAINTY_RANGE = (50, 99)
 #: Result tables whose columns, order and open row links carry.
-ANSWER_TABLE = TableChoices("answer")
-RESULT_TABLES = (ANSWER_TABLE,)
+ANSWER_TABLE, SIZES_TABLE = TableChoices("answer"), TableChoices("sizes")
+RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE)
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
 
