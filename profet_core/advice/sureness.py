@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from profet_core.advice.plans import Plan
-from profet_core.latency import Basis, Interval
+from profet_core.latency import NORMAL_90, Basis, Interval
 
 #: Half the widths of a 90 % interval, as a share of the latency, up to which a number is good, and fair.
 GOOD_HALF_WIDTH, FAIR_HALF_WIDTH = 0.20, 0.50
@@ -62,6 +62,6 @@ def sureness(basis: Basis, interval: Interval | None) -> Sureness:
 
 def plan_sureness(plan: Plan) -> Sureness:
     """How sure a plan's time and money are: both are as sure as its step latency."""
-    ends = plan.interval
-    # Time is the step latency times the steps: its interval is as wide.
-    return sureness(plan.basis, ends and Interval(ends.low_s, ends.high_s))
+    if plan.deviation is None:
+        return sureness(plan.basis, None)
+    return sureness(plan.basis, Interval.around(plan.latency_ms, NORMAL_90 * plan.deviation))
