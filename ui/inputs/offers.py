@@ -40,7 +40,7 @@ def prices_input(resources: Resources) -> None:
 
 
 def chosen_offers(resources: Resources) -> tuple[Instance, ...]:
-    """The offers of the chosen market and region; where there are none, the usual ones. The page says what is missing."""
+    """The offers of the chosen market and region, or the usual ones where it has none; says which are missing."""
     state = st.session_state
     region = None if state["region"] == USUAL_REGION else state["region"]
     own = own_prices(resources)
@@ -140,7 +140,8 @@ def _nothing_known(catalog: Catalog, market: str, region: str | None) -> str:
 
 
 def _where(market: str, region: str | None) -> str:
-    return market if region is None else f"{region} {market}"
+    """'spot', 'us-east-1 spot', 'us-east-1'."""
+    return " ".join(part for part in (region, market) if part and part != ANY_MARKET)
 
 
 def _spot_counts() -> bool:
