@@ -25,10 +25,12 @@ class _Standing:
     Attributes
     ----------
     typed : the visitor wrote the text; else it was written for them, of the value.
+    wrong : the text is no such number; the value is the last good one.
     """
 
     value: float | None
     typed: bool
+    wrong: bool = False
 
 
 def number_field(
@@ -64,6 +66,12 @@ def whole_field(
     """As `number_field`, for a whole number within bounds."""
     read = partial(typed_whole, smallest=smallest, largest=largest)
     return _field(label, key, read, "", empty, tip, on_change)
+
+
+def is_wrong(key: str) -> bool:
+    """Whether the field of that setting holds a text that is no such number."""
+    standing = st.session_state.get(_standing_key(key))
+    return standing is not None and standing.wrong and standing.value == st.session_state.get(key)
 
 
 def text_key(key: str) -> str:
@@ -109,7 +117,7 @@ def _take(
     """Put what was typed into the setting, if it is good."""
     text = st.session_state[text_key(key)] or ""
     if _wrong(text, read, may_be_empty):
-        _stand(key, st.session_state.get(key), typed=True)
+        _stand(key, st.session_state.get(key), typed=True, wrong=True)
         return
     st.session_state[key] = _stand(key, read(text).value if text.strip() else None, typed=True).value
     if on_change is not None:
@@ -127,8 +135,8 @@ def _wrong(text: str, read: Callable[[str], TypedNumber[Number]], may_be_empty: 
     return None
 
 
-def _stand(key: str, value: float | None, *, typed: bool) -> _Standing:
-    st.session_state[_standing_key(key)] = _Standing(value, typed)
+def _stand(key: str, value: float | None, *, typed: bool, wrong: bool = False) -> _Standing:
+    st.session_state[_standing_key(key)] = _Standing(value, typed, wrong)
     return st.session_state[_standing_key(key)]
 
 
