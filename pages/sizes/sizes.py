@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
-from pages.sizes.columns import size_columns
-from ui.charts.curves import curves
 
-from pages.sizes.rows import size_row, usual_offers
+from pages.sizes.columns import size_columns
+from pages.sizes.figure import size_curves
+from pages.sizes.rows import SizeRow, size_row, usual_offers
 from pages.sizes.typed import typed_curves, typed_inputs
 from profet_core import InputError
 from profet_core.advice.request import Workload
 from profet_core.latency import StepTime
-from profet_core.scaling.axes import axis_range
+from profet_core.memory.fit import FitAnswer
+from profet_core.scaling.axes import KNOTS, axis_range
 from profet_core.training.sizes import curves_at
 from ui.charts.style import show_chart
+from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.inputs.network import network_input, second_input
 from ui.inputs.offers import chosen_offers
 from ui.inputs.recorded import latency_question
+from ui.inputs.training import size_slider, workload_input
 from ui.memory import fits_of
 from ui.notices import show_notices
 from ui.predicted.network import Network, current_network
-from ui.result_table import result_table
+from ui.result_table.show import result_table
+from ui.state.page_keys import sizes_keys
 from ui.state.resources import Resources
-from ui.state.settings import AXES, ENDS, SHOWS
+from ui.state.settings import AXES, EACH_AT, ENDS, SHOWS, SIZES_TABLE
 from ui.state.slots import PROFILE_SLOT
 
+#: Where the curves are computed: evenly in the logarithm, and at every measured size.
+_GRID = {axis: sorted({*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 25))}) for axis in KNOTS}
 _AXIS_LABELS = {"batch": "Batch size", "pixels": "Pixel size"}
 _SHOWS_LABELS = {"latency": "Step", "images": "Images a second", "time": "Time", "cost": "Cost"}
 _ENDS_LABELS = {"profiles": "A profile", "typed": "Measured steps"}
@@ -71,8 +78,6 @@ def body(resources: Resources) -> None:
         choice("Show", "shows", SHOWS, _SHOWS_LABELS)
     axis = st.session_state["axis"]
     source = _source(resources)
-    if source is None:
-        return
     if source.network is not None and axis == "pixels" and source.pixels is None:
         raise InputError("The profile doesn't say its pixel size: record it with the recorder, or look at batch sizes.")
     _view(resources, source, axis)
@@ -88,14 +93,14 @@ def _inputs(resources: Resources) -> None:
     workload_input()
 
 
-def _source(resources: Resources) -> _Source | None:
+def _source(resources: Resources) -> _Source:
     state = st.session_state
     if state["ends"] == "typed":
         return _Source(None, state["batch"] or axis_range("batch")[0], None)
     network = current_network(resources)
     latency_question(resources, PROFILE_SLOT, network.outcome)
     show_notices(network)
-    return _Source(network, network.known_batch_size, network.pixels)
+    return _Source(network, network.sure_batch_size, network.pixels)
 
 
 def _view(resources: Resources, source: _Source, axis: str) -> None:
@@ -108,21 +113,32 @@ def _view(resources: Resources, source: _Source, axis: str) -> None:
         st.info("Give an instance's latency at both ends to see its curve.")
         return
     fits = _fits(resources, source, axis, at, steps)
-    place, shows = sizes.index(at), st.session_state["shows"]
     rows = {
         name: [
-            size_row(step, offers[name], source.workload(axis, size), fits.get(name) if size == at else None)
+            size_row(step, offers[name], source.workload(axis, size), fits.get(name))
             for step, size in zip(found, sizes, strict=True)
+            if step.latency_ms is not None
         ]
         for name, found in steps.items()
     }
-    show_chart(curves([_curve(by_size, sizes, shows) for by_size in rows.values()], axis, at, shows), "curves")
+    rows = {name: by_size for name, by_size in rows.items() if len(by_size) == len(sizes)}
+    show_chart(size_curves(rows, sizes, axis, at, st.session_state["shows"]), "curves")
+    _table(resources, source, axis, at, {name: by_size[sizes.index(at)] for name, by_size in rows.items()})
+
+
+def _table(resources: Resources, source: _Source, axis: str, at: int, rows: Mapping[str, SizeRow]) -> None:
+    """Every GPU at the slider's size, or each at the largest batch that fits in its memory."""
+    shown = list(rows.values())
+    if axis == "batch" and source.network is not None:
+        choice("Each GPU at", "each_at", EACH_AT, {"size": f"Batch {at}", "largest": "Its largest batch that fits"})
+        if st.session_state["each_at"] == "largest":
+            shown = _at_largest(resources, source, rows)
     result_table(
-        [by_size[place] for by_size in rows.values()],
-        size_columns(resources),
-        key="sizes",
+        shown,
+        size_columns(),
+        key=SIZES_TABLE.table,
         stem=f"profet-{axis}-{at}",
-        title=f"Every GPU at {size_words(axis, at)}",
+        title="Every GPU at this size",
         row_key=lambda row: row.instance,
     )
     if axis == "pixels":
@@ -130,6 +146,19 @@ def _view(resources: Resources, source: _Source, axis: str) -> None:
             "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
             "1000), so these curves include a growing last layer."
         )
+
+
+def _at_largest(resources: Resources, source: _Source, rows: Mapping[str, SizeRow]) -> list[SizeRow]:
+    """Each GPU at the largest batch that fits in its memory, as far as steps are carried; others are left out."""
+    found = []
+    for name, row in rows.items():
+        largest = row.fit and row.fit.largest_batch
+        if not largest or largest < axis_range("batch")[0]:
+            continue
+        batch_size = min(largest, axis_range("batch")[1])
+        (step,) = source.curves(resources, "batch", [batch_size])[name]
+        found.append(size_row(step, row.plan.offer, source.workload("batch", batch_size), row.fit))
+    return found
 
 
 def _fits(
@@ -140,3 +169,6 @@ def _fits(
         return {}
     batch_size, pixels = (at, source.pixels) if axis == "batch" else (source.batch_size, at)
     return fits_of(resources, source.network.outcome, instances, batch_size, pixels)
+
+
+run_page(body, sizes_keys)

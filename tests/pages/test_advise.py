@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from pages.advise.plans import data_rows, points
+
 from profet_core import predict
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.certainty import format_certainty

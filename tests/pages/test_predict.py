@@ -6,8 +6,8 @@ import gzip
 import json
 
 import pytest
-
 from pages.predict.figures import measured_and_predicted
+
 from profet_core import Profile, predict, read_profile
 from profet_core.advice.advise import advise
 from profet_core.advice.request import Workload

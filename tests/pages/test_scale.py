@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from pages.scale.figures import Curve, curves
+
 from profet_core import predict, scale
 from profet_core.scaling.axes import axis_range
 from profet_core.scaling.context import scale_context

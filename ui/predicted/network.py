@@ -43,9 +43,11 @@ class Network:
         return joint_predictions((first, _known(self.second, st.session_state["second_batch"])))
 
     @property
-    def chosen_batch_size(self) -> int | None:
-        """The batch size of the training: as chosen, or as profiled."""
-        return st.session_state["batch"] or self.batch_size
+    def sure_batch_size(self) -> int:
+        """The batch size that the profile was recorded at; InputError if it is not known."""
+        if self.batch_size is None:
+            raise InputError("The profile doesn't say its batch size: give the batch size it was recorded at.")
+        return self.batch_size
 
     @property
     def chosen_pixels(self) -> int | None:
@@ -59,10 +61,8 @@ class Network:
         ------
         InputError : the profile's batch size is not known, or the chosen size is out of range.
         """
-        batch_size = self.chosen_batch_size
-        if self.batch_size is None or batch_size is None:
-            raise InputError("The profile doesn't say its batch size: give the batch size it was recorded at.")
-        if self.second is None and (batch_size, self.chosen_pixels) == (self.batch_size, self.pixels):
+        batch_size = st.session_state["batch"] or self.sure_batch_size
+        if self.second is None and (batch_size, self.chosen_pixels) == (self.sure_batch_size, self.pixels):
             return steps_as_profiled(self.outcome.prediction, batch_size)
         return steps_at(resources.models, self.known, batch_size=batch_size, pixels=self.chosen_pixels)
 

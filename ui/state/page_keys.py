@@ -30,7 +30,7 @@ def sizes_keys(resources: Resources) -> tuple[str, ...]:
     axis = st.session_state["axis"]
     typed = (typed_end_key(axis, end, name) for end in ("min", "max") for name in resources.models.instances)
     prices = (price_key(name) for name in resources.catalog)
-    curves = ("axis", "shows", "ends", f"typed_{axis}", *typed, *SIZES_TABLE.keys)
+    curves = ("axis", "shows", "each_at", "ends", *typed, *SIZES_TABLE.keys)
     return (*network_keys(resources), *_TRAINING_KEYS, "market", "region", "spot_discount", "retired", *prices, *curves)
 
 

@@ -20,6 +20,8 @@ AXES = tuple(AXIS_RANGE)
 ENDS = ("profiles", "typed")
 #: What the curves of Sizes show.
 SHOWS = ("latency", "images", "time", "cost")
+#: At which batch size the table of Sizes has each GPU.
+EACH_AT = ("size", "largest")
 #: What times and costs in the Answer's table are of.
 PER = ("training", "epoch", "1000_steps", "step")
 MEASURED_AT = ("same", "other")
@@ -135,9 +137,9 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
 def _sizes_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("axis", AXES[0], one_of(AXES))
     yield Setting("shows", SHOWS[0], one_of(SHOWS))
+    yield Setting("each_at", EACH_AT[0], one_of(EACH_AT))
     yield Setting("ends", ENDS[0], one_of(ENDS))
     for axis in AXES:
-        yield Setting(f"typed_{axis}", AXIS_RANGE[axis][0] * 4, whole_between(*AXIS_RANGE[axis]))
         for end in ("min", "max"):
             for name in resources.models.instances:
                 yield Setting(typed_end_key(axis, end, name), None, positive_or_empty)
