@@ -41,4 +41,4 @@ def show_interval(resources: Resources, prediction: Prediction) -> None:
         "architectures that is no guarantee for each new network. It is wider for profiles unlike the data."
         + (" Of instances marked \\* it rests on an assumption, named below the table." if rough else "")
     )
-    st.page_link(page_path("accuracy"), label="How far off it was, and when not to trust it", icon=":material/rule:")
+    st.page_link(page_path("about"), label="How far off it was, and when not to trust it", icon=":material/rule:")

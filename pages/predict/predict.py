@@ -15,11 +15,12 @@ from profet_core.prediction.input_wait import input_wait_warning
 from ui.basis import show_basis
 from ui.charts.bars import bars
 from ui.charts.style import show_chart
-from ui.errors import show_error, show_warning
+from ui.errors import inside_link, show_error, show_warning
 from ui.frame import run_page
 from ui.inputs.measured import measured_input
 from ui.inputs.method import method_input, tf32_input
 from ui.inputs.profile import profile_input
+from ui.inputs.record_link import record_link
 from ui.inputs.recorded import anchor_input, latency_input, latency_question
 from ui.inputs.steps import besides_steps
 from ui.memory import fits_of, say_fits
@@ -27,6 +28,7 @@ from ui.paths import page_path
 from ui.phrases import profile_phrase
 from ui.predicted.measured import predict_measured
 from ui.predicted.outcome import Outcome
+from ui.state.held import held_in
 from ui.state.own_profiles import own_profiles
 from ui.state.page_keys import predict_keys
 from ui.state.resources import Resources
@@ -45,7 +47,7 @@ def body(resources: Resources) -> None:
         left, right = st.columns(2, gap="medium")
         with left:
             profile_input(resources, PREDICT_SLOT, "Profile")
-            _further_links()
+            _further_links(resources)
         with right:
             anchor_input(resources, PREDICT_SLOT.anchor_key)
             latency_input(PREDICT_SLOT)
@@ -59,12 +61,14 @@ def body(resources: Resources) -> None:
     show_left_out(outcome)
 
 
-def _further_links() -> None:
+def _further_links(resources: Resources) -> None:
     with st.container(horizontal=True, gap="medium"):
-        st.page_link(page_path("inspect"), label="What is in it?", icon=":material/troubleshoot:")
+        sample = held_in(resources, PREDICT_SLOT).sample
+        inside_link("What is in it?", sample.name if sample else None)
+        record_link()
         count = len(own_profiles())
         if count > 1:
-            st.page_link(page_path("compare"), label=f"Compare all {count}", icon=":material/compare_arrows:")
+            st.page_link(page_path("profiles"), label=f"Compare all {count}", icon=":material/compare_arrows:")
 
 
 def _warnings(outcome: Outcome) -> None:
@@ -111,7 +115,10 @@ def _answer(resources: Resources, outcome: Outcome) -> None:
     download_buttons(data_rows(predicted), "profet-prediction")
     show_members(resources.models, prediction)
     st.page_link(
-        page_path("guide"), label="How these numbers are made, and what they can't tell", icon=":material/menu_book:"
+        page_path("about"),
+        label="How these numbers are made, and what they can't tell",
+        icon=":material/info:",
+        query_params={"open": "method"},
     )
 
 

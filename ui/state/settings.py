@@ -18,10 +18,19 @@ AXES = tuple(AXIS_RANGE)
 ENDS = ("profiles", "typed")
 BATCH_FROM = ("profiled", "scaled")
 MEASURED_AT = ("same", "other")
+#: What a link of one page may ask another page to show: settings that follow no profile.
+ASKED_FOR = ("view", "inspect", "open", "part")
 ALL_INSTANCES = "all"
 DEFAULT_METHOD = "default"
 LATENCY_GIVEN = ("given", "not")
 COMPARE_BY = ("latency", "cost")
+#: What Profiles shows below its list.
+VIEWS = ("compare", "inside")
+#: The profile that Answer shows, as the one that Profiles looks into; else a sample's name.
+ON_ANSWER = "answer"
+#: Sections of About that can be opened, and the parts of its accuracy.
+SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
+ACCURACY_PARTS = ("profiled", "unprofiled", "memory", "strangers")
 RETIRED = ("out", "in")
 USUAL_REGION = "usual"
 #: The cheapest plan and its closest rival.
@@ -135,10 +144,13 @@ def _advise_settings(resources: Resources) -> Iterator[Setting]:
 
 
 def _other_settings(resources: Resources) -> Iterator[Setting]:
-    """Those of Compare, Inspect and Accuracy."""
+    """Those of Profiles and About."""
+    yield Setting("view", VIEWS[0], one_of(VIEWS))
+    yield Setting("open", [], some_of(SECTIONS))
+    yield Setting("part", ACCURACY_PARTS[0], one_of(ACCURACY_PARTS))
     yield Setting("compare_samples", [], some_of(resources.samples))
     yield Setting("compare_by", COMPARE_BY[0], one_of(COMPARE_BY))
-    yield Setting("inspect", None, one_of(resources.samples))
+    yield Setting("inspect", None, one_of((ON_ANSWER, *resources.samples)))
     yield Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN))
     for key in ("points_anchor", "points_target"):
         yield Setting(key, ALL_INSTANCES, one_of((ALL_INSTANCES, *resources.models.instances)))
