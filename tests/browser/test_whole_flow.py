@@ -17,7 +17,7 @@ LOADED_MS = 20_000
 
 UPLOADED = "vgg16-224px-b16-g3s"
 ENDS = ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn")
-PAGES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
+PAGES = ("", "scale", "profiles", "about", "cost", "advise")
 
 
 def open_page(page: Page, url: str) -> None:

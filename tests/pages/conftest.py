@@ -17,7 +17,7 @@ from pages.sizes.columns import size_columns
 from profet_core.typed_numbers import as_typed
 from ui.inputs.number_field import text_key
 
-_NAMES = ("answer", "sizes", "compare", "inspect", "accuracy", "guide")
+_NAMES = ("answer", "sizes", "profiles", "about")
 ALL_COLUMNS = {
     "answer": [column.key for column in answer_columns()[1:]],
     "sizes": [column.key for column in size_columns()[1:]],
@@ -75,17 +75,18 @@ def serve_report(models_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.fixture
 def open_beside(open_app: Callable[..., AppTest], serve_report: Callable[..., Path]) -> Callable[..., AppTest]:
-    """Open Accuracy beside another report of that file name; None takes it away."""
+    """Open the accuracy on About beside another report of that file name; None takes it away."""
 
     def open_accuracy(name: str, content: str | None, **query: str) -> AppTest:
         serve_report(name, content)
-        return open_app("accuracy", **query)
+        return open_app("about", open="accuracy", **query)
 
     return open_accuracy
 
 
-def go(app: AppTest, page: str) -> AppTest:
-    """Switch pages within the session."""
+def go(app: AppTest, page: str, **query: str) -> AppTest:
+    """Switch pages within the session, by a link with these query parameters."""
+    app.query_params.update(query)
     return app.switch_page(PAGES[page]).run()
 
 
@@ -112,8 +113,28 @@ def own(app: AppTest) -> dict[str, str]:
     return {held.name: key for key, held in app.session_state["own:profiles"].items()}
 
 
+def open_sections(app: AppTest, *names: str) -> AppTest:
+    """Open sections of About, as a click on each does."""
+    for name in names:
+        app.session_state[f"about:{name}"] = True
+    return app.run()
+
+
+def look_at(app: AppTest, name: str) -> AppTest:
+    """Choose one of the visitor's own on the list of Profiles."""
+    return app.radio(key="inspected").set_value(f"own {own(app)[name]}").run()
+
+
+def inside(app: AppTest) -> AppTest:
+    """Look inside the profile that is chosen on Profiles, with all that is folded there."""
+    app.segmented_control(key="view").set_value("inside").run()
+    for part in ("file", "every"):
+        app.session_state[f"inside:{part}"] = True
+    return app.run()
+
+
 def compared(app: AppTest) -> dict[str, dict]:
-    """Profile -> row of Compare's table."""
+    """Profile -> row of the comparison's table."""
     return {row["Profile"]: row for row in app.dataframe[0].value.to_dict("records")}
 
 

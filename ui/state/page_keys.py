@@ -10,6 +10,8 @@ from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "loading")
 _OFFER_KEYS = ("deadline_h", "budget_usd", "certainty", "market", "region", "spot_discount", "retired")
+#: The samples on the list of Profiles.
+LISTED = "compare_samples"
 
 
 def network_keys(resources: Resources) -> tuple[str, ...]:
@@ -34,16 +36,20 @@ def sizes_keys(resources: Resources) -> tuple[str, ...]:
     return (*network_keys(resources), *_TRAINING_KEYS, "market", "region", "spot_discount", "retired", *prices, *curves)
 
 
-def compare_keys(_: Resources) -> tuple[str, ...]:
-    """The samples and what is compared; a visitor's own profiles can't be in a link."""
-    return ("compare_samples", "compare_by", "method")
+def profiles_keys(resources: Resources) -> tuple[str, ...]:
+    """What is listed and how it is shown; a visitor's own profiles can't be in a link.
+
+    What Answer shows is as it is there: where that is a sample of the list, all that its numbers depend on.
+    """
+    chosen = ("inspect",) if st.session_state.get("inspect") else ()
+    on_answer = st.session_state["source"] == "sample" and st.session_state["sample"] in st.session_state[LISTED]
+    settings = network_keys(resources) if on_answer else ("method", "tf32")
+    return ("view", LISTED, *chosen, "compare_by", *settings)
 
 
-def inspect_keys(_: Resources) -> tuple[str, ...]:
-    """A sample; a visitor's own profile can't be in a link."""
-    return ("inspect",) if st.session_state.get("inspect") else ()
-
-
-def accuracy_keys(_: Resources) -> tuple[str, ...]:
-    """Whether the anchor's latency is known, and the pair whose points are shown."""
-    return ("latency_is", "points_anchor", "points_target")
+def about_keys(_: Resources) -> tuple[str, ...]:
+    """The sections that are open; of the accuracy the part, the case and the pair that are shown."""
+    accuracy = (
+        ("part", "latency_is", "points_anchor", "points_target") if "accuracy" in st.session_state["open"] else ()
+    )
+    return ("open", *accuracy)
