@@ -19,6 +19,7 @@ from ui.inputs.fields import choice, instance_or_all, optional_number
 from ui.inputs.profile import profile_input
 from ui.inputs.recorded import anchor_input, latency_input, latency_question
 from ui.inputs.steps import besides_steps
+from ui.live import live_part, live_view
 from ui.predicted.scale_ends import Ends, current_ends, size_words
 from ui.state.held import use_sample
 from ui.state.page_keys import scale_keys
@@ -96,37 +97,32 @@ def _questions(resources: Resources, ends: Ends) -> None:
 
 
 def _result(resources: Resources, ends: Ends) -> None:
-    axis = ends.axis
     st.subheader("Latency at every size between", anchor="curves")
-    left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
-    at = left.slider(_AXIS_LABELS[axis], *axis_range(axis), key=axis, persist_state="session")
-    with right:
-        instance_or_all(resources, "Show", "show", every="All instances")
+    instance_or_all(resources, "Show", "show", every="All instances")
     show = st.session_state["show"]
     chosen = ends if show == ALL_INSTANCES else ends.only(show)
     scaled = carried_latencies(resources.models, chosen)
     show_errors(scaled.problems)
     _show_missing(resources, ends, show)
     if scaled.latencies_ms:
-        _between_the_ends(resources, chosen, scaled.latencies_ms, at)
+        _between_the_ends(resources, chosen, scaled.latencies_ms)
 
 
-def _between_the_ends(resources: Resources, ends: Ends, latencies_ms: Mapping[str, list[float]], at: int) -> None:
+def _between_the_ends(resources: Resources, ends: Ends, latencies_ms: Mapping[str, list[float]]) -> None:
     """The curves of the instances that have one, and their latencies at one size."""
     axis = ends.axis
     smallest, largest = axis_range(axis)
     rows = curve_rows(resources, ends, latencies_ms)
     size_title = "images per step (batch size)" if axis == "batch" else "pixels per side"
-    show_chart(curves(range(smallest, largest + 1), rows, at, size_title), "curves")
     predictions = [row for name, row in ends.predictions.items() if name in latencies_ms]
+    with live_view("curves"):
+        show_chart(curves(range(smallest, largest + 1), rows, size_title), "curves")
+        live_part(lambda: _read_off(resources, ends, latencies_ms), resources, scale_keys)
     if predictions:
         st.caption(
             "Between the ends a latency is carried along a curve, whatever its ends rest on; it has no interval."
         )
-    read_off = ReadOff(ends, at, _latencies_at(resources, ends, at))
-    show_table(text_rows(resources.catalog, read_off), "Read-off")
     show_basis(predictions)
-    download_buttons(data_rows(read_off), f"profet-{axis}")
     if axis == "pixels":
         st.caption(
             "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
@@ -134,9 +130,13 @@ def _between_the_ends(resources: Resources, ends: Ends, latencies_ms: Mapping[st
         )
 
 
-def _latencies_at(resources: Resources, ends: Ends, size: int) -> dict[str, float]:
-    found = carried_latencies(resources.models, ends, [size]).latencies_ms
-    return {name: values[0] for name, values in found.items()}
+def _read_off(resources: Resources, ends: Ends, latencies_ms: Mapping[str, list[float]]) -> None:
+    axis = ends.axis
+    smallest, largest = axis_range(axis)
+    at = st.slider(_AXIS_LABELS[axis], smallest, largest, key=axis, persist_state="session")
+    read_off = ReadOff(ends, at, {name: values[at - smallest] for name, values in latencies_ms.items()})
+    show_table(text_rows(resources.catalog, read_off), "Read-off")
+    download_buttons(data_rows(read_off), f"profet-{axis}")
 
 
 def _show_missing(resources: Resources, ends: Ends, show: str) -> None:

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from pages.scale.figures import Curve, curves
 from profet_core import predict, scale
 from profet_core.scaling.axes import axis_range
 from profet_core.scaling.context import scale_context
@@ -208,8 +207,9 @@ def test_the_ends_of_what_nobody_profiled_say_so(open_app):
     assert {"g5.xlarge*", "p5.4xlarge*"} <= dashed == {t["name"] for t in lines_drawn if t["name"].endswith("*")}
 
 
-def test_the_marker_stands_where_the_slider_does():
-    figure = curves(range(16, 19), [Curve("a", [1.0, 2.0, 3.0], "#000")], 17, "batch")
-    line, marker = figure.data
-    assert list(line.y) == [1.0, 2.0, 3.0]
-    assert (list(marker.x), list(marker.y)) == ([17], [2.0])
+def test_the_chart_stays_as_it_is_when_the_slider_moves(open_app):
+    app = open_app("scale")
+    before = app.get("plotly_chart")[0].proto.spec
+    app.slider(key="batch").set_value(200).run()
+    assert app.get("plotly_chart")[0].proto.spec == before
+    assert "At batch 200 (slider)" in app.table[0].value.columns
