@@ -56,7 +56,6 @@ def take(browser: Browser, url: str, scheme: str, path: Path) -> None:
     expect(page.locator(".js-plotly-plot .points path").first).to_be_visible()
     page.evaluate("document.fonts.ready")
     page.wait_for_load_state("networkidle")
-    page.get_by_role("heading", name=RESULT).evaluate("heading => heading.scrollIntoView({block: 'start'})")
     page.wait_for_timeout(SETTLE_MS)
     page.screenshot(path=path, animations="disabled", caret="hide")
     context.close()
