@@ -19,14 +19,25 @@ class SizeRow:
 
     Attributes
     ----------
-    plan : the training there, with its step.
+    plan : the training there.
     fit : whether a step fits in its memory; None where the models can't tell.
     """
 
-    instance: str
+    step: StepTime
     batch_size: int
     plan: Plan
     fit: FitAnswer | None
+
+    @property
+    def instance(self) -> str:
+        """Name of the instance."""
+        return self.step.instance
+
+    @property
+    def ends_ms(self) -> tuple[float, float] | None:
+        """Both ends of the step latency's interval, milliseconds."""
+        interval = self.step.interval
+        return None if interval is None else (interval.low_ms, interval.high_ms)
 
     @property
     def images_per_s(self) -> float:
@@ -42,7 +53,7 @@ class SizeRow:
 def size_row(step: StepTime, offer: Instance, workload: Workload, fit: FitAnswer | None) -> SizeRow:
     """A row of a step whose latency is known."""
     plan = plan_of(Request(workload, Limits()), step, offer)
-    return SizeRow(step.instance, workload.batch_size, plan, fit)
+    return SizeRow(step, workload.batch_size, plan, fit)
 
 
 def usual_offers(offers: Iterable[Instance], *, include_retired: bool) -> Mapping[str, Instance]:

@@ -109,10 +109,9 @@ def _own_price_input(resources: Resources) -> None:
 def _show_given(own: dict[str, float], catalog: Catalog) -> None:
     if not own:
         return
-    lines = (
-        f"{name}: {listed_price(price)}, list {listed_price(catalog[name].usd_per_hour)}" for name, price in own.items()
-    )
-    st.markdown("\n".join(f"- {plain(line)}" for line in lines))
+    listed = {name: listed_price(catalog[name].usd_per_hour) for name in own}
+    lines = (plain(f"{name}: {listed_price(price)}, list {listed[name]}") for name, price in own.items())
+    st.markdown("\n".join(f"- {line}" for line in lines))
     st.button(
         f"Remove all {len(own)}" if len(own) > 1 else "Remove it",
         key="offers:list-prices",

@@ -16,7 +16,6 @@ from ui.errors import show_error
 from ui.inputs.number_field import is_wrong, number_field, whole_field
 from ui.state.own_instances import NAME, SHOWN, OfferKey, put_own_instance, with_own_instances
 from ui.state.resources import Resources, load_resources
-from ui.state.settings import regions
 
 _INSTANCE, _NAME, _GPU, _COUNT = "offer:instance", "offer:name", "offer:gpu", "offer:count"
 _USD, _REGION, _MARKET, _AS_OF = "offer:usd", "offer:region", "offer:market", "offer:as-of"
@@ -45,7 +44,7 @@ def own_offer_input(resources: Resources) -> None:
         _machine_input(resources, wrong)
     number_field("$ an hour", _USD, unit="$", empty="0.75", tip="Of the whole instance with all its GPUs.")
     _say(wrong, _USD)
-    _place_input(resources, wrong)
+    _place_input(wrong)
     if line := st.session_state[_REFUSED]:
         show_error(line)
     with st.container(horizontal=True):
@@ -84,7 +83,7 @@ def _machine_input(resources: Resources, wrong: Mapping[str, str]) -> None:
         whole_field("GPUs", _COUNT, 1, MAX_GPUS)
 
 
-def _place_input(resources: Resources, wrong: Mapping[str, str]) -> None:
+def _place_input(wrong: Mapping[str, str]) -> None:
     market, region, as_of = st.columns(3, gap="small")
     with market:
         st.selectbox(
@@ -95,9 +94,7 @@ def _place_input(resources: Resources, wrong: Mapping[str, str]) -> None:
             persist_state="session",
         )
     with region:
-        st.selectbox(
-            "Region", (*regions(resources), "any"), key=_REGION, accept_new_options=True, persist_state="session"
-        )
+        st.text_input("Region", key=_REGION, autocomplete="off", persist_state="session")
         _say(wrong, _REGION)
     with as_of:
         st.date_input(
@@ -109,7 +106,7 @@ def _problems(resources: Resources) -> dict[str, str]:
     """Field -> one line on what is wrong in it; what is merely empty counts once somebody has tried."""
     state, tried = st.session_state, st.session_state[_TRIED]
     found: dict[str, str] = {}
-    name, region = state[_NAME].strip(), (state[_REGION] or "").strip()
+    name, region = state[_NAME].strip(), state[_REGION].strip()
     if state[_INSTANCE] == _NEW and (name or tried) and (line := _name_problem(name, resources)):
         found[_NAME] = line
     if tried and state[_USD] is None and not is_wrong(_USD):

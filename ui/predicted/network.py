@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -23,7 +23,7 @@ class Network:
     Attributes
     ----------
     outcome : of its profile.
-    second : of the profile of another size; None where none is given, or it can't be used.
+    second : of the profile of another size; None where none is given, or it can't be used. What both say agrees.
     batch_size, pixels : that the profile was recorded at; None where neither it nor the visitor tells.
     problem : one line on why the second profile is not used; empty if it is, or there is none.
     """
@@ -36,16 +36,21 @@ class Network:
 
     @property
     def known(self) -> tuple[KnownStep, ...]:
-        """The steps that were profiled, the shown one first; what they say together where there are two."""
+        """The steps that were profiled, the shown one first.
+
+        Raises
+        ------
+        InputError : of a size that no step is carried from.
+        """
         first = _known(self.outcome, self.batch_size, self.pixels)
-        if self.second is None:
-            return (first,)
-        return joint_predictions((first, _known(self.second, st.session_state["second_batch"])))
+        return (first,) if self.second is None else (first, _known_second(self.second))
 
     @property
-    def chosen_batch_size(self) -> int | None:
-        """The batch size of the training: as chosen, or as profiled."""
-        return st.session_state["batch"] or self.batch_size
+    def sure_batch_size(self) -> int:
+        """The batch size that the profile was recorded at; InputError if it is not known."""
+        if self.batch_size is None:
+            raise InputError("The profile doesn't say its batch size: give the batch size it was recorded at.")
+        return self.batch_size
 
     @property
     def chosen_pixels(self) -> int | None:
@@ -59,10 +64,8 @@ class Network:
         ------
         InputError : the profile's batch size is not known, or the chosen size is out of range.
         """
-        batch_size = self.chosen_batch_size
-        if self.batch_size is None or batch_size is None:
-            raise InputError("The profile doesn't say its batch size: give the batch size it was recorded at.")
-        if self.second is None and (batch_size, self.chosen_pixels) == (self.batch_size, self.pixels):
+        batch_size = st.session_state["batch"] or self.sure_batch_size
+        if self.second is None and (batch_size, self.chosen_pixels) == (self.sure_batch_size, self.pixels):
             return steps_as_profiled(self.outcome.prediction, batch_size)
         return steps_at(resources.models, self.known, batch_size=batch_size, pixels=self.chosen_pixels)
 
@@ -78,7 +81,8 @@ def current_network(resources: Resources) -> Network:
     second, problem = _second(resources, first)
     outcome = corrected_by_measured(resources, first, second)
     meta = first.held.profile.meta
-    return Network(outcome, second, meta.batch_size or st.session_state["profiled_batch"], meta.pixels, problem)
+    network = Network(outcome, second, meta.batch_size or st.session_state["profiled_batch"], meta.pixels, problem)
+    return network if second is None else _agreed(network, second)
 
 
 def _second(resources: Resources, first: Outcome) -> tuple[Outcome | None, str]:
@@ -91,6 +95,25 @@ def _second(resources: Resources, first: Outcome) -> tuple[Outcome | None, str]:
         return None, f"The second profile: {error}"
     problem = _why_not_together(first, second)
     return (None, problem) if problem else (second, "")
+
+
+def _agreed(network: Network, second: Outcome) -> Network:
+    """The network with predictions of both profiles that don't contradict each other."""
+    if network.batch_size is None:
+        return network
+    try:
+        first, other = joint_predictions(network.known)
+    except InputError as error:
+        return replace(network, second=None, problem=f"The second profile is not used: {error}")
+    return replace(
+        network,
+        outcome=replace(network.outcome, prediction=first.prediction),
+        second=replace(second, prediction=other.prediction),
+    )
+
+
+def _known_second(second: Outcome) -> KnownStep:
+    return _known(second, st.session_state["second_batch"])
 
 
 def _known(outcome: Outcome, batch_size: int | None = None, pixels: int | None = None) -> KnownStep:

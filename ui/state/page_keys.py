@@ -10,6 +10,8 @@ from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "loading")
 _OFFER_KEYS = ("deadline_h", "budget_usd", "certainty", "market", "region", "spot_discount", "retired")
+#: The samples on the list of Profiles.
+LISTED = "compare_samples"
 
 
 def network_keys(resources: Resources) -> tuple[str, ...]:
@@ -30,20 +32,26 @@ def sizes_keys(resources: Resources) -> tuple[str, ...]:
     axis = st.session_state["axis"]
     typed = (typed_end_key(axis, end, name) for end in ("min", "max") for name in resources.models.instances)
     prices = (price_key(name) for name in resources.catalog)
-    curves = ("axis", "shows", "ends", f"typed_{axis}", *typed, *SIZES_TABLE.keys)
+    curves = ("axis", "shows", "each_at", "ends", *typed, *SIZES_TABLE.keys)
     return (*network_keys(resources), *_TRAINING_KEYS, "market", "region", "spot_discount", "retired", *prices, *curves)
 
 
-def compare_keys(_: Resources) -> tuple[str, ...]:
-    """The samples and what is compared; a visitor's own profiles can't be in a link."""
-    return ("compare_samples", "compare_by", "method")
+def profiles_keys(resources: Resources) -> tuple[str, ...]:
+    """What is listed and how it is shown; a visitor's own profiles can't be in a link.
+
+    What Answer shows is as it is there: where that is a sample of the list, all that its numbers depend on.
+    """
+    chosen, samples = st.session_state["inspect"], st.session_state[LISTED]
+    # A chosen sample is listed in any case: a link to it stays as it is.
+    listing = ("inspect",) if chosen and samples == [chosen] else ("inspect", LISTED) if chosen else (LISTED,)
+    on_answer = st.session_state["source"] == "sample" and st.session_state["sample"] in samples
+    settings = network_keys(resources) if on_answer else ("method", "tf32")
+    return ("view", *listing, "compare_by", *settings)
 
 
-def inspect_keys(_: Resources) -> tuple[str, ...]:
-    """A sample; a visitor's own profile can't be in a link."""
-    return ("inspect",) if st.session_state.get("inspect") else ()
-
-
-def accuracy_keys(_: Resources) -> tuple[str, ...]:
-    """Whether the anchor's latency is known, and the pair whose points are shown."""
-    return ("latency_is", "points_anchor", "points_target")
+def about_keys(_: Resources) -> tuple[str, ...]:
+    """The sections that are open, and what is shown in them."""
+    opened = st.session_state["open"]
+    recorder = ("framework",) if "record" in opened else ()
+    accuracy = ("part", "latency_is", "points_anchor", "points_target") if "accuracy" in opened else ()
+    return ("open", *recorder, *accuracy)

@@ -20,13 +20,26 @@ AXES = tuple(AXIS_RANGE)
 ENDS = ("profiles", "typed")
 #: What the curves of Sizes show.
 SHOWS = ("latency", "images", "time", "cost")
+#: At which batch size the table of Sizes has each GPU.
+EACH_AT = ("size", "largest")
 #: What times and costs in the Answer's table are of.
 PER = ("training", "epoch", "1000_steps", "step")
 MEASURED_AT = ("same", "other")
+#: What a link of one page may ask another page to show: settings that follow no profile.
+ASKED_FOR = ("view", "inspect", "open", "part")
 ALL_INSTANCES = "all"
 DEFAULT_METHOD = "default"
 LATENCY_GIVEN = ("given", "not")
 COMPARE_BY = ("latency", "cost")
+#: What Profiles shows below its list.
+VIEWS = ("compare", "inside")
+#: The profile that Answer shows, as the one that Profiles looks into; else a sample's name.
+ON_ANSWER = "answer"
+#: Sections of About that can be opened.
+SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
+#: What the recorder is shown for.
+FRAMEWORKS = ("keras", "tf_keras", "pytorch")
+ACCURACY_PARTS = ("profiled", "unprofiled", "memory", "strangers")
 USUAL_REGION = "usual"
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
@@ -135,19 +148,23 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
 def _sizes_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("axis", AXES[0], one_of(AXES))
     yield Setting("shows", SHOWS[0], one_of(SHOWS))
+    yield Setting("each_at", EACH_AT[0], one_of(EACH_AT))
     yield Setting("ends", ENDS[0], one_of(ENDS))
     for axis in AXES:
-        yield Setting(f"typed_{axis}", AXIS_RANGE[axis][0] * 4, whole_between(*AXIS_RANGE[axis]))
         for end in ("min", "max"):
             for name in resources.models.instances:
                 yield Setting(typed_end_key(axis, end, name), None, positive_or_empty)
 
 
 def _other_settings(resources: Resources) -> Iterator[Setting]:
-    """Those of Compare, Inspect and Accuracy."""
+    """Those of Profiles and About."""
+    yield Setting("view", VIEWS[0], one_of(VIEWS))
+    yield Setting("open", [], some_of(SECTIONS))
+    yield Setting("framework", FRAMEWORKS[0], one_of(FRAMEWORKS))
+    yield Setting("part", ACCURACY_PARTS[0], one_of(ACCURACY_PARTS))
     yield Setting("compare_samples", [], some_of(resources.samples))
     yield Setting("compare_by", COMPARE_BY[0], one_of(COMPARE_BY))
-    yield Setting("inspect", None, one_of(resources.samples))
+    yield Setting("inspect", None, one_of((ON_ANSWER, *resources.samples)))
     yield Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN))
     for key in ("points_anchor", "points_target"):
         yield Setting(key, ALL_INSTANCES, one_of((ALL_INSTANCES, *resources.models.instances)))
