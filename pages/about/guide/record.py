@@ -34,12 +34,17 @@ def show_recorder(_: Resources) -> None:
             show_text(_TEXTS / "by_hand.md")
 
 
+def page_address() -> str | None:
+    """Where the visitor's browser shows this page, None where that isn't known."""
+    return st.context.url
+
+
 def _install() -> None:
     wheel = recorder_wheel()
     st.markdown(
         "Install the recorder where the training runs; it needs Python 3.11 to 3.13 and your framework, no more:"
     )
-    address = recorder_address(st.context.url)
+    address = recorder_address(page_address())
     if address:
         st.code(f"pip install {address}", language="sh", wrap_lines=True)
         st.caption("If that machine doesn't reach this server, take the file there:")
