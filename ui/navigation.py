@@ -15,12 +15,9 @@ st.set_page_config(page_title="PROFET: which cloud GPU?", page_icon=str(_ICON), 
 if _PAGES not in st.session_state:
     # Made once a session: each looks its script up on the disk, which took a sixth of an action.
     st.session_state[_PAGES] = [
-        st.Page(page_path("predict"), title="Answer", icon=":material/speed:", url_path="home", default=True),
-        st.Page(page_path("scale"), title="Sizes", icon=":material/show_chart:", url_path="scale"),
+        st.Page(page_path("answer"), title="Answer", icon=":material/recommend:", url_path="home", default=True),
+        st.Page(page_path("sizes"), title="Sizes", icon=":material/show_chart:", url_path="sizes"),
         st.Page(page_path("profiles"), title="Profiles", icon=":material/list_alt:", url_path="profiles"),
         st.Page(page_path("about"), title="About", icon=":material/info:", url_path="about"),
-        # Not yet part of Answer; then `ui/old_addresses.py` leads there.
-        st.Page(page_path("cost"), title="Cost", url_path="cost", visibility="hidden"),
-        st.Page(page_path("advise"), title="Advise", url_path="advise", visibility="hidden"),
     ]
 st.navigation(st.session_state[_PAGES], position="top").run()

@@ -35,6 +35,9 @@ class Moved:
 #: Old URL path -> where it has gone.
 MOVED = {
     "predict": Moved(""),
+    "cost": Moved(""),
+    "advise": Moved(""),
+    "scale": Moved("sizes"),
     "compare": Moved("profiles"),
     "inspect": Moved("profiles", {"view": "inside"}),
     "accuracy": Moved("about", {"open": "accuracy"}),

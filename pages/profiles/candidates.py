@@ -10,14 +10,14 @@ import streamlit as st
 from profet_core import NoPredictionError, Prediction, Profile
 from profet_core.prediction.predict_each import EachPrediction, RecordedProfile, predict_each
 from ui.inputs.steps import besides_steps
-from ui.predicted.measured import predict_measured
+from ui.predicted.network import current_network
 from ui.predicted.outcome import Outcome
 from ui.state.held import held_in
 from ui.state.latency import usable_latency_ms
 from ui.state.own_profiles import OwnProfile, own_profiles
 from ui.state.page_keys import LISTED
 from ui.state.resources import Resources
-from ui.state.slots import PREDICT_SLOT
+from ui.state.slots import PROFILE_SLOT
 
 _OWN = "own "
 
@@ -61,7 +61,7 @@ class Compared:
 
 def listed(resources: Resources) -> list[Candidate]:
     """The visitor's own, in the order they came, then the samples that were picked."""
-    shown = held_in(resources, PREDICT_SLOT)
+    shown = held_in(resources, PROFILE_SLOT)
     own = [
         Candidate(
             own_key(each.key), each.name, each.profile, each.anchor, each.latency_ms, each, shown.identity == each.key
@@ -104,7 +104,7 @@ def compare(
 def answered(resources: Resources) -> Outcome | None:
     """What Answer shows now; None if it has no number."""
     try:
-        return predict_measured(resources)
+        return current_network(resources).outcome
     except NoPredictionError:
         return None
 
@@ -116,7 +116,7 @@ def _sample(resources: Resources, name: str, taken: set[str], on_answer: object)
         unlike += " (sample)"
     if sample is not on_answer:
         return Candidate(name, unlike, resources.profiles[name], sample.anchor, sample.latency_ms)
-    anchor, latency_ms = st.session_state[PREDICT_SLOT.anchor_key], usable_latency_ms(PREDICT_SLOT)
+    anchor, latency_ms = st.session_state[PROFILE_SLOT.anchor_key], usable_latency_ms(PROFILE_SLOT)
     return Candidate(name, unlike, resources.profiles[name], anchor, latency_ms, on_answer=True)
 
 

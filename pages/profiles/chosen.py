@@ -12,6 +12,7 @@ from profet_core import Profile, ProfileError
 from profet_core.prediction.steps import counted
 from profet_core.profiles.profet_json.writer import write_profile
 from ui.errors import show_error
+from ui.inputs.number_field import number_field
 from ui.inputs.own_list import remove_all_button, rename_input
 from ui.inputs.questions import step_questions
 from ui.inputs.steps import steps_input, steps_number
@@ -19,7 +20,7 @@ from ui.paths import page_path
 from ui.state.held import choose_own, set_recorded, use_sample
 from ui.state.own_profiles import OwnProfile, own_profiles, remove_own
 from ui.state.resources import Resources
-from ui.state.slots import PREDICT_SLOT
+from ui.state.slots import PROFILE_SLOT
 from ui.texts import plain
 
 _PREFIX = "profiles"
@@ -57,31 +58,28 @@ def _own_fields(resources: Resources, own: OwnProfile) -> None:
         on_change=_recorded,
         args=(own.key, anchor_key, latency_key),
     )
-    latency.number_input(
-        "Step latency, ms",
-        value=None,
-        min_value=0.0,
-        format="%g",
-        step=1.0,
-        placeholder="not known",
-        key=latency_key,
-        on_change=_recorded,
-        args=(own.key, anchor_key, latency_key),
-    )
+    with latency:
+        number_field(
+            "Step latency, ms",
+            latency_key,
+            unit="ms",
+            empty="not known",
+            on_change=lambda: _recorded(own.key, anchor_key, latency_key),
+        )
     steps_input(own, _PREFIX, own.latency_ms)
     step_questions(own, _PREFIX)
 
 
 def _use_button(resources: Resources, chosen: Candidate) -> None:
     if chosen.on_answer:
-        st.page_link(page_path("predict"), label="To its answer", icon=":material/arrow_forward:")
+        st.page_link(page_path("answer"), label="To its answer", icon=":material/arrow_forward:")
     elif st.button("Use for the answer", key=f"{_PREFIX}:use", type="primary", icon=":material/arrow_forward:"):
         if chosen.own:
-            st.session_state[PREDICT_SLOT.key("source")] = "upload"
-            choose_own(PREDICT_SLOT, chosen.own.key)
+            st.session_state[PROFILE_SLOT.key("source")] = "upload"
+            choose_own(PROFILE_SLOT, chosen.own.key)
         else:
-            use_sample(PREDICT_SLOT, chosen.key)
-        st.switch_page(page_path("predict"))
+            use_sample(PROFILE_SLOT, chosen.key)
+        st.switch_page(page_path("answer"))
 
 
 def _download_button(resources: Resources, chosen: Candidate) -> None:
@@ -128,5 +126,4 @@ def _remove_button(chosen: Candidate) -> None:
 
 
 def _recorded(own_key: str, anchor_key: str, latency_key: str) -> None:
-    # 0 is what an emptied field becomes on some keyboards; no step takes no time.
-    set_recorded(own_key, st.session_state[anchor_key], st.session_state[latency_key] or None)
+    set_recorded(own_key, st.session_state[anchor_key], st.session_state[latency_key])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.pages.conftest import column, lines, upload
+from tests.pages.conftest import column, lines, type_in, upload
 
 VGG = "vgg16-224px-b16-g3s"
 
@@ -10,7 +10,7 @@ VGG = "vgg16-224px-b16-g3s"
 def carrying(open_app, samples):
     """Predict with an upload and a typed latency, and the address it has."""
     app = upload(open_app(anchor="g3s.xlarge"), ("net.json", samples[VGG].data))
-    app.number_input(key="latency").set_value(samples[VGG].latency_ms).run()
+    type_in(app, "latency", samples[VGG].latency_ms)
     app.toggle(key="carry_profile").set_value(True).run()
     assert not app.exception
     return app, dict(app.query_params)

@@ -9,7 +9,18 @@ import pytest
 from profet_core import read_profile
 from profet_core.prediction.refusals import refusal
 from profet_core.profiles.record import NO_DEVICE
-from tests.pages.conftest import as_version_2, column, compared, give, go, inside, lines, rows, upload
+from tests.pages.conftest import (
+    as_version_2,
+    column,
+    compared,
+    give,
+    go,
+    inside,
+    lines,
+    rows,
+    type_in,
+    upload,
+)
 
 VGG = "vgg16-224px-b16-g3s"
 BUSY = {"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
@@ -91,7 +102,7 @@ def test_a_comparison_with_nothing_else_has_no_table(open_app):
 def test_a_measured_size_on_sand_is_left_out_and_said(open_app, samples):
     app = open_app(measured_at="other", measured_source="upload")
     target = next(iter(samples[next(iter(samples))].measured_ms))
-    app.number_input(key=f"measured_{target}").set_value(50.0).run()
+    type_in(app, f"measured_{target}", 50.0)
     give(app, ("cpu.json", ON_SAND["no GPU time"][0]), slot="measured")
     assert lines(app.error) == [f"The measured size: {NO_DEVICE} The numbers below are predicted without it."]
     assert column(app, "Step latency") == column(open_app(), "Step latency")

@@ -58,7 +58,7 @@ def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app):
     shipped = prices(open_app())
     give_rows(mine, MINE, CHEAPER)
     assert not mine.error and not mine.exception
-    assert any("my.l4" in key for key in (item.key or "" for item in mine.number_input)), "a price can be typed for it"
+    assert any("my.l4" in key for key in (item.key or "" for item in mine.text_input)), "a price can be typed for it"
     assert prices(mine) == {**shipped, "my.l4": "$0.70", "g4dn.xlarge": "$0.40"}
     advise = go(mine, "advise")
     assert not advise.error and any("my.l4" in line for line in lines(advise.markdown))

@@ -17,7 +17,19 @@ from profet_core import predict, read_profile
 from profet_core.prediction.refusals import refusal
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_1, as_version_2, column, give, go, inside, lines, own, rows, upload
+from tests.pages.conftest import (
+    as_version_1,
+    as_version_2,
+    column,
+    give,
+    go,
+    inside,
+    lines,
+    own,
+    rows,
+    type_in,
+    upload,
+)
 from ui.state.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 from ui.state.uploads_held import DROPPED_TYPE
 from ui.texts import plain
@@ -60,7 +72,7 @@ def test_many_files_at_once_each_with_its_own_anchor_and_latency(open_app, model
         choose(app, f"{name}.json")
         sample = samples[name]
         assert app.selectbox(key="anchor").value == sample.anchor
-        assert app.number_input(key="latency").value == sample.latency_ms
+        assert app.session_state["latency"] == sample.latency_ms
         expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms).latencies_ms
         assert list(column(app, LATENCY).values()) == [format_ms(value) for value in expected.values()]
     assert not app.error
@@ -272,21 +284,21 @@ def test_anchor_and_latency_are_remembered_of_each(open_app, samples):
     plain = {name: as_version_1(samples[name].profile.operations) for name in (VGG, LENET)}
     app = upload(open_app(), *plain.items())
     app.selectbox(key="anchor").set_value("p2.xlarge")
-    app.number_input(key="latency").set_value(4.0).run()
+    type_in(app, "latency", 4.0)
     choose(app, VGG)
-    assert app.number_input(key="latency").value is None
+    assert app.session_state["latency"] is None
     app.selectbox(key="anchor").set_value("g3s.xlarge")
     app.selectbox(key="unit").set_value("s")
-    app.number_input(key="latency").set_value(0.123).run()
+    type_in(app, "latency", 0.123)
     choose(app, LENET)
-    assert (app.selectbox(key="anchor").value, app.number_input(key="latency").value) == ("p2.xlarge", 4.0)
+    assert (app.selectbox(key="anchor").value, app.session_state["latency"]) == ("p2.xlarge", 4.0)
     app.segmented_control(key="source").set_value("sample").run()
     go(app, "cost")
     go(app, "predict")
     app.segmented_control(key="source").set_value("upload").run()
     choose(app, VGG)
     assert app.selectbox(key="anchor").value == "g3s.xlarge"
-    assert app.number_input(key="latency").value == pytest.approx(123.0)
+    assert app.session_state["latency"] == pytest.approx(123.0)
     assert app.selectbox(key="unit").value == "ms"
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.pages.conftest import PAGES, column, go, lines, upload
+from tests.pages.conftest import PAGES, column, go, lines, type_in, upload
 from ui import frame
 from ui.errors import UNEXPECTED
 from ui.texts import plain
@@ -102,6 +102,6 @@ def test_plain_text_stays_plain():
 
 def test_unknown_parameters_of_a_link_are_left_alone(open_app):
     app = open_app(utm_source="mail")
-    app.number_input(key="latency").set_value(210.0).run()
+    type_in(app, "latency", 210.0)
     assert dict(app.query_params) == {"utm_source": "mail", "latency": "210"}
     assert dict(go(app, "about").query_params) == {"utm_source": "mail"}

@@ -11,7 +11,18 @@ from pages.profiles.candidates import Candidate, compare
 from pages.profiles.compare.figures import dots
 from pages.profiles.compare.view import data_rows, instances_of, rows_of, table_row
 from profet_core import predict, read_profile
-from tests.pages.conftest import as_version_1, as_version_2, column, compared, give, go, lines, look_at, own
+from tests.pages.conftest import (
+    as_version_1,
+    as_version_2,
+    column,
+    compared,
+    give,
+    go,
+    lines,
+    look_at,
+    own,
+    type_in,
+)
 from ui.state.resources import load_resources
 from ui.tables import as_csv
 
@@ -79,7 +90,7 @@ def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app,
     assert f"{LENET}.json was recorded" in lines(app.warning)[0]
     bare = read_profile(files[0][1])
     assert_shows(compared(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge"))
-    app.number_input(key=f"profiles:latency:{key}").set_value(330.0).run()
+    type_in(app, f"profiles:latency:{key}", 330.0)
     assert_shows(compared(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge", 330.0))
 
 
@@ -90,15 +101,15 @@ def test_what_is_said_here_holds_on_predict_and_back(open_app, samples):
     key = own(app)["net.json"]
     assert app.selectbox(key=f"profiles:anchor:{key}").value is None
     app.selectbox(key=f"profiles:anchor:{key}").set_value("g3s.xlarge").run()
-    app.number_input(key=f"profiles:latency:{key}").set_value(130.0).run()
+    type_in(app, f"profiles:latency:{key}", 130.0)
     here = compared(app)["net.json"]
     go(app, "predict")
     assert app.selectbox(key="anchor").value == "g3s.xlarge"
-    assert app.number_input(key="latency").value == 130.0
+    assert app.session_state["latency"] == 130.0
     assert float(column(app, "Step latency")["p2.xlarge"].split()[0]) == here["p2.xlarge"]
-    app.number_input(key="latency").set_value(None).run()
+    type_in(app, "latency", None)
     go(app, "profiles")
-    assert app.number_input(key=f"profiles:latency:{key}").value is None
+    assert app.session_state[f"profiles:latency:{key}"] is None
     assert compared(app)["net.json"]["g3s.xlarge"] != 130.0
 
 
@@ -106,7 +117,7 @@ def test_a_latency_that_makes_no_sense_is_left_out_and_said(open_app, models, ca
     app = open_app("profiles")
     give(app, (f"{VGG}.json", samples[VGG].data), (f"{LENET}.json", samples[LENET].data))
     key = own(look_at(app, f"{VGG}.json"))[f"{VGG}.json"]
-    app.number_input(key=f"profiles:latency:{key}").set_value(122_400.0).run()
+    type_in(app, f"profiles:latency:{key}", 122_400.0)
     said = " ".join(lines(app.markdown))
     assert f"**{VGG}.json** - A latency of 122,400 ms makes no sense" in " ".join(said.split())
     sample = samples[VGG]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from pages.scale.figures import Curve, curves
+
 from profet_core import predict, scale
 from profet_core.scaling.axes import axis_range
 from profet_core.scaling.context import scale_context
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_2, column, go, lines, upload
+from tests.pages.conftest import as_version_2, column, go, lines, type_in, upload
 
 PAIRS = {
     "batch": ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"),
@@ -62,8 +62,8 @@ def read_off(app, axis, at):
 def type_ends(app, axis, ends):
     app.segmented_control(key="ends").set_value("typed").run()
     for name, (low, high) in ends.items():
-        app.number_input(key=f"{axis}_min_ms_{name}").set_value(low)
-        app.number_input(key=f"{axis}_max_ms_{name}").set_value(high)
+        type_in(app, f"{axis}_min_ms_{name}", low)
+        type_in(app, f"{axis}_max_ms_{name}", high)
     return app.run()
 
 
@@ -165,7 +165,7 @@ def test_the_sample_pair_is_one_click_away(open_app, models, catalog, samples):
 
 def test_a_doubted_latency_is_asked_about_at_its_end(open_app, models, catalog, samples):
     app = open_app("scale")
-    app.number_input(key="batch_max_latency").set_value(731_524.0).run()
+    type_in(app, "batch_max_latency", 731_524.0)
     assert "did you mean" in lines(app.warning)[0]
     app.button(key="batch_max:use-suggested").click().run()
     low, high = ends_of(models, catalog, samples, "batch")

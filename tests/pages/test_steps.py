@@ -19,8 +19,10 @@ from tests.pages.conftest import (
     look_at,
     own,
     rows,
+    type_in,
     upload,
 )
+from ui.inputs.number_field import text_key
 
 VGG, LENET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s"
 LATENCY = "Step latency"
@@ -38,7 +40,7 @@ def choice(app, key: str, prefix: str = ""):
 
 
 def number(app, key: str, prefix: str = ""):
-    return next((one for one in app.number_input if one.key == f"{prefix}:steps-number:{key}"), None)
+    return next((one for one in app.text_input if one.key == text_key(f"{prefix}:steps-number:{key}")), None)
 
 
 def covering(samples, steps: int, name: str = VGG) -> bytes:
@@ -75,8 +77,8 @@ def test_what_is_chosen_is_predicted_from(open_app, models, catalog, samples, st
     key = upload_from_m60(app, ("net.json", data))
     if steps == 7:
         choice(app, key).set_value("n").run()
-        assert number(app, key).value == 1
-        number(app, key).set_value(steps).run()
+        assert number(app, key).value == "1"
+        number(app, key).set_value(str(steps)).run()
         assert choice(app, key).value == "n"
     else:
         choice(app, key).set_value(2).run()
@@ -94,7 +96,7 @@ def test_one_step_recorded_as_one_two_and_five_is_the_same(open_app, samples):
         app = open_app()
         key = upload_from_m60(app, ("net.json", covering(samples, steps)))
         choice(app, key).set_value("n").run()
-        number(app, key).set_value(steps).run()
+        number(app, key).set_value(str(steps)).run()
         tables.append(column(app, LATENCY))
     assert tables[0] == tables[1] == tables[2]
 
@@ -104,20 +106,20 @@ def test_a_known_latency_tells_the_number(open_app, models, catalog, samples):
     data = covering(samples, 5)
     key = upload_from_m60(app, ("net.json", data))
     latency_ms = samples[VGG].latency_ms
-    app.number_input(key="latency").set_value(latency_ms).run()
-    assert (choice(app, key).value, number(app, key).value) == ("n", 5)
+    type_in(app, "latency", latency_ms)
+    assert (choice(app, key).value, number(app, key).value) == ("n", "5")
     assert any("the latency fit 5 steps" in line for line in lines(app.caption))
     assert not app.warning or "makes no sense" not in lines(app.warning)[0]
     assert list(column(app, LATENCY).values()) == shown(models, catalog, read_profile(data), latency_ms)
     inside(go(app, "profiles"))
     assert rows(app, 0)[1]["In this profile"] == "5 steps, by its latency; times are of one"
-    assert number(app, key, "profiles").value == 5
+    assert number(app, key, "profiles").value == "5"
 
 
 def test_a_latency_in_another_unit_is_no_number_of_steps(open_app, samples):
     app = open_app()
     key = upload_from_m60(app, ("net.json", covering(samples, 1)))
-    app.number_input(key="latency").set_value(samples[VGG].latency_ms / 1000).run()
+    type_in(app, "latency", samples[VGG].latency_ms / 1000)
     assert "did you mean" in lines(app.warning)[0] and " s (" in lines(app.warning)[0]
     assert choice(app, key).value == 1
 
@@ -128,16 +130,16 @@ def test_a_wrong_number_is_questioned_with_a_button_that_puts_it_right(open_app,
     key = upload_from_m60(app, ("net.json", data))
     choice(app, key).set_value(1).run()
     choice(app, key).set_value("n").run()
-    number(app, key).set_value(12).run()
+    number(app, key).set_value("12").run()
     latency_ms = samples[VGG].latency_ms
-    app.number_input(key="latency").set_value(latency_ms).run()
+    type_in(app, "latency", latency_ms)
     assert "does the file cover 3 steps?" in lines(app.warning)[0]
     assert list(column(app, LATENCY).values()) == shown(models, catalog, read_as(read_profile(data), 12))
     button = app.button(key=":use-steps")
     assert button.label == "Read it as 3 steps" and app.button(key=":use-typed")
     button.click().run()
     assert not any("makes no sense" in line for line in lines(app.warning))
-    assert number(app, key).value == 3
+    assert number(app, key).value == "3"
     assert list(column(app, LATENCY).values()) == shown(models, catalog, read_as(read_profile(data), 3), latency_ms)
 
 
@@ -145,11 +147,11 @@ def test_a_doubted_number_stays_if_the_visitor_insists_and_is_asked_anew_if_it_c
     app = open_app()
     key = upload_from_m60(app, ("net.json", covering(samples, 3)))
     choice(app, key).set_value("n").run()
-    number(app, key).set_value(12).run()
-    app.number_input(key="latency").set_value(samples[VGG].latency_ms).run()
+    number(app, key).set_value("12").run()
+    type_in(app, "latency", samples[VGG].latency_ms)
     app.button(key=":use-typed").click().run()
     assert not any("makes no sense" in line for line in lines(app.warning))
-    number(app, key).set_value(13).run()
+    number(app, key).set_value("13").run()
     assert any("makes no sense" in line for line in lines(app.warning))
 
 
@@ -162,9 +164,9 @@ def test_what_the_file_states_is_a_fact_that_can_be_corrected(open_app, samples,
     fact = "one step, as the file says" if steps == 1 else f"{steps} steps, as the file says"
     assert any(fact in line for line in lines(app.caption))
     before = column(app, LATENCY)
-    number(app, key).set_value(3).run()
+    number(app, key).set_value("3").run()
     assert column(app, LATENCY) != before and app.query_params["steps"] == "3"
-    number(app, key).set_value(steps).run()
+    number(app, key).set_value(str(steps)).run()
     assert column(app, LATENCY) == before and "steps" not in app.query_params
     assert choice(app, key) is None and any(fact in line for line in lines(app.caption))
 
@@ -177,10 +179,10 @@ def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     choice(app, second).set_value(2).run()
     app.selectbox(key="chosen").set_value(first).run()
     choice(app, first).set_value("n").run()
-    number(app, first).set_value(5).run()
+    number(app, first).set_value("5").run()
     right = column(app, LATENCY)
     go(app, "profiles")
-    assert number(look_at(app, "one.json"), first, "profiles").value == 5
+    assert number(look_at(app, "one.json"), first, "profiles").value == "5"
     assert choice(look_at(app, "two.json"), second, "profiles").value == 2
     assert float(right["p2.xlarge"].split()[0].replace(",", "")) == compared(app)["one.json"]["p2.xlarge"]
     choice(look_at(app, "one.json"), first, "profiles").set_value(1).run()
@@ -199,7 +201,7 @@ def test_costs_and_advice_follow_it(open_app, samples, page):
         )
         key = upload_from_m60(app, ("net.json", data))
         choice(app, key).set_value("n").run()
-        number(app, key).set_value(steps).run()
+        number(app, key).set_value(str(steps)).run()
         go(app, page)
         assert not app.error
         return app.table[0].value.to_dict("records")
@@ -216,12 +218,12 @@ def test_both_ends_of_scale_ask(open_app, samples):
         data = as_version_2({key: us * steps for key, us in one_step(samples, name).items()}, **meta)
         upload(app, (f"{name}.json", data), slot=slot)
     first, second = own(app).values()
-    assert (number(app, first, "batch_min").value, number(app, second, "batch_max").value) == (3, 6)
+    assert (number(app, first, "batch_min").value, number(app, second, "batch_max").value) == ("3", "6")
     assert column(app, "At batch 64 (slider)") == column(open_app("scale"), "At batch 64 (slider)")
-    number(app, second, "batch_max").set_value(60).run()
+    number(app, second, "batch_max").set_value("60").run()
     assert app.query_params["batch_max_steps"] == "60" and "batch_min_steps" not in app.query_params
     app.button(key="batch_max:use-steps").click().run()
-    assert number(app, second, "batch_max").value == 6
+    assert number(app, second, "batch_max").value == "6"
 
 
 def test_the_link_keeps_the_number_and_a_sample_has_none(open_app, samples):
