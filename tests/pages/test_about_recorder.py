@@ -34,7 +34,7 @@ def test_every_framework_has_its_command_and_a_snippet_that_names_what_there_is(
 
 def test_the_choice_is_in_the_link_while_it_is_in_sight(open_app):
     app = open_app("about", open="record")
-    app.segmented_control(key="framework").set_value("pytorch").run()
+    app.selectbox(key="framework").set_value("pytorch").run()
     assert dict(app.query_params) == {"open": "record", "framework": "pytorch"}
     assert "framework" not in go(app, "predict").query_params
     app = open_sections(go(app, "about"), "record")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.inputs.fields import choice
 from ui.recorder.route import recorder_address
 from ui.recorder.wheel import recorder_wheel
 from ui.state.resources import Resources
@@ -24,7 +23,14 @@ _LABELS = {
 
 def show_recorder(_: Resources) -> None:
     """How it is installed and run, in a program of one's own too."""
-    choice("You train with", "framework", FRAMEWORKS, _LABELS)
+    st.selectbox(
+        "You train with",
+        FRAMEWORKS,
+        format_func=_LABELS.__getitem__,
+        key="framework",
+        persist_state="session",
+        width=360,
+    )
     framework = st.session_state["framework"]
     _install()
     show_text(_TEXTS / "record.md")
