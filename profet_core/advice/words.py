@@ -168,6 +168,7 @@ def _sure(plan: Plan, form: str) -> str:
 
 
 def out_of_reach_sentences(within: Within) -> tuple[str, ...]:
+    """That nothing is expected to keep to the limits, what comes nearest, and what may still work."""
     misses = []
     if within.over_s:
         misses.append(f"{format_duration(within.over_s)} too late")

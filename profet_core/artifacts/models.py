@@ -23,13 +23,14 @@ from profet_core.networks.intervals import IntervalScale
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.scaling.documented import DocumentedScaler
+from profet_core.scaling.growth_file import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.scaling.learned import LearnedScaler, learned_scaler
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel, load_transfer
 
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 2
 
-Coefficients = TypeVar("Coefficients", TransferModel, MemoryModel)
+Coefficients = TypeVar("Coefficients", TransferModel, MemoryModel, GrowthModel)
 _DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
 
 
@@ -130,6 +131,11 @@ class Models:
         """What a step needs of a GPU's memory; None if these models don't say."""
         return self._of_this_set(load_memory(self.folder)) if self._has(MEMORY_NAME) else None
 
+    @cached_property
+    def growth(self) -> GrowthModel | None:
+        """How steps grow with batch and pixel size; None if these models don't say."""
+        return self._of_this_set(load_growth(self.folder)) if self._has(GROWTH_NAME) else None
+
     def interval_scale(self, latency_known: bool) -> IntervalScale | None:
         """How wide intervals are; None if these models have none."""
         return self._intervals.get(case_name(latency_known, False))
@@ -151,7 +157,7 @@ class Models:
         """
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
-        _ = self.transfer, self.memory
+        _ = self.transfer, self.memory, self.growth
 
     def _member(self, name: str, models: int) -> Fitted:
         """What a file holds, for so many targets."""

@@ -20,15 +20,17 @@ class TrainingSteps:
 
     Attributes
     ----------
-    step_times : one an instance, each with what stands behind it; carried ones have no interval.
-    carried : to another batch size than the profile's.
+    step_times : one an instance, each with what stands behind it.
+    carried : to another size than a profile's.
     problems : instance -> why it has none, one line.
+    pixels : of an image; None: not known.
     """
 
     batch_size: int
     step_times: tuple[StepTime, ...]
     carried: bool = False
     problems: Mapping[str, str] = field(default_factory=dict)
+    pixels: int | None = None
 
     @property
     def latencies_ms(self) -> dict[str, float]:

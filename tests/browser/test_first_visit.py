@@ -11,16 +11,16 @@ from tests.browser.test_whole_flow import open_page
 pytestmark = pytest.mark.browser
 
 PREDICT, COST = "Which cloud GPU should train this network?", "What will the training take and cost?"
+ABOUT = "How good is it?"
 
 
 @pytest.mark.parametrize(
     ("link", "heading"),
     [
         ("", PREDICT),
-        ("predict", PREDICT),
         ("scale", "How does the step time grow?"),
         ("cost?epochs=3", COST),
-        ("guide", "Guide"),
+        ("about", ABOUT),
     ],
 )
 def test_the_first_link_opens_its_page(page, repository, link, heading):
@@ -35,5 +35,5 @@ def test_the_server_may_be_started_from_any_folder(page, repository, tmp_path):
     with served(repository / "streamlit_app.py", started_in=tmp_path) as url:
         open_page(page, f"{url}/cost?epochs=3")
         expect(page.get_by_role("heading", level=1)).to_have_text(COST)
-        page.goto(f"{url}/guide")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Guide")
+        page.goto(f"{url}/about")
+        expect(page.get_by_role("heading", level=1)).to_have_text(ABOUT)

@@ -1,4 +1,4 @@
-"""Many files at once in a real browser, the list on Compare and Inspect, and that the server lets the files go."""
+"""Many files at once in a real browser, the list on Profiles, and that the server lets the files go."""
 
 from __future__ import annotations
 
@@ -54,36 +54,40 @@ def test_three_files_and_a_bad_one_become_a_list_that_is_compared_and_inspected(
     }
 
     follow(page, "Compare all 3")
-    expect(page.get_by_role("heading", name="Your profiles (3 of at most 50)")).to_be_visible()
-    expect(page.get_by_role("textbox", name="Name").first).to_have_value(f"{VGG}.json")
+    expect(page.get_by_role("radiogroup", name="3 profiles")).to_be_visible()
+    expect(page.get_by_role("radio", name=f"{VGG}.json")).to_be_checked()
     refused = page.get_by_test_id("stAlert").filter(has_text="Nothing is predicted from these")
     expect(refused).to_contain_text("tensorflow-step.xplane.pb: This profile holds no GPU time")
     expect(page.get_by_test_id("stDataFrame")).to_be_visible(timeout=LOADED_MS)
-    name = page.get_by_role("textbox", name="Name").first
+    name = page.get_by_role("textbox", name="Name")
+    expect(name).to_have_value(f"{VGG}.json")
     name.fill("my network")
     name.press("Enter")
     settle(page)
-    page.get_by_role("button", name="Remove").nth(1).click()
+    page.get_by_text(f"{LENET}.json").first.click()
     settle(page)
-    expect(page.get_by_role("heading", name="Your profiles (2 of at most 50)")).to_be_visible()
+    page.get_by_role("button", name="Remove", exact=True).click()
+    settle(page)
+    expect(page.get_by_role("radiogroup", name="2 profiles")).to_be_visible()
 
-    follow(page, "Inspect")
-    expect(page.get_by_role("combobox", name="Profile")).to_have_value("my network")
+    page.get_by_role("radio", name="Inside this one").click()
+    settle(page)
+    expect(page.get_by_role("radio", name="my network")).to_be_checked()
     expect(page.get_by_text("the GPU worked for about 99% of the step")).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=LOADED_MS)
 
 
 def test_a_step_that_leaves_the_gpu_idle_is_called_out(page, app_url):
-    open_page(page, f"{app_url}/inspect?inspect={LENET}")
+    open_page(page, f"{app_url}/profiles?view=inside&inspect={LENET}")
     expect(page.get_by_text("This step leaves the GPU waiting")).to_be_visible()
     expect(page.get_by_text("Another GPU won't fix it")).to_be_visible()
 
 
 def test_a_phone_shows_the_list_without_sideways_scrolling(phone, app_url, repository, samples):
-    open_page(phone, f"{app_url}/compare")
+    open_page(phone, f"{app_url}/profiles")
     long = payload("a-very-long-name-of-a-profile-" * 4 + ".json", json.dumps({"Device_Conv2D": 5e4}).encode())
     give_files(phone, *files_of(samples, repository, VGG), long, payload("also-" * 30 + ".json", b"{"))
-    expect(phone.get_by_role("heading", name="Your profiles (3 of at most 50)")).to_be_visible()
+    expect(phone.get_by_role("radiogroup", name="3 profiles")).to_be_visible()
     assert overflow(phone) <= 0
     open_page(phone, f"{app_url}/?source=upload")
     give_files(phone, *files_of(samples, repository, VGG, LENET), long)

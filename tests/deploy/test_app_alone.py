@@ -36,6 +36,16 @@ def test_its_pages_say_what_a_browser_may_do_with_them(address):
         assert "frame-ancestors 'self'" in headers["content-security-policy"]
 
 
+def test_old_addresses_lead_on_with_their_settings(address):
+    for path, leads_to in (
+        ("/guide", "./about?open=method"),
+        ("/inspect/?inspect=a%2Cb", "../profiles?inspect=a%2Cb&view=inside"),
+    ):
+        status, headers, _ = ask(address, path)
+        assert (status, headers["location"]) == (307, leads_to)
+        assert headers["x-content-type-options"] == "nosniff" and "content-security-policy" in headers
+
+
 def test_the_endpoint_is_on_its_port_and_its_health_means_something(address):
     status, _, body = ask(address, "/v1/health")
     assert status == 200 and json.loads(body)["status"] == "ok"

@@ -12,10 +12,16 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from pages.answer.columns import answer_columns
+from pages.sizes.columns import size_columns
 from profet_core.typed_numbers import as_typed
 from ui.inputs.number_field import text_key
 
-_NAMES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
+_NAMES = ("answer", "sizes", "profiles", "about")
+ALL_COLUMNS = {
+    "answer": [column.key for column in answer_columns()[1:]],
+    "sizes": [column.key for column in size_columns()[1:]],
+}
 PAGES = {name: f"../pages/{name}/{name}.py" for name in _NAMES}
 
 
@@ -32,10 +38,10 @@ def _lasting_objects_are_frozen() -> Iterator[None]:
 def open_app(repository: Path) -> Callable[..., AppTest]:
     """Open a page in a new session, by a link with these query parameters."""
 
-    def open_page(page: str = "predict", **query: str) -> AppTest:
+    def open_page(page: str = "answer", **query: str) -> AppTest:
         app = AppTest.from_file(str(repository / "ui" / "navigation.py"), default_timeout=30)
         app.query_params.update(query)
-        if page != "predict":
+        if page != "answer":
             # AppTest opens the entry point; switching before the first run opens the page as a link does.
             app.switch_page(PAGES[page])
         return app.run()
@@ -69,17 +75,18 @@ def serve_report(models_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.fixture
 def open_beside(open_app: Callable[..., AppTest], serve_report: Callable[..., Path]) -> Callable[..., AppTest]:
-    """Open Accuracy beside another report of that file name; None takes it away."""
+    """Open the accuracy on About beside another report of that file name; None takes it away."""
 
     def open_accuracy(name: str, content: str | None, **query: str) -> AppTest:
         serve_report(name, content)
-        return open_app("accuracy", **query)
+        return open_app("about", open="accuracy", **query)
 
     return open_accuracy
 
 
-def go(app: AppTest, page: str) -> AppTest:
-    """Switch pages within the session."""
+def go(app: AppTest, page: str, **query: str) -> AppTest:
+    """Switch pages within the session, by a link with these query parameters."""
+    app.query_params.update(query)
     return app.switch_page(PAGES[page]).run()
 
 
@@ -90,7 +97,7 @@ def give(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
 
 
 def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
-    """Choose the upload tab, of Predict or of a slot, and give files."""
+    """Choose the upload tab, of the first slot or another, and give files."""
     app.segmented_control(key=f"{slot}_source" if slot else "source").set_value("upload").run()
     return give(app, *files, slot=slot)
 
@@ -106,8 +113,28 @@ def own(app: AppTest) -> dict[str, str]:
     return {held.name: key for key, held in app.session_state["own:profiles"].items()}
 
 
+def open_sections(app: AppTest, *names: str) -> AppTest:
+    """Open sections of About, as a click on each does."""
+    for name in names:
+        app.session_state[f"about:{name}"] = True
+    return app.run()
+
+
+def look_at(app: AppTest, name: str) -> AppTest:
+    """Choose one of the visitor's own on the list of Profiles."""
+    return app.radio(key="inspected").set_value(f"own {own(app)[name]}").run()
+
+
+def inside(app: AppTest) -> AppTest:
+    """Look inside the profile that is chosen on Profiles, with all that is folded there."""
+    app.segmented_control(key="view").set_value("inside").run()
+    for part in ("file", "every"):
+        app.session_state[f"inside:{part}"] = True
+    return app.run()
+
+
 def compared(app: AppTest) -> dict[str, dict]:
-    """Profile -> row of Compare's table."""
+    """Profile -> row of the comparison's table."""
     return {row["Profile"]: row for row in app.dataframe[0].value.to_dict("records")}
 
 
@@ -116,14 +143,38 @@ def lines(elements) -> list[str]:
     return [element.value.replace("\\", "") for element in elements]
 
 
-def column(app: AppTest, name: str, table: int = 0) -> dict[str, str]:
-    """Instance -> cell, of one column of a table on the page."""
-    frame = app.table[table].value
-    return dict(zip(map(clean, frame["Instance"]), map(clean, frame[name]), strict=True))
+def result_rows(app: AppTest) -> list[dict[str, str]]:
+    """Rows of the page's result table: column title to text, with the GPU beneath the instance as "GPU"."""
+    (table,) = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    titles = [column["title"] for column in table["columns"]]
+    return [
+        {title: cell["text"] for title, cell in zip(titles, row["cells"], strict=True)}
+        | {"GPU": row["cells"][0]["beneath"]}
+        for row in table["rows"]
+    ]
+
+
+def column(app: AppTest, title: str) -> dict[str, str]:
+    """Instance -> cell, of one column of the page's result table."""
+    return {row["Instance"]: row[title] for row in result_rows(app)}
+
+
+def everything(app: AppTest, table: str = "answer") -> AppTest:
+    """Show retired GPUs too, and every column of the page's result table."""
+    app.toggle(key="retired").set_value(True)
+    app.session_state[f"{table}_columns"] = ALL_COLUMNS[table]
+    return app.run()
+
+
+def link(app: AppTest) -> dict[str, str]:
+    """What the address says, but for what `everything` shows."""
+    return {
+        key: value for key, value in dict(app.query_params).items() if key != "retired" and not key.endswith("_columns")
+    }
 
 
 def rows(app: AppTest, table: int) -> list[dict[str, str]]:
-    """All rows of a table on the page, each column to cell."""
+    """All rows of a plain table on the page, each column to cell."""
     records = app.table[table].value.to_dict("records")
     return [{name: clean(cell) for name, cell in record.items()} for record in records]
 

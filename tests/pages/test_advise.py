@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from pages.advise.plans import data_rows, points
+
 from profet_core import predict
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.certainty import format_certainty
@@ -166,7 +166,7 @@ def test_what_was_typed_on_cost_counts_here_too(open_app, expected):
     app = open_app("cost")
     type_in(app, "epochs", 90)
     # AppTest sends a page's widgets once more after a switch; a browser doesn't (tests/browser/test_advise.py).
-    go(app, "guide")
+    go(app, "about")
     go(app, "advise")
     assert_says(app, expected(epochs=90))
 

@@ -134,7 +134,7 @@ def test_settings_and_upload_survive_page_switches(open_app, samples):
     go(app, "cost")
     type_in(app, "epochs", 33)
     before = column(app, "33 epochs")
-    for page in ("guide", "predict", "scale", "cost"):
+    for page in ("about", "predict", "scale", "cost"):
         go(app, page)
     assert column(app, "33 epochs") == before
     assert any("batch size 32" in line for line in lines(app.caption))

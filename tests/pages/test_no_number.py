@@ -1,4 +1,4 @@
-"""No number on sand: one line and the way to Inspect where nothing can be predicted, and nothing else breaks."""
+"""No number on sand: one line and the way inside where nothing can be predicted, and nothing else breaks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import pytest
 from profet_core import read_profile
 from profet_core.prediction.refusals import refusal
 from profet_core.profiles.record import NO_DEVICE
-from tests.pages.conftest import as_version_2, column, compared, give, go, lines, rows, type_in, upload
+from tests.pages.conftest import (
+    as_version_2,
+    column,
+    compared,
+    give,
+    go,
+    inside,
+    lines,
+    rows,
+    type_in,
+    upload,
+)
 
 VGG = "vgg16-224px-b16-g3s"
 BUSY = {"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
@@ -33,12 +44,12 @@ def links(app) -> list[str]:
 def assert_refused(app, data: bytes, says: str, before: str = ""):
     line = before + refusal(read_profile(data))
     assert lines(app.error) == [line] and line.startswith(before + says)
-    assert "See what is in it on Inspect" in links(app)
+    assert "See what is in it" in links(app)
     assert not app.table and not app.metric and not app.exception
 
 
 @sand
-def test_predict_cost_and_advise_show_one_line_and_the_way_to_inspect(open_app, data, says):
+def test_predict_cost_and_advise_show_one_line_and_the_way_inside(open_app, data, says):
     app = upload(open_app(), ("net.json", data))
     assert_refused(app, data, says)
     for page in ("cost", "advise"):
@@ -52,8 +63,8 @@ def test_predict_cost_and_advise_show_one_line_and_the_way_to_inspect(open_app, 
 
 
 @sand
-def test_inspect_shows_everything(open_app, data, says):
-    app = go(upload(open_app(), ("net.json", data)), "inspect")
+def test_inside_everything_is_shown(open_app, data, says):
+    app = inside(go(upload(open_app(), ("net.json", data)), "profiles"))
     assert lines(app.warning)[0].startswith(says)
     assert not app.error and not app.exception
     assert set(app.dataframe[0].value["Operation"]) == set(read_profile(data).operations)
@@ -71,8 +82,8 @@ def test_scale_says_which_end_and_cost_goes_on_without_it(open_app, samples, dat
 
 
 @sand
-def test_compare_shows_the_others_and_a_line_for_each(open_app, samples, data, says):
-    app = give(open_app("compare"), ("sand.json", data), ("good.json", samples[VGG].data))
+def test_a_comparison_shows_the_others_and_a_line_for_each(open_app, samples, data, says):
+    app = give(open_app("profiles"), ("sand.json", data), ("good.json", samples[VGG].data))
     assert list(compared(app)) == ["good.json"]
     (line,) = lines(app.error)
     assert f"- **sand.json**: {says}" in line and "good.json" not in line
@@ -80,9 +91,9 @@ def test_compare_shows_the_others_and_a_line_for_each(open_app, samples, data, s
     assert not app.exception
 
 
-def test_compare_with_nothing_else_has_no_table(open_app):
+def test_a_comparison_with_nothing_else_has_no_table(open_app):
     files = [(f"{name}.json", data) for name, (data, _) in ON_SAND.items()]
-    app = give(open_app("compare"), *files)
+    app = give(open_app("profiles"), *files)
     (line,) = lines(app.error)
     assert [name for name, _ in files if f"**{name}**" in line] == [name for name, _ in files]
     assert not app.dataframe and not app.exception
@@ -111,5 +122,5 @@ def test_numbers_say_that_another_gpu_shortens_its_own_part_only(open_app):
     assert (
         lines(app.caption).count("The GPU worked for about 65% of the step: a faster GPU shortens that part only.") == 1
     )
-    go(app, "inspect")
+    inside(go(app, "profiles"))
     assert lines(app.info) == ["The GPU worked for about 65% of the step: a faster GPU shortens that part only."]

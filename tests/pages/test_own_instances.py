@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 
 from profet_core.catalog import load_shipped
-from tests.pages.conftest import go, lines
+from tests.pages.conftest import go, lines, open_sections
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 MINE = "my.l4,L4,,,,0.7,any,linux,on-demand,,2026-11-21,an invoice"
@@ -35,8 +35,9 @@ def server_file(tmp_path, monkeypatch):
 
 
 def prices(app) -> dict[str, str]:
-    """Instance -> price an hour, as the Guide's table has it."""
-    frame = next(table.value for table in go(app, "guide").table if "Price per hour" in table.value)
+    """Instance -> price an hour, as the table on About has it."""
+    app = open_sections(go(app, "about"), "prices")
+    frame = next(table.value for table in app.table if "Price per hour" in table.value)
     return {
         name.replace("\\", ""): price.replace("\\", "").replace("\N{WORD JOINER}", "")
         for name, price in zip(frame["Instance"], frame["Price per hour"], strict=True)

@@ -17,7 +17,19 @@ from profet_core import predict, read_profile
 from profet_core.prediction.refusals import refusal
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_1, as_version_2, column, give, go, lines, own, rows, type_in, upload
+from tests.pages.conftest import (
+    as_version_1,
+    as_version_2,
+    column,
+    give,
+    go,
+    inside,
+    lines,
+    own,
+    rows,
+    type_in,
+    upload,
+)
 from ui.state.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 from ui.state.uploads_held import DROPPED_TYPE
 from ui.texts import plain
@@ -72,7 +84,7 @@ def test_bad_files_leave_a_line_each_and_lose_nothing(open_app, samples):
     assert [line.split(":")[0] for line in lines(app.error)] == ["one.json", "two.json", "three.bin"]
     assert list(own(app)) == [f"{VGG}.json", f"{LENET}.json"]
     assert f"your upload {LENET}.json" in shown(app)
-    go(go(app, "guide"), "predict")
+    go(go(app, "about"), "predict")
     give(app, *sample_files(samples, ALEXNET))
     assert not app.error
     assert len(own(app)) == 3
@@ -143,7 +155,7 @@ def test_every_format_is_taken_and_its_warning_comes_first(open_app, models, cat
             " ".join(line.split()) for line in said if line != steps_note(counted(read, latency_ms))
         ]
         assert not app.error
-    go(app, "inspect")
+    inside(go(app, "profiles"))
     assert not app.error and not app.exception
     assert rows(app, 0)[0]["In this profile"] == read.source_format
     assert set(app.dataframe[0].value["Operation"]) == set(read.operations)
@@ -156,11 +168,11 @@ def cuda_trace(size_bytes: int) -> bytes:
     return text.getvalue().encode()
 
 
-def test_a_profile_s_own_warning_is_the_first_on_compare_too(open_app):
+def test_a_profile_s_own_warning_is_the_first_in_a_comparison_too(open_app):
     data = cuda_trace(100_000)
     (own_warning, *_) = read_profile(data, "net.json").warnings
     app = upload(open_app(), ("net.json", data))
-    go(app, "compare")
+    go(app, "profiles")
     (said,) = [block for block in lines(app.markdown) if block.startswith("**net.json**")]
     assert said.splitlines()[1] == f"- {own_warning}"
 
@@ -185,8 +197,10 @@ def test_a_pytorch_trace_is_predicted_with_its_warning_first(open_app, models, c
     beside_the_choice = steps_note(counted(read, latency_ms))
     assert lines(app.warning) == [" ".join(line.split()) for line in expected.warnings if line != beside_the_choice]
     assert lines(app.warning)[0] == read.warnings[0]
-    for page in ("cost", "inspect"):
+    for page in ("cost", "profiles"):
         go(app, page)
+        if page == "profiles":
+            inside(app)
         assert lines(app.warning)[0] == read.warnings[0]
         # Cost asks for the batch size, which this trace doesn't tell.
         assert not app.exception and len(app.error) == (page == "cost")
@@ -338,8 +352,8 @@ def test_only_what_is_not_known_is_asked(open_app, data, asked):
 
 def test_nothing_of_one_visitor_s_list_reaches_another(open_app, samples):
     mine = upload(open_app(), *sample_files(samples, VGG, LENET))
-    go(mine, "compare")
-    for page in ("predict", "compare", "inspect"):
+    go(mine, "profiles")
+    for page in ("predict", "profiles"):
         other = open_app(page)
         text = " ".join(lines((*other.caption, *other.markdown, *other.subheader)))
         assert f"{VGG}.json" not in text

@@ -6,8 +6,8 @@ import gzip
 import json
 
 import pytest
-
 from pages.predict.figures import measured_and_predicted
+
 from profet_core import Profile, predict, read_profile
 from profet_core.advice.advise import advise
 from profet_core.advice.request import Workload
@@ -204,7 +204,7 @@ def test_switching_pages_loses_nothing(open_app, samples):
     app = upload(open_app(), ("net.json", sample.data))
     type_in(app, "latency", 330.0)
     before = column(app, LATENCY)
-    for page in ("scale", "cost", "guide", "predict"):
+    for page in ("scale", "cost", "about", "predict"):
         go(app, page)
         assert not app.error and not app.exception
     assert column(app, LATENCY) == before
@@ -339,7 +339,7 @@ def test_the_documented_method_has_no_interval_column(open_app, models, catalog,
 def test_the_method_survives_page_switches(open_app):
     app = open_app(method="profet")
     before = column(app, LATENCY)
-    for page in ("scale", "accuracy", "cost", "predict"):
+    for page in ("scale", "about", "cost", "predict"):
         go(app, page)
         assert not app.exception
     assert column(app, LATENCY) == before

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from pages.scale.figures import Curve, curves
+
 from profet_core import predict, scale
 from profet_core.scaling.axes import axis_range
 from profet_core.scaling.context import scale_context
@@ -124,7 +124,7 @@ def test_every_instance_is_filled_from_two_uploads(open_app, models, catalog, sa
         models, low, high, "batch", 64, pair_context(samples, "batch")
     )
     assert lines(app.warning) == warnings_of(models, catalog, samples, "batch")
-    go(app, "guide")
+    go(app, "about")
     assert read_off(go(app, "scale"), "batch", 64) == expected_read_off(
         models, low, high, "batch", 64, pair_context(samples, "batch")
     )

@@ -8,7 +8,20 @@ from profet_core import Profile, predict, read_profile
 from profet_core.prediction.steps import read_as, steps_note
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_1, as_version_2, column, compared, go, lines, own, rows, type_in, upload
+from tests.pages.conftest import (
+    as_version_1,
+    as_version_2,
+    column,
+    compared,
+    go,
+    inside,
+    lines,
+    look_at,
+    own,
+    rows,
+    type_in,
+    upload,
+)
 from ui.inputs.number_field import text_key
 
 VGG, LENET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s"
@@ -98,9 +111,9 @@ def test_a_known_latency_tells_the_number(open_app, models, catalog, samples):
     assert any("the latency fit 5 steps" in line for line in lines(app.caption))
     assert not app.warning or "makes no sense" not in lines(app.warning)[0]
     assert list(column(app, LATENCY).values()) == shown(models, catalog, read_profile(data), latency_ms)
-    go(app, "inspect")
+    inside(go(app, "profiles"))
     assert rows(app, 0)[1]["In this profile"] == "5 steps, by its latency; times are of one"
-    assert number(app, key, "inspect").value == "5"
+    assert number(app, key, "profiles").value == "5"
 
 
 def test_a_latency_in_another_unit_is_no_number_of_steps(open_app, samples):
@@ -168,10 +181,11 @@ def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     choice(app, first).set_value("n").run()
     number(app, first).set_value("5").run()
     right = column(app, LATENCY)
-    go(app, "compare")
-    assert (number(app, first, "compare").value, choice(app, second, "compare").value) == ("5", 2)
+    go(app, "profiles")
+    assert number(look_at(app, "one.json"), first, "profiles").value == "5"
+    assert choice(look_at(app, "two.json"), second, "profiles").value == 2
     assert float(right["p2.xlarge"].split()[0].replace(",", "")) == compared(app)["one.json"]["p2.xlarge"]
-    choice(app, first, "compare").set_value(1).run()
+    choice(look_at(app, "one.json"), first, "profiles").set_value(1).run()
     go(app, "predict")
     assert choice(app, first).value == 1 and column(app, LATENCY) != right
     app.selectbox(key="chosen").set_value(second).run()

@@ -52,7 +52,7 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
         accept_multiple_files=True,
         key=f"{_file_key(prefix)}{batch}",
         help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
-        "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. The Guide says how to record one. At most "
+        "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. About says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
     )
     _show_privacy(prefix)
@@ -63,6 +63,12 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
         st.session_state[_batch_key(prefix)] = batch + 1
         st.rerun()
     _show_notes(prefix)
+
+
+def has_notes(prefix: str) -> bool:
+    """Whether something stands there about files that were given last."""
+    notes = st.session_state.get(_notes_key(prefix))
+    return notes is not None and bool(notes.errors or notes.infos)
 
 
 def max_upload_mb() -> int:

@@ -12,11 +12,12 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.state.parsers import EMPTY
-from ui.state.settings import Setting
+from ui.state.settings import ASKED_FOR, Setting
 
 #: Carries a profile; every other parameter is a setting.
 PARAMETER = "profile"
 _GIVEN = "link:given"
+_PAGE = "link:page"
 
 
 def follow_link(settings: Mapping[str, Setting], keys: Iterable[str]) -> bool:
@@ -25,7 +26,10 @@ def follow_link(settings: Mapping[str, Setting], keys: Iterable[str]) -> bool:
     A value that makes no sense counts as not given. Returns True if the URL was read.
     """
     opening = _GIVEN not in st.session_state
+    turned = _turned_to_another_page()
     if not opening and not _went_back_or_forward():
+        if turned:
+            _take_asked_for(settings)
         _fill_gaps(settings)
         return False
     given = {key: value for key in settings if (value := _parsed(settings[key])) is not _INVALID}
@@ -91,6 +95,20 @@ def _fill_gaps(settings: Mapping[str, Setting]) -> None:
     for key, setting in settings.items():
         if not setting.follows_profile:
             st.session_state.setdefault(key, setting.default)
+
+
+def _take_asked_for(settings: Mapping[str, Setting]) -> None:
+    """What a link of another page asks to be shown."""
+    for key in ASKED_FOR:
+        if (value := _parsed(settings[key])) is not _INVALID:
+            st.session_state[key] = value
+
+
+def _turned_to_another_page() -> bool:
+    page = getattr(get_script_run_ctx(), "page_script_hash", "")
+    before = st.session_state.get(_PAGE)
+    st.session_state[_PAGE] = page
+    return page != before
 
 
 def _went_back_or_forward() -> bool:

@@ -1,0 +1,30 @@
+"""The plans as points in the chart of time against money."""
+
+from __future__ import annotations
+
+from profet_core.advice.advise import Advice
+from profet_core.advice.plans import Plan, TotalInterval
+from profet_core.units import S_PER_HOUR, format_duration, format_usd
+from ui.charts.trade_off import End, TradeOffPoint
+
+
+def points(advice: Advice) -> list[TradeOffPoint]:
+    """One point a plan."""
+    return [_point(advice, plan) for plan in advice.plans]
+
+
+def _point(advice: Advice, plan: Plan) -> TradeOffPoint:
+    totals = f"{format_duration(plan.total_s)}<br>{format_usd(plan.total_usd)}"
+    return TradeOffPoint(
+        label=plan.label,
+        hours=plan.total_s / S_PER_HOUR,
+        usd=plan.total_usd,
+        hover=f"{plan.label} ({plan.offer.gpu_model})<br>{totals}",
+        on_frontier=plan in advice.frontier,
+        retired=plan.offer.status == "retired",
+        ends=plan.interval and _ends(plan.interval),
+    )
+
+
+def _ends(interval: TotalInterval) -> tuple[End, End]:
+    return (interval.low_s / S_PER_HOUR, interval.low_usd), (interval.high_s / S_PER_HOUR, interval.high_usd)

@@ -1,0 +1,116 @@
+"""Carries steps that are known at one or two sizes to others, on many instances at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.scaling.growth import CarryError, Growth
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Batch sizes and areas of an image, each (sizes,); area 1 throughout where pixels are not known."""
+
+    batch: np.ndarray
+    area: np.ndarray
+
+    def over(self, other: SizePoint) -> tuple[np.ndarray, np.ndarray]:
+        """log(batch / other's), log(area / other's)."""
+        return np.log(self.batch / other.batch), np.log(self.area / other.area)
+
+
+@dataclass(frozen=True, slots=True)
+class SizePoint:
+    """One batch size and image area."""
+
+    batch: float
+    area: float
+
+    def is_within(self, other: SizePoint) -> bool:
+        """Neither of its sizes is above the other's."""
+        return self.batch <= other.batch and self.area <= other.area
+
+
+@dataclass(frozen=True)
+class KnownPoint:
+    """Steps on some instances, known at one size.
+
+    Attributes
+    ----------
+    log_ms, log_half_width : (instances,), of the latencies and of their intervals.
+    growth : from this size on.
+    """
+
+    at: SizePoint
+    log_ms: np.ndarray
+    log_half_width: np.ndarray
+    growth: Growth
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Latencies and half the 90 % interval's width in the logarithm, both (instances, sizes)."""
+
+    log_ms: np.ndarray
+    log_half_width: np.ndarray
+
+
+def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Carried:
+    """Latencies at `sizes`; never falling in batch or area, exact at the known size."""
+    away = sizes.over(known.at)
+    log_ms = known.log_ms[:, None] + known.growth.log_growth(*away)
+    carrying = error.log_half_width(known.growth.share, *away)
+    return Carried(log_ms, np.hypot(known.log_half_width[:, None], carrying))
+
+
+def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: Sizes) -> Carried:
+    """Latencies at `sizes`, exact at both known sizes; never falling if the known ones don't.
+
+    The steps grow by the mean of what both profiles tell, stretched between two sizes of which one is larger.
+    """
+    if first.at.batch > second.at.batch or (first.at.batch == second.at.batch and first.at.area > second.at.area):
+        first, second = second, first
+    log_ms = _stretched(first, second, sizes) if first.at.is_within(second.at) else _bridged(first, second, sizes)
+    halves = [error.log_half_width(point.growth.share, *sizes.over(point.at)) for point in (first, second)]
+    return Carried(log_ms, _pooled_half(first, second, *halves))
+
+
+def _mean_growth(first: KnownPoint, second: KnownPoint, sizes: Sizes) -> np.ndarray:
+    by_first, by_second = (point.growth.log_growth(*sizes.over(point.at)) for point in (first, second))
+    return (by_first + by_second) / 2
+
+
+def _at(point: SizePoint) -> Sizes:
+    return Sizes(np.array([point.batch]), np.array([point.area]))
+
+
+def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> np.ndarray:
+    grown = _mean_growth(small, large, sizes)
+    at_small, at_large = (_mean_growth(small, large, _at(point.at)) for point in (small, large))
+    span = at_large - at_small
+    rise = (large.log_ms - small.log_ms)[:, None]
+    between = np.clip((grown - at_small) / span, 0, 1)
+    return small.log_ms[:, None] + rise * between + np.minimum(grown - at_small, 0) + np.maximum(grown - at_large, 0)
+
+
+def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> np.ndarray:
+    """Of `deep` the batch is larger, of `wide` the area: each tells its own level, and one axis leads to the other."""
+    grown = _mean_growth(wide, deep, sizes)
+    by_wide, by_deep = (
+        point.log_ms[:, None] + grown - _mean_growth(wide, deep, _at(point.at)) for point in (wide, deep)
+    )
+    to_deep = np.clip(np.log(sizes.batch / wide.at.batch) / np.log(deep.at.batch / wide.at.batch), 0, 1)
+    to_wide = np.clip(np.log(sizes.area / deep.at.area) / np.log(wide.at.area / deep.at.area), 0, 1)
+    higher = by_deep - by_wide
+    return np.where(higher >= 0, by_wide + higher * to_deep, by_deep - higher * to_wide)
+
+
+def _pooled_half(first: KnownPoint, second: KnownPoint, by_first: np.ndarray, by_second: np.ndarray) -> np.ndarray:
+    """The nearer of both counts more, and together they carry less far than each alone."""
+    both = np.hypot(by_first, by_second)
+    share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)
+    known = (1 - share) * first.log_half_width[:, None] + share * second.log_half_width[:, None]
+    carrying = np.divide(by_first * by_second, both, out=np.zeros_like(both), where=both > 0)
+    return np.hypot(known, carrying)

@@ -1,0 +1,185 @@
+"""How one step grows with its batch and pixel size, from what a single profile of it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.errors import ArtifactError
+from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
+
+#: What a step's growth is read from, in the order of the coefficients.
+SIGNS = (
+    "step",
+    "idle share",
+    "idle over step",
+    "busy over step",
+    "copy over step",
+    "convolution",
+    "depthwise",
+    "matrix product",
+    "batch norm",
+    "weight update",
+    "activation",
+    "pooling",
+)
+_CLASSES_OF_SIGN = {
+    "convolution": ("convolution", "convolution filter gradient", "convolution input gradient"),
+    "depthwise": ("depthwise", "depthwise filter gradient", "depthwise input gradient"),
+    "matrix product": ("matrix product",),
+    "batch norm": ("batch norm", "batch norm gradient"),
+    "weight update": ("weight update",),
+    "activation": ("activation", "activation gradient"),
+    "pooling": ("pooling", "pooling gradient"),
+}
+#: A step that grew with work at no more than these powers; measured steps hardly do.
+MOST_BATCH_POWER, MOST_AREA_POWER = 1.1, 1.3
+#: However much of a step is bound by launches, it grows with this share of the work's logarithm: so that no two sizes
+#: take the same time, and rounding turns no order around.
+LEAST_GROWTH = 0.01
+#: Logits beyond this are as good as certain.
+_FARTHEST = 12.0
+_LEAST_SHARE = 0.01
+_LEAST_COPY_SHARE = 0.001
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How steps on some instances grow, from the size they are known at; all of shape (instances,).
+
+    log(latency / known latency) = (1 - e) log(1 - s + s exp(k u)) / k + e u, where u = batch_power x log(batch / known)
+    + area_power x log(area of an image / known) and e = `LEAST_GROWTH`: a part that stays (launches, weights) joined to
+    one that grows with the work, a smooth maximum of the two. It never falls with either size.
+
+    Attributes
+    ----------
+    share_logit : of s, the share of the known step that grows.
+    batch_power, area_power : of the work in the number of images, and in pixels an image; above 0.
+    sharpness : k; the larger, the more the step is the larger of both parts instead of their sum.
+    """
+
+    share_logit: np.ndarray
+    batch_power: np.ndarray
+    area_power: np.ndarray
+    sharpness: float
+
+    @property
+    def share(self) -> np.ndarray:
+        """s, 0 to 1."""
+        return 1 / (1 + np.exp(-self.share_logit))
+
+    def log_growth(self, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+        """log(latency / known latency), (instances, sizes).
+
+        Parameters
+        ----------
+        log_batch, log_area : of batch and image area over those of the known step, (sizes,).
+        """
+        logit = self.share_logit[:, None]
+        work = self.batch_power[:, None] * log_batch + self.area_power[:, None] * log_area
+        still, growing = -np.logaddexp(0, logit), -np.logaddexp(0, -logit)
+        joined = np.logaddexp(still, growing + self.sharpness * work) / self.sharpness
+        return (1 - LEAST_GROWTH) * joined + LEAST_GROWTH * work
+
+
+@dataclass(frozen=True)
+class CarryError:
+    """Half the 90 % interval of a step that is carried to another size, in the logarithm.
+
+    half = sum over batch and area, up and down, of |log ratio| x (of_size + of_still x (1 - s)): the farther, and the
+    less of the known step grows, the less is known. All >= 0.
+
+    Attributes
+    ----------
+    of_size, of_still : for batch up, batch down, area up, area down.
+    """
+
+    of_size: tuple[float, float, float, float]
+    of_still: tuple[float, float, float, float]
+
+    def log_half_width(self, share: np.ndarray, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+        """(instances, sizes); 0 at the known size."""
+        away = carry_distances(log_batch, log_area)
+        return (np.array(self.of_size) @ away) + (1 - share)[:, None] * (np.array(self.of_still) @ away)
+
+
+def carry_distances(log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+    """How far batch and area are carried up and down, (4, sizes): batch up, batch down, area up, area down."""
+    return np.maximum([log_batch, -log_batch, log_area, -log_area], 0)
+
+
+@dataclass(frozen=True)
+class GrowthLaw:
+    """Reads the growth of a step off a profile recorded on one anchor.
+
+    Attributes
+    ----------
+    centre, spread : of each sign in training, by which it is standardised. low, high : signs beyond are taken as these.
+    share, batch, area : coefficients of a constant and of each sign, (1 + signs,).
+    offsets : measured instance -> what is added to the three.
+    sharpness : as `Growth` has it.
+    """
+
+    centre: np.ndarray
+    spread: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    share: np.ndarray
+    batch: np.ndarray
+    area: np.ndarray
+    offsets: Mapping[str, tuple[float, float, float]]
+    sharpness: float
+
+    def __post_init__(self) -> None:
+        for values in (self.centre, self.spread, self.low, self.high):
+            if values.shape != (len(SIGNS),) or not np.isfinite(values).all():
+                raise ArtifactError("The law of growth is not as it should be: retrain.")
+        for values in (self.share, self.batch, self.area):
+            if values.shape != (1 + len(SIGNS),) or not np.isfinite(values).all():
+                raise ArtifactError("The law of growth is not as it should be: retrain.")
+        if (self.spread <= 0).any() or not self.sharpness > 0:
+            raise ArtifactError("The law of growth is not as it should be: retrain.")
+
+    def growth(self, instances: Sequence[str], signs: np.ndarray) -> Growth:
+        """The growth on each instance; `signs` as `step_signs` gives them, (instances, signs)."""
+        known = (np.clip(signs, self.low, self.high) - self.centre) / self.spread
+        columns = np.column_stack([np.ones(len(known)), known])
+        offsets = np.array([self.offsets.get(name, (0.0, 0.0, 0.0)) for name in instances]).reshape(-1, 3)
+        share, batch, area = (
+            np.clip(columns @ of + offset, -_FARTHEST, _FARTHEST)
+            for of, offset in zip((self.share, self.batch, self.area), offsets.T, strict=True)
+        )
+        return Growth(
+            share_logit=share,
+            batch_power=MOST_BATCH_POWER / (1 + np.exp(-batch)),
+            area_power=MOST_AREA_POWER / (1 + np.exp(-area)),
+            sharpness=self.sharpness,
+        )
+
+
+def step_signs(classes: OperationClasses, classes_ms: np.ndarray, latency_ms: np.ndarray) -> np.ndarray:
+    """What growth is read from, (rows, signs).
+
+    Parameters
+    ----------
+    classes_ms : (rows, classes), class times of profiles on their anchor, milliseconds, as
+        `profet_core.networks.stacks.step_inputs` repairs them without the latency.
+    latency_ms : (rows,), of the same steps on the instance whose growth is asked for.
+    """
+    columns = {name: classes_ms[:, column] for column, name in enumerate(classes.names)}
+    device_ms = classes_ms[:, : len(classes.device)].sum(axis=1)
+    idle_ms, copy_ms = columns[IDLE_CLASS], columns[COPY_CLASS]
+    busy_ms = np.maximum(device_ms - idle_ms - copy_ms, 1e-6)
+    shares = [sum(columns[name] for name in names) / busy_ms for names in _CLASSES_OF_SIGN.values()]
+    return np.column_stack(
+        [
+            np.log(latency_ms),
+            np.log(idle_ms / np.maximum(device_ms, 1e-6) + _LEAST_SHARE),
+            np.log(idle_ms / latency_ms + _LEAST_SHARE),
+            np.log(busy_ms / latency_ms),
+            np.log(copy_ms / latency_ms + _LEAST_COPY_SHARE),
+            *shares,
+        ]
+    )

@@ -1,0 +1,77 @@
+"""Reads `growth.json`: how steps grow with batch and pixel size, with its own checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
+from profet_core.scaling.growth import CarryError, GrowthLaw
+
+GROWTH_NAME = "growth.json"
+GROWTH_VERSION = 1
+
+
+@dataclass(frozen=True)
+class GrowthModel:
+    """All that carries a step to other sizes.
+
+    Attributes
+    ----------
+    laws : anchor -> how growth is read off its profiles.
+    error : of a step carried from one profile.
+    checksum : of the file's content.
+    """
+
+    laws: Mapping[str, GrowthLaw]
+    error: CarryError
+    fitted_on: Mapping[str, str]
+    checksum: str
+
+
+def load_growth(folder: Path | str | None = None) -> GrowthModel:
+    """Load `growth.json` of a models folder (`$PROFET_HOME` or the shipped one if None).
+
+    Raises
+    ------
+    ArtifactError : it is missing, damaged, changed, or of another version.
+    """
+    path = (Path(folder) if folder is not None else default_models_folder()) / GROWTH_NAME
+    content = read_coefficients(path, GROWTH_VERSION)
+    try:
+        return growth_model(content)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged(path) from None
+
+
+def growth_model(content: Mapping) -> GrowthModel:
+    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    return GrowthModel(
+        laws=MappingProxyType({name: _law(row) for name, row in content["laws"].items()}),
+        error=CarryError(*(_four(content["error"][name]) for name in ("of_size", "of_still"))),
+        fitted_on=MappingProxyType(dict(content["fitted_on"])),
+        checksum=str(content["checksum"]),
+    )
+
+
+def _law(row: Mapping) -> GrowthLaw:
+    arrays = {
+        name: np.array([finite_number(value) for value in row[name]])
+        for name in ("centre", "spread", "low", "high", "share", "batch", "area")
+    }
+    offsets = {name: _three(values) for name, values in row["offsets"].items()}
+    return GrowthLaw(**arrays, offsets=MappingProxyType(offsets), sharpness=finite_number(row["sharpness"]))
+
+
+def _three(values: Mapping) -> tuple[float, float, float]:
+    first, second, third = (finite_number(value) for value in values)
+    return first, second, third
+
+
+def _four(values: Mapping) -> tuple[float, float, float, float]:
+    first, second, third, fourth = (finite_number(value) for value in values)
+    return first, second, third, fourth

@@ -1,0 +1,214 @@
+"""One network's steps at any batch and pixel size, from one or two that were profiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.artifacts.models import Models
+from profet_core.errors import ArtifactError, InputError
+from profet_core.latency import Basis, Interval, RelativeInterval, StepTime
+from profet_core.networks.batch import ProfileBatch
+from profet_core.operations.classes import load_operation_classes
+from profet_core.prediction.input_wait import without_input_wait
+from profet_core.scaling.axes import axis_range
+from profet_core.scaling.carry import Carried, KnownPoint, SizePoint, Sizes, carry_one, carry_two
+from profet_core.scaling.growth import step_signs
+from profet_core.scaling.growth_file import GrowthModel
+from profet_core.training.joint import joint_predictions
+from profet_core.training.known import KnownStep, check_batch, check_pixels
+from profet_core.training.steps import TrainingSteps
+
+__all__ = ["KnownStep", "curves_at", "joint_predictions", "steps_at"]
+
+
+def steps_at(
+    models: Models, known: Sequence[KnownStep], *, batch_size: int, pixels: int | None = None
+) -> TrainingSteps:
+    """Step latencies at a batch and pixel size.
+
+    At a known size these are that prediction's rows as they are (after `joint_predictions`). Elsewhere each latency is
+    carried there by how the measured networks grow; its interval widens with the distance, and less with two steps.
+    No latency falls as batch or pixels grow, on any instance.
+
+    Parameters
+    ----------
+    known : one step of a network, or two.
+    pixels : None: those of the known step.
+
+    Raises
+    ------
+    InputError : a size out of range or not known where it must be, or other than one or two steps.
+    ArtifactError : the models hold no law of growth.
+    """
+    found = _Family.of(models, known)
+    check_batch(batch_size)
+    wanted = found.pixels_of(pixels)
+    profiled = found.step_at(batch_size, wanted)
+    if profiled is not None and len(found.known) == 1:
+        return TrainingSteps(batch_size, profiled.prediction.predictions, pixels=wanted)
+    rows = found.rows([(batch_size, wanted)])
+    return TrainingSteps(batch_size, tuple(each[0] for each in rows.values()), carried=profiled is None, pixels=wanted)
+
+
+def curves_at(
+    models: Models, known: Sequence[KnownStep], axis: str, sizes: Sequence[int], other_size: int | None = None
+) -> Mapping[str, tuple[StepTime, ...]]:
+    """Instance -> its step at each of `sizes`, as `steps_at` gives it.
+
+    Parameters
+    ----------
+    axis : "batch" or "pixels". other_size : size on the other axis; None: that of the known step.
+
+    Raises
+    ------
+    what `steps_at` raises.
+    """
+    axis_range(axis)
+    found = _Family.of(models, known)
+    if axis == "batch":
+        pixels = found.pixels_of(other_size)
+        wanted = [(check_batch(size), pixels) for size in sizes]
+    else:
+        batch_size = found.batch_of(other_size)
+        wanted = [(batch_size, found.pixels_of(size)) for size in sizes]
+    return {name: tuple(rows) for name, rows in found.rows(wanted).items()}
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Known steps of one network that agree with each other."""
+
+    growth: GrowthModel
+    known: tuple[KnownStep, ...]
+
+    @classmethod
+    def of(cls, models: Models, known: Sequence[KnownStep]) -> _Family:
+        if len(known) not in (1, 2):
+            raise InputError(f"Steps are carried from one profile or from two, not from {len(known)}.")
+        if any(step.batch_size is None for step in known):
+            raise InputError("Say at which batch size the profile was recorded.")
+        if models.growth is None:
+            raise ArtifactError("The models don't say how steps grow with their size: run `profet train --sizes`.")
+        return cls(models.growth, joint_predictions(known))
+
+    def pixels_of(self, wanted: int | None) -> int | None:
+        """`wanted` once steps can be carried there; the known steps' own pixels if None."""
+        recorded = {step.pixels for step in self.known}
+        if wanted is None:
+            if len(recorded - {None}) > 1:
+                raise InputError("The profiles have different pixel sizes: say which one is wanted.")
+            return next(iter(recorded - {None}), None)
+        if None in recorded:
+            raise InputError("Say at which pixel size the profile was recorded.")
+        return check_pixels(wanted)
+
+    def batch_of(self, wanted: int | None) -> int:
+        """`wanted` once steps can be carried there; the known steps' own batch size if None."""
+        if wanted is not None:
+            return check_batch(wanted)
+        first, *others = (step.batch_size for step in self.known)
+        if first is None or any(size != first for size in others):
+            raise InputError("The profiles have different batch sizes: say which one is wanted.")
+        return first
+
+    def step_at(self, batch_size: int, pixels: int | None) -> KnownStep | None:
+        """The step that is known at this very size."""
+        return next((step for step in self.known if step.is_at(batch_size, pixels)), None)
+
+    def rows(self, wanted: Sequence[tuple[int, int | None]]) -> dict[str, list[StepTime]]:
+        """Instance -> a row for each wanted size: the known step's own where it has one, else a carried one."""
+        sizes = Sizes(
+            np.array([batch for batch, _ in wanted], float), np.array([_area(size) for _, size in wanted], float)
+        )
+        instances = list(dict.fromkeys(row.instance for step in self.known for row in step.prediction.predictions))
+        carried = self._carried(instances, sizes)
+        latencies_ms = np.exp(carried.log_ms).tolist()
+        halves = carried.log_half_width.tolist()
+        found = {
+            name: _rows_of(name, self.known, latencies_ms[place], halves[place]) for place, name in enumerate(instances)
+        }
+        for place, size in enumerate(wanted):
+            profiled = self.step_at(*size)
+            for row in () if profiled is None else profiled.prediction.predictions:
+                if row.latency_ms is not None or len(self.known) == 1:
+                    found[row.instance][place] = row
+        return found
+
+    def _carried(self, instances: Sequence[str], sizes: Sizes) -> Carried:
+        """(instances, sizes); NaN where nothing is known."""
+        points = [_point(self.growth, step, instances) for step in self.known]
+        alone = [carry_one(point, self.growth.error, sizes) for point in points]
+        first, second = points[0], points[-1]
+        if len(points) == 1 or first.at == second.at:
+            best = alone[0]
+        else:
+            best = carry_two(first, second, self.growth.error, sizes)
+        # An instance that only one of the steps is known on.
+        for one in alone:
+            missing = np.isnan(best.log_ms)
+            best = Carried(
+                np.where(missing, one.log_ms, best.log_ms), np.where(missing, one.log_half_width, best.log_half_width)
+            )
+        return best
+
+
+def _point(growth: GrowthModel, step: KnownStep, instances: Sequence[str]) -> KnownPoint:
+    rows = {row.instance: row for row in step.prediction.predictions}
+    found = [rows.get(name) for name in instances]
+    missing = np.array([row is None or row.latency_ms is None for row in found])
+    # Where nothing is known, growth is read off any latency and then dropped.
+    latency_ms = np.array([1.0 if row is None or row.latency_ms is None else row.latency_ms for row in found])
+    halves = [row.interval.log_half_width if row is not None and row.interval is not None else 0.0 for row in found]
+    anchor = step.prediction.anchor
+    law = growth.laws.get(anchor)
+    if law is None:
+        raise ArtifactError(f"The models don't say how steps grow from a profile of {anchor}: run `profet train`.")
+    profile, _ = without_input_wait(step.profile, None)
+    classes_ms = ProfileBatch([profile], anchor, None).inputs.classes_ms
+    signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(instances), axis=0), latency_ms)
+    at = SizePoint(float(step.batch_size or 1), _area(step.pixels))
+    return KnownPoint(at, np.where(missing, np.nan, np.log(latency_ms)), np.array(halves), law.growth(instances, signs))
+
+
+def _area(pixels: int | None) -> float:
+    return 1.0 if pixels is None else float(pixels) ** 2
+
+
+def _rows_of(
+    instance: str, known: Sequence[KnownStep], latencies_ms: Sequence[float], halves: Sequence[float]
+) -> list[StepTime]:
+    """One instance's rows at many sizes."""
+    rows = [row for step in known for row in step.prediction.predictions if row.instance == instance]
+    source = next((row for row in rows if row.latency_ms is not None), rows[0])
+    if source.latency_ms is None:
+        return [StepTime(instance=instance, latency_ms=None, basis=source.basis, note=source.note)] * len(halves)
+    note = "; ".join(filter(None, (_carried_note(known), source.note)))
+    basis = source.basis if source.basis.is_rough else Basis.CARRIED
+    known_half = source.interval.log_half_width if source.interval is not None else 0.0
+    # A method without intervals has none at other sizes either; what was measured gets one by being carried.
+    with_interval = source.interval is not None or source.basis.is_exact
+    made = []
+    for latency_ms, half in zip(latencies_ms, halves, strict=True):
+        relative = source.relative
+        if relative is not None:
+            carrying = math.sqrt(max(half**2 - known_half**2, 0.0))
+            relative = RelativeInterval(relative.instance, math.hypot(relative.log_half_width, carrying))
+        made.append(
+            StepTime(
+                instance=instance,
+                latency_ms=latency_ms,
+                basis=basis,
+                interval=Interval.around(latency_ms, half) if with_interval else None,
+                note=note,
+                relative=relative,
+            )
+        )
+    return made
+
+
+def _carried_note(known: Iterable[KnownStep]) -> str:
+    return f"carried from {' and '.join(step.words for step in known)}"

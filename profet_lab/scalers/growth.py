@@ -1,0 +1,238 @@
+"""Fits how steps grow with batch and pixel size, from what one profile tells: `profet_core.scaling.growth`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize, nnls
+
+from profet_core.scaling.growth import (
+    LEAST_GROWTH,
+    MOST_AREA_POWER,
+    MOST_BATCH_POWER,
+    SIGNS,
+    CarryError,
+    Growth,
+    GrowthLaw,
+    carry_distances,
+    step_signs,
+)
+from profet_lab.classes.bank import ClassBank
+from profet_lab.measurements.tables import WORKLOAD, Measurements
+
+#: How strongly coefficients are held towards 0.
+PENALTY = 3e-3
+#: An error below this, in the logarithm, counts as little as none.
+_SMALLEST_ERROR = 0.03
+_ITERATIONS = 200
+#: Sizes on both axes at once count less than those along one.
+_BOTH_AXES_WEIGHT = 0.3
+#: Share of measurements that an interval is to cover.
+LEVEL = 0.9
+
+
+@dataclass(frozen=True)
+class GrowthRows:
+    """Pairs of sizes of one network on one instance, the first of which has a profile on one anchor; all (rows, ...).
+
+    Attributes
+    ----------
+    signs : of the known step. log_batch, log_area : of the other size over the known one.
+    log_growth : measured. models, instances : names.
+    table : columns model, instance, pixels, batch_size, other_pixels, other_batch.
+    """
+
+    signs: np.ndarray
+    log_batch: np.ndarray
+    log_area: np.ndarray
+    log_growth: np.ndarray
+    table: pd.DataFrame
+
+    @property
+    def models(self) -> np.ndarray:
+        """Architecture of each row."""
+        return self.table["model"].to_numpy(str)
+
+    @property
+    def instances(self) -> np.ndarray:
+        """Instance of each row."""
+        return self.table["instance"].to_numpy(str)
+
+    def of(self, rows: np.ndarray) -> GrowthRows:
+        """Some of the rows."""
+        return GrowthRows(
+            self.signs[rows], self.log_batch[rows], self.log_area[rows], self.log_growth[rows], self.table[rows]
+        )
+
+
+def growth_rows(measurements: Measurements, bank: ClassBank, anchor: str) -> GrowthRows:
+    """Every pair of different sizes of a network on each instance, the first with a profile on `anchor`.
+
+    Profiles and latencies are medians over their repeats.
+    """
+    groups = measurements.workloads.groupby(WORKLOAD)
+    workloads = groups.size().index.to_frame(index=False)
+    classes_ms = pd.DataFrame(bank.inputs[anchor, False].classes_ms).groupby(groups.ngroup().to_numpy()).median()
+    runs = measurements.all_latencies.groupby(["instance", *WORKLOAD])["batch_latency_ms"].median().reset_index()
+    known = workloads.assign(profile=np.arange(len(workloads))).merge(runs, on=WORKLOAD)
+    others = runs.rename(
+        columns={"pixels": "other_pixels", "batch_size": "other_batch", "batch_latency_ms": "other_ms"}
+    )
+    table = known.merge(others, on=["instance", "model"])
+    same = (table["pixels"] == table["other_pixels"]) & (table["batch_size"] == table["other_batch"])
+    table = table[~same].reset_index(drop=True)
+    latency_ms = table["batch_latency_ms"].to_numpy(float)
+    return GrowthRows(
+        signs=step_signs(bank.classes, classes_ms.to_numpy(float)[table["profile"]], latency_ms),
+        log_batch=np.log(table["other_batch"] / table["batch_size"]).to_numpy(float),
+        log_area=2 * np.log(table["other_pixels"] / table["pixels"]).to_numpy(float),
+        log_growth=np.log(table["other_ms"].to_numpy(float) / latency_ms),
+        table=table,
+    )
+
+
+def fit_growth(rows: GrowthRows) -> GrowthLaw:
+    """Least absolute error of the logarithm, every architecture weighing the same, with shrinkage."""
+    signs = rows.signs
+    centre, spread = signs.mean(axis=0), signs.std(axis=0)
+    spread = np.where(spread > 1e-6, spread, 1.0)
+    low, high = signs.min(axis=0), signs.max(axis=0)
+    names = sorted(set(rows.instances))
+    columns = np.column_stack(
+        [np.ones(len(signs)), (signs - centre) / spread, *(rows.instances == name for name in names)]
+    ).astype(float)
+    solved = _Problem(columns, rows).solve()
+    share, batch, area = solved[:-1].reshape(3, -1)
+    width = 1 + len(SIGNS)
+    return GrowthLaw(
+        centre=centre,
+        spread=spread,
+        low=low,
+        high=high,
+        share=share[:width],
+        batch=batch[:width],
+        area=area[:width],
+        offsets={
+            name: (float(share[width + place]), float(batch[width + place]), float(area[width + place]))
+            for place, name in enumerate(names)
+        },
+        sharpness=float(np.exp(solved[-1])),
+    )
+
+
+def left_out_growth(rows: GrowthRows) -> Iterator[tuple[str, GrowthLaw]]:
+    """Each architecture, and the law that never saw it."""
+    for model in sorted(set(rows.models)):
+        yield model, fit_growth(rows.of(rows.models != model))
+
+
+def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
+    """log growth as the law has it, and the share of the known step that grows, both (rows,)."""
+    growth = law.growth(rows.instances.tolist(), rows.signs)
+    return _row_by_row(growth, rows), growth.share
+
+
+def fit_error(rows: GrowthRows, errors: np.ndarray, shares: np.ndarray) -> CarryError:
+    """What covers `LEVEL` of left-out errors (|log|, (rows,)), every architecture weighing the same."""
+    away = carry_distances(rows.log_batch, rows.log_area)
+    columns = np.vstack([away, away * (1 - shares)]).T
+    weights = _weights(rows.models)
+    root = np.sqrt(weights)
+    solved, _ = nnls(columns * root[:, None], errors * root)
+    width = columns @ np.maximum(solved, np.r_[np.full(4, 0.01), np.zeros(4)])
+    solved = np.maximum(solved, np.r_[np.full(4, 0.01), np.zeros(4)]) * weighted_quantile(
+        errors / width, weights, LEVEL
+    )
+    size, still = solved[:4].tolist(), solved[4:].tolist()
+    return CarryError((size[0], size[1], size[2], size[3]), (still[0], still[1], still[2], still[3]))
+
+
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> float:
+    """The value below which `level` of the weight lies."""
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(reached, level * reached[-1])])
+
+
+def _row_by_row(growth: Growth, rows: GrowthRows) -> np.ndarray:
+    logit = growth.share_logit
+    work = growth.batch_power * rows.log_batch + growth.area_power * rows.log_area
+    joined = np.logaddexp(-np.logaddexp(0, logit), -np.logaddexp(0, -logit) + growth.sharpness * work)
+    return (1 - LEAST_GROWTH) * joined / growth.sharpness + LEAST_GROWTH * work
+
+
+def _weights(models: np.ndarray, each: np.ndarray | float = 1.0) -> np.ndarray:
+    """Every architecture the same in all, to a sum of 1."""
+    table = pd.Series(np.broadcast_to(each, models.shape))
+    totals = table.groupby(models).transform("sum").to_numpy(float)
+    return table.to_numpy(float) / totals / len(set(models))
+
+
+class _Problem:
+    """The coefficients of share, batch and area, and the logarithm of the sharpness, in one vector."""
+
+    def __init__(self, columns: np.ndarray, rows: GrowthRows) -> None:
+        self.columns = columns
+        self.rows = rows
+        both = (rows.log_batch != 0) & (rows.log_area != 0)
+        self.weights = _weights(rows.models, np.where(both, _BOTH_AXES_WEIGHT, 1.0))
+        width = columns.shape[1]
+        self.start = np.zeros(3 * width + 1)
+        self.start[[0, width, 2 * width]] = 1.0, 1.5, 1.0
+        self.penalty = np.full(3 * width + 1, PENALTY)
+        self.penalty[[0, width, 2 * width, -1]] = 0.0
+
+    def solve(self) -> np.ndarray:
+        found = minimize(self._loss, self.start, jac=True, method="L-BFGS-B", options={"maxiter": _ITERATIONS})
+        return found.x
+
+    def _loss(self, values: np.ndarray) -> tuple[float, np.ndarray]:
+        """Smoothed absolute error with its gradient."""
+        share, batch, area = (self.columns @ part for part in values[:-1].reshape(3, -1))
+        growth = Growth(
+            share, MOST_BATCH_POWER * _sigmoid(batch), MOST_AREA_POWER * _sigmoid(area), float(np.exp(values[-1]))
+        )
+        rows, sharpness = self.rows, growth.sharpness
+        error = _row_by_row(growth, rows) - rows.log_growth
+        smooth = np.sqrt(error**2 + _SMALLEST_ERROR**2)
+        work = growth.batch_power * rows.log_batch + growth.area_power * rows.log_area
+        reached = _sigmoid(share + sharpness * work)
+        by_work = (1 - LEAST_GROWTH) * reached + LEAST_GROWTH
+        joined = np.logaddexp(-np.logaddexp(0, share), -np.logaddexp(0, -share) + sharpness * work) / sharpness
+        pull = self.weights * error / smooth
+        gradient = [
+            (1 - LEAST_GROWTH) * (reached - _sigmoid(share)) / sharpness,
+            by_work * rows.log_batch * growth.batch_power * (1 - _sigmoid(batch)),
+            by_work * rows.log_area * growth.area_power * (1 - _sigmoid(area)),
+        ]
+        parts = [self.columns.T @ (pull * part) for part in gradient]
+        by_sharpness = float((pull * (1 - LEAST_GROWTH) * (reached * work - joined)).sum())
+        loss = float((self.weights * smooth).sum() + (self.penalty * values**2).sum())
+        return loss, np.concatenate([*parts, [by_sharpness]]) + 2 * self.penalty * values
+
+
+def _sigmoid(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-np.clip(values, -40, 40)))
+
+
+def out_of_fold_growth(rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
+    """log growth and growing share of every row, by laws that never saw its architecture."""
+    grown, shares = np.empty(len(rows.log_growth)), np.empty(len(rows.log_growth))
+    for model, law in left_out_growth(rows):
+        judged = rows.models == model
+        grown[judged], shares[judged] = predicted_growth(law, rows.of(judged))
+    return grown, shares
+
+
+def joined_rows(parts: Mapping[str, GrowthRows]) -> GrowthRows:
+    """Rows of several anchors as one."""
+    return GrowthRows(
+        *(
+            np.concatenate([getattr(part, name) for part in parts.values()])
+            for name in ("signs", "log_batch", "log_area", "log_growth")
+        ),
+        pd.concat([part.table for part in parts.values()], ignore_index=True),
+    )

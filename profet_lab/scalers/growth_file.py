@@ -1,0 +1,55 @@
+"""Fits and writes `growth.json`: how steps grow with batch and pixel size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from profet_core.files import manifest_checksum
+from profet_core.scaling.growth import GrowthLaw
+from profet_core.scaling.growth_file import GROWTH_NAME, GROWTH_VERSION
+from profet_lab.classes.bank import class_bank
+from profet_lab.coefficient_files import write_coefficients
+from profet_lab.measurements.tables import Measurements
+from profet_lab.scalers.growth import fit_error, fit_growth, growth_rows, joined_rows, out_of_fold_growth
+
+
+def growth_content(measurements: Measurements) -> dict:
+    """What `growth.json` holds: a law an anchor, and the error of laws that had not seen the architecture."""
+    bank = class_bank(measurements)
+    rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
+    left_out = [out_of_fold_growth(part) for part in rows.values()]
+    grown, shares = (np.concatenate(parts) for parts in zip(*left_out, strict=True))
+    together = joined_rows(rows)
+    error = fit_error(together, np.abs(grown - together.log_growth), shares)
+    content = {
+        "schema_version": GROWTH_VERSION,
+        "laws": {anchor: _law_content(fit_growth(part)) for anchor, part in rows.items()},
+        "error": asdict(error),
+        "fitted_on": dict(measurements.sha256),
+    }
+    return {**content, "checksum": manifest_checksum(content)}
+
+
+def write_growth(content: Mapping, out: Path) -> Path:
+    """Write `growth.json` into a models folder; returns its path."""
+    return write_coefficients(content, out / GROWTH_NAME)
+
+
+def _law_content(law: GrowthLaw) -> dict:
+    arrays = {
+        name: _rounded(getattr(law, name)) for name in ("centre", "spread", "low", "high", "share", "batch", "area")
+    }
+    return {
+        **arrays,
+        "offsets": {name: _rounded(np.array(values)) for name, values in law.offsets.items()},
+        "sharpness": float(f"{law.sharpness:.6g}"),
+    }
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    """Six digits."""
+    return [float(f"{value:.6g}") for value in values]
