@@ -24,7 +24,8 @@ class Moved:
     Attributes
     ----------
     page : the URL path of the page that took its place; empty for the first page.
-    settings : what the old page showed and the new one shows when asked; the link's own settings go before them.
+    settings : what the old page showed and the new one shows only when asked; the link's own go before them. No
+        defaults: the page would take them off the address again, and Back would lead here for ever.
     """
 
     page: str
@@ -37,7 +38,7 @@ MOVED = {
     "cost": Moved(""),
     "advise": Moved(""),
     "scale": Moved("sizes"),
-    "compare": Moved("profiles", {"view": "compare"}),
+    "compare": Moved("profiles"),
     "inspect": Moved("profiles", {"view": "inside"}),
     "accuracy": Moved("about", {"open": "accuracy"}),
     "guide": Moved("about", {"open": "method"}),

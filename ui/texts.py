@@ -10,6 +10,7 @@ from string import Template
 import streamlit as st
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d)(?![a-zA-Z]))")
 #: A fenced block: its language, "wrap" if long lines are broken, and the code.
 _FENCED = re.compile(r"^```(\w*)( wrap)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -19,9 +20,13 @@ def plain(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
-def percents_unbroken(line: str) -> str:
-    """`line` as text in which no line ends before a percent sign."""
-    return plain(line).replace(" %", "\N{NO-BREAK SPACE}%")
+def unbroken(line: str) -> str:
+    """`line` as text in which no line ends between a number and its unit.
+
+    >>> unbroken("95 % in 3 min 5 s") == "95\N{NO-BREAK SPACE}% in 3\N{NO-BREAK SPACE}min 5\N{NO-BREAK SPACE}s"
+    True
+    """
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", plain(line))
 
 
 @lru_cache

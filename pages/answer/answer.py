@@ -23,16 +23,19 @@ from ui.charts.trade_off import trade_off
 from ui.errors import show_errors
 from ui.frame import run_page
 from ui.inputs.fields import choice
+from ui.inputs.network import batch_question
 from ui.inputs.offers import chosen_offers, offers_input
 from ui.inputs.recorded import latency_question
 from ui.memory import fits_of
 from ui.notices import show_notices
+from ui.phrases import profile_phrase
 from ui.predicted.network import Network, current_network
 from ui.result_table.show import result_table
 from ui.state.page_keys import answer_keys
 from ui.state.resources import Resources
 from ui.state.slots import PROFILE_SLOT
-from ui.texts import percents_unbroken, plain
+from ui.sureness import sureness_explained
+from ui.texts import plain, unbroken
 
 _PER_LABELS = {
     "training": "My training",
@@ -49,13 +52,14 @@ def body(resources: Resources) -> None:
     st.title("Which cloud GPU should train it?")
     network = current_network(resources)
     latency_question(resources, PROFILE_SLOT, network.outcome)
+    batch_question(network.outcome.held)
     steps = network.steps(resources)
     show_errors(steps.problems)
     answer = st.container()
     fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
     advice = _advice(network, steps, chosen_offers(resources), fits)
     with answer:
-        _say(advice)
+        _say(network, advice)
     show_notices(network)
     limits = advice.request.limits
     show_chart(trade_off(points(advice), limits.deadline_h, limits.budget_usd), "trade-off")
@@ -77,12 +81,19 @@ def _advice(
     )
 
 
-def _say(advice: Advice) -> None:
-    """The answer in one sentence; how sure it is on request."""
-    st.header(percents_unbroken(headline(advice)), anchor="answer")
+def _say(network: Network, advice: Advice) -> None:
+    """The answer in one sentence, and what it is for; how sure it is on request."""
+    st.header(unbroken(headline(advice)), anchor="answer")
+    work = advice.request.workload
+    epochs = "1 epoch" if work.epochs == 1 else f"{work.epochs:,} epochs"
+    batch = "" if work.batch_size == network.batch_size else f" at batch size {work.batch_size}"
+    st.caption(
+        f"For {profile_phrase(network.outcome)}{batch}: {work.images:,} images, {epochs}. Change it in the sidebar (»)."
+    )
     with st.popover("How sure is that?", icon=":material/help:"):
         for line in answer_sentences(advice):
-            st.markdown(percents_unbroken(line))
+            st.markdown(unbroken(line))
+        st.markdown(sureness_explained())
 
 
 def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer]) -> None:

@@ -26,7 +26,6 @@ from profet_core.units import (
     format_significant,
     format_usd,
     format_usd_range,
-    listed_price,
 )
 from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
@@ -200,7 +199,7 @@ def _usual_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
         Column(
             key="usd_per_hour",
             title="$ an hour",
-            cell=lambda row: listed_price(row.plan.offer.usd_per_hour),
+            cell=lambda row: format_usd(row.plan.offer.usd_per_hour),
             value=lambda row: row.plan.offer.usd_per_hour,
             tip="Of the whole instance, with all its GPUs.",
         ),

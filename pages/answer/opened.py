@@ -18,7 +18,7 @@ from ui.predicted.network import Network
 from ui.state.resources import Resources
 from ui.state.settings import DEFAULT_METHOD, USUAL_PLAN
 from ui.tables import price_source
-from ui.texts import percents_unbroken, plain
+from ui.texts import plain, unbroken
 
 
 def show_opened(resources: Resources, network: Network, advice: Advice, plan: Plan) -> None:
@@ -72,7 +72,7 @@ def _measured_line(network: Network, instance: str) -> str:
     predicted_ms = (sample.left_out_ms if given else sample.left_out_without_latency_ms)[instance]
     measured_ms = sample.measured_ms[instance]
     off = f"{100 * (predicted_ms / measured_ms - 1):+.1f} %"
-    return percents_unbroken(
+    return unbroken(
         f"Measured there: {format_ms(measured_ms)} a step; models that never saw {sample.model} say "
         f"{format_ms(predicted_ms)} ({off})"
     )
@@ -99,7 +99,7 @@ def _against(advice: Advice, plan: Plan) -> None:
     st.selectbox("Against", tuple(labels), format_func=labels.__getitem__, key="against", persist_state="session")
     chosen = others.get(st.session_state["against"], usual)
     for line in comparison_sentences(compare(plan, chosen, advice.request.interval_level)):
-        st.markdown(percents_unbroken(sentence(line)))
+        st.markdown(unbroken(sentence(line)))
 
 
 def _next_to(advice: Advice, plan: Plan) -> Plan:

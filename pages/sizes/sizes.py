@@ -21,7 +21,7 @@ from profet_core.training.sizes import curves_at
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.network import network_input, second_input
+from ui.inputs.network import batch_question, network_input, second_input
 from ui.inputs.offers import chosen_offers
 from ui.inputs.recorded import latency_question
 from ui.inputs.training import size_slider, workload_input
@@ -99,6 +99,7 @@ def _source(resources: Resources) -> _Source:
         return _Source(None, state["batch"] or axis_range("batch")[0], None)
     network = current_network(resources)
     latency_question(resources, PROFILE_SLOT, network.outcome)
+    batch_question(network.outcome.held)
     show_notices(network)
     return _Source(network, network.sure_batch_size, network.pixels)
 

@@ -19,10 +19,10 @@ LINKS = [
     (
         f"compare?compare_samples={VGG},{LENET}&compare_by=cost",
         "Profiles",
-        f"/profiles?compare_samples={VGG}%2C{LENET}&compare_by=cost",
+        f"/profiles?compare_samples={VGG},{LENET}&compare_by=cost",
     ),
-    (f"inspect/?inspect={LENET}", "Profiles", f"/profiles?view=inside&compare_samples={LENET}&inspect={LENET}"),
-    ("accuracy?latency_is=not", "How good is it?", "/about?open=accuracy&latency_is=not"),
+    (f"inspect/?inspect={LENET}", "Profiles", f"/profiles?inspect={LENET}&view=inside"),
+    ("accuracy?latency_is=not", "How good is it?", "/about?latency_is=not&open=accuracy"),
     ("guide", "How good is it?", "/about?open=method"),
 ]
 

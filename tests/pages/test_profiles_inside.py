@@ -31,7 +31,7 @@ def test_every_sample_is_shown_with_what_holds_it_up(open_app, models, samples):
         shown = app.dataframe[0].value
         assert list(shown["Operation"]) == [row.operation for row in placements(models, sample.profile)]
         assert not app.error and not app.exception
-        assert dict(app.query_params) == {"view": "inside", "compare_samples": name, "inspect": name}
+        assert dict(app.query_params) == {"view": "inside", "inspect": name}
 
 
 def test_an_idle_step_is_called_out_and_an_ordinary_one_is_not(open_app):

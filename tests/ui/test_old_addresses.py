@@ -20,7 +20,7 @@ def test_it_leads_to_the_page_that_took_its_place_whatever_stands_before_it(path
 
 def test_the_settings_of_the_link_are_kept_and_go_first():
     query = "compare_samples=a%2Cb&compare_by=cost&utm_source=mail&empty="
-    assert new_address("/compare", query) == f"./profiles?{query}&view=compare"
+    assert new_address("/compare", query) == f"./profiles?{query}"
     assert new_address("/inspect", "view=compare&inspect=x") == "./profiles?view=compare&inspect=x"
     assert new_address("/predict", "") == "./"
     assert new_address("/predict/", "sample=x&latency=5") == "../?sample=x&latency=5"

@@ -20,7 +20,14 @@ def network_input(resources: Resources) -> None:
     held = profile_input(resources, PROFILE_SLOT, "Profile")
     anchor_input(resources, PROFILE_SLOT.anchor_key)
     latency_input(PROFILE_SLOT)
-    _batch_input(held, "profiled_batch", "Batch size of the profile")
+    if st.session_state["profiled_batch"] is not None:
+        _batch_input(held, "profiled_batch", "Batch size of the profile")
+
+
+def batch_question(held: Held) -> None:
+    """Asked where the numbers will stand, until it is answered: without it there are none."""
+    if st.session_state["profiled_batch"] is None:
+        _batch_input(held, "profiled_batch", "At which batch size was the profile recorded?")
 
 
 def second_input(resources: Resources) -> None:

@@ -53,18 +53,7 @@ def _sample_input(resources: Resources, slot: Slot) -> None:
         format_func=lambda name: resources.samples[name].title,
         key=slot.key("sample"),
         persist_state="session",
-    )
-    sample = resources.samples[st.session_state[slot.key("sample")]]
-    st.caption(f"A real measurement: {plain(sample.description)}.")
-    st.download_button(
-        "Download this profile",
-        sample.data,
-        file_name=sample.path.name,
-        mime="application/json",
-        icon=":material/download:",
-        key=f"{slot.prefix}:sample-file",
-        type="tertiary",
-        on_click="ignore",
+        help="A real measurement, to try the app with.",
     )
 
 

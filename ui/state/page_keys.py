@@ -41,15 +41,17 @@ def profiles_keys(resources: Resources) -> tuple[str, ...]:
 
     What Answer shows is as it is there: where that is a sample of the list, all that its numbers depend on.
     """
-    chosen = ("inspect",) if st.session_state.get("inspect") else ()
-    on_answer = st.session_state["source"] == "sample" and st.session_state["sample"] in st.session_state[LISTED]
+    chosen, samples = st.session_state["inspect"], st.session_state[LISTED]
+    # A chosen sample is listed in any case: a link to it stays as it is.
+    listing = ("inspect",) if chosen and samples == [chosen] else ("inspect", LISTED) if chosen else (LISTED,)
+    on_answer = st.session_state["source"] == "sample" and st.session_state["sample"] in samples
     settings = network_keys(resources) if on_answer else ("method", "tf32")
-    return ("view", LISTED, *chosen, "compare_by", *settings)
+    return ("view", *listing, "compare_by", *settings)
 
 
 def about_keys(_: Resources) -> tuple[str, ...]:
-    """The sections that are open; of the accuracy the part, the case and the pair that are shown."""
-    accuracy = (
-        ("part", "latency_is", "points_anchor", "points_target") if "accuracy" in st.session_state["open"] else ()
-    )
-    return ("open", *accuracy)
+    """The sections that are open, and what is shown in them."""
+    opened = st.session_state["open"]
+    recorder = ("framework",) if "record" in opened else ()
+    accuracy = ("part", "latency_is", "points_anchor", "points_target") if "accuracy" in opened else ()
+    return ("open", *recorder, *accuracy)

@@ -35,8 +35,10 @@ COMPARE_BY = ("latency", "cost")
 VIEWS = ("compare", "inside")
 #: The profile that Answer shows, as the one that Profiles looks into; else a sample's name.
 ON_ANSWER = "answer"
-#: Sections of About that can be opened, and the parts of its accuracy.
+#: Sections of About that can be opened.
 SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
+#: What the recorder is shown for.
+FRAMEWORKS = ("keras", "tf_keras", "pytorch")
 ACCURACY_PARTS = ("profiled", "unprofiled", "memory", "strangers")
 USUAL_REGION = "usual"
 #: What the opened plan is set against: the one next to it.
@@ -158,6 +160,7 @@ def _other_settings(resources: Resources) -> Iterator[Setting]:
     """Those of Profiles and About."""
     yield Setting("view", VIEWS[0], one_of(VIEWS))
     yield Setting("open", [], some_of(SECTIONS))
+    yield Setting("framework", FRAMEWORKS[0], one_of(FRAMEWORKS))
     yield Setting("part", ACCURACY_PARTS[0], one_of(ACCURACY_PARTS))
     yield Setting("compare_samples", [], some_of(resources.samples))
     yield Setting("compare_by", COMPARE_BY[0], one_of(COMPARE_BY))
