@@ -15,7 +15,6 @@ from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
 from ui.state.settings import all_settings
 from ui.state.slots import ALL_SLOTS, PROFILE_SLOT
-from ui.state.warm_up import keep_from_collector
 from ui.turns import in_turn
 
 
@@ -49,4 +48,3 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
             body(resources)
         remember_recorded(PROFILE_SLOT)
         write_address(resources, keys)
-    keep_from_collector(body.__code__.co_filename)
