@@ -61,15 +61,15 @@ def measure(browser: Browser, url: str, path: str, repeats: int) -> PageFigures:
         page = _opened(browser, WIDE)
         started = time.perf_counter()
         page.goto(f"{url}/{path}")
-        _complete(page)
+        complete(page)
         seconds.append(time.perf_counter() - started)
-        _settle(page)
+        settle(page)
         words, controls = page.evaluate(_WORDS), page.evaluate(_CONTROLS)
         page.context.close()
     phone = _opened(browser, PHONE)
     phone.goto(f"{url}/{path}")
-    _complete(phone)
-    _settle(phone)
+    complete(phone)
+    settle(phone)
     height = phone.evaluate(_HEIGHT)
     phone.context.close()
     return PageFigures(path or "first page", words, controls, height, statistics.median(seconds))
@@ -79,7 +79,7 @@ def paths(browser: Browser, url: str) -> list[str]:
     """The pages in the navigation, the first one as ''."""
     page = _opened(browser, WIDE)
     page.goto(url)
-    _complete(page)
+    complete(page)
     found = [link.rpartition("/")[2] for link in page.evaluate(_NAVIGATION)]
     page.context.close()
     return found
@@ -91,14 +91,15 @@ def _opened(browser: Browser, size: dict[str, int]) -> Page:
     return context.new_page()
 
 
-def _complete(page: Page) -> None:
+def complete(page: Page) -> None:
+    """Wait until the page's script has run and its charts are drawn."""
     page.wait_for_selector("h1")
     page.wait_for_selector('[data-testid=stApp][data-test-script-state="notRunning"]')
     for chart in page.locator("[data-testid=stPlotlyChart]:visible").all():
         chart.locator(".main-svg").first.wait_for()
 
 
-def _settle(page: Page) -> None:
+def settle(page: Page) -> None:
     """Wait until nothing moves: parts of a page load their code when they are first shown."""
     page.wait_for_load_state("networkidle")
     page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")

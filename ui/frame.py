@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 import streamlit as st
 
 from ui.errors import one_line_errors, show_error, show_warning
-from ui.state.carried_profile import CARRY, carried, take_carried
-from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded, reread_slot
-from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page, write_link
+from ui.state.address import write_address
+from ui.state.carried_profile import CARRY, take_carried
+from ui.state.held import held_in, linked_profile_is_missing, remember_recorded, reread_slot
+from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page
 from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
 from ui.state.settings import all_settings
 from ui.state.slots import ALL_SLOTS, PROFILE_SLOT
-from ui.state.warm_up import keep_from_collector
 from ui.turns import in_turn
 
 
@@ -50,6 +50,4 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         with one_line_errors():
             body(resources)
         remember_recorded(PROFILE_SLOT)
-        defaults = {key: value for slot in ALL_SLOTS for key, value in profile_defaults(resources, slot).items()}
-        write_link(settings, keys(resources), defaults, carried())
-    keep_from_collector(body.__code__.co_filename)
+        write_address(resources, keys)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from profet_core.advice.sureness import FAIR_HALF_WIDTH, GOOD_HALF_WIDTH, MEASURED_ERRORS, Sureness
 from ui.result_table.columns import Cell
 
@@ -23,12 +21,6 @@ def sureness_cell(step: Sureness) -> Cell:
 def sureness_words(step: Sureness) -> str:
     """The mark and its word, for a sentence."""
     return f"{mark(step)} {step.word}"
-
-
-def sureness_popover() -> None:
-    """A button that opens what the marks stand for."""
-    with st.popover("How sure", icon=":material/help:"):
-        st.markdown(sureness_explained())
 
 
 def sureness_explained() -> str:

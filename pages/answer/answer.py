@@ -62,7 +62,7 @@ def body(resources: Resources) -> None:
         _say(network, advice)
     show_notices(network)
     limits = advice.request.limits
-    show_chart(trade_off(points(advice), limits.deadline_h, limits.budget_usd), "trade-off")
+    show_chart(trade_off(points(advice), limits.deadline_s, limits.budget_usd), "trade-off")
     _table(resources, network, advice, fits)
 
 

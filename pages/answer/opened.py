@@ -6,14 +6,13 @@ import streamlit as st
 
 from profet_core.advice.advise import Advice
 from profet_core.advice.comparison import compare
-from profet_core.advice.comparison_words import comparison_sentences
+from profet_core.advice.comparison_words import basis_caveats, comparison_sentences
 from profet_core.advice.headline import plan_summary
 from profet_core.advice.plans import Plan
 from profet_core.artifacts.samples import Sample
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, listed_price
 from ui.memory import fit_sentence, fits_of
-from ui.phrases import sentence
 from ui.predicted.network import Network
 from ui.state.resources import Resources
 from ui.state.settings import DEFAULT_METHOD, USUAL_PLAN
@@ -98,8 +97,11 @@ def _against(advice: Advice, plan: Plan) -> None:
     labels = {USUAL_PLAN: usual.label} | {label: label for label in others if label != usual.label}
     st.selectbox("Against", tuple(labels), format_func=labels.__getitem__, key="against", persist_state="session")
     chosen = others.get(st.session_state["against"], usual)
+    # What either rests on stands in its own row.
+    said_there = set(basis_caveats((plan, chosen)))
     for line in comparison_sentences(compare(plan, chosen, advice.request.interval_level)):
-        st.markdown(unbroken(sentence(line)))
+        if line not in said_there:
+            st.markdown(unbroken(line))
 
 
 def _next_to(advice: Advice, plan: Plan) -> Plan:

@@ -9,15 +9,13 @@ import plotly.graph_objects as go
 from pages.sizes.rows import SizeRow, shown_value
 from profet_core.scaling.axes import KNOTS
 from ui.charts.gpu_look import gpu_look
-from ui.charts.style import Part, framed, line_at, value_axis
+from ui.charts.style import Part, framed, value_axis
 
 _TITLES = {"latency": "ms a step", "images": "images a second", "time": "hours in all", "cost": "US dollars in all"}
 
 
-def size_curves(
-    rows: Mapping[str, Sequence[SizeRow]], sizes: Sequence[int], axis: str, at: int, shows: str
-) -> go.Figure:
-    """One line an instance over the sizes of an axis, and where the slider stands."""
+def size_curves(rows: Mapping[str, Sequence[SizeRow]], sizes: Sequence[int], axis: str, shows: str) -> go.Figure:
+    """One line an instance over the sizes of an axis."""
     traces = [
         {
             "type": "scatter",
@@ -40,7 +38,6 @@ def size_curves(
         ),
         y=value_axis(_TITLES[shows], type="log"),
         height=440,
-        shapes=[line_at(x=at, line={"width": 1})],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -14,6 +14,7 @@ from pages.sizes.rows import SizeRow, size_row, usual_offers
 from pages.sizes.typed import typed_curves, typed_inputs
 from profet_core import InputError
 from profet_core.advice.request import Workload
+from profet_core.catalog import Instance
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.scaling.axes import KNOTS, axis_range
@@ -25,6 +26,7 @@ from ui.inputs.network import batch_question, network_input, second_input
 from ui.inputs.offers import chosen_offers
 from ui.inputs.recorded import latency_question
 from ui.inputs.training import size_slider, workload_input
+from ui.live import live_part, live_view
 from ui.memory import fits_of
 from ui.notices import show_notices
 from ui.predicted.network import Network, current_network
@@ -105,43 +107,16 @@ def _source(resources: Resources) -> _Source:
 
 
 def _view(resources: Resources, source: _Source, axis: str) -> None:
-    """The slider, the curves and what they say at its size."""
-    at = size_slider(axis, source.batch_size if axis == "batch" else source.pixels)
+    """The curves, and what they say at the slider's size."""
     offers = usual_offers(chosen_offers(resources), include_retired=st.session_state["retired"])
-    sizes = sorted({*_GRID[axis], at})
-    steps = {name: found for name, found in source.curves(resources, axis, sizes).items() if name in offers}
-    if not steps:
+    view = _SizesView(resources, source, axis, offers)
+    rows = view.rows(_GRID[axis])
+    if not rows:
         st.info("Give an instance's latency at both ends to see its curve.")
         return
-    fits = _fits(resources, source, axis, at, steps)
-    rows = {
-        name: [
-            size_row(step, offers[name], source.workload(axis, size), fits.get(name))
-            for step, size in zip(found, sizes, strict=True)
-            if step.latency_ms is not None
-        ]
-        for name, found in steps.items()
-    }
-    rows = {name: by_size for name, by_size in rows.items() if len(by_size) == len(sizes)}
-    show_chart(size_curves(rows, sizes, axis, at, st.session_state["shows"]), "curves")
-    _table(resources, source, axis, at, {name: by_size[sizes.index(at)] for name, by_size in rows.items()})
-
-
-def _table(resources: Resources, source: _Source, axis: str, at: int, rows: Mapping[str, SizeRow]) -> None:
-    """Every GPU at the slider's size, or each at the largest batch that fits in its memory."""
-    shown = list(rows.values())
-    if axis == "batch" and source.network is not None:
-        choice("Each GPU at", "each_at", EACH_AT, {"size": f"Batch {at}", "largest": "Its largest batch that fits"})
-        if st.session_state["each_at"] == "largest":
-            shown = _at_largest(resources, source, rows)
-    result_table(
-        shown,
-        size_columns(),
-        key=SIZES_TABLE.table,
-        stem=f"profet-{axis}-{at}",
-        title="Every GPU at this size",
-        row_key=lambda row: row.instance,
-    )
+    with live_view("curves"):
+        show_chart(size_curves(rows, _GRID[axis], axis, st.session_state["shows"]), "curves")
+        live_part(lambda: _at_slider(view), resources, sizes_keys)
     if axis == "pixels":
         st.caption(
             "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
@@ -149,27 +124,74 @@ def _table(resources: Resources, source: _Source, axis: str, at: int, rows: Mapp
         )
 
 
-def _at_largest(resources: Resources, source: _Source, rows: Mapping[str, SizeRow]) -> list[SizeRow]:
-    """Each GPU at the largest batch that fits in its memory, as far as steps are carried; others are left out."""
-    found = []
-    for name, row in rows.items():
-        largest = row.fit and row.fit.largest_batch
-        if not largest or largest < axis_range("batch")[0]:
-            continue
-        batch_size = min(largest, axis_range("batch")[1])
-        (step,) = source.curves(resources, "batch", [batch_size])[name]
-        found.append(size_row(step, row.plan.offer, source.workload("batch", batch_size), row.fit))
-    return found
+@dataclass(frozen=True, slots=True)
+class _SizesView:
+    """What the page shows: steps along an axis, on the offers that count."""
+
+    resources: Resources
+    source: _Source
+    axis: str
+    offers: Mapping[str, Instance]
+
+    def rows(self, sizes: Sequence[int]) -> dict[str, list[SizeRow]]:
+        """Instance -> a row at each size, where its latency is known at all of them."""
+        found = {}
+        for name, steps in self.source.curves(self.resources, self.axis, sizes).items():
+            if name in self.offers and all(step.latency_ms is not None for step in steps):
+                found[name] = [self._row(name, step, size) for step, size in zip(steps, sizes, strict=True)]
+        return found
+
+    def rows_at(self, size: int) -> list[SizeRow]:
+        """A row an instance at one size, with whether it fits there; the cheapest first."""
+        rows = [by_size[0] for by_size in self.rows([size]).values()]
+        fits = self._fits(size, [row.instance for row in rows])
+        return sorted((replace(row, fit=fits.get(row.instance)) for row in rows), key=_by_cost)
+
+    def at_largest(self, rows: Sequence[SizeRow]) -> list[SizeRow]:
+        """Each GPU at the largest batch that fits in its memory, as far as steps are carried; others are left out."""
+        smallest, most = axis_range("batch")
+        found = []
+        for row in rows:
+            largest = row.fit and row.fit.largest_batch
+            if largest and largest >= smallest:
+                batch_size = min(largest, most)
+                (step,) = self.source.curves(self.resources, "batch", [batch_size])[row.instance]
+                found.append(replace(self._row(row.instance, step, batch_size), fit=row.fit))
+        return sorted(found, key=_by_cost)
+
+    def _row(self, name: str, step: StepTime, size: int) -> SizeRow:
+        return size_row(step, self.offers[name], self.source.workload(self.axis, size), None)
+
+    def _fits(self, size: int, instances: Iterable[str]) -> Mapping[str, FitAnswer]:
+        """Instance -> whether a step of that size fits there; nothing where no profile tells."""
+        network = self.source.network
+        if network is None:
+            return {}
+        batch_size, pixels = (size, self.source.pixels) if self.axis == "batch" else (self.source.batch_size, size)
+        return fits_of(self.resources, network.outcome, instances, batch_size, pixels)
 
 
-def _fits(
-    resources: Resources, source: _Source, axis: str, at: int, instances: Iterable[str]
-) -> Mapping[str, FitAnswer]:
-    """Instance -> whether a step of that size fits there; nothing where no profile tells."""
-    if source.network is None:
-        return {}
-    batch_size, pixels = (at, source.pixels) if axis == "batch" else (source.batch_size, at)
-    return fits_of(resources, source.network.outcome, instances, batch_size, pixels)
+def _by_cost(row: SizeRow) -> tuple[float, float]:
+    return row.plan.total_usd, row.plan.total_s
+
+
+def _at_slider(view: _SizesView) -> None:
+    """The slider, and every GPU at its size, or each at the largest batch that fits in its memory."""
+    source, axis = view.source, view.axis
+    at = size_slider(axis, source.batch_size if axis == "batch" else source.pixels)
+    rows = view.rows_at(at)
+    if axis == "batch" and source.network is not None:
+        choice("Each GPU at", "each_at", EACH_AT, {"size": f"Batch {at}", "largest": "Its largest batch that fits"})
+        if st.session_state["each_at"] == "largest":
+            rows = view.at_largest(rows)
+    result_table(
+        rows,
+        size_columns(),
+        key=SIZES_TABLE.table,
+        stem=f"profet-{axis}-{at}",
+        title="Every GPU at this size",
+        row_key=lambda row: row.instance,
+    )
 
 
 run_page(body, sizes_keys)

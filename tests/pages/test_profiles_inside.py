@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pages.profiles.inside.figures import TOP, busy_and_idle, time_bars
+from pages.profiles.inside.figures import TOP, busy_and_idle, class_bars, time_bars
 from pages.profiles.inside.view import busy_and_idle_words
 from profet_core import Profile
 from profet_core.prediction.diagnosis import diagnose
@@ -175,3 +175,19 @@ def test_a_senseless_link_is_no_choice(open_app, link):
     app = open_app("profiles", inspect=link, compare_samples=f"{ALEXNET},{VGG}")
     assert app.radio(key="inspected").value == ALEXNET
     assert not app.error and dict(app.query_params) == {"compare_samples": f"{ALEXNET},{VGG}"}
+
+
+def test_gpu_time_by_class_adds_up(models, samples):
+    rows = placements(models, samples[VGG].profile)
+    (bars,) = class_bars(rows).data
+    times_ms = dict(zip(bars.y, bars.x, strict=True))
+    assert list(times_ms.values()) == sorted(times_ms.values(), reverse=True)
+    assert sum(times_ms.values()) == pytest.approx(
+        sum(row.time_us for row in rows if row.on_device and not row.idle) / 1000
+    )
+    assert times_ms["convolution"] == pytest.approx(
+        sum(row.time_us for row in rows if row.operation_class == "convolution" and row.on_device) / 1000
+    )
+    odd = placements(models, Profile({"Device_" + "Q" * 40: 5000.0, "Host_MatMul": 10.0}))
+    (bars,) = class_bars(odd).data
+    assert dict(zip(bars.y, bars.x, strict=True)) == {"not counted": 5.0}

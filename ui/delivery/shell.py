@@ -1,4 +1,4 @@
-"""The one HTML page of the app: Streamlit's, with the script of ours in it."""
+"""The one HTML page of the app: Streamlit's, with our scripts in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit
 
 STATIC = Path(streamlit.__file__).parent / "static"
-_SCRIPT = Path(__file__).with_name("page.js")
+_SCRIPTS = Path(__file__).with_name("scripts")
 #: Streamlit's scripts are modules and so run after the page is read; a plain one in the head runs before them.
 _HEAD = b"</head>"
 
@@ -20,8 +20,9 @@ class Shell:
 
     Attributes
     ----------
-    html : Streamlit's page with the script of ours.
-    script_path : where the page asks for that script; named by its content, so that a browser may keep it.
+    html : Streamlit's page, which asks for our scripts.
+    script_path : where; named by its content, so that a browser may keep it.
+    script : all of them, each in a scope of its own.
     """
 
     html: bytes
@@ -30,13 +31,14 @@ class Shell:
 
 
 def load_shell() -> Shell:
-    """Read Streamlit's page and put the script in.
+    """Read Streamlit's page and put our scripts in.
 
     Raises
     ------
     RuntimeError : this Streamlit's page has no head to put it in.
     """
-    original, script = (STATIC / "index.html").read_bytes(), _SCRIPT.read_bytes()
+    original = (STATIC / "index.html").read_bytes()
+    script = b"".join(b"{\n%s}\n" % path.read_bytes() for path in sorted(_SCRIPTS.glob("*.js")))
     if original.count(_HEAD) != 1:
         raise RuntimeError("Streamlit's page is another than ui/delivery/shell.py knows.")
     name = f"profet.{hashlib.sha256(script).hexdigest()[:12]}.js"

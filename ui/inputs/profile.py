@@ -10,6 +10,7 @@ from ui.errors import show_error
 from ui.inputs.fields import choice
 from ui.inputs.own_list import own_choice
 from ui.inputs.questions import step_questions
+from ui.inputs.record_link import record_link
 from ui.inputs.steps import steps_input, steps_words
 from ui.inputs.uploads import upload_input
 from ui.phrases import shown_name
@@ -59,6 +60,8 @@ def _sample_input(resources: Resources, slot: Slot) -> None:
 
 def _upload_input(resources: Resources, slot: Slot) -> None:
     upload_input(resources, slot.prefix, lambda own: choose_own(slot, own.key))
+    if slot == PROFILE_SLOT:
+        record_link()
 
 
 def _paste_input(resources: Resources, slot: Slot) -> None:
