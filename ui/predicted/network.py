@@ -132,6 +132,9 @@ def _why_not_together(first: Outcome, second: Outcome) -> str:
     ours, theirs = (outcome.held.profile.meta for outcome in (first, second))
     if second.held.sample is not None and second.held.sample.anchor != first.prediction.anchor:
         return f"The second profile is from {second.held.sample.anchor}, not {first.prediction.anchor}: it is not used."
+    networks = [outcome.held.sample.model for outcome in (first, second) if outcome.held.sample is not None]
+    if len(set(networks)) > 1:
+        return f"The second profile is of {networks[1]}, not {networks[0]}: it is not used."
     if theirs.batch_size is None:
         return "The second profile doesn't say its batch size: give the one it was recorded at."
     apart_from = "batch_size" if ours.pixels == theirs.pixels else "pixels"
