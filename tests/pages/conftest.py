@@ -157,13 +157,24 @@ def lines(elements) -> list[str]:
 
 def result_rows(app: AppTest) -> list[dict[str, str]]:
     """Rows of the page's result table: column title to text, with the GPU beneath the instance as "GPU"."""
-    (table,) = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    (table,) = _result_tables(app)
     titles = [column["title"] for column in table["columns"]]
     return [
         {title: cell["text"] for title, cell in zip(titles, row["cells"], strict=True)}
         | {"GPU": row["cells"][0]["beneath"]}
         for row in table["rows"]
     ]
+
+
+def has_results(app: AppTest) -> bool:
+    """Whether there is a result table on the page."""
+    return bool(_result_tables(app))
+
+
+def _result_tables(app: AppTest) -> list[dict]:
+    """Charts have components too."""
+    found = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    return [data for data in found if "rows" in data]
 
 
 def column(app: AppTest, title: str) -> dict[str, str]:
