@@ -53,6 +53,9 @@ def body(resources: Resources) -> None:
     network = current_network(resources)
     latency_question(resources, PROFILE_SLOT, network.outcome)
     batch_question(network.outcome.held)
+    if network.batch_size is None:
+        # There will be no numbers; what the profile is, is known all the same.
+        show_notices(network)
     steps = network.steps(resources)
     show_errors(steps.problems)
     answer = st.container()

@@ -19,7 +19,7 @@ from profet_core.advice.advise import Advice
 from profet_core.advice.headline import headline
 from profet_core.advice.sureness import plan_sureness
 from profet_core.typed_numbers import as_typed
-from profet_core.units import format_duration, format_duration_range, format_usd, listed_price
+from profet_core.units import format_duration, format_duration_range, format_usd
 from tests.pages.expected import Core
 from ui.inputs.number_field import text_key
 
@@ -157,13 +157,24 @@ def lines(elements) -> list[str]:
 
 def result_rows(app: AppTest) -> list[dict[str, str]]:
     """Rows of the page's result table: column title to text, with the GPU beneath the instance as "GPU"."""
-    (table,) = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    (table,) = _result_tables(app)
     titles = [column["title"] for column in table["columns"]]
     return [
         {title: cell["text"] for title, cell in zip(titles, row["cells"], strict=True)}
         | {"GPU": row["cells"][0]["beneath"]}
         for row in table["rows"]
     ]
+
+
+def has_results(app: AppTest) -> bool:
+    """Whether there is a result table on the page."""
+    return bool(_result_tables(app))
+
+
+def _result_tables(app: AppTest) -> list[dict]:
+    """Charts have components too."""
+    found = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    return [data for data in found if "rows" in data]
 
 
 def column(app: AppTest, title: str) -> dict[str, str]:
@@ -179,11 +190,10 @@ def assert_says(app: AppTest, advice: Advice) -> None:
     assert list(shown) == [plan.label for plan in advice.plans]
     for plan in advice.plans:
         ends = plan.interval
-        assert {name: shown[plan.label][name] for name in ("Time", "Range", "Cost", "$ an hour", "How sure")} == {
+        assert {name: shown[plan.label][name] for name in ("Time", "Range", "Cost", "How sure")} == {
             "Time": format_duration(plan.total_s),
             "Range": "–" if ends is None else format_duration_range(ends.low_s, ends.high_s),
             "Cost": format_usd(plan.total_usd),
-            "$ an hour": listed_price(plan.offer.usd_per_hour),
             "How sure": plan_sureness(plan).word,
         }
 
