@@ -30,6 +30,7 @@ from ui.memory import fits_of
 from ui.notices import show_notices
 from ui.phrases import profile_phrase
 from ui.predicted.network import Network, current_network
+from ui.report import report_button
 from ui.result_table.show import result_table
 from ui.state.page_keys import answer_keys
 from ui.state.resources import Resources
@@ -116,6 +117,7 @@ def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping
         stem="profet-answer",
         title=f"What {_PER_LABELS[per]} takes and costs",
         row_key=plan_key,
+        beside=lambda: report_button(resources, network.outcome, advice),
     )
     excluded = [one for one in advice.excluded if not one.reason.startswith("retired")]
     if excluded:
