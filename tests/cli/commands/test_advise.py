@@ -132,7 +132,7 @@ def test_another_batch_size_has_no_interval(document, samples):
     known = {row["instance"]: row["basis"] for row in answer["plans"]}
     assert {known[name] for name in ("g4dn.xlarge", "g3s.xlarge", "p2.xlarge", "p3.2xlarge")} <= {"carried"}
     assert all(basis != "measured" for basis in known.values())
-    assert all(row["rests_on"].startswith("carried to another batch size") for row in answer["plans"])
+    assert all(row["rests_on"].startswith("carried to another size") for row in answer["plans"])
     assert {row["in_time"] for row in answer["plans"]} == {row["low_s"] for row in answer["plans"]} == {None}
 
 
