@@ -51,7 +51,7 @@ _WORDS = {
     Basis.MEASURED: "predicted by models that learned from profiles of this GPU",
     Basis.DERIVED: "derived from others' timings of this GPU, which are biased; nobody profiled it",
     Basis.TRANSFERRED: "estimated from data sheets and benchmarks; nobody profiled this GPU",
-    Basis.CARRIED: "carried to another batch size",
+    Basis.CARRIED: "carried to another size",
 }
 
 

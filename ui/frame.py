@@ -8,14 +8,13 @@ import streamlit as st
 
 from ui.errors import one_line_errors, show_error, show_warning
 from ui.state.address import write_address
-from ui.state.carried_profile import take_carried
+from ui.state.carried_profile import CARRY, take_carried
 from ui.state.held import held_in, linked_profile_is_missing, remember_recorded, reread_slot
-from ui.state.link import follow_link, forget_given
+from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page
 from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
 from ui.state.settings import all_settings
 from ui.state.slots import ALL_SLOTS, PROFILE_SLOT
-from ui.state.warm_up import keep_from_collector
 from ui.turns import in_turn
 
 
@@ -30,7 +29,10 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
     with in_turn(), one_line_errors():
         resources = with_own_instances(load_resources())
         settings = all_settings(resources)
-        if follow_link(settings, keys(resources) if "axis" in st.session_state else ()):
+        turned = turned_to_another_page()
+        if turned:
+            keep_fields((*settings, *(key for slot in ALL_SLOTS for key in slot.field_keys), CARRY))
+        if follow_link(settings, keys(resources) if "axis" in st.session_state else (), turned=turned):
             for slot in ALL_SLOTS:
                 reread_slot(slot)
             if problem := take_carried(resources):
@@ -49,4 +51,3 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
             body(resources)
         remember_recorded(PROFILE_SLOT)
         write_address(resources, keys)
-    keep_from_collector(body.__code__.co_filename)

@@ -14,7 +14,13 @@ from streamlit.testing.v1 import AppTest
 
 from pages.answer.columns import answer_columns
 from pages.sizes.columns import size_columns
+from profet_core import Catalog, Models
+from profet_core.advice.advise import Advice
+from profet_core.advice.headline import headline
+from profet_core.advice.sureness import plan_sureness
 from profet_core.typed_numbers import as_typed
+from profet_core.units import format_duration, format_duration_range, format_usd
+from tests.pages.expected import Core
 from ui.inputs.number_field import text_key
 
 _NAMES = ("answer", "sizes", "profiles", "about")
@@ -47,6 +53,12 @@ def open_app(repository: Path) -> Callable[..., AppTest]:
         return app.run()
 
     return open_page
+
+
+@pytest.fixture(scope="session")
+def core(models: Models, catalog: Catalog) -> Core:
+    """profet_core, asked as the pages ask it."""
+    return Core(models, catalog)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +157,7 @@ def lines(elements) -> list[str]:
 
 def result_rows(app: AppTest) -> list[dict[str, str]]:
     """Rows of the page's result table: column title to text, with the GPU beneath the instance as "GPU"."""
-    (table,) = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    (table,) = _result_tables(app)
     titles = [column["title"] for column in table["columns"]]
     return [
         {title: cell["text"] for title, cell in zip(titles, row["cells"], strict=True)}
@@ -154,9 +166,53 @@ def result_rows(app: AppTest) -> list[dict[str, str]]:
     ]
 
 
+def has_results(app: AppTest) -> bool:
+    """Whether there is a result table on the page."""
+    return bool(_result_tables(app))
+
+
+def _result_tables(app: AppTest) -> list[dict]:
+    """Charts have components too."""
+    found = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    return [data for data in found if "rows" in data]
+
+
 def column(app: AppTest, title: str) -> dict[str, str]:
     """Instance -> cell, of one column of the page's result table."""
     return {row["Instance"]: row[title] for row in result_rows(app)}
+
+
+def assert_says(app: AppTest, advice: Advice) -> None:
+    """The sentence, and every row of the table in its order."""
+    assert not app.error and not app.exception, lines(app.error)
+    assert [clean(line) for line in lines(app.header)] == [headline(advice)]
+    shown = {row["Instance"]: row for row in result_rows(app)}
+    assert list(shown) == [plan.label for plan in advice.plans]
+    for plan in advice.plans:
+        ends = plan.interval
+        assert {name: shown[plan.label][name] for name in ("Time", "Range", "Cost", "How sure")} == {
+            "Time": format_duration(plan.total_s),
+            "Range": "–" if ends is None else format_duration_range(ends.low_s, ends.high_s),
+            "Cost": format_usd(plan.total_usd),
+            "How sure": plan_sureness(plan).word,
+        }
+
+
+def answer(app: AppTest) -> list[dict[str, str]]:
+    """The table, to compare one view of the page with another."""
+    assert not app.exception
+    return result_rows(app)
+
+
+def notices(app: AppTest) -> list[str]:
+    """What to keep in mind, line by line."""
+    return [line.removeprefix("- ") for block in lines(app.warning) for line in block.split("\n")]
+
+
+def sentences(app: AppTest) -> list[str]:
+    """Everything in running text, line by line, without marks of emphasis and lists."""
+    blocks = [clean(line).replace("**", "") for line in lines((*app.markdown, *app.subheader))]
+    return [line.removeprefix("- ") for block in blocks for line in block.split("\n")]
 
 
 def everything(app: AppTest, table: str = "answer") -> AppTest:

@@ -51,7 +51,7 @@ def test_a_row_as_it_is_read(advice):
         "Range": "0.91–1.1 h",
         "Cost": "$0.53",
         "Cost range": "$0.48–0.58",
-        "$ an hour": "$0.526",
+        "$ an hour": "$0.53",
         "How sure": "good",
     }
     # 84 W for an hour, times 1.15 and 396.25 g a kilowatt hour.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
+
+from ui.own_component import own_component
 
 BLUE, GREY, ORANGE, RED = "#0f8fd1", "#8b95a5", "#e08a00", "#d55e00"
 #: One colour per instance, the same on every page (Okabe-Ito without black and yellow: told apart by the colour-blind).
@@ -25,8 +28,32 @@ def instance_colours(instances: Sequence[str]) -> dict[str, str]:
 
 
 def show_chart(figure: go.Figure, key: str) -> None:
-    """Show a figure without plotly's own buttons."""
-    st.plotly_chart(figure, config={"displayModeBar": False}, key=key)
+    """Show a figure with its accessible name, and buttons that save it."""
+    name = chart_name(figure)
+    figure.update_layout(_readable(st.context.theme.type))
+    # Of plotly's own buttons only the one that saves a picture is there, and ours press it.
+    st.plotly_chart(figure, config={"displayModeBar": True, "modeBarButtons": [["toImage"]]}, key=key, alt=name)
+    own_component("chart_download", Path(__file__))(
+        key=f"{key}-download", data={"chart": key, "name": name, "stem": f"profet-{key}"}
+    )
+
+
+def _readable(theme: str | None) -> Part:
+    """Texts in the colour of the page's own: Streamlit's theme draws them in a grey of too little contrast."""
+    font = {"color": "#fafafa" if theme == "dark" else "#31333f"}
+    axis = {"tickfont": font, "title": {"font": font}}
+    return {"font": font, "xaxis": axis, "yaxis": axis}
+
+
+def chart_name(figure: go.Figure) -> str:
+    """What a figure shows, for those who don't see it: the name it was framed with, or its title, or its axes.
+
+    It holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
+    """
+    layout = figure.layout
+    if layout.meta:
+        return str(layout.meta)
+    return layout.title.text or " over ".join(axis.title.text or "" for axis in (layout.yaxis, layout.xaxis))
 
 
 def name_axis(*, lines: bool = False, **more: object) -> Part:
@@ -47,16 +74,19 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
     return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
 
 
-def framed(traces: Sequence[Part], *, x: Part, y: Part, height: int, title: str = "", **layout: Any) -> go.Figure:
+def framed(
+    traces: Sequence[Part], *, x: Part, y: Part, height: int, title: str = "", name: str = "", **layout: Any
+) -> go.Figure:
     """A figure in the frame that all share: its margins, legend and title.
 
     It is made of plain parts at once: plotly takes several times as long to change a figure part by part.
 
     Parameters
     ----------
-    x, y : the axes. layout : further attributes; `legend` is joined with the frame's.
+    x, y : the axes. name : what the figure shows, see `chart_name`.
+    layout : further attributes; `legend` is joined with the frame's.
     """
-    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", **layout.pop("legend", {})}
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
     frame = {
         "xaxis": x,
         "yaxis": y,
@@ -66,6 +96,8 @@ def framed(traces: Sequence[Part], *, x: Part, y: Part, height: int, title: str 
         "dragmode": False,
         "hoverlabel": {"namelength": -1},
     }
+    if name:
+        frame["meta"] = name
     if title:
         frame["title"] = {"text": title, "x": 0, "font": {"size": 15}}
     return go.Figure(data=list(traces), layout=frame | layout)

@@ -16,6 +16,7 @@ import streamlit as st
 from profet_core import InputError
 from profet_core.typed_numbers import Number, TypedNumber, as_typed, as_understood, typed_positive, typed_whole
 from ui.errors import show_error
+from ui.state.link import page_shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,13 @@ class _Standing:
     ----------
     typed : the visitor wrote the text; else it was written for them, of the value.
     wrong : the text is no such number; the value is the last good one.
+    page : that the field is on; a text of another page's is not this one's.
     """
 
     value: float | None
     typed: bool
-    wrong: bool = False
+    wrong: bool
+    page: str
 
 
 def number_field(
@@ -90,7 +93,8 @@ def _field(
 ) -> Number | None:
     value = st.session_state.get(key)
     standing = st.session_state.get(_standing_key(key))
-    if text_key(key) not in st.session_state or standing is None or standing.value != value:
+    current = (value, page_shown())
+    if text_key(key) not in st.session_state or standing is None or (standing.value, standing.page) != current:
         # A link, a profile or another page has said something since.
         standing = _stand(key, value, typed=False)
         st.session_state[text_key(key)] = "" if value is None else as_typed(value)
@@ -136,7 +140,7 @@ def _wrong(text: str, read: Callable[[str], TypedNumber[Number]], may_be_empty: 
 
 
 def _stand(key: str, value: float | None, *, typed: bool, wrong: bool = False) -> _Standing:
-    st.session_state[_standing_key(key)] = _Standing(value, typed, wrong)
+    st.session_state[_standing_key(key)] = _Standing(value, typed, wrong, page_shown())
     return st.session_state[_standing_key(key)]
 
 

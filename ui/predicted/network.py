@@ -42,8 +42,7 @@ class Network:
         ------
         InputError : of a size that no step is carried from.
         """
-        first = _known(self.outcome, self.batch_size, self.pixels)
-        return (first,) if self.second is None else (first, _known_second(self.second))
+        return tuple(_known(outcome) for outcome in (self.outcome, self.second) if outcome is not None)
 
     @property
     def sure_batch_size(self) -> int:
@@ -77,12 +76,21 @@ def current_network(resources: Resources) -> Network:
     ------
     NoPredictionError : nothing can be predicted from its profile.
     """
-    first = predict_slot(resources, PROFILE_SLOT)
+    first = _at_batch_size(predict_slot(resources, PROFILE_SLOT), st.session_state["profiled_batch"])
     second, problem = _second(resources, first)
     outcome = corrected_by_measured(resources, first, second)
     meta = first.held.profile.meta
-    network = Network(outcome, second, meta.batch_size or st.session_state["profiled_batch"], meta.pixels, problem)
+    network = Network(outcome, second, meta.batch_size, meta.pixels, problem)
     return network if second is None else _agreed(network, second)
+
+
+def _at_batch_size(outcome: Outcome, typed: int | None) -> Outcome:
+    """The outcome with the batch size that the visitor gives where the profile says none: memory asks for it too."""
+    profile = outcome.held.profile
+    if typed is None or profile.meta.batch_size is not None:
+        return outcome
+    told = replace(profile, meta=replace(profile.meta, batch_size=typed))
+    return replace(outcome, held=replace(outcome.held, profile=told))
 
 
 def _second(resources: Resources, first: Outcome) -> tuple[Outcome | None, str]:
@@ -90,7 +98,7 @@ def _second(resources: Resources, first: Outcome) -> tuple[Outcome | None, str]:
     if not st.session_state["second"]:
         return None, ""
     try:
-        second = predict_slot(resources, SECOND_SLOT)
+        second = _at_batch_size(predict_slot(resources, SECOND_SLOT), st.session_state["second_batch"])
     except NoPredictionError as error:
         return None, f"The second profile: {error}"
     problem = _why_not_together(first, second)
@@ -112,18 +120,9 @@ def _agreed(network: Network, second: Outcome) -> Network:
     )
 
 
-def _known_second(second: Outcome) -> KnownStep:
-    return _known(second, st.session_state["second_batch"])
-
-
-def _known(outcome: Outcome, batch_size: int | None = None, pixels: int | None = None) -> KnownStep:
+def _known(outcome: Outcome) -> KnownStep:
     profile = outcome.held.profile
-    return KnownStep(
-        profile=profile,
-        prediction=outcome.prediction,
-        batch_size=batch_size or profile.meta.batch_size,
-        pixels=pixels or profile.meta.pixels,
-    )
+    return KnownStep(profile, outcome.prediction, profile.meta.batch_size, profile.meta.pixels)
 
 
 def _why_not_together(first: Outcome, second: Outcome) -> str:
@@ -133,13 +132,15 @@ def _why_not_together(first: Outcome, second: Outcome) -> str:
     ours, theirs = (outcome.held.profile.meta for outcome in (first, second))
     if second.held.sample is not None and second.held.sample.anchor != first.prediction.anchor:
         return f"The second profile is from {second.held.sample.anchor}, not {first.prediction.anchor}: it is not used."
-    batch_size = theirs.batch_size or st.session_state["second_batch"]
-    if batch_size is None:
+    networks = [outcome.held.sample.model for outcome in (first, second) if outcome.held.sample is not None]
+    if len(set(networks)) > 1:
+        return f"The second profile is of {networks[1]}, not {networks[0]}: it is not used."
+    if theirs.batch_size is None:
         return "The second profile doesn't say its batch size: give the one it was recorded at."
     apart_from = "batch_size" if ours.pixels == theirs.pixels else "pixels"
     lines = different_networks(first.held.profile, second.held.profile, apart_from=apart_from)
     if lines:
         return f"{lines[0]} The second one is not used."
-    if batch_size == (ours.batch_size or st.session_state["profiled_batch"]) and ours.pixels == theirs.pixels:
+    if (ours.batch_size, ours.pixels) == (theirs.batch_size, theirs.pixels):
         return "Both profiles are of the same size: the second one is not used."
     return ""

@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 
+from ui.own_component import own_component
 from ui.result_table.choices import TableChoices
 from ui.result_table.columns import Column, Row, exported_rows
 from ui.tables import download_buttons
 
-_PACKAGE, _COMPONENT = "profet", "result_table"
-_ASSETS = Path(__file__).with_name("assets")
 _SORTED = {None: "none", False: "ascending", True: "descending"}
 
 
@@ -52,7 +49,7 @@ def result_table(
         if (row := st.session_state[_mounted_key(key)].get("open")) in {row_key(one) for one in rows}:
             choices.toggle(row)
 
-    _component()(
+    own_component("result_table", Path(__file__))(
         key=_mounted_key(key),
         data=table_data(shown_rows, shown_columns, choices, title=title, row_key=row_key),
         on_sort_change=sort,
@@ -128,13 +125,3 @@ def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]]
 
 def _mounted_key(key: str) -> str:
     return f"{key}:table"
-
-
-def _component() -> Any:
-    """The table's script and style, served from here: scripts that come as text the content policy forbids."""
-    manager = get_bidi_component_manager()
-    name = f"{_PACKAGE}.{_COMPONENT}"
-    if manager.get_component_asset_root(name) is None:
-        config = ComponentConfig(_COMPONENT, asset_dir=_ASSETS.name)
-        manager.register_from_manifest(ComponentManifest(_PACKAGE, "1", [config]), _ASSETS.parent)
-    return st.components.v2.component(name, js="table.js", css="table.css", isolate_styles=False)

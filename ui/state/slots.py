@@ -30,6 +30,11 @@ class Slot:
         return (*(self.key(part) for part in ("source", "sample", "steps")), *self.following_keys)
 
     @property
+    def field_keys(self) -> tuple[str, ...]:
+        """Of its fields that are no settings: which of the visitor's own it holds, and text that is being pasted."""
+        return self.key("chosen"), self.key("pasted")
+
+    @property
     def following_keys(self) -> tuple[str, ...]:
         """Settings whose default is what the shown profile says."""
         return (*((self.anchor_key,) if self.sets_anchor else ()), self.key("latency"), self.key("unit"))

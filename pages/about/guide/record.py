@@ -6,7 +6,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.inputs.fields import choice
 from ui.recorder.route import recorder_address
 from ui.recorder.wheel import recorder_wheel
 from ui.state.resources import Resources
@@ -24,7 +23,14 @@ _LABELS = {
 
 def show_recorder(_: Resources) -> None:
     """How it is installed and run, in a program of one's own too."""
-    choice("You train with", "framework", FRAMEWORKS, _LABELS)
+    st.selectbox(
+        "You train with",
+        FRAMEWORKS,
+        format_func=_LABELS.__getitem__,
+        key="framework",
+        persist_state="session",
+        width=360,
+    )
     framework = st.session_state["framework"]
     _install()
     show_text(_TEXTS / "record.md")
@@ -34,12 +40,17 @@ def show_recorder(_: Resources) -> None:
             show_text(_TEXTS / "by_hand.md")
 
 
+def page_address() -> str | None:
+    """Where the visitor's browser shows this page, None where that isn't known."""
+    return st.context.url
+
+
 def _install() -> None:
     wheel = recorder_wheel()
     st.markdown(
         "Install the recorder where the training runs; it needs Python 3.11 to 3.13 and your framework, no more:"
     )
-    address = recorder_address(st.context.url)
+    address = recorder_address(page_address())
     if address:
         show_code(f"pip install {address}", wrap_lines=True)
         st.caption("If that machine doesn't reach this server, take the file there:")

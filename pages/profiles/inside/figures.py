@@ -14,8 +14,26 @@ from profet_core.units import US_PER_MS, format_ms
 from ui.charts.style import BLUE, GREY, GRID, ORANGE, Part, framed, name_axis, value_axis
 
 #: Operations of their own in the chart; the others are one bar.
-TOP = 20
+TOP = 12
 _LABEL_LETTERS = 24
+
+
+def class_bars(rows: Sequence[Placement]) -> go.Figure:
+    """The classes that the default method counts the GPU's operations in, the longest on top."""
+    by_class: dict[str, list[Placement]] = {}
+    for row in rows:
+        if row.on_device and not row.idle and row.time_us > 0:
+            name = row.operation_class.removeprefix(DEVICE_PREFIX) if row.operation_class else "not counted"
+            by_class.setdefault(name, []).append(row)
+    bars = dict(sorted(by_class.items(), key=lambda item: -_time_ms(item[1])))
+    largest_ms = max((_time_ms(part) for part in bars.values()), default=1.0)
+    return framed(
+        [_trace("GPU", BLUE, bars) | {"showlegend": False}],
+        x=value_axis("ms", range=[0, largest_ms * 1.35]),
+        y=name_axis(categoryorder="array", categoryarray=list(bars)[::-1]),
+        height=90 + 24 * len(bars),
+        bargap=0.25,
+    )
 
 
 def time_bars(rows: Sequence[Placement]) -> go.Figure:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 
 from pages.profiles.candidates import Candidate
-from pages.profiles.inside.figures import busy_and_idle, time_bars
+from pages.profiles.inside.figures import busy_and_idle, class_bars, time_bars
 from pages.profiles.inside.view import busy_and_idle_words, data_row, fact_rows, table_row
 from profet_core import Models, Profile
 from profet_core.operations.classes import NOTABLE_SHARE
@@ -36,12 +36,15 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     rows = placements(resources.models, profile)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        st.subheader("Operations by time", anchor="operations")
+        st.markdown("**Operations by time**")
         show_chart(time_bars(rows), "operation-bars")
     with right:
-        st.subheader("Busy and idle", anchor="idle")
+        st.markdown("**Busy and idle**")
         show_chart(busy_and_idle(profile), "idle-bars")
         st.caption(busy_and_idle_words(profile))
+        if profile.device_total_us:
+            st.markdown("**GPU time by class**")
+            show_chart(class_bars(rows), "class-bars")
     _folded(resources, profile, rows)
 
 
