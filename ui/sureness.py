@@ -5,22 +5,15 @@ from __future__ import annotations
 from profet_core.advice.sureness import FAIR_HALF_WIDTH, GOOD_HALF_WIDTH, MEASURED_ERRORS, Sureness
 from ui.result_table.columns import Cell
 
-_FILLED, _EMPTY = "●", "○"
-
-
-def mark(step: Sureness) -> str:
-    """'●●○': as many filled as the number is sure, read without colour."""
-    return _FILLED * step + _EMPTY * (len(Sureness) - step)
-
 
 def sureness_cell(step: Sureness) -> Cell:
     """The mark and its word, for a table; only the word is read aloud."""
-    return Cell(step.word, mark=mark(step))
+    return Cell(step.word, mark=step.mark)
 
 
 def sureness_words(step: Sureness) -> str:
     """The mark and its word, for a sentence."""
-    return f"{mark(step)} {step.word}"
+    return f"{step.mark} {step.word}"
 
 
 def sureness_explained() -> str:
@@ -28,10 +21,10 @@ def sureness_explained() -> str:
     good, fair = MEASURED_ERRORS[Sureness.GOOD], MEASURED_ERRORS[Sureness.FAIR]
     return (
         "A range holds 90 % of such predictions.\n\n"
-        f"{sureness_words(Sureness.GOOD)}: within {GOOD_HALF_WIDTH:.0%} either way, on a GPU that was profiled. On "
-        f"networks the models had not seen the mean error was {good.mean_pct:.0f} %, and one in ten was off by more "
+        f"{sureness_words(Sureness.GOOD)}: within {100 * GOOD_HALF_WIDTH:.0f} % either way, on a GPU that was profiled. "
+        f"On networks the models had not seen the mean error was {good.mean_pct:.0f} %, and one in ten was off by more "
         f"than {good.one_in_ten_pct:.0f} %.\n\n"
-        f"{sureness_words(Sureness.FAIR)}: within {FAIR_HALF_WIDTH:.0%}; there {fair.mean_pct:.0f} % and "
+        f"{sureness_words(Sureness.FAIR)}: within {100 * FAIR_HALF_WIDTH:.0f} %; there {fair.mean_pct:.0f} % and "
         f"{fair.one_in_ten_pct:.0f} %. At best this for a GPU that nobody profiled.\n\n"
         f"{sureness_words(Sureness.ROUGH)}: a wider range or none. Rely on it for the order of magnitude."
     )

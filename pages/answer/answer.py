@@ -30,6 +30,7 @@ from ui.memory import fits_of
 from ui.notices import show_notices
 from ui.phrases import profile_phrase
 from ui.predicted.network import Network, current_network
+from ui.report import report_button
 from ui.result_table.show import result_table
 from ui.state.page_keys import answer_keys
 from ui.state.resources import Resources
@@ -62,7 +63,7 @@ def body(resources: Resources) -> None:
     fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
     advice = _advice(network, steps, chosen_offers(resources), fits)
     with answer:
-        _say(network, advice)
+        _say(resources, network, advice)
     show_notices(network)
     limits = advice.request.limits
     show_chart(trade_off(points(advice), limits.deadline_s, limits.budget_usd), "trade-off")
@@ -84,7 +85,7 @@ def _advice(
     )
 
 
-def _say(network: Network, advice: Advice) -> None:
+def _say(resources: Resources, network: Network, advice: Advice) -> None:
     """The answer in one sentence, and what it is for; how sure it is on request."""
     st.header(unbroken(headline(advice)), anchor="answer")
     work = advice.request.workload
@@ -93,10 +94,12 @@ def _say(network: Network, advice: Advice) -> None:
     st.caption(
         f"For {profile_phrase(network.outcome)}{batch}: {work.images:,} images, {epochs}. Change it in the sidebar (»)."
     )
-    with st.popover("How sure is that?", icon=":material/help:"):
-        for line in answer_sentences(advice):
-            st.markdown(unbroken(line))
-        st.markdown(sureness_explained())
+    with st.container(horizontal=True):
+        with st.popover("How sure is that?", icon=":material/help:"):
+            for line in answer_sentences(advice):
+                st.markdown(unbroken(line))
+            st.markdown(sureness_explained())
+        report_button(resources, network.outcome, advice)
 
 
 def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer]) -> None:

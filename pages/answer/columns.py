@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from profet_core.advice.advise import Advice
 from profet_core.advice.certainty import format_certainty
@@ -31,7 +32,7 @@ from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
 from ui.result_table.columns import Cell, Column, Value
 from ui.sureness import sureness_cell
-from ui.tables import MISSING, gpu_cell, or_missing, price_source
+from ui.tables import MISSING, format_range_ms, gpu_cell, or_missing, price_source
 
 _ENERGY_TIP = (
     "At most, at the machine: the board power of the GPU that trains, the node's other GPUs idle, every processor at "
@@ -176,14 +177,14 @@ def _usual_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
         Column(
             key="time",
             title="Time",
-            cell=lambda row: format_duration(row.time_s),
+            cell=lambda row: _duration(per, row.time_s),
             value=lambda row: row.time_s,
             data=lambda row: {f"{per}_s": row.time_s},
         ),
         Column(
             key="time_range",
             title="Range",
-            cell=lambda row: _range_cell(row.time_ends_s, format_duration_range),
+            cell=lambda row: _range_cell(row.time_ends_s, partial(_duration_range, per)),
             value=lambda row: row.time_ends_s and row.time_ends_s[1],
             data=lambda row: _ends(f"{per}_s", row.time_ends_s),
             tip="Holds the time of nine in ten such predictions. Sorted by its upper end.",
@@ -349,6 +350,17 @@ def _instance_cell(row: AnswerRow) -> Cell:
 
 def _largest_batch(row: AnswerRow) -> int | None:
     return None if row.fit is None else row.fit.largest_batch
+
+
+def _duration(per: Per, seconds: float) -> str:
+    """A step's in milliseconds, as everywhere."""
+    return format_ms(seconds * MS_PER_S) if per is Per.STEP else format_duration(seconds)
+
+
+def _duration_range(per: Per, low_s: float, high_s: float) -> str:
+    if per is Per.STEP:
+        return format_range_ms(low_s * MS_PER_S, high_s * MS_PER_S)
+    return format_duration_range(low_s, high_s)
 
 
 def _range_cell(ends: tuple[float, float] | None, words: Callable[[float, float], str]) -> str:

@@ -85,7 +85,7 @@ def _use_button(resources: Resources, chosen: Candidate) -> None:
 def _download_button(resources: Resources, chosen: Candidate) -> None:
     """The profile as PROFET JSON, with what the visitor said of it."""
     try:
-        data = write_profile(_as_said(chosen.own)) if chosen.own else resources.samples[chosen.key].data
+        data = write_profile(as_said(chosen.own)) if chosen.own else resources.samples[chosen.key].data
     except ProfileError as error:
         show_error(str(error))
         return
@@ -101,7 +101,8 @@ def _download_button(resources: Resources, chosen: Candidate) -> None:
     )
 
 
-def _as_said(own: OwnProfile) -> Profile:
+def as_said(own: OwnProfile) -> Profile:
+    """One step of it, with the step latency and whatever else the visitor said."""
     profile = counted(own.profile, own.latency_ms)
     return replace(profile, meta=replace(profile.meta, step_latency_ms=own.latency_ms))
 

@@ -10,7 +10,7 @@ from profet_core.advice.request import Limits, Request, Workload
 from profet_core.catalog import Instance
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer, Verdict
-from profet_core.units import MS_PER_S, S_PER_HOUR
+from profet_core.units import MS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,12 @@ class SizeRow:
     @property
     def fits(self) -> bool:
         """Whether nothing speaks against it."""
-        return self.fit is None or self.fit.verdict is not Verdict.DOES_NOT_FIT
+        return self.fit is None or may_fit(self.fit)
+
+
+def may_fit(fit: FitAnswer) -> bool:
+    """Whether it isn't known not to."""
+    return fit.verdict is not Verdict.DOES_NOT_FIT
 
 
 def size_row(step: StepTime, offer: Instance, workload: Workload, fit: FitAnswer | None) -> SizeRow:
@@ -65,13 +70,3 @@ def usual_offers(offers: Iterable[Instance], *, include_retired: bool) -> Mappin
         if offer.name not in found or offer.usd_per_hour < found[offer.name].usd_per_hour:
             found[offer.name] = offer
     return found
-
-
-def shown_value(plan: Plan, batch_size: int, shows: str) -> float:
-    """What the chart shows of a plan: milliseconds a step, images a second, hours or US dollars of the training."""
-    return {
-        "latency": plan.latency_ms,
-        "images": batch_size / plan.latency_ms * MS_PER_S,
-        "time": plan.total_s / S_PER_HOUR,
-        "cost": plan.total_usd,
-    }[shows]

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.sizes.columns import size_columns
 from pages.sizes.figure import size_curves
-from pages.sizes.rows import SizeRow, size_row, usual_offers
+from pages.sizes.rows import SizeRow, may_fit, size_row, usual_offers
 from pages.sizes.typed import typed_curves, typed_inputs
 from profet_core import InputError
 from profet_core.advice.request import Workload
@@ -114,9 +114,13 @@ def _view(resources: Resources, source: _Source, axis: str) -> None:
     if not rows:
         st.info("Give an instance's latency at both ends to see its curve.")
         return
+    chosen = SIZES_TABLE.open_row if SIZES_TABLE.open_row in rows else ""
+    figure = size_curves(
+        rows, _GRID[axis], axis, st.session_state["shows"], largest_fit=view.largest_fits(list(rows)), chosen=chosen
+    )
     with live_view("curves"):
-        show_chart(size_curves(rows, _GRID[axis], axis, st.session_state["shows"]), "curves")
-        live_part(lambda: _at_slider(view), resources, sizes_keys)
+        show_chart(figure, "curves")
+        live_part(lambda: _at_slider(view, chosen), resources, sizes_keys)
     if axis == "pixels":
         st.caption(
             "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
@@ -159,6 +163,17 @@ class _SizesView:
                 found.append(replace(self._row(row.instance, step, batch_size), fit=row.fit))
         return sorted(found, key=_by_cost)
 
+    def largest_fits(self, instances: Sequence[str]) -> dict[str, int]:
+        """Instance -> the largest measured size that may fit in its memory; absent where all may, 0 for none."""
+        sizes = KNOTS[self.axis]
+        by_size = {size: self._fits(size, instances) for size in sizes}
+        found = {}
+        for name in instances:
+            beyond = [size for size, fits in by_size.items() if name in fits and not may_fit(fits[name])]
+            if beyond:
+                found[name] = max((size for size in sizes if size < min(beyond)), default=0)
+        return found
+
     def _row(self, name: str, step: StepTime, size: int) -> SizeRow:
         return size_row(step, self.offers[name], self.source.workload(self.axis, size), None)
 
@@ -175,8 +190,13 @@ def _by_cost(row: SizeRow) -> tuple[float, float]:
     return row.plan.total_usd, row.plan.total_s
 
 
-def _at_slider(view: _SizesView) -> None:
-    """The slider, and every GPU at its size, or each at the largest batch that fits in its memory."""
+def _at_slider(view: _SizesView, chosen: str) -> None:
+    """The slider, and every GPU at its size, or each at the largest batch that fits in its memory.
+
+    Parameters
+    ----------
+    chosen : the row that was open when the curves were drawn.
+    """
     source, axis = view.source, view.axis
     at = size_slider(axis, source.batch_size if axis == "batch" else source.pixels)
     rows = view.rows_at(at)
@@ -184,7 +204,7 @@ def _at_slider(view: _SizesView) -> None:
         choice("Each GPU at", "each_at", EACH_AT, {"size": f"Batch {at}", "largest": "Its largest batch that fits"})
         if st.session_state["each_at"] == "largest":
             rows = view.at_largest(rows)
-    result_table(
+    opened = result_table(
         rows,
         size_columns(),
         key=SIZES_TABLE.table,
@@ -192,6 +212,9 @@ def _at_slider(view: _SizesView) -> None:
         title="Every GPU at this size",
         row_key=lambda row: row.instance,
     )
+    if (opened.instance if opened else "") != chosen:
+        # Its interval is drawn with the curves.
+        st.rerun()
 
 
 run_page(body, sizes_keys)

@@ -25,6 +25,11 @@ class Sureness(IntEnum):
         """'good', 'fair' or 'rough'."""
         return self.name.lower()
 
+    @property
+    def mark(self) -> str:
+        """'●●○': as many filled as the number is sure, read without colour."""
+        return "●" * self + "○" * (len(Sureness) - self)
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredErrors:

@@ -1,8 +1,9 @@
-"""Our own components in a browser, under the app's content policy: the result table, and charts saved as files."""
+"""What the app makes itself, in a browser: the result table, charts saved as files, and the report on paper."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,6 +12,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.served_app import served
+from profet_core.advice.advise import advise
+from profet_core.catalog.offers import offers_in_market
+from profet_core.documents.report import ReportSource, report_html
+from tests.made.step_times import HOUR_AT_100_MS, row
 
 pytestmark = pytest.mark.browser
 
@@ -131,3 +136,14 @@ def test_a_chart_has_a_name_and_is_saved_as_png_and_svg(page, made_url):
     assert saved["PNG"].startswith(b"\x89PNG\r\n") and len(saved["PNG"]) > 10_000
     drawn = ElementTree.fromstring(saved["SVG"])
     assert drawn.tag.endswith("svg") and "L4" in "".join(drawn.itertext())
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_the_report_prints_on_one_page(page, catalog, tmp_path, paper):
+    offers = [*offers_in_market(catalog, spot_discount=0.6, market="any")][:13]
+    advice = advise([row(offer.name, 100.0 + len(offer.name)) for offer in offers], offers, HOUR_AT_100_MS)
+    source = ReportSource("net.json", ("recorded on g4dn.xlarge",), "90b27c62ea5e", "2026-11-21", ("One warning.",))
+    (tmp_path / "report.html").write_text(report_html(advice, source))
+    page.goto((tmp_path / "report.html").as_uri())
+    expect(page.get_by_role("row")).to_have_count(1 + len(advice.plans))
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format=paper, prefer_css_page_size=True))) == 1

@@ -36,7 +36,7 @@ def test_the_choice_is_in_the_link_while_it_is_in_sight(open_app):
     app = open_app("about", open="record")
     app.selectbox(key="framework").set_value("pytorch").run()
     assert dict(app.query_params) == {"open": "record", "framework": "pytorch"}
-    assert "framework" not in go(app, "predict").query_params
+    assert "framework" not in go(app, "answer").query_params
     app = open_sections(go(app, "about"), "record")
     assert any("record_steps" in text for text in code_of(app))
 

@@ -8,14 +8,18 @@ import io
 import pytest
 
 from pages.profiles.candidates import Candidate, compare
+from pages.profiles.chosen import as_said
 from pages.profiles.compare.figures import dots
 from pages.profiles.compare.view import data_rows, instances_of, rows_of, table_row
 from profet_core import predict, read_profile
+from profet_core.profiles.profet_json.writer import write_profile
+from profet_core.units import format_ms
 from tests.pages.conftest import (
     as_version_1,
     as_version_2,
     column,
     compared,
+    everything,
     give,
     go,
     lines,
@@ -23,6 +27,7 @@ from tests.pages.conftest import (
     own,
     type_in,
 )
+from ui.state.own_profiles import OwnProfile
 from ui.state.resources import load_resources
 from ui.tables import as_csv
 
@@ -94,7 +99,20 @@ def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app,
     assert_shows(compared(app)[f"{VGG}.json"], predicted_ms(models, catalog, bare, "g3s.xlarge", 330.0))
 
 
-def test_what_is_said_here_holds_on_predict_and_back(open_app, samples):
+def steps_on_answer(app) -> dict[str, float]:
+    """Instance -> milliseconds of a step, as Answer's table has them; the comparison has as many digits."""
+    cells = column(everything(go(app, "answer")), "Step")
+    return {name: float(cell.split()[0].replace(",", "")) for name, cell in cells.items() if cell.endswith("ms")}
+
+
+def assert_as_on_answer(app, name: str):
+    shown = steps_on_answer(app)
+    assert len(shown) >= 9
+    row = compared(go(app, "profiles"))[name]
+    assert {instance: row[instance] for instance in shown} == shown
+
+
+def test_what_is_said_here_holds_on_answer_and_back(open_app, samples):
     app = open_app(source="upload")
     give(app, ("net.json", as_version_1(samples[VGG].profile.operations)))
     go(app, "profiles")
@@ -102,15 +120,97 @@ def test_what_is_said_here_holds_on_predict_and_back(open_app, samples):
     assert app.selectbox(key=f"profiles:anchor:{key}").value is None
     app.selectbox(key=f"profiles:anchor:{key}").set_value("g3s.xlarge").run()
     type_in(app, f"profiles:latency:{key}", 130.0)
-    here = compared(app)["net.json"]
-    go(app, "predict")
+    go(app, "answer")
     assert app.selectbox(key="anchor").value == "g3s.xlarge"
     assert app.session_state["latency"] == 130.0
-    assert float(column(app, "Step latency")["p2.xlarge"].split()[0]) == here["p2.xlarge"]
-    type_in(app, "latency", None)
+    type_in(app, "profiled_batch", 16)
+    assert_as_on_answer(app, "net.json")
+    type_in(go(app, "answer"), "latency", None)
     go(app, "profiles")
     assert app.session_state[f"profiles:latency:{key}"] is None
     assert compared(app)["net.json"]["g3s.xlarge"] != 130.0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tf32": "False"},
+        {"latency": "330"},
+        {"latency": "5000"},
+        {"measured_g4dn.xlarge": "250"},
+        {"anchor": "p2.xlarge", "latency": "none"},
+    ],
+    ids=str,
+)
+def test_a_sample_that_answer_shows_has_the_numbers_that_it_has_there(open_app, settings):
+    """As its settings are there, also by a link to the comparison."""
+    app = open_app(sample=VGG, compare_samples=f"{VGG},{LENET}", **settings)
+    assert_as_on_answer(app, VGG)
+    # As text: where there is no number, it is no number like any other.
+    before = str(compared(app)[VGG])
+    again = open_app("profiles", **dict(app.query_params))
+    assert str(compared(again)[VGG]) == before
+    assert str(compared(open_app("profiles", compare_samples=VGG))[VGG]) != before
+
+
+def test_a_latency_that_answer_was_told_to_trust_counts_here(open_app):
+    app = open_app(sample=VGG, latency="5000", compare_samples=VGG)
+    go(app, "profiles")
+    assert any("makes no sense" in line for line in lines(app.markdown))
+    doubted = compared(app)[VGG]
+    go(app, "answer").button(key=":use-typed").click().run()
+    assert_as_on_answer(app, VGG)
+    assert compared(app)[VGG] != doubted and not any("makes no sense" in line for line in lines(app.markdown))
+
+
+def test_using_one_puts_it_on_answer_with_all_that_is_known_of_it(open_app, samples):
+    app = open_app("profiles", compare_samples=ALEXNET)
+    app.button(key="profiles:use").click().run()
+    assert [title.value for title in app.title] == ["Which cloud GPU should train it?"]
+    assert (app.session_state["source"], app.session_state["sample"]) == ("sample", ALEXNET)
+    go(app, "profiles")
+    assert "on Answer" in app.radio(key="inspected").proto.captions[0]
+    give(app, ("mine.json", samples[VGG].data), ("other.json", samples[LENET].data))
+    look_at(app, "mine.json")
+    app.button(key="profiles:use").click().run()
+    assert app.selectbox(key="anchor").value == samples[VGG].anchor
+    assert app.session_state["latency"] == samples[VGG].latency_ms
+    assert_as_on_answer(app, "mine.json")
+
+
+def test_the_list_says_what_each_one_is(open_app, models, samples):
+    app = open_app("profiles", compare_samples=VGG)
+    give(app, ("bare.json", as_version_1(samples[LENET].profile.operations)), ("cpu.json", b'{"Host_MatMul": 5e4}'))
+    bare, cpu, sample = (
+        caption.replace("\\", "").split(" · ") for caption in app.radio(key="inspected").proto.captions
+    )
+    assert bare == [":orange[recorded on?]"]
+    assert cpu == [":orange[recorded on?]", ":red[no prediction]"]
+    assert sample == [
+        "sample",
+        "M60 (g3s.xlarge)",
+        "batch 16",
+        "224 px",
+        samples[VGG].profile.meta.framework,
+        f"{format_ms(samples[VGG].latency_ms)} a step",
+        "like the training data",
+    ]
+
+
+def test_a_download_is_the_profile_as_it_was_told(samples):
+    read = read_profile(as_version_1(samples[VGG].profile.operations))
+    own = OwnProfile("key", read, "net", "upload", "g3s.xlarge", 130.0, precision="fp32", steps=4)
+    again = read_profile(write_profile(as_said(own)))
+    assert again.operations == pytest.approx({name: us / 2 for name, us in samples[VGG].profile.operations.items()})
+    assert (again.steps, again.meta.step_latency_ms, again.meta.precision) == (1, 130.0, "fp32")
+
+
+def test_names_that_are_alike_are_told_apart(open_app, samples):
+    app = open_app("profiles", compare_samples=VGG)
+    give(app, (VGG, samples[LENET].data))
+    assert list(compared(app)) == [VGG, f"{VGG} (sample)"]
+    app.radio(key="inspected").set_value(VGG).run()
+    assert any(samples[VGG].title in line for line in lines(app.markdown))
 
 
 def test_a_latency_that_makes_no_sense_is_left_out_and_said(open_app, models, catalog, samples):

@@ -12,7 +12,7 @@ from profet_core.units import format_duration, format_ms, format_significant, fo
 from ui.charts.gpu_look import gpu_look
 from ui.charts.labels import spread
 from ui.charts.scales import LogAxis, number_axis, time_axis, usd_axis
-from ui.charts.style import GREY, Part, framed, line_at
+from ui.charts.style import Part, framed
 
 _HEIGHT, _MARGIN = 420, {"l": 8, "r": 8, "t": 12, "b": 8}
 #: Pixels that the axis with its title takes of the height, and a label's line.
@@ -20,7 +20,6 @@ _BELOW_PLOT, _LINE_HEIGHT = 52, 15
 _LETTER_WIDTH = 7
 _TICKS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 256)}
 _SIZE_TITLES = {"batch": "Batch size", "pixels": "Pixels a side"}
-_CURSOR = {"color": GREY, "width": 1, "dash": "dot"}
 #: Of what lies beyond a GPU's memory.
 _PALE = 0.45
 
@@ -69,13 +68,14 @@ class Curve:
     chosen: bool = False
 
 
-def curves(rows: Sequence[Curve], axis: str, at: int, shows: str) -> go.Figure:
-    """Values over size, both logarithmic, with a cursor at one size; what does not fit in memory is pale and dotted.
+def curves(rows: Sequence[Curve], axis: str, shows: str) -> go.Figure:
+    """Values over size, both logarithmic; what does not fit in memory is pale and dotted.
+
+    A live view's cursor marks one size: see `ui/live.py`.
 
     Parameters
     ----------
-    axis : "batch" or "pixels". at : the size where the slider stands, one of each curve's sizes.
-    shows : a key of `SHOWN`.
+    axis : "batch" or "pixels". shows : a key of `SHOWN`.
     """
     shown = SHOWN[shows]
     y = shown.axis([value for row in rows for value in row.values] + [end for row in rows for end in _band_ends(row)])
@@ -83,7 +83,7 @@ def curves(rows: Sequence[Curve], axis: str, at: int, shows: str) -> go.Figure:
     labels = _end_labels(rows, y)
     room = max((len(row.label) for row in rows), default=0) * _LETTER_WIDTH + 12
     return framed(
-        [*_bands(rows), *(part for row in rows for part in _line(row, shown)), _cursor_marks(rows, at)],
+        [*_bands(rows), *(part for row in rows for part in _line(row, shown))],
         x={
             "title": {"text": _SIZE_TITLES[axis]},
             "type": "log",
@@ -100,7 +100,6 @@ def curves(rows: Sequence[Curve], axis: str, at: int, shows: str) -> go.Figure:
         margin=_MARGIN | {"r": room},
         showlegend=False,
         hovermode="x unified",
-        shapes=[line_at(x=at, line=_CURSOR)],
         annotations=labels,
     )
 
@@ -177,22 +176,6 @@ def _stroke(row: Curve, points: Sequence[_Point], shown: Shown, line: Part, opac
         "line": line,
         "opacity": opacity,
         "hovertemplate": "%{customdata}<extra></extra>",
-    }
-
-
-def _cursor_marks(rows: Sequence[Curve], at: int) -> Part:
-    found = [(gpu_look(row.gpu), row.values[list(row.sizes).index(at)]) for row in rows if at in row.sizes]
-    return {
-        "type": "scatter",
-        "x": [at] * len(found),
-        "y": [value for _, value in found],
-        "mode": "markers",
-        "marker": {
-            "color": [look.colour for look, _ in found],
-            "symbol": [look.symbol for look, _ in found],
-            "size": 10,
-        },
-        "hoverinfo": "skip",
     }
 
 

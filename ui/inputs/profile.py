@@ -6,7 +6,7 @@ import streamlit as st
 
 from profet_core import ProfetError
 from profet_core.profiles.guarded.read import read_guarded
-from ui.errors import show_error
+from ui.errors import inside_link, show_error
 from ui.inputs.fields import choice
 from ui.inputs.own_list import own_choice
 from ui.inputs.questions import step_questions
@@ -40,6 +40,8 @@ def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         own_choice(slot)
     held = held_in(resources, slot)
     _name_shown(held, source)
+    if slot == PROFILE_SLOT:
+        inside_link("What is in it?", held.sample.name if held.sample else None)
     if held.own and slot == PROFILE_SLOT:
         _carry_input(held.own)
     steps_input(held.own, slot.prefix, usable_latency_ms(slot))
