@@ -54,7 +54,7 @@ def test_a_carried_step_has_no_interval_and_stays_rough_if_it_was(basis):
     (carried,) = carried_steps({"a": 200.0}, [step(basis, interval=Interval(80, 125), note="why", relative=relative)])
     assert (carried.latency_ms, carried.interval, carried.relative) == (200.0, None, None)
     assert carried.basis is (basis if basis.is_rough else Basis.CARRIED)
-    assert carried.note == "carried to another batch size; why"
+    assert carried.note == "carried to another size; why"
 
 
 def test_what_was_not_predicted_is_carried_too():

@@ -64,4 +64,4 @@ def test_what_is_carried_to_another_batch_size_stays_what_it_was():
         ("d", 1, "carried", None),
     ]
     plan = planned(carried[0], offer("a", 1.0), Limits(deadline_h=1))
-    assert (plan.deviation, plan.in_time, plan.latency_note) == (None, None, "carried to another batch size")
+    assert (plan.deviation, plan.in_time, plan.latency_note) == (None, None, "carried to another size")
