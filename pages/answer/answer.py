@@ -122,6 +122,7 @@ def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping
         stem="profet-answer",
         title=f"What {_PER_LABELS[per]} takes and costs",
         row_key=plan_key,
+        beside=lambda: report_button(resources, network.outcome, advice),
     )
     excluded = [one for one in advice.excluded if not one.reason.startswith("retired")]
     if excluded:

@@ -39,7 +39,8 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
         f"**Step**: {_step_line(plan, batch_size)}",
         f"**Rests on**: {plain(plan.basis.words)}{f': {plain(plan.latency_note)}' if plan.latency_note else ''}",
     ]
-    fit = fits_of(resources, network.outcome, [plan.instance], batch_size).get(plan.instance)
+    fits = fits_of(resources, network.outcome, [plan.instance], batch_size, network.chosen_pixels)
+    fit = fits.get(plan.instance)
     if fit is not None:
         found.append(f"**Memory**: {plain(fit_sentence(fit))}")
     if plan.note:
