@@ -21,8 +21,8 @@ def sureness_explained() -> str:
     good, fair = MEASURED_ERRORS[Sureness.GOOD], MEASURED_ERRORS[Sureness.FAIR]
     return (
         "A range holds 90 % of such predictions.\n\n"
-        f"{sureness_words(Sureness.GOOD)}: within {100 * GOOD_HALF_WIDTH:.0f} % either way, on a GPU that was profiled. "
-        f"On networks the models had not seen the mean error was {good.mean_pct:.0f} %, and one in ten was off by more "
+        f"{sureness_words(Sureness.GOOD)}: within {100 * GOOD_HALF_WIDTH:.0f} % either way, on a profiled GPU. On "
+        f"networks the models had not seen the mean error was {good.mean_pct:.0f} %, and one in ten was off by more "
         f"than {good.one_in_ten_pct:.0f} %.\n\n"
         f"{sureness_words(Sureness.FAIR)}: within {100 * FAIR_HALF_WIDTH:.0f} %; there {fair.mean_pct:.0f} % and "
         f"{fair.one_in_ten_pct:.0f} %. At best this for a GPU that nobody profiled.\n\n"

@@ -63,7 +63,7 @@ def body(resources: Resources) -> None:
     fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
     advice = _advice(network, steps, chosen_offers(resources), fits)
     with answer:
-        _say(resources, network, advice)
+        _say(network, advice)
     show_notices(network)
     limits = advice.request.limits
     show_chart(trade_off(points(advice), limits.deadline_s, limits.budget_usd), "trade-off")
@@ -85,7 +85,7 @@ def _advice(
     )
 
 
-def _say(resources: Resources, network: Network, advice: Advice) -> None:
+def _say(network: Network, advice: Advice) -> None:
     """The answer in one sentence, and what it is for; how sure it is on request."""
     st.header(unbroken(headline(advice)), anchor="answer")
     work = advice.request.workload
@@ -96,12 +96,10 @@ def _say(resources: Resources, network: Network, advice: Advice) -> None:
         f"For {profile_phrase(network.outcome)}{batch}{pixels}: {work.images:,} images, {epochs}. "
         "Change it in the sidebar (»)."
     )
-    with st.container(horizontal=True):
-        with st.popover("How sure is that?", icon=":material/help:"):
-            for line in (*answer_sentences(advice), likeness_sentence(network.outcome.prediction)):
-                st.markdown(unbroken(line))
-            st.markdown(sureness_explained())
-        report_button(resources, network.outcome, advice)
+    with st.popover("How sure is that?", icon=":material/help:"):
+        for line in (*answer_sentences(advice), likeness_sentence(network.outcome.prediction)):
+            st.markdown(unbroken(line))
+        st.markdown(sureness_explained())
 
 
 def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer]) -> None:
@@ -124,6 +122,7 @@ def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping
         stem="profet-answer",
         title=f"What {_PER_LABELS[per]} takes and costs",
         row_key=plan_key,
+        beside=lambda: report_button(resources, network.outcome, advice),
     )
     excluded = [one for one in advice.excluded if not one.reason.startswith("retired")]
     if excluded:

@@ -73,7 +73,7 @@ def _own_fields(resources: Resources, own: OwnProfile) -> None:
 def _use_button(resources: Resources, chosen: Candidate) -> None:
     if chosen.on_answer:
         st.page_link(page_path("answer"), label="To its answer", icon=":material/arrow_forward:")
-    elif st.button("Use for the answer", key=f"{_PREFIX}:use", type="primary", icon=":material/arrow_forward:"):
+    elif st.button("Use for the answer", key=f"{_PREFIX}:use", icon=":material/arrow_forward:"):
         if chosen.own:
             st.session_state[PROFILE_SLOT.key("source")] = "upload"
             choose_own(PROFILE_SLOT, chosen.own.key)

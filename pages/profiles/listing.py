@@ -30,7 +30,6 @@ def add_input(resources: Resources, *, empty: bool) -> None:
         st.button(
             "Try three samples",
             key="profiles:examples",
-            type="primary",
             icon=":material/science:",
             on_click=_load_examples,
             args=(tuple(resources.samples)[:_EXAMPLES],),

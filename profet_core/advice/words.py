@@ -63,7 +63,8 @@ def upgrade_line(upgrade: Upgrade) -> str:
     """What more money buys: 'g5.xlarge instead of g4dn.xlarge: 2.1 h sooner for $0.50 more, 4.2 h a dollar'."""
     doubt = ""
     if upgrade.certainty is not None and not is_claimed(upgrade.certainty, upgrade.faster, upgrade.cheaper):
-        doubt = f", too close to call (sooner with {format_certainty(upgrade.certainty)})"
+        why = why_too_close(upgrade.certainty)
+        doubt = f", too close to call (sooner with {format_certainty(upgrade.certainty)}{why})"
     sooner, a_dollar = (format_duration(hours * S_PER_HOUR) for hours in (upgrade.saves_h, upgrade.hours_per_usd))
     return (
         f"{upgrade.faster.label} instead of {upgrade.cheaper.label}: {sooner} sooner for "
@@ -80,8 +81,10 @@ def dominated_line(one: Dominated) -> str:
     """'p2.xlarge by g4dn.xlarge (over 99 % sure)', of what is beaten in time and money."""
     if one.certainty is None:
         return f"{one.plan.label} by {one.by.label}"
-    perhaps = "" if is_claimed(one.certainty, one.plan, one.by) else "perhaps "
-    return f"{one.plan.label} {perhaps}by {one.by.label} ({format_certainty(one.certainty)} sure)"
+    if is_claimed(one.certainty, one.plan, one.by):
+        return f"{one.plan.label} by {one.by.label} ({format_certainty(one.certainty)} sure)"
+    why = why_too_close(one.certainty)
+    return f"{one.plan.label} perhaps by {one.by.label} ({format_certainty(one.certainty)} sure{why})"
 
 
 def _cheapest(advice: Advice) -> tuple[str, ...]:

@@ -149,9 +149,9 @@ def _notes(advice: Advice, source: ReportSource) -> str:
     """What to keep in mind, what numbers rest on, and where prices are from; each once."""
     good, fair = MEASURED_ERRORS[Sureness.GOOD], MEASURED_ERRORS[Sureness.FAIR]
     sure = (
-        f"A range holds {100 * advice.request.interval_level:.0f} % of such predictions. On networks that the models had "
-        f"not seen the mean error of what is good was {good.mean_pct:.0f} %, of what is fair {fair.mean_pct:.0f} %; rough "
-        "has the order of magnitude."
+        f"A range holds {100 * advice.request.interval_level:.0f} % of such predictions. On networks that the models "
+        f"had not seen the mean error of what is good was {good.mean_pct:.0f} %, of what is fair {fair.mean_pct:.0f} "
+        "%; rough has the order of magnitude."
     )
     bases = dict.fromkeys(plan.basis for plan in advice.plans)
     rests = "; ".join(f"{_names(advice.plans, basis)}: {basis.words}" for basis in bases)

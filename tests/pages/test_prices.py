@@ -19,13 +19,13 @@ def _draw() -> None:
 
     from ui.frame import run_page
     from ui.inputs.offers import chosen_offers, prices_input
-    from ui.state.page_keys import advise_keys
+    from ui.state.page_keys import answer_keys
 
     def body(resources) -> None:
         prices_input(resources)
         st.session_state["offers"] = {offer.name: offer for offer in chosen_offers(resources)}
 
-    run_page(body, advise_keys)
+    run_page(body, answer_keys)
 
 
 @pytest.fixture

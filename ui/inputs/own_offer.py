@@ -49,7 +49,7 @@ def own_offer_input(resources: Resources) -> None:
         show_error(line)
     with st.container(horizontal=True):
         edited: OfferKey | None = st.session_state[_EDITED]
-        st.button("Add" if edited is None else "Save", key="offer:put", type="primary", on_click=_put)
+        st.button("Add" if edited is None else "Save", key="offer:put", on_click=_put)
         if edited is not None:
             st.button("Cancel", key="offer:cancel", on_click=_empty)
 

@@ -74,7 +74,6 @@ def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, 
         st.button(
             f"Read it as {doubt.suggested_steps} step{'s' if doubt.suggested_steps > 1 else ''}",
             key=f"{slot.prefix}:use-steps",
-            type="primary",
             on_click=read_as_steps,
             args=(own.key, doubt.suggested_steps),
         )
@@ -82,7 +81,6 @@ def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, 
         st.button(
             f"Use {format_ms(doubt.suggested_ms)}",
             key=f"{slot.prefix}:use-suggested",
-            type="primary",
             on_click=use_latency_ms,
             args=(slot, doubt.suggested_ms),
         )

@@ -18,7 +18,7 @@ from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
 from ui.state.resumed import resumed_number
 from ui.state.uploads_held import is_dropped
-from ui.texts import ordinal, plain
+from ui.texts import ordinal, plain, show_code
 from ui.turns import others_first
 
 _LOG = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ def _show_notes(prefix: str) -> None:
 def _show_privacy(prefix: str) -> None:
     with st.expander("Raw traces name your layers: reduce them first", icon=":material/lock:", key=f"{prefix}:private"):
         st.markdown(_REVEALS)
-        st.code(CONVERT_COMMAND, language="sh", wrap_lines=True)
+        show_code(CONVERT_COMMAND, wrap_lines=True)
         st.markdown(
             "Whatever you upload, only the totals stay on the server, in memory and for your session; the file is let "
             f"go as soon as it is read. A file may have {max_upload_mb()} MB; reduce larger ones with the same command."

@@ -28,6 +28,7 @@ def result_table(
     stem: str,
     title: str,
     row_key: Callable[[Row], str],
+    beside: Callable[[], None] | None = None,
 ) -> Row | None:
     """Show the table; returns the row that the visitor opened, None without one.
 
@@ -37,16 +38,18 @@ def result_table(
     columns : all that can be shown; the first names the row and is always there.
     key : of its settings, see `TableChoices`. stem : of the names of its exports.
     title : its name for screen readers. row_key : what tells a row from the others, in links too.
+    beside : draws more buttons beside those of the exports.
     """
     choices = TableChoices(key)
     shown_rows, shown_columns = choices.shown(rows, columns)
 
     def sort() -> None:
-        if (column := st.session_state[_mounted_key(key)].get("sort")) in {one.key for one in columns}:
+        # What a browser sends may be anything.
+        if (column := st.session_state[_mounted_key(key)].get("sort")) in [one.key for one in columns]:
             choices.sort_by(column)
 
     def open_row() -> None:
-        if (row := st.session_state[_mounted_key(key)].get("open")) in {row_key(one) for one in rows}:
+        if (row := st.session_state[_mounted_key(key)].get("open")) in [row_key(one) for one in rows]:
             choices.toggle(row)
 
     own_component("result_table", Path(__file__))(
@@ -59,6 +62,8 @@ def result_table(
         _column_chooser(columns, shown_columns, choices)
         if shown_rows:
             download_buttons(exported_rows(shown_rows, shown_columns), stem)
+        if beside is not None:
+            beside()
     return next((row for row in rows if row_key(row) == choices.open_row), None)
 
 

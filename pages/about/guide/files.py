@@ -10,7 +10,7 @@ from profet_core.prediction.refusals import MOST_UNATTRIBUTED_SHARE
 from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
 from ui.state.resources import Resources
 from ui.tables import show_table
-from ui.texts import read_text, show_text
+from ui.texts import read_text, show_code, show_text
 
 _TEXTS = Path(__file__).parent
 
@@ -43,6 +43,6 @@ def show_files(_: Resources) -> None:
     st.subheader("PROFET JSON", anchor="format")
     show_text(_TEXTS / "file.md")
     st.caption("Version 1")
-    st.code(read_text(_TEXTS / "version_1.json"), language="json", wrap_lines=True)
+    show_code(read_text(_TEXTS / "version_1.json"), wrap_lines=True)
     st.caption("Version 2")
-    st.code(read_text(_TEXTS / "version_2.json"), language="json")
+    show_code(read_text(_TEXTS / "version_2.json"))

@@ -10,7 +10,7 @@ from ui.recorder.route import recorder_address
 from ui.recorder.wheel import recorder_wheel
 from ui.state.resources import Resources
 from ui.state.settings import FRAMEWORKS
-from ui.texts import show_text
+from ui.texts import show_code, show_text
 
 _TEXTS = Path(__file__).parent
 _KERAS, _OLDER_KERAS, _PYTORCH = FRAMEWORKS
@@ -52,7 +52,7 @@ def _install() -> None:
     )
     address = recorder_address(page_address())
     if address:
-        st.code(f"pip install {address}", language="sh", wrap_lines=True)
+        show_code(f"pip install {address}", wrap_lines=True)
         st.caption("If that machine doesn't reach this server, take the file there:")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
@@ -64,4 +64,4 @@ def _install() -> None:
             key="record:wheel",
             on_click="ignore",
         )
-        st.code(f"pip install ./{wheel.name}", language="sh", wrap_lines=True)
+        show_code(f"pip install ./{wheel.name}", wrap_lines=True)
