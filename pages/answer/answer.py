@@ -28,7 +28,7 @@ from ui.inputs.offers import chosen_offers, offers_input
 from ui.inputs.recorded import latency_question
 from ui.memory import fits_of
 from ui.notices import show_notices
-from ui.phrases import profile_phrase
+from ui.phrases import likeness_sentence, profile_phrase
 from ui.predicted.network import Network, current_network
 from ui.report import report_button
 from ui.result_table.show import result_table
@@ -63,7 +63,7 @@ def body(resources: Resources) -> None:
     fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
     advice = _advice(network, steps, chosen_offers(resources), fits)
     with answer:
-        _say(resources, network, advice)
+        _say(network, advice)
     show_notices(network)
     limits = advice.request.limits
     show_chart(trade_off(points(advice), limits.deadline_s, limits.budget_usd), "trade-off")
@@ -85,21 +85,21 @@ def _advice(
     )
 
 
-def _say(resources: Resources, network: Network, advice: Advice) -> None:
+def _say(network: Network, advice: Advice) -> None:
     """The answer in one sentence, and what it is for; how sure it is on request."""
     st.header(unbroken(headline(advice)), anchor="answer")
     work = advice.request.workload
     epochs = "1 epoch" if work.epochs == 1 else f"{work.epochs:,} epochs"
     batch = "" if work.batch_size == network.batch_size else f" at batch size {work.batch_size}"
+    pixels = "" if network.chosen_pixels == network.pixels else f" at {network.chosen_pixels} pixels"
     st.caption(
-        f"For {profile_phrase(network.outcome)}{batch}: {work.images:,} images, {epochs}. Change it in the sidebar (»)."
+        f"For {profile_phrase(network.outcome)}{batch}{pixels}: {work.images:,} images, {epochs}. "
+        "Change it in the sidebar (»)."
     )
-    with st.container(horizontal=True):
-        with st.popover("How sure is that?", icon=":material/help:"):
-            for line in answer_sentences(advice):
-                st.markdown(unbroken(line))
-            st.markdown(sureness_explained())
-        report_button(resources, network.outcome, advice)
+    with st.popover("How sure is that?", icon=":material/help:"):
+        for line in (*answer_sentences(advice), likeness_sentence(network.outcome.prediction)):
+            st.markdown(unbroken(line))
+        st.markdown(sureness_explained())
 
 
 def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer]) -> None:
