@@ -26,17 +26,19 @@ class Moved:
     page : the URL path of the page that took its place; empty for the first page.
     settings : what the old page showed and the new one shows only when asked; the link's own go before them. No
         defaults: the page would take them off the address again, and Back would lead here for ever.
+    said_anew : a setting of a link -> how it is written today.
     """
 
     page: str
     settings: Mapping[str, str] = field(default_factory=dict)
+    said_anew: Mapping[str, str] = field(default_factory=dict)
 
 
 #: Old URL path -> where it has gone.
 MOVED = {
     "predict": Moved(""),
     "cost": Moved(""),
-    "advise": Moved(""),
+    "advise": Moved("", said_anew={"retired=in": "retired=True"}),
     "scale": Moved("sizes"),
     "compare": Moved("profiles"),
     "inspect": Moved("profiles", {"view": "inside"}),
@@ -59,6 +61,7 @@ def new_address(path: str, query: str) -> str:
     """
     moved = MOVED[path.strip("/")]
     up = "../" if path.endswith("/") else "./"
+    query = "&".join(moved.said_anew.get(part, part) for part in query.split("&"))
     given = parse_qs(query, keep_blank_values=True)
     added = urlencode({key: value for key, value in moved.settings.items() if key not in given})
     whole = "&".join(part for part in (query, added) if part)

@@ -28,7 +28,7 @@ from ui.inputs.offers import chosen_offers, offers_input
 from ui.inputs.recorded import latency_question
 from ui.memory import fits_of
 from ui.notices import show_notices
-from ui.phrases import profile_phrase
+from ui.phrases import likeness_sentence, profile_phrase
 from ui.predicted.network import Network, current_network
 from ui.report import report_button
 from ui.result_table.show import result_table
@@ -91,11 +91,13 @@ def _say(network: Network, advice: Advice) -> None:
     work = advice.request.workload
     epochs = "1 epoch" if work.epochs == 1 else f"{work.epochs:,} epochs"
     batch = "" if work.batch_size == network.batch_size else f" at batch size {work.batch_size}"
+    pixels = "" if network.chosen_pixels == network.pixels else f" at {network.chosen_pixels} pixels"
     st.caption(
-        f"For {profile_phrase(network.outcome)}{batch}: {work.images:,} images, {epochs}. Change it in the sidebar (»)."
+        f"For {profile_phrase(network.outcome)}{batch}{pixels}: {work.images:,} images, {epochs}. "
+        "Change it in the sidebar (»)."
     )
     with st.popover("How sure is that?", icon=":material/help:"):
-        for line in answer_sentences(advice):
+        for line in (*answer_sentences(advice), likeness_sentence(network.outcome.prediction)):
             st.markdown(unbroken(line))
         st.markdown(sureness_explained())
 

@@ -13,6 +13,7 @@ from profet_core.artifacts.samples import Sample
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, listed_price
 from ui.memory import fit_sentence, fits_of
+from ui.phrases import joined_phrase
 from ui.predicted.network import Network
 from ui.state.resources import Resources
 from ui.state.settings import DEFAULT_METHOD, USUAL_PLAN
@@ -48,7 +49,8 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
     row = _predicted_on(network, plan.instance)
     if row is not None and row.members:
         members = ", ".join(f"{name} {format_ms(latency_ms)}" for name, latency_ms in row.members.items())
-        found.append(f"**Members, as profiled**: {plain(members)}")
+        joined = joined_phrase(resources.models, network.outcome.prediction)
+        found.append(f"**Members, as profiled** ({joined}): {plain(members)}")
     measured = _measured_line(network, plan.instance)
     return [*found, *([measured] if measured else [])]
 

@@ -88,11 +88,11 @@ def _facts(resources: Resources, one: Compared) -> Iterator[str]:
     """What it was recorded on, its sizes, framework and latency, and how like the training data it is."""
     candidate, meta = one.candidate, one.candidate.profile.meta
     if candidate.on_answer:
-        yield ":blue[on Answer]"
+        yield "**on Answer**"
     if candidate.own is None:
         yield "sample"
     if candidate.anchor is None:
-        yield ":orange[recorded on?]"
+        yield "**recorded on?**"
     else:
         yield plain(f"{resources.catalog[candidate.anchor].gpu_model} ({candidate.anchor})")
     if meta.batch_size:
@@ -104,7 +104,7 @@ def _facts(resources: Resources, one: Compared) -> Iterator[str]:
     if candidate.latency_ms is not None:
         yield f"{plain(format_ms(candidate.latency_ms))} a step"
     if one.refusal:
-        yield ":red[no prediction]"
+        yield "**no prediction**"
     elif one.prediction is not None and one.prediction.likeness is not None:
         yield f"{one.prediction.likeness.words} the training data"
 

@@ -18,6 +18,8 @@ _HEIGHT, _MARGIN = 420, {"l": 8, "r": 8, "t": 12, "b": 8}
 #: Pixels that the axis with its title takes of the height, and a label's line.
 _BELOW_PLOT, _LINE_HEIGHT = 52, 15
 _LETTER_WIDTH = 7
+#: Plotly's markers as letters.
+_GLYPHS = {"circle": "●", "square": "■", "triangle-up": "▲", "triangle-down": "▼"}
 _TICKS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 256)}
 _SIZE_TITLES = {"batch": "Batch size", "pixels": "Pixels a side"}
 #: Of what lies beyond a GPU's memory.
@@ -81,7 +83,7 @@ def curves(rows: Sequence[Curve], axis: str, shows: str) -> go.Figure:
     y = shown.axis([value for row in rows for value in row.values] + [end for row in rows for end in _band_ends(row)])
     sizes = [size for row in rows for size in row.sizes]
     labels = _end_labels(rows, y)
-    room = max((len(row.label) for row in rows), default=0) * _LETTER_WIDTH + 12
+    room = max((len(row.label) for row in rows), default=0) * _LETTER_WIDTH + 24
     return framed(
         [*_bands(rows), *(part for row in rows for part in _line(row, shown))],
         x={
@@ -194,12 +196,18 @@ def _end_labels(rows: Sequence[Curve], y: LogAxis) -> list[Part]:
             "y": 1 - place / height,
             "yref": "y domain",
             "yanchor": "middle",
-            "text": f"<b>{row.label}</b>" if row.chosen else row.label,
-            "font": {"color": gpu_look(row.gpu).colour},
+            "text": _marked(row),
             "showarrow": False,
         }
         for row, place in zip(ends, moved, strict=True)
     ]
+
+
+def _marked(row: Curve) -> str:
+    """The curve's marker in its colour before its name in the page's: the colours alone are too pale for small text."""
+    look = gpu_look(row.gpu)
+    name = f"<b>{row.label}</b>" if row.chosen else row.label
+    return f'<span style="color:{look.colour}">{_GLYPHS.get(look.symbol, "◆")}</span> {name}'
 
 
 def _see_through(colour: str, opacity: float) -> str:

@@ -12,19 +12,12 @@ import streamlit as st
 from ui.own_component import own_component
 
 BLUE, GREY, ORANGE, RED = "#0f8fd1", "#8b95a5", "#e08a00", "#d55e00"
-#: One colour per instance, the same on every page (Okabe-Ito without black and yellow: told apart by the colour-blind).
-_INSTANCE_COLOURS = (BLUE, ORANGE, "#12a37a", "#c86aa3", RED, "#7a7ff0")
 GRID = "rgba(128,128,128,0.25)"
 #: Values this many times apart are shown on logarithmic axes.
 WIDE = 30
 
 #: A trace, an axis or another part of a figure, by the names that plotly.js gives its attributes.
 Part = dict[str, Any]
-
-
-def instance_colours(instances: Sequence[str]) -> dict[str, str]:
-    """Instance -> colour, by its place in the catalogue of measured instances."""
-    return {name: _INSTANCE_COLOURS[index % len(_INSTANCE_COLOURS)] for index, name in enumerate(instances)}
 
 
 def show_chart(figure: go.Figure, key: str) -> None:

@@ -109,7 +109,7 @@ def _limits(plot: _Plot) -> Part:
         texts.append({"x": 0, "y": plot.y.share(plot.budget_usd), "xanchor": "left", "yanchor": "bottom"})
         texts[-1]["text"] = " budget"
     # By their place in the plot: of a logarithmic axis a text would take the logarithm, a line the value.
-    place = {"xref": "x domain", "yref": "y domain", "showarrow": False, "font": {"color": RED}}
+    place = {"xref": "x domain", "yref": "y domain", "showarrow": False}
     return {"shapes": shapes, "annotations": [text | place for text in texts]}
 
 

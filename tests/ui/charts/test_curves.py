@@ -26,8 +26,9 @@ def test_a_curve_has_its_gpu_s_look_and_its_name_at_its_end():
     figure = curves([curve("L4"), curve("Tesla K80", 4)], "batch", "latency")
     one, other = lines(figure)
     assert (one.line.color, other.line.dash) == (gpu_look("L4").colour, gpu_look("Tesla K80").dash)
-    names = {text.text: text for text in figure.layout.annotations}
-    assert set(names) == {"L4", "Tesla K80"} and names["L4"].font.color == gpu_look("L4").colour
+    names = {text.text.partition("</span> ")[2]: text for text in figure.layout.annotations}
+    assert set(names) == {"L4", "Tesla K80"}
+    assert gpu_look("L4").colour in names["L4"].text and "■" in names["Tesla K80"].text
     low, high = figure.layout.yaxis.range
     assert names["L4"].y == pytest.approx((math.log10(256) - low) / (high - low))
 
