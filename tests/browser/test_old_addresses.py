@@ -43,8 +43,8 @@ def test_an_old_link_opens_the_page_of_today_with_its_settings(page, app_url, li
 def test_what_the_old_link_asked_for_is_shown(page, app_url):
     open_page(page, f"{app_url}/inspect?inspect={LENET}")
     expect(page.get_by_text("This step leaves the GPU waiting")).to_be_visible()
-    open_page(page, f"{app_url}/accuracy?part=memory")
-    expect(page.get_by_role("heading", name="Does it fit in memory?")).to_be_visible()
+    open_page(page, f"{app_url}/accuracy?points_anchor=g4dn.xlarge")
+    expect(page.get_by_role("combobox", name="Anchor")).to_have_value(re.compile("g4dn.xlarge"))
 
 
 def test_back_leaves_the_page_that_an_old_link_opened(page, app_url):
