@@ -53,13 +53,13 @@ _NAVIGATION = "() => [...document.querySelectorAll('[data-testid=stTopNavLink]')
 
 @dataclass(frozen=True, slots=True)
 class PageFigures:
-    """One page."""
+    """One page; the seconds are None where they were not measured on a quiet machine."""
 
     name: str
     words: int
     controls: int
     phone_height_px: int
-    seconds: float
+    seconds: float | None
 
 
 def measure(browser: Browser, url: str, path: str, repeats: int) -> PageFigures:
@@ -121,7 +121,14 @@ def before() -> list[tuple[str, PageFigures]]:
     """What the pages asked before, each with the address of the page that it became."""
     with BEFORE.open(encoding="utf-8", newline="") as file:
         return [
-            (row["became"], PageFigures(row["page"], *(int(row[name]) for name in _WHOLE), float(row["seconds"])))
+            (
+                row["became"],
+                PageFigures(
+                    row["page"],
+                    *(int(row[name]) for name in _WHOLE),
+                    float(row["seconds"]) if row["seconds"] else None,
+                ),
+            )
             for row in csv.DictReader(line for line in file if not line.startswith("#"))
         ]
 
@@ -129,9 +136,8 @@ def before() -> list[tuple[str, PageFigures]]:
 def print_figures(rows: Iterable[PageFigures]) -> None:
     """A line a page."""
     for row in rows:
-        print(
-            f"{row.name:<14} {row.words:>6} {row.controls:>9} {row.phone_height_px:>15} {row.seconds:>8.2f}", flush=True
-        )
+        seconds = "–" if row.seconds is None else f"{row.seconds:.2f}"
+        print(f"{row.name:<14} {row.words:>6} {row.controls:>9} {row.phone_height_px:>15} {seconds:>8}", flush=True)
 
 
 def print_beside_before(now: Iterable[PageFigures]) -> None:
