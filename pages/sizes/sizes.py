@@ -11,7 +11,7 @@ import streamlit as st
 from pages.sizes.columns import size_columns
 from pages.sizes.figure import size_curves
 from pages.sizes.rows import SizeRow, may_fit, size_row, usual_offers
-from pages.sizes.typed import typed_curves, typed_inputs
+from pages.sizes.typed import size_words, typed_curves, typed_inputs
 from profet_core import InputError
 from profet_core.advice.request import Workload
 from profet_core.catalog import Instance
@@ -38,6 +38,7 @@ from ui.state.slots import PROFILE_SLOT
 
 #: Where the curves are computed: evenly in the logarithm, and at every measured size.
 _GRID = {axis: sorted({*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 25))}) for axis in KNOTS}
+_OTHER = {"batch": "pixels", "pixels": "batch"}
 _AXIS_LABELS = {"batch": "Batch size", "pixels": "Pixel size"}
 _SHOWS_LABELS = {"latency": "Step", "images": "Images a second", "time": "Time", "cost": "Cost"}
 _ENDS_LABELS = {"profiles": "A profile", "typed": "Measured steps"}
@@ -50,6 +51,7 @@ class _Source:
     Attributes
     ----------
     network : None where the latencies were typed.
+    batch_size, pixels : of the training, as on Answer.
     """
 
     network: Network | None
@@ -60,8 +62,17 @@ class _Source:
         """Instance -> its step at each size of the axis."""
         if self.network is None:
             return typed_curves(resources, axis, sizes)
-        other = self.pixels if axis == "batch" else self.batch_size
-        return curves_at(resources.models, self.network.known, axis, sizes, other)
+        return curves_at(resources.models, self.network.known, axis, sizes, self.other(axis))
+
+    def other(self, axis: str) -> int | None:
+        """The training's size along the other axis."""
+        return self.pixels if axis == "batch" else self.batch_size
+
+    def recorded(self, axis: str) -> int | None:
+        """The profile's own size along an axis."""
+        if self.network is None:
+            return self.batch_size if axis == "batch" else self.pixels
+        return self.network.sure_batch_size if axis == "batch" else self.network.pixels
 
     def workload(self, axis: str, size: int) -> Workload:
         """The training at one size of the axis."""
@@ -103,7 +114,8 @@ def _source(resources: Resources) -> _Source:
     latency_question(resources, PROFILE_SLOT, network.outcome)
     batch_question(network.outcome.held)
     show_notices(network)
-    return _Source(network, network.sure_batch_size, network.pixels)
+    pixels = None if network.pixels is None else network.chosen_pixels
+    return _Source(network, state["batch"] or network.sure_batch_size, pixels)
 
 
 def _view(resources: Resources, source: _Source, axis: str) -> None:
@@ -121,6 +133,8 @@ def _view(resources: Resources, source: _Source, axis: str) -> None:
     with live_view("curves"):
         show_chart(figure, "curves")
         live_part(lambda: _at_slider(view, chosen), resources, sizes_keys)
+    if source.network is not None and source.other(axis) != source.recorded(_OTHER[axis]):
+        st.caption(f"At {size_words(_OTHER[axis], source.other(axis) or 0)}, as chosen on Answer.")
     if axis == "pixels":
         st.caption(
             "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
@@ -198,7 +212,7 @@ def _at_slider(view: _SizesView, chosen: str) -> None:
     chosen : the row that was open when the curves were drawn.
     """
     source, axis = view.source, view.axis
-    at = size_slider(axis, source.batch_size if axis == "batch" else source.pixels)
+    at = size_slider(axis, source.recorded(axis))
     rows = view.rows_at(at)
     if axis == "batch" and source.network is not None:
         choice("Each GPU at", "each_at", EACH_AT, {"size": f"Batch {at}", "largest": "Its largest batch that fits"})

@@ -17,8 +17,6 @@ from profet_lab.transfer.steps import Steps, gpu_of
 #: A step is bound by its GPU if the profile's busy time fills at least this share of its latency, and by launches if
 #: it fills at most the second.
 GPU_BOUND, LAUNCH_BOUND = 0.5, 0.8
-#: A network's shortest step shows its floor if the GPU is busy for less than this share of it.
-SHORTEST_BUSY = 0.6
 #: Where the search for the slope of floors over gaps starts, in the logarithm, and how long it goes on.
 _LOG_SLOPES = (-0.5, 0.5, 1.5)
 _ITERATIONS = 600
@@ -45,7 +43,8 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> St
 def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> np.ndarray:
     """The launch floor of each row's network, milliseconds: NaN where the GPU bounds even its shortest step.
 
-    A floor is the network's: the shortest of its latencies on any of the instances, if launches bound that step.
+    A floor is the network's: the shortest of its latencies on any of the instances, if launches bound that step, which
+    then has more gaps than work.
     """
     floors_ms = np.full(len(rows), np.nan)
     for name in np.unique(steps.architectures[rows]):
@@ -58,7 +57,7 @@ def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> 
 def _shortest_if_launched(steps: Steps, instance: str, own: np.ndarray) -> float:
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
     row = own[np.argmin(latency_ms[own])]
-    return float(latency_ms[row]) if parts.busy_ms[row] < SHORTEST_BUSY * latency_ms[row] else np.nan
+    return float(latency_ms[row]) if parts.idle_ms[row] > parts.busy_ms[row] else np.nan
 
 
 def _copy_and_start(steps: Steps, instance: str, rows: np.ndarray) -> tuple[float, float]:

@@ -198,6 +198,8 @@ def _between(measurements: Measurements, found: LeftOutGrowth) -> list[dict]:
     for axis in KNOTS:
         parts = [_between_table(measurements, found, anchor, axis) for anchor in measurements.instances]
         table = pd.concat(parts, ignore_index=True)
+        if table.empty:
+            continue
         rows.append(
             {
                 "axis": axis,
@@ -217,8 +219,8 @@ def _between_table(measurements: Measurements, found: LeftOutGrowth, anchor: str
     signs = pd.DataFrame(rows.signs).assign(**rows.table[[*_KEYS, "batch_latency_ms"]].to_dict("series"))
     signs = signs.drop_duplicates(_KEYS).set_index(["model", "instance", other])
     runs = measurements.all_latencies.groupby(_KEYS)["batch_latency_ms"].median()
-    curves = runs.unstack(own).dropna().reset_index()
-    parts = []
+    curves = runs.unstack(own).reindex(columns=KNOTS[axis]).dropna().reset_index()
+    parts = [pd.DataFrame({"model": [], "log_error": [], "log_half_width": []})]
     for model, part in curves.groupby("model"):
         keys = part[["model", "instance", other]]
         ends = []

@@ -223,7 +223,8 @@ def sentences(app: AppTest) -> list[str]:
 
 def everything(app: AppTest, table: str = "answer") -> AppTest:
     """Show retired GPUs too, and every column of the page's result table."""
-    app.toggle(key="retired").set_value(True)
+    if table == "answer":
+        app.toggle(key="retired").set_value(True)
     app.session_state[f"{table}_columns"] = ALL_COLUMNS[table]
     return app.run()
 

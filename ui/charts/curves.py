@@ -12,7 +12,7 @@ from profet_core.units import format_duration, format_ms, format_significant, fo
 from ui.charts.gpu_look import gpu_look
 from ui.charts.labels import spread
 from ui.charts.scales import LogAxis, number_axis, time_axis, usd_axis
-from ui.charts.style import Part, framed
+from ui.charts.style import Part, framed, no_markup
 
 _HEIGHT, _MARGIN = 420, {"l": 8, "r": 8, "t": 12, "b": 8}
 #: Pixels that the axis with its title takes of the height, and a label's line.
@@ -155,7 +155,8 @@ def _line(row: Curve, shown: Shown) -> Iterator[Part]:
             "y": [point.value],
             "mode": "markers",
             "marker": {"symbol": "line-ns-open", "size": 14, "color": look.colour, "line": {"width": 3}},
-            "hovertemplate": f"{row.label}: the largest that fits in memory<extra></extra>",
+            "text": [f"{no_markup(row.label)}: the largest that fits in memory"],
+            "hovertemplate": "%{text}<extra></extra>",
         }
 
 
@@ -173,7 +174,7 @@ def _stroke(row: Curve, points: Sequence[_Point], shown: Shown, line: Part, opac
         "type": "scatter",
         "x": [point.size for point in points],
         "y": [point.value for point in points],
-        "customdata": [f"{row.label}: {shown.words(point.value)}{beyond}" for point in points],
+        "customdata": [f"{no_markup(row.label)}: {shown.words(point.value)}{beyond}" for point in points],
         "mode": "lines",
         "line": line,
         "opacity": opacity,
@@ -206,7 +207,7 @@ def _end_labels(rows: Sequence[Curve], y: LogAxis) -> list[Part]:
 def _marked(row: Curve) -> str:
     """The curve's marker in its colour before its name in the page's: the colours alone are too pale for small text."""
     look = gpu_look(row.gpu)
-    name = f"<b>{row.label}</b>" if row.chosen else row.label
+    name = f"<b>{no_markup(row.label)}</b>" if row.chosen else no_markup(row.label)
     return f'<span style="color:{look.colour}">{_GLYPHS.get(look.symbol, "◆")}</span> {name}'
 
 

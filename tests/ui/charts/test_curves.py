@@ -46,7 +46,7 @@ def test_what_does_not_fit_is_pale_and_dotted_from_the_largest_that_does():
     assert (list(inside.x), list(inside.y)) == ([16, 64, 128], pytest.approx([16, 64, 128]))
     assert (list(outside.x), outside.line.dash) == ([128, 256], "dot") and outside.opacity < 1
     assert "does not fit" in outside.customdata[-1] and "does not fit" not in inside.customdata[-1]
-    (mark,) = [trace for trace in figure.data if "largest that fits" in (trace.hovertemplate or "")]
+    (mark,) = [trace for trace in figure.data if "largest that fits" in str(trace.text)]
     assert (list(mark.x), list(mark.y)) == ([128], pytest.approx([128]))
 
 
@@ -88,3 +88,9 @@ def test_values_are_written_in_their_unit(shows, value, text):
 def test_between_its_sizes_a_curve_is_straight_in_the_logarithms():
     row = Curve(label="L4", gpu="L4", sizes=(16, 64), values=(1, 4))
     assert [value_at(row, size) for size in (16, 32, 64)] == pytest.approx([1, 2, 4])
+
+
+def test_a_name_stays_text():
+    figure = curves([curve(label="<b>own</b>", largest_fit=64)], "batch", "latency")
+    shown = str([trace.customdata for trace in figure.data]) + figure.layout.annotations[0].text
+    assert "&lt;b>own&lt;/b>" in shown and "<b>own" not in shown
