@@ -38,6 +38,9 @@ _WORDS = f"""() => {{
     // Labels of a chart and names of icons aren't read as words.
     if (node.parentElement.closest('svg, style, script, [data-testid=stIconMaterial]') || !seen(node.parentElement))
       continue;
+    // What only a screen reader finds is clipped to a point or beyond the edge.
+    const box = node.parentElement.getBoundingClientRect();
+    if (box.width <= 1 || box.height <= 1 || box.right <= 0 || box.bottom + window.scrollY <= 0) continue;
     words += (node.textContent.match(/[\\p{{L}}\\p{{N}}]+[^\\s]*/gu) || []).length;
   }}
   return words;
