@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 VGG, LENET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s"
 #: Old link, the page's heading today, and what the address then ends with.
 LINKS = [
-    ("predict?sample=" + VGG, "Which cloud GPU should train this network?", f"/?sample={VGG}"),
+    ("predict?sample=" + VGG, "Which cloud GPU should train it?", f"/?sample={VGG}"),
     ("compare", "Profiles", "/profiles"),
     (
         f"compare?compare_samples={VGG},{LENET}&compare_by=cost",
@@ -48,7 +48,7 @@ def test_back_leaves_the_page_that_an_old_link_opened(page, app_url):
     expect(page.get_by_role("heading", level=1)).to_have_text("How good is it?")
     settle(page)
     page.go_back()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Which cloud GPU should train this network?")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Which cloud GPU should train it?")
 
 
 def test_a_link_within_the_app_opens_what_it_names(page, app_url):
