@@ -42,14 +42,15 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         metavar="INSTANCE=USD",
         help="a price of your own, an hour",
     )
+    parser.add_argument("--profiled-pixels", type=int, metavar="N", help="pixel size the profile was recorded at")
+    parser.add_argument("--at-batch", type=int, metavar="N", help="at another batch size than the profiled one")
+    parser.add_argument("--at-pixels", type=int, metavar="N", help="at another pixel size than the profiled one")
     parser.add_argument(
-        "--at-batch",
-        type=int,
-        metavar="N",
-        help="cost at another batch size: TRACE at batch 16, --largest at batch 256",
+        "--second", metavar="TRACE", help="profile of the same network at another size: narrows --at-batch, --at-pixels"
     )
-    parser.add_argument("--largest", metavar="TRACE", help="profile of the same network at batch 256, for --at-batch")
-    parser.add_argument("--largest-latency-ms", type=float, help="its anchor latency")
+    parser.add_argument("--second-batch", type=int, metavar="N", help="batch size it was recorded at")
+    parser.add_argument("--second-pixels", type=int, metavar="N", help="pixel size it was recorded at")
+    parser.add_argument("--second-latency-ms", type=float, help="its anchor latency")
 
 
 def add_steps(parser: argparse.ArgumentParser) -> None:

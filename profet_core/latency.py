@@ -37,7 +37,7 @@ class Basis(StrEnum):
 
     @property
     def is_profiled(self) -> bool:
-        """The GPU was profiled, and at this batch size."""
+        """The GPU was profiled, and at this size."""
         return self in (Basis.GIVEN, Basis.MEASURED)
 
     @property
@@ -112,6 +112,39 @@ class RelativeInterval:
     log_half_width: float
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a latency on a GPU that nobody profiled was made of: max(free_ms, launch_ms).
+
+    Attributes
+    ----------
+    weights : profiled instance -> power with which its latency enters `free_ms`.
+    free_ms : milliseconds a step if its host kept up. launch_ms : what the host needs to launch it on any GPU; 0 where
+        that is not known.
+
+    >>> Reach({"p3.2xlarge": 1.0}, 9.0, 20.0).limited_by_host, Reach({"p3.2xlarge": 1.0}, 9.0, 2.0).limited_by_host
+    (True, False)
+    """
+
+    weights: Mapping[str, float]
+    free_ms: float
+    launch_ms: float = 0.0
+
+    @property
+    def limited_by_host(self) -> bool:
+        """A faster GPU would take as long."""
+        return self.launch_ms >= self.free_ms
+
+    def scaled(self, factor: float) -> Reach:
+        """Both latencies times `factor`."""
+        return Reach(self.weights, self.free_ms * factor, self.launch_ms * factor)
+
+
+#: What `StepTime.note` begins with where a faster GPU would take as long.
+LIMITED_BY_HOST = "limited by the host"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTime:
     """One instance's step latency.
@@ -122,6 +155,7 @@ class StepTime:
     interval : None where none is known.
     note : what a latency that was not measured is based on, or how the price belongs to it; empty if nothing is to say.
     relative : of a derived or transferred latency, how it lies to another instance's; None where that is not known.
+    reach : of a derived or transferred latency, what it was made of; None elsewhere.
     """
 
     instance: str
@@ -130,6 +164,12 @@ class StepTime:
     interval: Interval | None = None
     note: str = ""
     relative: RelativeInterval | None = None
+    reach: Reach | None = None
+
+    @property
+    def limited_by_host(self) -> bool:
+        """The host needs longer to launch the step than the GPU to compute it: GPUs tie where this holds."""
+        return self.reach is not None and self.reach.limited_by_host
 
 
 def carried_steps(latencies_ms: Mapping[str, float], predicted: Iterable[StepTime]) -> list[StepTime]:

@@ -203,5 +203,5 @@ def _range(low: float, high: float) -> str:
     for digits in (2, 3, 4):
         ends = format_significant(low, digits), format_significant(high, digits)
         if ends[0] != ends[1]:
-            break
-    return "–".join(ends)
+            return "–".join(ends)
+    return format_significant(high, 2)

@@ -46,9 +46,13 @@ COST: Fields = {
     "profiled_batch": Field(WHOLE, "batch size the profile was recorded at"),
     "epochs": Field(WHOLE, "epochs; 1 without it"),
     "price": Field(NUMBERS, "instance -> a price of your own, US dollars an hour"),
-    "at_batch": Field(WHOLE, "cost at another batch size: profile at batch 16, largest at batch 256"),
-    "largest": Field(PROFILE, "profile of the same network at batch 256, for at_batch"),
-    "largest_latency_ms": Field(NUMBER, "its anchor latency, milliseconds"),
+    "profiled_pixels": Field(WHOLE, "pixel size the profile was recorded at"),
+    "at_batch": Field(WHOLE, "at another batch size than the profiled one"),
+    "at_pixels": Field(WHOLE, "at another pixel size than the profiled one"),
+    "second": Field(PROFILE, "profile of the same network at another size: narrows at_batch and at_pixels"),
+    "second_batch": Field(WHOLE, "batch size it was recorded at"),
+    "second_pixels": Field(WHOLE, "pixel size it was recorded at"),
+    "second_latency_ms": Field(NUMBER, "its anchor latency, milliseconds"),
 }
 
 ADVISE: Fields = {

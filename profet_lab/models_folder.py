@@ -13,6 +13,7 @@ from profet_core.artifacts.models import MANIFEST_NAME
 from profet_core.errors import ArtifactError
 from profet_core.files import put_aside
 from profet_core.memory.model import MEMORY_NAME
+from profet_core.scaling.growth_file import GROWTH_NAME
 from profet_core.transfer.model import TRANSFER_NAME
 from profet_core.whole_files import only_one
 
@@ -59,7 +60,7 @@ def _check_replaceable(out: Path) -> None:
         raise ArtifactError(f"{out} is no folder: name another one.")
     if not out.is_dir() or (out / MANIFEST_NAME).exists():
         return
-    if {path.name for path in out.iterdir()} - {TRANSFER_NAME, MEMORY_NAME}:
+    if {path.name for path in out.iterdir()} - {TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME}:
         raise ArtifactError(f"{out} holds other things than models: name a new or an empty folder.")
 
 

@@ -26,6 +26,7 @@ from profet_lab.progress import Progress
 from profet_lab.validation.default import default_table
 from profet_lab.validation.default_report import default_report, scatter
 from profet_lab.validation.documented import documented_report, documented_table
+from profet_lab.validation.growth import growth_report, predictions_of_table
 from profet_lab.validation.scalers import scaler_report
 
 
@@ -51,6 +52,7 @@ def write_report(measurements: Measurements, models: Models, *, seed: int, progr
             "scaler_mape": SCALER_MAPE,
         },
         "scaler": scaler_report(measurements, documented),
+        "growth": growth_report(measurements, bank, predictions_of_table(table)),
         "scatter": scatter(table),
     }
     write_whole(models.folder / VALIDATION_NAME, (json.dumps(report, separators=(",", ":")) + "\n").encode())

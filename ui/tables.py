@@ -61,7 +61,7 @@ def price_source(entry: Instance) -> str:
 
 def download_buttons(rows: Sequence[Mapping[str, object]], stem: str) -> None:
     """What is on screen as CSV and as JSON, with full digits."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, width="content"):
         st.download_button(
             "CSV",
             as_csv(rows),

@@ -122,7 +122,7 @@ def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping
         answer_columns(per),
         key="answer",
         stem="profet-answer",
-        title=f"What {_PER_LABELS[per]} takes and costs",
+        title=f"{_PER_LABELS[per]}: time and cost",
         row_key=plan_key,
         beside=lambda: report_button(resources, network.outcome, advice),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from profet_core.advice.advise import Advice
 from profet_core.advice.plans import Plan, TotalInterval
 from profet_core.units import format_duration, format_usd
+from ui.charts.style import no_markup
 from ui.charts.trade_off import End, TradeOffPoint
 
 
@@ -21,7 +22,7 @@ def _point(advice: Advice, plan: Plan) -> TradeOffPoint:
         gpu=plan.offer.gpu,
         time_s=plan.total_s,
         usd=plan.total_usd,
-        hover=f"{plan.label} ({plan.offer.gpu_model})<br>{totals}",
+        hover=f"{no_markup(plan.label)} ({plan.offer.gpu_model})<br>{totals}",
         on_frontier=plan in advice.frontier,
         retired=plan.offer.status == "retired",
         chosen=plan == advice.answer,

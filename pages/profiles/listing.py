@@ -18,7 +18,7 @@ from ui.texts import plain
 
 _PREFIX = "profiles"
 _EXAMPLES = 3
-_WIDGET = "inspected"
+_WIDGET, _SAMPLE_WIDGET = "inspected", "profiles:sample"
 #: What the visitor chose: a sample, which a link carries, or an own profile.
 _SAMPLE, _OWN = "inspect", "inspect_own"
 
@@ -36,14 +36,14 @@ def add_input(resources: Resources, *, empty: bool) -> None:
         )
     with st.expander("Add profiles", expanded=empty or has_notes(_PREFIX), icon=":material/add:"):
         upload_input(resources, _PREFIX, _choose_added)
-        st.multiselect(
-            "Samples",
-            tuple(resources.samples),
+        st.selectbox(
+            "A sample",
+            [name for name in resources.samples if name not in st.session_state[LISTED]],
+            index=None,
             format_func=lambda name: resources.samples[name].title,
-            key=LISTED,
-            persist_state="session",
-            placeholder="none",
-            on_change=_forget_unlisted,
+            key=_SAMPLE_WIDGET,
+            placeholder="choose",
+            on_change=_add_sample,
         )
         record_link()
 
@@ -74,7 +74,8 @@ def choose_listed(resources: Resources, compared: Sequence[Compared]) -> Compare
 def drop_sample(name: str) -> None:
     """Take a sample off the list."""
     st.session_state[LISTED] = [other for other in st.session_state[LISTED] if other != name]
-    _forget_unlisted()
+    if st.session_state[_SAMPLE] == name:
+        st.session_state[_SAMPLE] = None
 
 
 def _usual(compared: Sequence[Compared]) -> str:
@@ -88,11 +89,11 @@ def _facts(resources: Resources, one: Compared) -> Iterator[str]:
     """What it was recorded on, its sizes, framework and latency, and how like the training data it is."""
     candidate, meta = one.candidate, one.candidate.profile.meta
     if candidate.on_answer:
-        yield ":blue[on Answer]"
+        yield "**on Answer**"
     if candidate.own is None:
         yield "sample"
     if candidate.anchor is None:
-        yield ":orange[recorded on?]"
+        yield "**recorded on?**"
     else:
         yield plain(f"{resources.catalog[candidate.anchor].gpu_model} ({candidate.anchor})")
     if meta.batch_size:
@@ -104,13 +105,21 @@ def _facts(resources: Resources, one: Compared) -> Iterator[str]:
     if candidate.latency_ms is not None:
         yield f"{plain(format_ms(candidate.latency_ms))} a step"
     if one.refusal:
-        yield ":red[no prediction]"
+        yield "**no prediction**"
     elif one.prediction is not None and one.prediction.likeness is not None:
         yield f"{one.prediction.likeness.words} the training data"
 
 
 def _load_examples(names: Sequence[str]) -> None:
     st.session_state[LISTED] = list(names)
+
+
+def _add_sample() -> None:
+    name = st.session_state[_SAMPLE_WIDGET]
+    if name is not None:
+        st.session_state[LISTED] = [*st.session_state[LISTED], name]
+        st.session_state[_SAMPLE_WIDGET] = None
+        _choose(name)
 
 
 def _choose_added(own: OwnProfile) -> None:
@@ -124,8 +133,3 @@ def _choose_widget() -> None:
 def _choose(key: str) -> None:
     sample = key in st.session_state[LISTED]
     st.session_state[_SAMPLE], st.session_state[_OWN] = (key, None) if sample else (None, key)
-
-
-def _forget_unlisted() -> None:
-    if st.session_state[_SAMPLE] not in st.session_state[LISTED]:
-        st.session_state[_SAMPLE] = None

@@ -36,7 +36,7 @@ def body(resources: Resources) -> None:
         show_chosen(resources, chosen.candidate)
     choice("Show", "view", VIEWS, _VIEW_LABELS)
     if state["view"] == _COMPARE:
-        show_comparison(compared)
+        show_comparison(resources, compared)
     else:
         show_inside(resources, chosen.candidate)
 

@@ -19,12 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_anchors(parser)
     parser.add_argument("--transfer", action="store_true", help="only transfer.json, for GPUs nobody profiled")
     parser.add_argument("--memory", action="store_true", help="only memory.json, for what fits in a GPU's memory")
+    parser.add_argument("--sizes", action="store_true", help="only growth.json, for other batch and pixel sizes")
     parser.add_argument("--seed", type=int, default=0)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train and write the models folder, or `transfer.json` or `memory.json` in it alone."""
-    if options.memory:
+    """Train and write the models folder, or one of its files of coefficients alone."""
+    if options.sizes:
+        document, line = _train_sizes(options)
+    elif options.memory:
         document, line = _train_memory(options)
     elif options.transfer:
         document, line = _train_transfer(options)
@@ -34,6 +37,15 @@ def run(options: argparse.Namespace) -> None:
         print_json(document)
     else:
         print(line)
+
+
+def _train_sizes(options: argparse.Namespace) -> tuple[Document, str]:
+    with training_set():
+        from profet_lab.scalers.growth_file import growth_content, write_growth
+    content = growth_content(open_measurements(options)[0])
+    path = write_growth(content, Path(options.out))
+    document: Document = {"out": str(path), "checksum": content["checksum"]}
+    return document, f"{path}: how steps grow, from profiles of {len(content['laws'])} instances"
 
 
 def _train_memory(options: argparse.Namespace) -> tuple[Document, str]:
@@ -58,8 +70,10 @@ def _train_transfer(options: argparse.Namespace) -> tuple[Document, str]:
 def _train_all(options: argparse.Namespace) -> tuple[Document, str]:
     with training_set():
         from profet_core.memory.model import MEMORY_NAME
+        from profet_core.scaling.growth_file import GROWTH_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.memory.memory_file import memory_content
+        from profet_lab.scalers.growth_file import growth_content, measured_sizes
         from profet_lab.train import train
         from profet_lab.transfer.transfer_file import transfer_content
     measurements, folder = open_measurements(options)
@@ -68,6 +82,7 @@ def _train_all(options: argparse.Namespace) -> tuple[Document, str]:
     coefficients = {
         TRANSFER_NAME: transfer_content(measurements, folder),
         MEMORY_NAME: memory_content(measurements, folder),
+        **({GROWTH_NAME: growth_content(measurements)} if measured_sizes(measurements) else {}),
     }
     manifest = train(measurements, out, anchors=options.anchor, coefficients=coefficients, seed=options.seed)
     members = sum(len(row["targets"]) for row in manifest["members"])

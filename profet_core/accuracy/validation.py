@@ -86,6 +86,29 @@ class ScalerAccuracy:
     original: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class GrowthAccuracy:
+    """How steps are carried to other sizes, their architecture left out; percent.
+
+    Attributes
+    ----------
+    known : "carried", from the measured latency at one size; "chain", from one predicted on another GPU; "between",
+        from the measured ones at both ends of the axis.
+    axis : "batch", "pixels" or "both". knots : measured sizes in between, and one; None: all.
+    proportional : error if latency grew in proportion; None where that was not asked.
+    covered : share of measurements inside the 90 % interval. half_width : its median.
+    """
+
+    known: str
+    axis: str
+    knots: int | None
+    n: int
+    error: float
+    proportional: float | None
+    covered: float
+    half_width: float
+
+
 @dataclass(frozen=True)
 class Validation:
     """The whole report, tied to one set of models.
@@ -97,6 +120,7 @@ class Validation:
     family, family_unlike : the whole family left out; all architectures, and those without a near relative.
     measured : another workload of the network measured on the target; None if the report doesn't have it.
     noise : instance -> what one run differs from the next.
+    growth : empty if the report doesn't have it.
     """
 
     models_checksum: str
@@ -120,3 +144,4 @@ class Validation:
     fastest_by_anchor: Mapping[str, FastestNamed]
     scalers: tuple[ScalerAccuracy, ...]
     points: tuple[MeasuredPoint, ...]
+    growth: tuple[GrowthAccuracy, ...] = ()

@@ -11,6 +11,7 @@ from profet_core.accuracy.validation import (
     WITH_TWIN,
     ArchitectureAccuracy,
     FastestNamed,
+    GrowthAccuracy,
     LeftOutAccuracy,
     MeasuredPoint,
     PairAccuracy,
@@ -71,7 +72,24 @@ def _validation(report: Mapping) -> Validation:
         fastest_by_anchor=by_name(default["fastest"]["by_anchor"], _fastest),
         scalers=tuple(_scalers(report["scaler"], original["scaler_mape"])),
         points=points,
+        growth=tuple(growth_accuracies(report.get("growth", {}))),
     )
+
+
+def growth_accuracies(report: Mapping) -> Iterator[GrowthAccuracy]:
+    """The records of the report's section on other sizes."""
+    for known, rows in report.items():
+        for row in rows:
+            yield GrowthAccuracy(
+                known=text(known),
+                axis=text(row["axis"]),
+                knots=None if row.get("knots") is None else count(row["knots"]),
+                n=count(row["n"]),
+                error=finite_number(row["mape"]),
+                proportional=None if row.get("proportional") is None else finite_number(row["proportional"]),
+                covered=finite_number(row["coverage_90"]),
+                half_width=finite_number(row["median_interval_pct"]),
+            )
 
 
 def _pairs(default: Mapping, documented: Mapping, original: Mapping) -> tuple[PairAccuracy, ...]:

@@ -41,8 +41,8 @@ class Workload:
 
         >>> Workload(1, 1).loading_factors
         (1.0, 1.0, 1.0)
-        >>> Workload(1, 1, with_loading=True).loading_factors
-        (1.06, 1.075, 1.09)
+        >>> [round(factor, 3) for factor in Workload(1, 1, with_loading=True).loading_factors]
+        [1.06, 1.075, 1.09]
         """
         if not self.with_loading:
             return 1.0, 1.0, 1.0

@@ -82,8 +82,10 @@ class TrainingQuestion(ProfileQuestion):
     images, validation_images : per epoch.
     profiled_batch : batch size the profile was recorded at; None: what it tells.
     price : instance -> a price of the user's own, US dollars an hour.
-    at_batch : another batch size than the profiled one: then `profile` is of the smallest, `largest` of the largest,
-        with `largest_latency_ms` on the anchor.
+    profiled_pixels : pixel size it was recorded at; None: what it tells.
+    at_batch, at_pixels : other sizes than the profiled ones.
+    second : another profile of the network, recorded on the anchor at another size, to be surer there; `second_batch`,
+        `second_pixels`, `second_latency_ms`: of it, as those of `profile`.
     """
 
     images: int
@@ -91,9 +93,13 @@ class TrainingQuestion(ProfileQuestion):
     profiled_batch: int | None = None
     epochs: int = 1
     price: Mapping[str, float] = field(default_factory=dict)
+    profiled_pixels: int | None = None
     at_batch: int | None = None
-    largest: Profile | None = None
-    largest_latency_ms: float | None = None
+    at_pixels: int | None = None
+    second: Profile | None = None
+    second_batch: int | None = None
+    second_pixels: int | None = None
+    second_latency_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,7 @@ def prediction_row(catalog: Catalog, step: StepTime, members: Mapping[str, float
         interval=step.interval,
         note=step.note if entry.gpu_count == 1 else _with_node(step.note, entry),
         relative=step.relative,
+        reach=step.reach,
         members=members or {},
         usd_per_hour=entry.usd_per_hour,
         status=entry.status,

@@ -11,7 +11,7 @@ import numpy as np
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.latency import Basis, Interval, RelativeInterval, StepTime
+from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, RelativeInterval, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.refusals import unattributed_log_width
@@ -91,6 +91,7 @@ def _estimated(instance: str, estimate: TransferEstimate, widths: Sequence[float
         estimate.latencies.log_half_width.tolist(),
         estimate.relative_log_half_width.tolist(),
         widths,
+        _reaches(estimate),
         strict=True,
     )
     return (
@@ -100,10 +101,20 @@ def _estimated(instance: str, estimate: TransferEstimate, widths: Sequence[float
             basis=estimate.basis,
             # Known latencies are that much wider already, but for the anchor's own, which counts here too.
             interval=Interval.within_factor(latency_ms, math.exp(half)).widened(width),
-            note=estimate.note,
+            note=f"{LIMITED_BY_HOST}; {estimate.note}" if reach.limited_by_host else estimate.note,
             relative=RelativeInterval(estimate.relative_to, relative),
+            reach=reach,
         )
-        for latency_ms, half, relative, width in rows
+        for latency_ms, half, relative, width, reach in rows
+    )
+
+
+def _reaches(estimate: TransferEstimate) -> Iterable[Reach]:
+    weights = zip(*(values.tolist() for values in estimate.weights.values()), strict=True)
+    rows = zip(weights, estimate.free_ms.tolist(), estimate.launch_ms.tolist(), strict=True)
+    return (
+        Reach(dict(zip(estimate.weights, powers, strict=True)), free_ms, launch_ms)
+        for powers, free_ms, launch_ms in rows
     )
 
 
@@ -118,6 +129,7 @@ def _same_gpu(instance: str, same: str, latencies: Latencies, host_half: np.ndar
             interval=Interval.within_factor(latency_ms, math.exp(math.hypot(half, host))),
             note=_same_gpu_note(same),
             relative=RelativeInterval(same, host),
+            reach=Reach({same: 1.0}, latency_ms),
         )
         for latency_ms, half, host in rows
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.scaling.growth import CarryError, Growth
+from profet_core.scaling.growth import AnyGrowth, CarryError
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class KnownPoint:
     at: SizePoint
     log_ms: np.ndarray
     log_half_width: np.ndarray
-    growth: Growth
+    growth: AnyGrowth
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -82,6 +83,50 @@ class Growth:
         still, growing = -np.logaddexp(0, logit), -np.logaddexp(0, -logit)
         joined = np.logaddexp(still, growing + self.sharpness * work) / self.sharpness
         return (1 - LEAST_GROWTH) * joined + LEAST_GROWTH * work
+
+
+class AnyGrowth(Protocol):
+    """What `Growth` and `ReachedGrowth` are."""
+
+    @property
+    def share(self) -> np.ndarray:
+        """Share of the known step that grows, (instances,)."""
+
+    def log_growth(self, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+        """log(latency / known latency), (instances, sizes)."""
+
+
+@dataclass(frozen=True)
+class ReachedGrowth:
+    """Growth where some of the GPUs were never profiled: theirs is that of the instances they are reached from.
+
+    latency = max(free part, launches), of which launches stay and the free part grows as the product of the others'
+    growths, each to its power.
+
+    Attributes
+    ----------
+    own : by each instance's own latency.
+    powers : (instances, instances): a row of the identity where an instance was profiled.
+    log_free, log_launch : log of the free part and of launches over the known latency, (instances,); 0 and -inf where
+        an instance was profiled.
+    """
+
+    own: Growth
+    powers: np.ndarray
+    log_free: np.ndarray
+    log_launch: np.ndarray
+
+    @property
+    def share(self) -> np.ndarray:
+        """That of the instances a GPU is reached from."""
+        return (self.powers / self.powers.sum(axis=1, keepdims=True)) @ self.own.share
+
+    def log_growth(self, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+        """As `Growth` has it."""
+        free = self.powers @ self.own.log_growth(log_batch, log_area)
+        bound = np.maximum(self.log_free[:, None] + free, self.log_launch[:, None])
+        # Launches alone would leave two sizes the same time.
+        return (1 - LEAST_GROWTH) * bound + LEAST_GROWTH * free
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The step latencies of a training at its batch size, as profiled or carried there from both ends of an axis."""
+"""The step latencies of a training at its size, as profiled or carried there from what is known of the network."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from profet_core.profiles.record import Profile
@@ -80,12 +80,22 @@ def different_networks(first: Profile, second: Profile, *, apart_from: str) -> t
 
     `apart_from` : the meta field in which they may differ.
     """
+    # The head grows with the number of classes, which goes with the pixel size: parameters differ there.
+    return _differences(first, second, {apart_from, "parameters"} if apart_from == "pixels" else {apart_from})
+
+
+def other_networks(first: Profile, second: Profile) -> tuple[str, ...]:
+    """The same of profiles that may be of any two sizes."""
+    same_pixels = None in (first.meta.pixels, second.meta.pixels) or first.meta.pixels == second.meta.pixels
+    sizes = {"batch_size", "pixels"}
+    return _differences(first, second, sizes if same_pixels else {*sizes, "parameters"})
+
+
+def _differences(first: Profile, second: Profile, allowed: Collection[str]) -> tuple[str, ...]:
     lines = []
     for name, words in _WORDS.items():
         ours, theirs = getattr(first.meta, name), getattr(second.meta, name)
-        # The head grows with the number of classes, which goes with the pixel size: parameters differ there.
-        allowed = name == apart_from or (name == "parameters" and apart_from == "pixels")
-        if not allowed and None not in (ours, theirs) and ours != theirs:
+        if name not in allowed and None not in (ours, theirs) and ours != theirs:
             lines.append(f"The two profiles differ in {words} ({ours} and {theirs}): are they the same network?")
     return tuple(lines)
 

@@ -67,6 +67,7 @@ def _pooled(
         return replace(
             one,
             latency_ms=latency_ms,
+            reach=one.reach and one.reach.scaled(latency_ms / (one.latency_ms or latency_ms)),
             interval=None if one.interval is None else Interval.around(latency_ms, half),
             note="; ".join(filter(None, (f"joined with {away.words}, predicted {wrongly}", one.note))),
         )

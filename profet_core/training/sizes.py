@@ -10,17 +10,20 @@ import numpy as np
 
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError, InputError
-from profet_core.latency import Basis, Interval, RelativeInterval, StepTime
+from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, RelativeInterval, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.scaling.axes import axis_range
 from profet_core.scaling.carry import Carried, KnownPoint, SizePoint, Sizes, carry_one, carry_two
-from profet_core.scaling.growth import step_signs
+from profet_core.scaling.growth import Growth, ReachedGrowth, step_signs
 from profet_core.scaling.growth_file import GrowthModel
 from profet_core.training.joint import joint_predictions
 from profet_core.training.known import KnownStep, check_batch, check_pixels
 from profet_core.training.steps import TrainingSteps
+
+#: A step is bound by its launches up to this far above them: however bound, it grows a little (`LEAST_GROWTH`).
+_ABOVE_LAUNCHES = 0.02
 
 __all__ = ["KnownStep", "curves_at", "joint_predictions", "steps_at"]
 
@@ -171,7 +174,36 @@ def _point(growth: GrowthModel, step: KnownStep, instances: Sequence[str]) -> Kn
     classes_ms = ProfileBatch([profile], anchor, None).inputs.classes_ms
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(instances), axis=0), latency_ms)
     at = SizePoint(float(step.batch_size or 1), _area(step.pixels))
-    return KnownPoint(at, np.where(missing, np.nan, np.log(latency_ms)), np.array(halves), law.growth(instances, signs))
+    own = law.growth(instances, signs)
+    grown = _reached(own, instances, [None if row is None else row.reach for row in found], latency_ms, missing)
+    return KnownPoint(at, np.where(missing, np.nan, np.log(latency_ms)), np.array(halves), grown)
+
+
+def _reached(
+    own: Growth,
+    instances: Sequence[str],
+    reaches: Sequence[Reach | None],
+    latency_ms: np.ndarray,
+    missing: np.ndarray,
+) -> ReachedGrowth:
+    """GPUs that nobody profiled grow as the instances they are reached from, as far as these are known."""
+    places = {name: place for place, name in enumerate(instances) if not missing[place]}
+    powers = np.eye(len(instances))
+    log_free, log_launch = np.zeros(len(instances)), np.full(len(instances), -np.inf)
+    for place, reach in enumerate(reaches):
+        known = {} if reach is None else {name: max(power, 0.0) for name, power in reach.weights.items()}
+        found = {name: power for name, power in known.items() if name in places}
+        if reach is None or missing[place]:
+            continue
+        if sum(found.values()) > 0:
+            factor = sum(known.values()) / sum(found.values())
+            powers[place] = 0.0
+            for name, power in found.items():
+                powers[place, places[name]] = power * factor
+        log_free[place] = math.log(reach.free_ms / latency_ms[place])
+        if reach.launch_ms > 0:
+            log_launch[place] = math.log(reach.launch_ms / latency_ms[place])
+    return ReachedGrowth(own, powers, log_free, log_launch)
 
 
 def _area(pixels: int | None) -> float:
@@ -186,7 +218,8 @@ def _rows_of(
     source = next((row for row in rows if row.latency_ms is not None), rows[0])
     if source.latency_ms is None:
         return [StepTime(instance=instance, latency_ms=None, basis=source.basis, note=source.note)] * len(halves)
-    note = "; ".join(filter(None, (_carried_note(known), source.note)))
+    said = source.note.removeprefix(LIMITED_BY_HOST).removeprefix("; ")
+    note = "; ".join(filter(None, (_carried_note(known), said)))
     basis = source.basis if source.basis.is_rough else Basis.CARRIED
     known_half = source.interval.log_half_width if source.interval is not None else 0.0
     # A method without intervals has none at other sizes either; what was measured gets one by being carried.
@@ -197,17 +230,25 @@ def _rows_of(
         if relative is not None:
             carrying = math.sqrt(max(half**2 - known_half**2, 0.0))
             relative = RelativeInterval(relative.instance, math.hypot(relative.log_half_width, carrying))
+        reach = None if source.reach is None else _reach_at(source.reach, latency_ms)
         made.append(
             StepTime(
                 instance=instance,
                 latency_ms=latency_ms,
                 basis=basis,
                 interval=Interval.around(latency_ms, half) if with_interval else None,
-                note=note,
+                note=f"{LIMITED_BY_HOST}; {note}" if reach is not None and reach.limited_by_host else note,
                 relative=relative,
+                reach=reach,
             )
         )
     return made
+
+
+def _reach_at(reach: Reach, latency_ms: float) -> Reach:
+    """What a carried latency is made of: still its launches, or the free part that outgrew them."""
+    bound = latency_ms <= (1 + _ABOVE_LAUNCHES) * reach.launch_ms
+    return Reach(reach.weights, min(reach.free_ms, reach.launch_ms) if bound else latency_ms, reach.launch_ms)
 
 
 def _carried_note(known: Iterable[KnownStep]) -> str:

@@ -86,8 +86,3 @@ def carry_obstacle(profile: Profile, anchor: str, ends: AxisEnds) -> CarryObstac
     if any(different_networks(end, profile, apart_from="batch_size") for end in both):
         return CarryObstacle.OTHER_NETWORK
     return None
-
-
-def on_shared_curve(models: Models, steps: TrainingSteps) -> tuple[str, ...]:
-    """Instances whose growth nobody measured: carried along the curve that the measured ones share."""
-    return tuple(name for name in steps.latencies_ms if steps.carried and name not in models.instances)

@@ -41,6 +41,11 @@ class DerivedLaw:
         """Instances whose latency must be known."""
         return self.base, self.other
 
+    @property
+    def powers(self) -> dict[str, float]:
+        """Instance -> the power of its latency in the law."""
+        return {self.base: 1 - self.by_ratio + self.by_size, self.other: self.by_ratio}
+
     def note(self, gpu: Gpu, tf32: bool) -> str:
         """Where the estimate is from, and what its interval assumes."""
         text = (

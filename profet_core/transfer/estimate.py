@@ -56,6 +56,7 @@ class TransferEstimate:
     relative_to, relative_log_half_width : a profiled instance, and half the interval of log(latency / latency there),
         (profiles,), where errors of the known latencies cancel as far as they are shared: for asking which of the two
         is cheaper.
+    weights : profiled instance -> power of its latency, (profiles,). free_ms, launch_ms : as `Reach` has them.
     """
 
     latencies: Latencies
@@ -63,6 +64,9 @@ class TransferEstimate:
     note: str
     relative_to: str
     relative_log_half_width: np.ndarray
+    weights: Mapping[str, np.ndarray]
+    free_ms: np.ndarray
+    launch_ms: np.ndarray
 
 
 def estimate_gpus(
@@ -97,16 +101,35 @@ def _derived(law: DerivedLaw, known: KnownSteps, gpu: Gpu, tf32: bool) -> Transf
     half, relative = found.log_half_width, relative_half_width(law, known.latencies)
     if tf32 != law.tf32 and gpu.tf32_tensor_dense_tflops:
         half, relative = (np.hypot(one, NORMAL_90 * law.other_precision_log_sd) for one in (half, relative))
-    return TransferEstimate(Latencies(found.latency_ms, half), Basis.DERIVED, law.note(gpu, tf32), law.base, relative)
+    return TransferEstimate(
+        latencies=Latencies(found.latency_ms, half),
+        basis=Basis.DERIVED,
+        note=law.note(gpu, tf32),
+        relative_to=law.base,
+        relative_log_half_width=relative,
+        weights={name: np.full(found.latency_ms.shape, power) for name, power in law.powers.items()},
+        free_ms=found.latency_ms,
+        launch_ms=np.zeros(found.latency_ms.shape),
+    )
 
 
 def _transferred(model: TransferModel, known: KnownSteps, gpu: Gpu, tf32: bool) -> TransferEstimate:
     speed = known_speed(model, gpu, tf32)
     away = known.parts.compute_share - model.step.instances[known.anchor].benchmark_compute_share
-    found = transfer(known, _log_speeds(model, speed), speed.log_half_width, mix_log_sd(model, gpu, tf32, away))
+    log_speed = _log_speeds(model, speed)
+    found = transfer(known, log_speed, speed.log_half_width, mix_log_sd(model, gpu, tf32, away))
     # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
     relative = np.hypot(found.log_half_width, known.latencies[known.anchor].log_half_width)
-    return TransferEstimate(found, Basis.TRANSFERRED, speed.note, known.anchor, relative)
+    return TransferEstimate(
+        latencies=found,
+        basis=Basis.TRANSFERRED,
+        note=speed.note,
+        relative_to=known.anchor,
+        relative_log_half_width=relative,
+        weights=dict(zip(known.latencies, _normalised_weights(known, log_speed, WEIGHTS), strict=True)),
+        free_ms=carried_gpu_ms(known, log_speed) + known.fixed_ms,
+        launch_ms=known.floor_ms,
+    )
 
 
 def _log_speeds(model: TransferModel, speed: Speed) -> dict[str, float]:
@@ -136,15 +159,21 @@ def transfer(
         the known latencies and the doubt about the host are added here.
     """
     weight = _normalised_weights(known, log_speed, weights)
-    logs = [
-        np.log(gpu_time_ms(row.latency_ms, known.fixed_ms)) - log_speed[name] for name, row in known.latencies.items()
-    ]
-    gpu_ms = np.exp((weight * logs).sum(axis=0))
+    gpu_ms = carried_gpu_ms(known, log_speed, weights)
     latency_ms = np.maximum(gpu_ms + known.fixed_ms, known.floor_ms)
     host_share = _host_share(gpu_ms, known.fixed_ms, known.floor_ms)
     known_half = (weight * [row.log_half_width for row in known.latencies.values()]).sum(axis=0)
     assumed = np.hypot(HOST_LOG_SD * host_share, mix_log_sd * (1 - host_share))
     return Latencies(latency_ms, np.sqrt(log_half_width**2 + known_half**2 + (NORMAL_90 * assumed) ** 2))
+
+
+def carried_gpu_ms(known: KnownSteps, log_speed: Mapping[str, float], weights: KernelWeights = WEIGHTS) -> np.ndarray:
+    """GPU time, (profiles,): the weighted geometric mean of those that are known, each carried over."""
+    weight = _normalised_weights(known, log_speed, weights)
+    logs = [
+        np.log(gpu_time_ms(row.latency_ms, known.fixed_ms)) - log_speed[name] for name, row in known.latencies.items()
+    ]
+    return np.exp((weight * logs).sum(axis=0))
 
 
 def _normalised_weights(known: KnownSteps, log_speed: Mapping[str, float], weights: KernelWeights) -> np.ndarray:

@@ -68,12 +68,15 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latenc
     others : other profiled instances -> latencies there, predicted or measured.
     """
     anchor, parts = recorded.anchor, recorded.parts
+    latencies = {**others, anchor: _anchor_latencies(law, recorded)}
+    # Launches are the network's: on no GPU does its step take less.
+    least_ms = np.minimum.reduce([row.latency_ms for row in latencies.values()])
     return KnownSteps(
         anchor=anchor,
         parts=parts,
-        latencies={**others, anchor: _anchor_latencies(law, recorded)},
+        latencies=latencies,
         fixed_ms=law.fixed_ms(parts),
-        floor_ms=law.floor_ms(parts, anchor, recorded.latency_ms),
+        floor_ms=np.minimum(law.floor_ms(parts, anchor, recorded.latency_ms), least_ms),
     )
 
 

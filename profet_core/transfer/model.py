@@ -16,7 +16,7 @@ from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.step import InstanceStep, StepLaw
 
 TRANSFER_NAME = "transfer.json"
-TRANSFER_VERSION = 1
+TRANSFER_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

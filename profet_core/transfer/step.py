@@ -36,6 +36,10 @@ class StepParts:
     idle_ms: np.ndarray
     compute_share: np.ndarray
 
+    def of(self, rows: np.ndarray) -> StepParts:
+        """Those of some profiles."""
+        return StepParts(self.busy_ms[rows], self.copy_ms[rows], self.idle_ms[rows], self.compute_share[rows])
+
 
 @dataclass(frozen=True, slots=True)
 class InstanceStep:
@@ -44,8 +48,9 @@ class InstanceStep:
     Attributes
     ----------
     gpu : its full name.
-    idle_ms : gaps in the profile of a network with hardly any launches.
-    floor_per_idle : milliseconds of launch floor for each millisecond of gaps above that.
+    idle_ms : gaps in the profile of a network with hardly any launches. idle_per_copy : milliseconds of gaps for each
+        millisecond of copy, in which the GPU waits for the batch: these grow with it, launches don't.
+    floor_per_idle : milliseconds of launch floor for each millisecond of gaps above both.
     gpu_per_busy : GPU time of an unprofiled step over the profile's busy time, median.
     own_log_half_width : 90 % of steps lie within this of what their own profile gives, in the logarithm.
     benchmark_gpu_ms : GPU time of the benchmark (ResNet-50, 224 pixels, batch 32).
@@ -54,11 +59,16 @@ class InstanceStep:
 
     gpu: str
     idle_ms: float
+    idle_per_copy: float
     floor_per_idle: float
     gpu_per_busy: float
     own_log_half_width: float
     benchmark_gpu_ms: float
     benchmark_compute_share: float
+
+    def launch_gaps_ms(self, parts: StepParts) -> np.ndarray:
+        """Gaps between kernels that launches leave, (profiles,)."""
+        return np.maximum(parts.idle_ms - self.idle_ms - self.idle_per_copy * parts.copy_ms, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +98,9 @@ class StepLaw:
         over the slowdown (likewise), and what the gaps give where the GPU hides its launches.
         """
         step = self.instances[anchor]
-        gaps = np.maximum(parts.idle_ms - step.idle_ms, 0)
         bounds = [
             (parts.busy_ms + parts.idle_ms) / self.profiling_slowdown,
-            self.start_ms + step.floor_per_idle * gaps,
+            self.start_ms + step.floor_per_idle * step.launch_gaps_ms(parts),
         ]
         return np.minimum.reduce(bounds if latency_ms is None else [*bounds, latency_ms])
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from profet_core.accuracy.errors import Errors
 from profet_core.accuracy.real import RealReport
+from profet_core.accuracy.validation_report import growth_accuracies
 from profet_core.prediction.steps import TYPICAL_RATIO
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
 from profet_lab.cards.model_figures import AccuracyRow, Coverage, ModelCard, Overall, ScalerRow, TreeWeights, Unlike
@@ -43,6 +44,7 @@ def _model_card(report: Mapping, manifest: Mapping, real: RealReport | None) -> 
         families=[AccuracyRow((name,), _errors(row), _coverage(row)) for name, row in default["by_family"].items()],
         coverage=_coverages(default),
         scalers=_scalers(report),
+        growth=list(growth_accuracies(report.get("growth", {}))),
         weights=_weights(manifest),
         tree_weights=_tree_weights(default),
         tree_repeats=REPEATS,

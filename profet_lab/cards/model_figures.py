@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.validation import GrowthAccuracy
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class ModelCard:
     families: Sequence[AccuracyRow]
     coverage: Mapping[str, Mapping[str, Coverage]]
     scalers: Sequence[ScalerRow]
+    growth: Sequence[GrowthAccuracy]
     weights: Mapping[str, Sequence[float]]
     tree_weights: Mapping[str, TreeWeights]
     tree_repeats: int

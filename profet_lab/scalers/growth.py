@@ -23,13 +23,15 @@ from profet_core.scaling.growth import (
 from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 
-#: How strongly coefficients are held towards 0.
-PENALTY = 3e-3
+#: How strongly coefficients of share, batch and area are held towards 0: networks differ most in the last.
+PENALTIES = (3e-3, 1e-3, 2e-2)
 #: An error below this, in the logarithm, counts as little as none.
 _SMALLEST_ERROR = 0.03
-_ITERATIONS = 200
-#: Sizes on both axes at once count less than those along one.
-_BOTH_AXES_WEIGHT = 0.3
+_ITERATIONS = 120
+#: Of pairs that differ on both axes, every so many one is fitted: they are twice as many as those along one.
+_BOTH_AXES_EVERY = 3
+#: Least error of a size e times as large, in the logarithm.
+_LEAST_ERROR = 0.01
 #: Share of measurements that an interval is to cover.
 LEVEL = 0.9
 
@@ -68,10 +70,17 @@ class GrowthRows:
         )
 
 
-def growth_rows(measurements: Measurements, bank: ClassBank, anchor: str) -> GrowthRows:
+def growth_rows(
+    measurements: Measurements, bank: ClassBank, anchor: str, predicted_ms: pd.Series | None = None
+) -> GrowthRows:
     """Every pair of different sizes of a network on each instance, the first with a profile on `anchor`.
 
     Profiles and latencies are medians over their repeats.
+
+    Parameters
+    ----------
+    predicted_ms : by (instance, model, pixels, batch_size): the known step's latency instead of the measured one, and
+        only the instances and sizes that it has.
     """
     groups = measurements.workloads.groupby(WORKLOAD)
     workloads = groups.size().index.to_frame(index=False)
@@ -82,6 +91,10 @@ def growth_rows(measurements: Measurements, bank: ClassBank, anchor: str) -> Gro
         columns={"pixels": "other_pixels", "batch_size": "other_batch", "batch_latency_ms": "other_ms"}
     )
     table = known.merge(others, on=["instance", "model"])
+    if predicted_ms is not None:
+        table = table.drop(columns="batch_latency_ms").join(
+            predicted_ms.rename("batch_latency_ms"), on=["instance", *WORKLOAD], how="inner"
+        )
     same = (table["pixels"] == table["other_pixels"]) & (table["batch_size"] == table["other_batch"])
     table = table[~same].reset_index(drop=True)
     latency_ms = table["batch_latency_ms"].to_numpy(float)
@@ -96,6 +109,8 @@ def growth_rows(measurements: Measurements, bank: ClassBank, anchor: str) -> Gro
 
 def fit_growth(rows: GrowthRows) -> GrowthLaw:
     """Least absolute error of the logarithm, every architecture weighing the same, with shrinkage."""
+    both = (rows.log_batch != 0) & (rows.log_area != 0)
+    rows = rows.of(~both | (np.cumsum(both) % _BOTH_AXES_EVERY == 0))
     signs = rows.signs
     centre, spread = signs.mean(axis=0), signs.std(axis=0)
     spread = np.where(spread > 1e-6, spread, 1.0)
@@ -135,17 +150,18 @@ def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.n
     return _row_by_row(growth, rows), growth.share
 
 
-def fit_error(rows: GrowthRows, errors: np.ndarray, shares: np.ndarray) -> CarryError:
+def fit_error(
+    models: np.ndarray, log_batch: np.ndarray, log_area: np.ndarray, errors: np.ndarray, shares: np.ndarray
+) -> CarryError:
     """What covers `LEVEL` of left-out errors (|log|, (rows,)), every architecture weighing the same."""
-    away = carry_distances(rows.log_batch, rows.log_area)
+    away = carry_distances(log_batch, log_area)
     columns = np.vstack([away, away * (1 - shares)]).T
-    weights = _weights(rows.models)
+    weights = _weights(models)
     root = np.sqrt(weights)
     solved, _ = nnls(columns * root[:, None], errors * root)
-    width = columns @ np.maximum(solved, np.r_[np.full(4, 0.01), np.zeros(4)])
-    solved = np.maximum(solved, np.r_[np.full(4, 0.01), np.zeros(4)]) * weighted_quantile(
-        errors / width, weights, LEVEL
-    )
+    # However well some direction was met, the farther the less sure.
+    solved = np.maximum(solved, np.repeat([_LEAST_ERROR, 0.0], 4))
+    solved = solved * weighted_quantile(errors / (columns @ solved), weights, LEVEL)
     size, still = solved[:4].tolist(), solved[4:].tolist()
     return CarryError((size[0], size[1], size[2], size[3]), (still[0], still[1], still[2], still[3]))
 
@@ -164,11 +180,10 @@ def _row_by_row(growth: Growth, rows: GrowthRows) -> np.ndarray:
     return (1 - LEAST_GROWTH) * joined / growth.sharpness + LEAST_GROWTH * work
 
 
-def _weights(models: np.ndarray, each: np.ndarray | float = 1.0) -> np.ndarray:
+def _weights(models: np.ndarray) -> np.ndarray:
     """Every architecture the same in all, to a sum of 1."""
-    table = pd.Series(np.broadcast_to(each, models.shape))
-    totals = table.groupby(models).transform("sum").to_numpy(float)
-    return table.to_numpy(float) / totals / len(set(models))
+    counts = pd.Series(models).groupby(models).transform("size").to_numpy(float)
+    return 1 / counts / len(set(models))
 
 
 class _Problem:
@@ -177,13 +192,12 @@ class _Problem:
     def __init__(self, columns: np.ndarray, rows: GrowthRows) -> None:
         self.columns = columns
         self.rows = rows
-        both = (rows.log_batch != 0) & (rows.log_area != 0)
-        self.weights = _weights(rows.models, np.where(both, _BOTH_AXES_WEIGHT, 1.0))
+        self.weights = _weights(rows.models)
         width = columns.shape[1]
         self.start = np.zeros(3 * width + 1)
         self.start[[0, width, 2 * width]] = 1.0, 1.5, 1.0
-        self.penalty = np.full(3 * width + 1, PENALTY)
-        self.penalty[[0, width, 2 * width, -1]] = 0.0
+        self.penalty = np.append(np.repeat(PENALTIES, width), 0.0)
+        self.penalty[[0, width, 2 * width]] = 0.0
 
     def solve(self) -> np.ndarray:
         found = minimize(self._loss, self.start, jac=True, method="L-BFGS-B", options={"maxiter": _ITERATIONS})

@@ -13,18 +13,39 @@ from profet_core.scaling.growth import GrowthLaw
 from profet_core.scaling.growth_file import GROWTH_NAME, GROWTH_VERSION
 from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import write_coefficients
-from profet_lab.measurements.tables import Measurements
+from profet_lab.measurements.tables import DataError, Measurements
 from profet_lab.scalers.growth import fit_error, fit_growth, growth_rows, joined_rows, out_of_fold_growth
+
+#: With fewer architectures or sizes there is nothing to learn from.
+_FEWEST_ARCHITECTURES, _FEWEST_SIZES = 3, 3
+
+
+def measured_sizes(measurements: Measurements) -> bool:
+    """Whether the measurements have enough networks and sizes to learn growth from."""
+    table = measurements.workloads
+    sizes = table[["pixels", "batch_size"]].drop_duplicates()
+    return table["model"].nunique() >= _FEWEST_ARCHITECTURES and len(sizes) >= _FEWEST_SIZES
 
 
 def growth_content(measurements: Measurements) -> dict:
-    """What `growth.json` holds: a law an anchor, and the error of laws that had not seen the architecture."""
+    """What `growth.json` holds: a law an anchor, and the error of laws that had not seen the architecture.
+
+    Raises
+    ------
+    DataError : too few networks or sizes were measured.
+    """
+    if not measured_sizes(measurements):
+        raise DataError(
+            f"Growth is learned from at least {_FEWEST_ARCHITECTURES} networks at {_FEWEST_SIZES} sizes or more."
+        )
     bank = class_bank(measurements)
     rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
     left_out = [out_of_fold_growth(part) for part in rows.values()]
     grown, shares = (np.concatenate(parts) for parts in zip(*left_out, strict=True))
     together = joined_rows(rows)
-    error = fit_error(together, np.abs(grown - together.log_growth), shares)
+    error = fit_error(
+        together.models, together.log_batch, together.log_area, np.abs(grown - together.log_growth), shares
+    )
     content = {
         "schema_version": GROWTH_VERSION,
         "laws": {anchor: _law_content(fit_growth(part)) for anchor, part in rows.items()},

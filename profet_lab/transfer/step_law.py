@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
 from sklearn.linear_model import QuantileRegressor
 
 from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms
@@ -14,6 +17,9 @@ from profet_lab.transfer.steps import Steps, gpu_of
 #: A step is bound by its GPU if the profile's busy time fills at least this share of its latency, and by launches if
 #: it fills at most the second.
 GPU_BOUND, LAUNCH_BOUND = 0.5, 0.8
+#: Where the search for the slope of floors over gaps starts, in the logarithm, and how long it goes on.
+_LOG_SLOPES = (-0.5, 0.5, 1.5)
+_ITERATIONS = 600
 
 
 def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> StepLaw:
@@ -27,23 +33,31 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> St
     slow = np.concatenate([_profiling_slowdowns(steps, name, rows) for name in instances])
     # Where launches bound no step, nothing tells: 1 makes the profiled step itself the bound.
     law = StepLaw(start_ms, copy_factor, float(np.median(slow)) if len(slow) else 1.0, {})
-    alone = {name: _instance_step(steps, law, name, rows) for name in instances}
-    alone = {
-        name: replace(row, floor_per_idle=_slope_alone(steps, law, row, name, rows)) for name, row in alone.items()
-    }
-    law_alone = replace(law, instances=alone)
-    # Launches are the network's, not the GPU's: of the floors that the instances' profiles show of one workload the
-    # least holds, since each is an upper bound. (On a K80 gaps are mostly something else.)
-    floor_ms = np.min(
-        [law_alone.floor_ms(steps.with_latency[name], name, steps.latency_ms[name]) for name in instances], axis=0
-    )
-    agreed = {
-        name: replace(row, floor_per_idle=_slope_agreed(steps, law, row, name, rows, floor_ms))
-        for name, row in alone.items()
-    }
-    law = replace(law, instances=agreed)
+    floors_ms = network_floors(steps, instances, rows)
+    found = {name: _instance_step(steps, law, name, rows, floors_ms) for name in instances}
+    law = replace(law, instances=found)
     halves = {name: _own_half_width(steps, law, name, rows) for name in instances}
-    return replace(law, instances={name: replace(row, own_log_half_width=halves[name]) for name, row in agreed.items()})
+    return replace(law, instances={name: replace(row, own_log_half_width=halves[name]) for name, row in found.items()})
+
+
+def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> np.ndarray:
+    """The launch floor of each row's network, milliseconds: NaN where the GPU bounds even its shortest step.
+
+    A floor is the network's: the shortest of its latencies on any of the instances, if launches bound that step, which
+    then has more gaps than work.
+    """
+    floors_ms = np.full(len(rows), np.nan)
+    for name in np.unique(steps.architectures[rows]):
+        own = np.flatnonzero(rows & (steps.architectures == name))
+        shortest = [_shortest_if_launched(steps, instance, own) for instance in instances]
+        floors_ms[own] = np.nanmin([np.inf, *shortest])
+    return np.where(np.isinf(floors_ms), np.nan, floors_ms)
+
+
+def _shortest_if_launched(steps: Steps, instance: str, own: np.ndarray) -> float:
+    parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
+    row = own[np.argmin(latency_ms[own])]
+    return float(latency_ms[row]) if parts.idle_ms[row] > parts.busy_ms[row] else np.nan
 
 
 def _copy_and_start(steps: Steps, instance: str, rows: np.ndarray) -> tuple[float, float]:
@@ -63,59 +77,57 @@ def _profiling_slowdowns(steps: Steps, instance: str, rows: np.ndarray) -> np.nd
     return ((parts.busy_ms + parts.idle_ms) / latency_ms)[chosen]
 
 
-def _instance_step(steps: Steps, law: StepLaw, instance: str, rows: np.ndarray) -> InstanceStep:
-    """All of an instance but what depends on its launch floor."""
+def _instance_step(steps: Steps, law: StepLaw, instance: str, rows: np.ndarray, floors_ms: np.ndarray) -> InstanceStep:
+    """All of an instance but how far its own profiles miss its latency."""
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
     gpu_ms = gpu_time_ms(latency_ms, law.fixed_ms(parts))
     bound = rows & (parts.busy_ms > LAUNCH_BOUND * latency_ms)
     benchmark = np.flatnonzero(steps.benchmark)[0]
-    return InstanceStep(
+    row = InstanceStep(
         gpu=gpu_of(instance).name,
         idle_ms=float(parts.idle_ms[rows].min()),
+        idle_per_copy=0.0,
         floor_per_idle=0.0,
         gpu_per_busy=float(np.median((gpu_ms / parts.busy_ms)[bound])),
         own_log_half_width=0.0,
         benchmark_gpu_ms=float(gpu_ms[benchmark]),
         benchmark_compute_share=float(parts.compute_share[benchmark]),
     )
+    judged = rows & np.isfinite(floors_ms)
+    return _with_floor(steps, law, row, instance, judged, floors_ms) if judged.any() else row
+
+
+def _with_floor(
+    steps: Steps, law: StepLaw, row: InstanceStep, instance: str, judged: np.ndarray, floors_ms: np.ndarray
+) -> InstanceStep:
+    """The coefficients of gaps whose floor, as it is served, is nearest to the networks': least absolute log error.
+
+    Every network weighs the same.
+    """
+    weights = 1 / pd.Series(judged).groupby(steps.architectures).transform("sum").to_numpy(float)[judged]
+    parts = steps.with_latency[instance].of(judged)
+    latency_ms, true_ms = steps.latency_ms[instance][judged], floors_ms[judged]
+
+    def of(values: np.ndarray) -> InstanceStep:
+        idle_ms, idle_per_copy, log_slope = (float(value) for value in values)
+        return replace(
+            row,
+            idle_ms=max(idle_ms, 0.0),
+            idle_per_copy=max(idle_per_copy, 0.0),
+            floor_per_idle=math.exp(log_slope),
+        )
+
+    def error(values: np.ndarray) -> float:
+        found_ms = replace(law, instances={instance: of(values)}).floor_ms(parts, instance, latency_ms)
+        return float((weights * np.abs(np.log(found_ms / true_ms))).sum())
+
+    tried = [
+        minimize(error, [row.idle_ms, 0.1, start], method="Nelder-Mead", options={"maxiter": _ITERATIONS})
+        for start in _LOG_SLOPES
+    ]
+    return of(min(tried, key=lambda one: one.fun).x)
 
 
 def _own_half_width(steps: Steps, law: StepLaw, instance: str, rows: np.ndarray) -> float:
     own = law.own_latency_ms(steps.without_latency[instance], instance)
     return float(np.quantile(np.abs(np.log(own / steps.latency_ms[instance]))[rows], 0.9))
-
-
-def _slope_alone(steps: Steps, law: StepLaw, row: InstanceStep, instance: str, rows: np.ndarray) -> float:
-    """Slope of the launch floor over the gaps, from networks whose smallest step shows its floor.
-
-    A network's floor is its shortest latency, if the GPU is not what bounds that step; its gaps are the fewest of any
-    of its profiles, where the GPU hides the launches.
-    """
-    parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
-    floors, gaps = [], []
-    for name in np.unique(steps.architectures[rows]):
-        own = np.flatnonzero(rows & (steps.architectures == name))
-        shortest = own[np.argmin(latency_ms[own])]
-        if parts.busy_ms[shortest] < LAUNCH_BOUND * latency_ms[shortest]:
-            floors.append(latency_ms[shortest])
-            gaps.append(parts.idle_ms[own].min() - row.idle_ms)
-    return _slope(np.array(floors), np.array(gaps), law.start_ms)
-
-
-def _slope_agreed(
-    steps: Steps, law: StepLaw, row: InstanceStep, instance: str, rows: np.ndarray, floor_ms: np.ndarray
-) -> float:
-    """The slope that brings the floors which this instance's gaps tell nearest to those agreed on."""
-    parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
-    chosen = rows & (parts.busy_ms > GPU_BOUND * latency_ms)
-    return _slope(floor_ms[chosen], parts.idle_ms[chosen] - row.idle_ms, law.start_ms)
-
-
-def _slope(floor_ms: np.ndarray, gaps_ms: np.ndarray, start_ms: float) -> float:
-    """Least absolute relative error of start + slope x gaps, slope at least 0."""
-    above, gaps = (floor_ms - start_ms) / floor_ms, gaps_ms / floor_ms
-    slopes = (above / np.maximum(gaps, 1e-9))[gaps > 0]
-    if not len(slopes):
-        return 0.0
-    loss = np.abs(above[:, None] - gaps[:, None] * slopes).sum(axis=0)
-    return float(max(slopes[np.argmin(loss)], 0.0))

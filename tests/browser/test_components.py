@@ -52,7 +52,7 @@ opened = result_table(
 )
 st.text(f"open: {opened and opened[0]}")
 row = Curve(label="L4", gpu="L4", sizes=(16, 256), values=(10.0, 120.0))
-show_chart(curves([row], "batch", 16, "latency"), "sizes-chart")
+show_chart(curves([row], "batch", "latency"), "sizes-chart")
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_whole_flow import column, open_page, settle
+from tests.browser.test_whole_flow import LOADED_MS, column, open_page, settle
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +25,7 @@ def shown_ms(page: Page, size: int) -> list[float]:
 def test_the_cursor_and_the_read_off_follow_a_key(page: Page, app_url: str) -> None:
     open_page(page, f"{app_url}/scale?batch=100")
     chart, cursor = page.locator(".js-plotly-plot").first, page.locator(".live-cursor")
-    expect(cursor).to_have_attribute("data-at", "100")
+    expect(cursor).to_have_attribute("data-at", "100", timeout=3 * LOADED_MS)
     layers = chart.locator(".main-svg").first.element_handle()
     page.get_by_role("slider", name="Batch size").focus()
     page.keyboard.press("ArrowRight")
@@ -40,7 +40,7 @@ def test_the_cursor_follows_while_the_slider_is_dragged(page: Page, app_url: str
     open_page(page, f"{app_url}/scale?batch=100")
     slider, cursor = page.get_by_role("slider", name="Batch size"), page.locator(".live-cursor")
     slider.scroll_into_view_if_needed()
-    expect(cursor).to_have_attribute("data-at", "100")
+    expect(cursor).to_have_attribute("data-at", "100", timeout=3 * LOADED_MS)
     box = page.get_by_test_id("stSliderThumbValue").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] + 12
     page.mouse.move(x, y)
@@ -57,6 +57,7 @@ def test_the_cursor_follows_while_the_slider_is_dragged(page: Page, app_url: str
 
 def test_another_axis_has_its_own_cursor_and_read_off(page: Page, app_url: str) -> None:
     open_page(page, f"{app_url}/scale?batch=100")
+    expect(page.locator(".live-cursor")).to_have_attribute("data-at", "100", timeout=3 * LOADED_MS)
     page.get_by_role("slider", name="Batch size").focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**/scale?batch=101")

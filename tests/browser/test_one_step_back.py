@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_whole_flow import follow, open_page, settle
+from tests.browser.test_whole_flow import LOADED_MS, follow, open_page, settle
 
 pytestmark = pytest.mark.browser
 
@@ -14,6 +14,7 @@ def test_one_step_back_leaves_a_page_whose_slider_was_moved(page: Page, app_url:
     open_page(page, f"{app_url}/accuracy")
     follow(page, "Scale")
     slider = page.get_by_role("slider", name="Batch size")
+    expect(slider).to_have_value("64", timeout=3 * LOADED_MS)
     slider.focus()
     steps = page.evaluate("history.length")
     for size in range(65, 70):

@@ -112,8 +112,8 @@ def test_which_other_trace_has_no_number_is_said(refused, samples, sample, tmp_p
     line = refused("predict", sample.path, "--anchor", sample.anchor, *measured)
     assert line == f"--measured-trace: {NO_DEVICE}"
     small = sample_at(samples, "batch_size", 16)
-    command = ("cost", small.path, "--anchor", small.anchor, "--images", 9, "--at-batch", 64, "--largest", path)
-    assert refused(*command) == f"--largest: {NO_DEVICE}"
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 9, "--at-batch", 64, "--second", path)
+    assert refused(*command) == f"--second: {NO_DEVICE}"
 
 
 @pytest.mark.parametrize("command", ["predict", "cost", "inspect"])

@@ -105,17 +105,17 @@ def form_of(values: dict, files: dict[str, bytes]) -> tuple[bytes, str]:
     return b"".join(parts) + b"--XX--\r\n", "multipart/form-data; boundary=XX"
 
 
-def test_both_ends_of_an_axis_and_another_profile_s_measurement(post, samples, port):
+def test_a_second_profile_and_another_profile_s_measurement(post, samples, port):
     small, large = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
     body = {"profile": json.loads(small.data), "anchor": small.anchor}
-    largest = {**body, "images": 1000, "largest": json.loads(large.data), "at_batch": 64}
-    paths = ("--largest", large.path, "--at-batch", 64)
+    second = {**body, "images": 1000, "second": json.loads(large.data), "at_batch": 64}
+    paths = ("--second", large.path, "--at-batch", 64)
     expected = printed("cost", small.path, "--anchor", small.anchor, "--images", 1000, *paths)
     # A warning names the field, not the option.
-    expected["warnings"] = [text.replace("--largest", "largest") for text in expected["warnings"]]
-    assert post("/v1/cost", largest).document == expected
+    expected["warnings"] = [text.replace("--second", "second") for text in expected["warnings"]]
+    assert post("/v1/cost", second).document == expected
     form = form_of(
-        {"anchor": small.anchor, "images": 1000, "at_batch": 64}, {"profile": small.data, "largest": large.data}
+        {"anchor": small.anchor, "images": 1000, "at_batch": 64}, {"profile": small.data, "second": large.data}
     )
     assert send(port, "POST", "/v1/cost", *form).document == expected
     check_schema("/v1/cost", expected)

@@ -37,7 +37,7 @@ TRAINING = {"images": 1000}
         ("/v1/predict", {"profile": "x"}, "profile must be a profile: an object, or a file."),
         ("/v1/cost", {}, "images is missing: training images per epoch."),
         ("/v1/cost", {**TRAINING, "epochs": 0}, "The number of epochs must be a whole number of at least 1"),
-        ("/v1/cost", {**TRAINING, "at_batch": 64}, "at_batch needs both ends: profile at batch 16 and largest"),
+        ("/v1/cost", {**TRAINING, "at_batch": 2000}, "The batch size must be between 1 and 1024"),
         ("/v1/cost", {**TRAINING, "price": {"g4dn.xlarge": -1}}, "must be a number above 0, not -1."),
         ("/v1/advise", {**TRAINING, "market": "black"}, "Unknown market 'black'"),
         ("/v1/advise", {**TRAINING, "certainty": 2}, "The certainty must be a share"),

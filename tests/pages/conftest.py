@@ -132,6 +132,12 @@ def open_sections(app: AppTest, *names: str) -> AppTest:
     return app.run()
 
 
+def open_prices(app: AppTest) -> AppTest:
+    """Open what is behind the answer's button of prices."""
+    app.session_state["offers"] = True
+    return app.run()
+
+
 def look_at(app: AppTest, name: str) -> AppTest:
     """Choose one of the visitor's own on the list of Profiles."""
     return app.radio(key="inspected").set_value(f"own {own(app)[name]}").run()

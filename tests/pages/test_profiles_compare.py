@@ -27,6 +27,8 @@ from tests.pages.conftest import (
     own,
     type_in,
 )
+from ui.basis import marked
+from ui.charts.gpu_look import gpu_look
 from ui.state.own_profiles import OwnProfile
 from ui.state.resources import load_resources
 from ui.tables import as_csv
@@ -184,8 +186,8 @@ def test_the_list_says_what_each_one_is(open_app, models, samples):
     bare, cpu, sample = (
         caption.replace("\\", "").split(" · ") for caption in app.radio(key="inspected").proto.captions
     )
-    assert bare == [":orange[recorded on?]"]
-    assert cpu == [":orange[recorded on?]", ":red[no prediction]"]
+    assert bare == ["**recorded on?**"]
+    assert cpu == ["**recorded on?**", "**no prediction**"]
     assert sample == [
         "sample",
         "M60 (g3s.xlarge)",
@@ -277,7 +279,7 @@ def test_the_download_has_every_instance_of_every_profile(models, catalog, sampl
     assert float(read[0]["anchor_latency_ms"]) == sample.latency_ms
 
 
-def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, samples):
+def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, catalog, samples):
     resources = load_resources()
     sample = samples[VGG]
     names = [
@@ -289,16 +291,17 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, samples):
     found = rows_of(compare(resources, candidates, "default"))
     instances = instances_of(found)
     assert set(instances[:4]) == set(models.instances)
-    figure = dots(found, "latency", instances)
+    figure = dots(found, "latency", {name: catalog[name].gpu for name in instances})
     labels = list(figure.data[0].y)
     assert len(set(labels)) == 3 and labels[0] == "&lt;b>bold&lt;/b>"
     assert labels[1].endswith("tch 16.json") and labels[2].endswith("tch 64.json")
-    drawn = {trace.name: trace.x[0] for trace in figure.data}
+    drawn = {trace.name.rstrip("*"): trace.x[0] for trace in figure.data}
     assert drawn == found[0].prediction.latencies_ms
-    shapes = {trace.name: trace.marker.symbol for trace in figure.data}
+    traces = {trace.name: trace for trace in figure.data}
     for row in found[0].prediction.predictions:
-        assert shapes[row.instance].startswith("diamond") is row.basis.is_rough
-        assert shapes[row.instance].endswith("open") is (row.status == "retired")
+        marker, look = traces[marked(row.instance, row.basis)].marker, gpu_look(catalog[row.instance].gpu)
+        assert (marker.color, marker.symbol.removesuffix("-open")) == (look.colour, look.symbol)
+        assert marker.symbol.endswith("open") is (row.status == "retired")
     row = table_row(found[0], "latency", instances)
     # The fastest that can be rented is an estimate here, and marked as one.
     # The node of eight is as fast, and eight times as dear.

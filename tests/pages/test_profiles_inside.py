@@ -102,6 +102,17 @@ def test_an_upload_here_is_shown_here_and_joins_the_list(open_app, samples):
     assert not app.exception
 
 
+def test_a_sample_is_added_and_looked_at(open_app):
+    app = open_app("profiles", view="inside", compare_samples=VGG)
+    app.selectbox(key="profiles:sample").set_value(LENET).run()
+    assert app.radio(key="inspected").options == [name.replace("-", "\\-") for name in (VGG, LENET)]
+    assert app.radio(key="inspected").value == LENET and app.selectbox(key="profiles:sample").value is None
+    assert facts(inside(app))["Pixels"] == "32"
+    assert dict(app.query_params) == {"view": "inside", "inspect": LENET, "compare_samples": f"{VGG},{LENET}"}
+    app.button(key="profiles:remove").click().run()
+    assert app.radio(key="inspected").value == VGG and not app.exception
+
+
 def test_unknown_operations_and_where_they_went(open_app, samples):
     operations = {
         "Device_Conv2D": 60_000.0,

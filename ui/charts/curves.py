@@ -12,12 +12,14 @@ from profet_core.units import format_duration, format_ms, format_significant, fo
 from ui.charts.gpu_look import gpu_look
 from ui.charts.labels import spread
 from ui.charts.scales import LogAxis, number_axis, time_axis, usd_axis
-from ui.charts.style import Part, framed
+from ui.charts.style import Part, framed, no_markup
 
 _HEIGHT, _MARGIN = 420, {"l": 8, "r": 8, "t": 12, "b": 8}
 #: Pixels that the axis with its title takes of the height, and a label's line.
 _BELOW_PLOT, _LINE_HEIGHT = 52, 15
 _LETTER_WIDTH = 7
+#: Plotly's markers as letters.
+_GLYPHS = {"circle": "●", "square": "■", "triangle-up": "▲", "triangle-down": "▼"}
 _TICKS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 256)}
 _SIZE_TITLES = {"batch": "Batch size", "pixels": "Pixels a side"}
 #: Of what lies beyond a GPU's memory.
@@ -81,7 +83,7 @@ def curves(rows: Sequence[Curve], axis: str, shows: str) -> go.Figure:
     y = shown.axis([value for row in rows for value in row.values] + [end for row in rows for end in _band_ends(row)])
     sizes = [size for row in rows for size in row.sizes]
     labels = _end_labels(rows, y)
-    room = max((len(row.label) for row in rows), default=0) * _LETTER_WIDTH + 12
+    room = max((len(row.label) for row in rows), default=0) * _LETTER_WIDTH + 24
     return framed(
         [*_bands(rows), *(part for row in rows for part in _line(row, shown))],
         x={
@@ -153,7 +155,8 @@ def _line(row: Curve, shown: Shown) -> Iterator[Part]:
             "y": [point.value],
             "mode": "markers",
             "marker": {"symbol": "line-ns-open", "size": 14, "color": look.colour, "line": {"width": 3}},
-            "hovertemplate": f"{row.label}: the largest that fits in memory<extra></extra>",
+            "text": [f"{no_markup(row.label)}: the largest that fits in memory"],
+            "hovertemplate": "%{text}<extra></extra>",
         }
 
 
@@ -171,7 +174,7 @@ def _stroke(row: Curve, points: Sequence[_Point], shown: Shown, line: Part, opac
         "type": "scatter",
         "x": [point.size for point in points],
         "y": [point.value for point in points],
-        "customdata": [f"{row.label}: {shown.words(point.value)}{beyond}" for point in points],
+        "customdata": [f"{no_markup(row.label)}: {shown.words(point.value)}{beyond}" for point in points],
         "mode": "lines",
         "line": line,
         "opacity": opacity,
@@ -194,12 +197,18 @@ def _end_labels(rows: Sequence[Curve], y: LogAxis) -> list[Part]:
             "y": 1 - place / height,
             "yref": "y domain",
             "yanchor": "middle",
-            "text": f"<b>{row.label}</b>" if row.chosen else row.label,
-            "font": {"color": gpu_look(row.gpu).colour},
+            "text": _marked(row),
             "showarrow": False,
         }
         for row, place in zip(ends, moved, strict=True)
     ]
+
+
+def _marked(row: Curve) -> str:
+    """The curve's marker in its colour before its name in the page's: the colours alone are too pale for small text."""
+    look = gpu_look(row.gpu)
+    name = f"<b>{no_markup(row.label)}</b>" if row.chosen else no_markup(row.label)
+    return f'<span style="color:{look.colour}">{_GLYPHS.get(look.symbol, "◆")}</span> {name}'
 
 
 def _see_through(colour: str, opacity: float) -> str:

@@ -12,8 +12,6 @@ import streamlit as st
 from ui.own_component import own_component
 
 BLUE, GREY, ORANGE, RED = "#0f8fd1", "#8b95a5", "#e08a00", "#d55e00"
-#: One colour per instance, the same on every page (Okabe-Ito without black and yellow: told apart by the colour-blind).
-_INSTANCE_COLOURS = (BLUE, ORANGE, "#12a37a", "#c86aa3", RED, "#7a7ff0")
 GRID = "rgba(128,128,128,0.25)"
 #: Values this many times apart are shown on logarithmic axes.
 WIDE = 30
@@ -22,15 +20,9 @@ WIDE = 30
 Part = dict[str, Any]
 
 
-def instance_colours(instances: Sequence[str]) -> dict[str, str]:
-    """Instance -> colour, by its place in the catalogue of measured instances."""
-    return {name: _INSTANCE_COLOURS[index % len(_INSTANCE_COLOURS)] for index, name in enumerate(instances)}
-
-
 def show_chart(figure: go.Figure, key: str) -> None:
     """Show a figure with its accessible name, and buttons that save it."""
     name = chart_name(figure)
-    figure.update_layout(_readable(st.context.theme.type))
     # Of plotly's own buttons only the one that saves a picture is there, and ours press it.
     st.plotly_chart(figure, config={"displayModeBar": True, "modeBarButtons": [["toImage"]]}, key=key, alt=name)
     own_component("chart_download", Path(__file__))(
@@ -38,11 +30,9 @@ def show_chart(figure: go.Figure, key: str) -> None:
     )
 
 
-def _readable(theme: str | None) -> Part:
-    """Texts in the colour of the page's own: Streamlit's theme draws them in a grey of too little contrast."""
-    font = {"color": "#fafafa" if theme == "dark" else "#31333f"}
-    axis = {"tickfont": font, "title": {"font": font}}
-    return {"font": font, "xaxis": axis, "yaxis": axis}
+def no_markup(text: str) -> str:
+    """`text` as plotly shows it letter for letter: it reads some tags."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def chart_name(figure: go.Figure) -> str:
@@ -87,9 +77,11 @@ def framed(
     layout : further attributes; `legend` is joined with the frame's.
     """
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
+    font = {"color": _text_colour()}
     frame = {
-        "xaxis": x,
-        "yaxis": y,
+        "font": font,
+        "xaxis": _in_font(x, font),
+        "yaxis": _in_font(y, font),
         "height": height,
         "margin": {"l": 8, "r": 8, "t": 44 if title else 40, "b": 8},
         "legend": legend,
@@ -101,3 +93,14 @@ def framed(
     if title:
         frame["title"] = {"text": title, "x": 0, "font": {"size": 15}}
     return go.Figure(data=list(traces), layout=frame | layout)
+
+
+def _in_font(axis: Part, font: Part) -> Part:
+    """An axis whose texts have the figure's font: Streamlit's theme draws them in a grey of too little contrast."""
+    title = axis.get("title")
+    return {"tickfont": font, **axis, **({"title": {"font": font, **title}} if title else {})}
+
+
+def _text_colour() -> str:
+    """That of the page's own texts."""
+    return "#fafafa" if st.context.theme.type == "dark" else "#31333f"

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from ui.charts.gpu_look import gpu_look
 from ui.charts.labels import NARROW_PLOT_WIDTH, Labelled, PlacedLabel, place_labels
 from ui.charts.scales import LogAxis, time_axis, usd_axis
-from ui.charts.style import GREY, RED, Part, framed, line_at
+from ui.charts.style import GREY, RED, Part, framed, line_at, no_markup
 
 #: Seconds and US dollars.
 End = tuple[float, float]
@@ -29,7 +29,7 @@ class TradeOffPoint:
 
     Attributes
     ----------
-    short : a shorter label, for where there is no room for the other.
+    short : a shorter label, for where there is no room for the other. hover : lines, as plotly reads them.
     gpu : full name, by which it is drawn.
     chosen : it is what the page names, or what is open; it stands out.
     ends : of its interval, None where it has none. Both time and money move with one latency, so the interval is a
@@ -109,7 +109,7 @@ def _limits(plot: _Plot) -> Part:
         texts.append({"x": 0, "y": plot.y.share(plot.budget_usd), "xanchor": "left", "yanchor": "bottom"})
         texts[-1]["text"] = " budget"
     # By their place in the plot: of a logarithmic axis a text would take the logarithm, a line the value.
-    place = {"xref": "x domain", "yref": "y domain", "showarrow": False, "font": {"color": RED}}
+    place = {"xref": "x domain", "yref": "y domain", "showarrow": False}
     return {"shapes": shapes, "annotations": [text | place for text in texts]}
 
 
@@ -142,14 +142,14 @@ def _plans(points: Sequence[TradeOffPoint], plot: _Plot) -> Iterator[Part]:
 
 def _plan(point: TradeOffPoint, label: PlacedLabel) -> Part:
     """The point on the line of its interval, with its label."""
-    look = gpu_look(point.gpu)
+    look, text = gpu_look(point.gpu), no_markup(label.spaced)
     low, high = point.ends or ((None, None), (None, None))
     size = 17 if point.chosen else 13 if point.on_frontier else 9
     return {
         "type": "scatter",
         "x": [low[0], point.time_s, high[0]],
         "y": [low[1], point.usd, high[1]],
-        "text": ["", f"<b>{label.spaced}</b>" if point.chosen else label.spaced, ""],
+        "text": ["", f"<b>{text}</b>" if point.chosen else text, ""],
         "textposition": label.place,
         "mode": "lines+markers+text",
         "line": {"color": look.colour, "width": 2 if point.on_frontier else 1},
@@ -161,5 +161,6 @@ def _plan(point: TradeOffPoint, label: PlacedLabel) -> Part:
             "line": {"width": [0, 2, 0], "color": look.colour},
         },
         "cliponaxis": False,
-        "hovertemplate": f"{point.hover}<extra></extra>",
+        "customdata": [point.hover] * 3,
+        "hovertemplate": "%{customdata}<extra></extra>",
     }

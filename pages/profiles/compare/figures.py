@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from pages.profiles.compare.view import LATENCY, Row, value_of
+from pages.profiles.compare.view import LATENCY, METRICS, Row, value_of
 from profet_core import InstancePrediction
 from profet_core.units import format_ms, format_usd
-from ui.charts.style import GRID, WIDE, Part, framed, instance_colours, value_axis
+from ui.basis import marked
+from ui.charts.gpu_look import gpu_look
+from ui.charts.style import GRID, WIDE, Part, framed, value_axis
 
 #: What fits a phone's width.
 _LABEL_LETTERS = 44
@@ -26,19 +28,23 @@ class _Dot:
     value: float
 
 
-def dots(rows: Sequence[Row], metric: str, instances: Sequence[str]) -> go.Figure:
-    """One line of dots a profile, one colour and shape an instance, logarithmic; the first profile on top."""
+def dots(rows: Sequence[Row], metric: str, gpus: Mapping[str, str]) -> go.Figure:
+    """One line of dots a profile, one look a GPU, logarithmic; the first profile on top.
+
+    Parameters
+    ----------
+    gpus : instance -> full name of its GPU, in the legend's order.
+    """
     traces = []
-    colours = instance_colours(instances)
     labels = _labels([row.name for row in rows])
-    for instance in instances:
+    for instance, gpu in gpus.items():
         found = [
             _Dot(label, row.name, predicted, value)
             for label, row in zip(labels, rows, strict=True)
             if (predicted := row.on(instance)) and (value := value_of(predicted, metric)) is not None
         ]
         if found:
-            traces.append(_trace(found, metric, colours[instance]))
+            traces.append(_trace(found, metric, gpu))
     title = "ms per step" if metric == LATENCY else "US dollars per 1,000 steps"
     values = [value for trace in traces for value in trace["x"]]
     # Over many decades a label at 2 and 5 as well would leave no room between them on a phone.
@@ -48,24 +54,28 @@ def dots(rows: Sequence[Row], metric: str, instances: Sequence[str]) -> go.Figur
         x=value_axis(title, type="log", tickformat=",~r", dtick=step, tickangle=0),
         y=_lines(labels),
         height=200 + 46 * len(rows),
+        name=f"{METRICS[metric]} of each profile, a point each instance",
         annotations=[_name(label) for label in labels],
     )
 
 
-def _trace(found: Sequence[_Dot], metric: str, colour: str) -> Part:
+def _trace(found: Sequence[_Dot], metric: str, gpu: str) -> Part:
     """The dots of one instance."""
-    first = found[0].predicted
+    first, look = found[0].predicted, gpu_look(gpu)
     retired = first.status == "retired"
-    shape = "diamond" if any(dot.predicted.basis.is_rough for dot in found) else "circle"
     return {
         "type": "scatter",
         "x": [dot.value for dot in found],
         "y": [dot.label for dot in found],
         "text": [_hover(dot, metric) for dot in found],
-        "name": first.instance,
+        "name": marked(first.instance, first.basis),
         "mode": "markers",
-        "marker": {"color": colour, "size": 12, "symbol": f"{shape}-open" if retired else shape}
-        | ({"line": {"width": 2.5}} if retired else {}),
+        "marker": {
+            "color": look.colour,
+            "size": 12,
+            "symbol": f"{look.symbol}-open" if retired else look.symbol,
+            "line": {"width": 2.5 if retired else 0, "color": look.colour},
+        },
         "hovertemplate": "%{text}<extra></extra>",
     }
 

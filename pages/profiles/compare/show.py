@@ -12,12 +12,13 @@ from pages.profiles.compare.view import COST, METRICS, Row, data_rows, instances
 from ui.basis import marked
 from ui.charts.style import show_chart
 from ui.inputs.fields import choice
+from ui.state.resources import Resources
 from ui.state.settings import COMPARE_BY
 from ui.tables import download_buttons
 from ui.texts import plain
 
 
-def show_comparison(compared: Sequence[Compared]) -> None:
+def show_comparison(resources: Resources, compared: Sequence[Compared]) -> None:
     """What can't be predicted and why, warnings, a chart, a table and downloads."""
     _refused([row for row in compared if row.refusal])
     waiting = [row.candidate.name for row in compared if row.prediction is None and not row.refusal]
@@ -30,14 +31,15 @@ def show_comparison(compared: Sequence[Compared]) -> None:
     _warnings(compared)
     rows = rows_of(compared)
     if rows:
-        _on_every_instance(rows)
+        _on_every_instance(resources, rows)
 
 
-def _on_every_instance(rows: Sequence[Row]) -> None:
+def _on_every_instance(resources: Resources, rows: Sequence[Row]) -> None:
     choice("By", "compare_by", COMPARE_BY, METRICS)
     metric = st.session_state["compare_by"]
     instances = instances_of(rows)
-    show_chart(dots(rows, metric, instances), "compare-dots")
+    gpus = {name: resources.catalog[name].gpu for name in instances}
+    show_chart(dots(rows, metric, gpus), "compare-dots")
     heads = {one.instance: marked(one.instance, one.basis) for row in rows for one in row.prediction.predictions}
     form = "$%.4f" if metric == COST else None
     st.dataframe(
@@ -50,7 +52,7 @@ def _on_every_instance(rows: Sequence[Row]) -> None:
         key="compare-table",
     )
     unit = "Milliseconds a step" if metric != COST else "US dollars for 1,000 steps"
-    st.caption(f"{unit}. Diamonds, \\*: GPUs that nobody profiled, less sure. Hollow: retired.")
+    st.caption(f"{unit}. \\*: GPUs that nobody profiled, less sure. Hollow: retired.")
     download_buttons([line for row in rows for line in data_rows(row)], "profet-compare")
 
 

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     if options.report is not None:
         name = Path(options.trace).name
         source = report_source(name, answer.training.prediction, knowledge.models, warnings)
-        _write(options.report, report_html(answer.advice, source), [options.trace, options.largest])
+        _write(options.report, report_html(answer.advice, source), [options.trace, options.second])
     if options.format == "json":
         print_json(advice_document(answer.advice, answer.comparison, question.anchor, warnings))
     else:

@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-clustering", action="store_true", help="documented method, every operation a feature of its own"
     )
     parser.add_argument("--scaler", action="store_true", help="the scaler: batch and pixels, true and predicted ends")
+    parser.add_argument("--sizes", action="store_true", help="other batch and pixel sizes from one profile")
     parser.add_argument(
         "--transfer",
         action="store_true",
@@ -41,6 +42,11 @@ def run(options: argparse.Namespace) -> None:
     if options.real is not None:
         _check_alone(options, "--real compares whole profiles with what was measured")
         real.run(options)
+    elif options.sizes:
+        _check_alone(options, "--sizes validates on all instances at once")
+        if options.card:
+            raise InputError("--sizes writes no card: --card alone does, with its figures.")
+        left_out.run(options)
     elif options.transfer:
         _check_alone(options, "--transfer validates on all instances at once")
         transfer.run(options)
@@ -55,7 +61,8 @@ def _check_alone(options: argparse.Namespace, what: str) -> None:
         "--method": options.method != "default",
         "--no-clustering": options.no_clustering,
         "--scaler": options.scaler,
-        "--transfer": options.transfer and options.real is not None,
+        "--transfer": options.transfer and (options.real is not None or options.sizes),
+        "--sizes": options.sizes and options.real is not None,
     }
     named = [name for name, given in others.items() if given]
     if named:

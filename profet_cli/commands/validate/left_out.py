@@ -34,7 +34,9 @@ def run(options: argparse.Namespace) -> None:
     measurements, _ = open_measurements(options)
     pairs = _wanted_pairs(options, measurements)
     with validation_progress() as progress:
-        if options.card:
+        if options.sizes:
+            report = _sizes_report(options, measurements, progress)
+        elif options.card:
             report = _card_report(options, measurements, progress)
         elif options.scaler or _is_documented(options):
             report = _documented_report(options, measurements, pairs, progress)
@@ -71,6 +73,17 @@ def _card_report(options: argparse.Namespace, measurements: Measurements, progre
     return write_report(measurements, open_models(options), seed=options.seed, progress=progress)
 
 
+def _sizes_report(options: argparse.Namespace, measurements: Measurements, progress: Progress) -> Report:
+    with training_set():
+        from profet_lab.classes.bank import class_bank
+        from profet_lab.classes.fit_networks import STEPS
+        from profet_lab.validation.ensemble_latencies import ensemble_latencies
+        from profet_lab.validation.growth import growth_report, predictions_of_ensemble
+    bank = class_bank(measurements)
+    ensemble = ensemble_latencies(bank, seed=options.seed, steps=STEPS, progress=progress)
+    return growth_report(measurements, bank, predictions_of_ensemble(ensemble, measurements.workloads))
+
+
 def _documented_report(
     options: argparse.Namespace, measurements: Measurements, pairs: Sequence[Pair], progress: Progress
 ) -> Report:
@@ -95,9 +108,12 @@ def _default_report(
 
 
 def _print_report(options: argparse.Namespace, report: Report) -> None:
-    if options.card:
+    if options.sizes:
+        _print_growth(report)
+    elif options.card:
         _print_default(report["default"])
         _print_documented(report["profet"])
+        _print_growth(report["growth"])
         _print_scaler(report["scaler"])
     elif options.scaler:
         _print_scaler(report)
@@ -183,6 +199,26 @@ def _documented_row(row: Report) -> tuple[str, ...]:
         f"{row['r2']:.4f}",
         f"{row['rmse_ms']:.2f}",
     )
+
+
+def _print_growth(report: Report) -> None:
+    """One row an axis and distance; "between" has no distance."""
+    rows = [
+        (
+            known,
+            row["axis"],
+            str(row.get("knots") or "all"),
+            str(row["n"]),
+            f"{row['mape']:.2f}",
+            f"{row['proportional']:.1f}" if "proportional" in row else "",
+            f"{row['coverage_90']:.1f}",
+            f"{row['median_interval_pct']:.1f}",
+        )
+        for known, part in report.items()
+        for row in part
+    ]
+    print_table(("from", "axis", "knots", "n", "MAPE %", "proportional %", "covered %", "half %"), rows)
+    print()
 
 
 def _print_scaler(report: Report) -> None:

@@ -122,18 +122,22 @@ def test_the_text_answers_first(run, asked, expected):
     assert "p3.2xlarge against g4dn.xlarge:" in lines
 
 
-def test_another_batch_size_has_no_interval(document, samples):
-    ends = [samples[f"resnet50-128px-b{size}-g4dn"] for size in (16, 256)]
-    answer = document(
-        *("advise", ends[0].path, "--anchor", "g4dn.xlarge", "--images", IMAGES, "--include-retired"),
-        *("--at-batch", 128, "--largest", ends[1].path, "--deadline-hours", 5),
-    )
-    assert answer["workload"]["batch_size"] == 128
-    known = {row["instance"]: row["basis"] for row in answer["plans"]}
-    assert {known[name] for name in ("g4dn.xlarge", "g3s.xlarge", "p2.xlarge", "p3.2xlarge")} <= {"carried"}
+def test_another_batch_size_is_less_sure(document, samples):
+    asked = ("advise", samples["resnet50-128px-b16-g4dn"].path, "--anchor", "g4dn.xlarge", "--images", IMAGES)
+    answers = {
+        at: document(*asked, "--include-retired", "--at-batch", at, "--deadline-hours", 5) for at in (16, 32, 256)
+    }
+    assert [answer["workload"]["batch_size"] for answer in answers.values()] == [16, 32, 256]
+    known = {row["instance"]: row["basis"] for row in answers[256]["plans"]}
+    assert {known[name] for name in ("g4dn.xlarge", "g3s.xlarge", "p2.xlarge", "p3.2xlarge")} == {"carried"}
     assert all(basis != "measured" for basis in known.values())
-    assert all(row["rests_on"].startswith("carried to another size") for row in answer["plans"])
-    assert {row["in_time"] for row in answer["plans"]} == {row["low_s"] for row in answer["plans"]} == {None}
+    widths = []
+    for at in (32, 256):
+        rows = {row["instance"]: row for row in answers[at]["plans"]}
+        assert all(row["rests_on"].startswith("carried from batch 16") for row in rows.values())
+        assert None not in {row["in_time"] for row in rows.values()}
+        widths.append({name: row["high_s"] / row["low_s"] for name, row in rows.items()})
+    assert all(widths[1][name] > width for name, width in widths[0].items())
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,23 @@ def test_costs_json_has_time_and_money_of_every_instance(document, sample):
         for row in document("predict", sample.path, "--anchor", sample.anchor)["predictions"]
     }
     assert {row["instance"] for row in answer["rows"]} == set(latencies_ms)
-    assert {tuple(row) for row in answer["rows"]} == {(*CostRow.__slots__, "basis", "note")}, "all that is known"
+    energy = ("energy_kwh_at_most", "co2e_kg_at_most")
+    assert {tuple(row) for row in answer["rows"]} == {(*CostRow.__slots__, *energy, "basis", "note")}, (
+        "all that is known"
+    )
     for row in answer["rows"]:
         assert row["epoch_s"] == pytest.approx(10 * latencies_ms[row["instance"]] / 1000)
         assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3600 * row["usd_per_hour"])
         assert row["total_s"] == pytest.approx(7 * row["epoch_s"])
         assert row["total_usd"] == pytest.approx(7 * row["epoch_usd"])
+
+
+def test_energy_and_emissions_are_of_the_whole_training(document, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 1000, "--epochs", 7)
+    row = next(row for row in document(*command)["rows"] if row["instance"] == "g4dn.xlarge")
+    # 70 W of board power and 14 W of processors; in Virginia 1.15 times that, at 396.25 g a kilowatt hour.
+    assert row["energy_kwh_at_most"] == pytest.approx(0.084 * row["total_s"] / 3600)
+    assert row["co2e_kg_at_most"] == pytest.approx(row["energy_kwh_at_most"] * 1.15 * 0.39625)
 
 
 def test_the_batch_size_is_known_from_the_profile(document, sample):
@@ -50,31 +61,63 @@ def test_validation_images_take_time(document, sample):
     )
 
 
-def test_another_batch_size_is_carried_there_from_both_ends(document, samples):
+def test_another_batch_size_is_carried_there_from_one_profile(document, samples):
+    small = sample_at(samples, "batch_size", 16)
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000)
+    rows = {at: document(*command, "--at-batch", at) for at in (8, 16, 64, 256)}
+    assert [answer["batch_size"] for answer in rows.values()] == [8, 16, 64, 256]
+    assert rows[16]["rows"] == document(*command)["rows"]
+    for each in zip(
+        *(sorted(answer["rows"], key=lambda row: row["instance"]) for answer in rows.values()), strict=True
+    ):
+        latencies_ms = [row["latency_ms"] for row in each]
+        assert latencies_ms == sorted(latencies_ms)
+    assert {row["instance"]: row["basis"] for row in rows[64]["rows"]}[small.anchor] == "carried"
+
+
+def test_a_second_profile_is_met_exactly(document, samples):
     small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
-    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--largest", large.path)
-    rows = {at: document(*command, "--at-batch", at) for at in (16, 64, 256)}
-    assert [answer["batch_size"] for answer in rows.values()] == [16, 64, 256]
-    for each in zip(*(answer["rows"] for answer in rows.values()), strict=True):
-        assert each[0]["latency_ms"] < each[1]["latency_ms"] < each[2]["latency_ms"]
-    assert {row["instance"]: row["latency_ms"] for row in rows[256]["rows"]}[small.anchor] == large.latency_ms
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--second", large.path)
+    at_large = {row["instance"]: row["latency_ms"] for row in document(*command, "--at-batch", 256)["rows"]}
+    assert at_large[small.anchor] == large.latency_ms
+    at_small = {row["instance"]: row["latency_ms"] for row in document(*command, "--at-batch", 16)["rows"]}
+    assert at_small[small.anchor] == small.latency_ms
 
 
-def test_the_largest_profiles_warnings_are_told_too(document, samples, tmp_path):
+def test_other_pixels_too(document, samples):
+    """ResNet-18, batch 64: 32 and 256 pixels were recorded on g4dn.xlarge."""
+    small, large = samples["resnet18-32px-b64-g4dn"], samples["resnet18-256px-b64-g4dn"]
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--at-pixels", 256)
+    answer = document(*command)
+    assert answer["batch_size"] == 64
+    assert any(text.startswith("The measured networks have more classes at more pixels") for text in answer["warnings"])
+    alone = {row["instance"]: row["latency_ms"] for row in answer["rows"]}[small.anchor]
+    assert small.latency_ms < alone < 64 * small.latency_ms
+    exact = document(*command, "--second", large.path)
+    assert {row["instance"]: row["latency_ms"] for row in exact["rows"]}[small.anchor] == large.latency_ms
+
+
+def test_the_second_profiles_warnings_are_told_too(document, samples, tmp_path):
     small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
     content = json.loads(large.data)
     content["meta"]["gpu"] = next(gpu for gpu in ("Tesla T4", "Tesla K80") if gpu != content["meta"].get("gpu"))
     path = written(tmp_path, content)
-    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--largest", path, "--at-batch", 64)
+    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--second", path, "--at-batch", 64)
     warnings = document(*command)["warnings"]
-    assert any(text.startswith("--largest: The profile says it was recorded on Tesla") for text in warnings)
+    assert any(text.startswith("--second: The profile says it was recorded on Tesla") for text in warnings)
 
 
-def test_two_ends_that_are_not_of_one_network_are_warned_of(document, samples):
-    small, large = samples["vgg16-224px-b16-g3s"], samples["resnet50-128px-b256-g4dn"]
-    command = ("cost", small.path, "--anchor", small.anchor, "--images", 1000, "--largest", large.path)
-    line = "--largest: The two profiles differ in pixel size (224 and 128): are they the same network?"
-    assert line in document(*command, "--at-batch", 64)["warnings"]
+def test_two_profiles_that_are_not_of_one_network_are_warned_of(document, samples, tmp_path):
+    small, large = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
+    contents = [json.loads(one.data) for one in (small, large)]
+    for parameters, content in zip((25_000_000, 11_000_000), contents, strict=True):
+        content["meta"]["parameters"] = parameters
+    first, second = (written(tmp_path, content, f"{place}.json") for place, content in enumerate(contents))
+    command = ("cost", first, "--anchor", small.anchor, "--images", 1000, "--second", second, "--at-batch", 64)
+    line = (
+        "--second: The two profiles differ in number of parameters (25000000 and 11000000): are they the same network?"
+    )
+    assert line in document(*command)["warnings"]
 
 
 def test_costs_text_marks_retired_instances(run, sample):
@@ -112,8 +155,13 @@ def test_costs_say_what_each_rests_on(document, run, sample):
         (["--images", "9", "--price", "p2.xlarge=-1"], "The price of p2.xlarge must be a number above 0, not -1.0."),
         (["--images", "9", "--price", "p2.xlarge=nan"], "The price of p2.xlarge must be a number above 0, not nan."),
         (["--images", "9", "--price", "p9=1"], "Unknown instance 'p9': choose one of"),
-        (["--images", "9", "--at-batch", "64"], "--at-batch needs"),
-        (["--images", "9", "--largest", "other.json"], "--largest is for another batch size: name it with --at-batch."),
+        (["--images", "9", "--at-batch", "1025"], "The batch size must be between 1 and 1024, not 1025."),
+        (["--images", "9", "--at-pixels", "8"], "The pixel size must be between 16 and 1024, not 8."),
+        (["--images", "9", "--profiled-pixels", "31"], "not 31: leave --profiled-pixels out."),
+        (
+            ["--images", "9", "--second", "x.json"],
+            "--second is for another size: name it with --at-batch or --at-pixels.",
+        ),
         ([], "the following arguments are required: --images"),
     ],
 )
@@ -121,22 +169,17 @@ def test_cost_refuses_in_one_line(refused, sample, arguments, says):
     assert says in refused("cost", sample.path, "--anchor", sample.anchor, *arguments)
 
 
-def test_another_batch_size_needs_the_profiles_of_both_ends(refused, samples):
-    small, large = sample_at(samples, "batch_size", 16), sample_at(samples, "batch_size", 256)
-    small_pixels = sample_at(samples, "pixels", 32)
-    command = ("--anchor", small.anchor, "--images", 1000, "--at-batch", 64)
-    assert refused("cost", small.path, *command) == (
-        "--at-batch needs both ends: TRACE at batch 16 and --largest TRACE at batch 256."
-    )
-    assert "--at-batch needs TRACE recorded at batch 16, not 256." in refused(
-        "cost", large.path, *command, "--largest", large.path
-    )
-    assert f"--largest must be recorded at batch 256, not {small_pixels.batch_size}." in refused(
-        "cost", small.path, *command, "--largest", small_pixels.path
-    )
-    assert "The batch size must be between 16 and 256, not 300." in refused(
-        "cost", small.path, *command[:-1], 300, "--largest", large.path
-    )
+def test_what_a_profile_does_not_say_of_its_size_is_asked_for(refused, document, sample, tmp_path):
+    content = json.loads(sample.data)
+    for name in ("batch_size", "pixels"):
+        del content["meta"][name]
+    path = written(tmp_path, content)
+    command = ("cost", path, "--anchor", sample.anchor, "--images", 9, "--profiled-batch", sample.batch_size)
+    assert refused(*command, "--at-pixels", 64) == "Say at which pixel size it was recorded: --profiled-pixels."
+    assert document(*command, "--at-pixels", 64, "--profiled-pixels", 128)["rows"]
+    second = ("--at-batch", 100, "--second", path)
+    assert refused(*command, *second) == "--second: say at which batch size it was recorded: --second-batch."
+    assert document(*command, *second, "--second-batch", 2 * sample.batch_size)["rows"]
 
 
 def test_a_profile_that_does_not_say_its_batch_size_is_asked_for_it(refused, tmp_path):

@@ -230,3 +230,21 @@ def test_what_must_be_known_is_asked_for():
     without = steps_at(models, [replace(resnet(64), pixels=None)], batch_size=16)
     assert latencies(without) == latencies(steps_at(models, [resnet(64)], batch_size=16))
     assert without.pixels is None
+
+
+def test_gpus_that_tie_on_the_host_say_so():
+    """ResNet-18 at 32 pixels leaves every fast GPU waiting for launches."""
+    models, _ = shared()
+    small = known("resnet18-32px-b64-g4dn.json", "g4dn.xlarge")
+    rows = {row.instance: row for row in small.prediction.predictions}
+    assert rows["p5.4xlarge"].limited_by_host and rows["p4d.24xlarge"].limited_by_host
+    assert rows["p5.4xlarge"].latency_ms == rows["p4d.24xlarge"].latency_ms
+    assert rows["p5.4xlarge"].note.startswith("limited by the host; ")
+    assert not any(rows[name].limited_by_host for name in models.instances)
+    grown = {row.instance: row for row in steps_at(models, [small], batch_size=1024, pixels=256).step_times}
+    assert not grown["p5.4xlarge"].limited_by_host and "limited" not in grown["p5.4xlarge"].note
+    assert grown["p5.4xlarge"].latency_ms < grown["p4d.24xlarge"].latency_ms
+    shrunk = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=1, pixels=32).step_times}
+    assert shrunk["p5.4xlarge"].limited_by_host
+    assert shrunk["p5.4xlarge"].note.startswith("limited by the host; carried from batch 64")
+    assert shrunk["p5.4xlarge"].latency_ms == pytest.approx(shrunk["p4d.24xlarge"].latency_ms, rel=0.05)

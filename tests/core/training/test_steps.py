@@ -13,7 +13,6 @@ from profet_core.training.ends import AxisEnds, EndProfiles
 from profet_core.training.steps import (
     CarryObstacle,
     carry_obstacle,
-    on_shared_curve,
     steps_as_profiled,
     steps_carried,
 )
@@ -38,7 +37,6 @@ def test_at_the_profiled_batch_the_latencies_are_the_prediction_s(models, predic
     assert steps.latencies_ms == prediction.latencies_ms
     assert prediction.anchor not in steps.latencies_ms, "nobody gave the anchor's latency"
     assert set(steps.intervals) == set(prediction.latencies_ms)
-    assert on_shared_curve(models, steps) == ()
 
 
 def test_at_another_batch_they_are_carried_without_intervals(models, prediction):
@@ -49,8 +47,6 @@ def test_at_another_batch_they_are_carried_without_intervals(models, prediction)
     basis = {row.instance: row.basis for row in steps.step_times}
     assert basis["p3.2xlarge"] is Basis.CARRIED
     assert basis["g5.xlarge"] is Basis.DERIVED, "what was no measurement of its GPU there is none here"
-    shared = on_shared_curve(models, steps)
-    assert "g5.xlarge" in shared and not set(shared) & set(models.instances)
 
 
 def test_an_instance_that_can_not_be_carried_has_a_line(models, prediction):

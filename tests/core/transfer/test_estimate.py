@@ -20,7 +20,7 @@ from profet_core.transfer.model import Spread, TransferModel, load_transfer
 from profet_core.transfer.speed import half_and_half, known_speed, mix_log_sd
 from profet_core.transfer.step import InstanceStep, StepLaw, StepParts, gpu_time_ms, step_parts
 
-FAST = InstanceStep("Fast", 2.0, 5.0, 1.0, 0.1, 100.0, 0.6)
+FAST = InstanceStep("Fast", 2.0, 0.0, 5.0, 1.0, 0.1, 100.0, 0.6)
 SLOW = replace(FAST, gpu="Slow", benchmark_gpu_ms=400.0)
 LAW = StepLaw(start_ms=2.0, copy_factor=1.5, profiling_slowdown=2.0, instances={"fast": FAST, "slow": SLOW})
 
@@ -73,6 +73,21 @@ def test_the_gpu_takes_what_copy_and_start_leave():
 def test_the_floor_is_the_least_of_its_bounds(busy_ms, idle_ms, latency_ms, floor_ms):
     found = LAW.floor_ms(parts(busy_ms, idle_ms=idle_ms), "fast", np.array([latency_ms]))
     assert found[0] == pytest.approx(floor_ms)
+
+
+def test_gaps_in_which_the_batch_is_copied_are_no_launches():
+    waiting = replace(LAW, instances={"fast": replace(FAST, idle_per_copy=0.25)})
+    floors = [waiting.floor_ms(parts(copy_ms=copy, idle_ms=7.0), "fast", None)[0] for copy in (4.0, 8.0, 80.0)]
+    assert floors == pytest.approx([2 + 5 * (7 - 2 - 1), 2 + 5 * (7 - 2 - 2), 2.0])
+
+
+def test_no_floor_is_above_a_latency_that_is_known():
+    found = known_steps(
+        LAW,
+        AnchorSteps("fast", parts(busy_ms=100.0, idle_ms=12.0), np.array([108.0])),
+        {"slow": Latencies.measured(np.array([20.0]))},
+    )
+    assert found.floor_ms[0] == 20.0, "gaps alone would give 52 ms"
 
 
 def known(others=None, half=None, anchor_ms=108.0, **given) -> KnownSteps:

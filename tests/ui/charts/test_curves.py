@@ -26,8 +26,9 @@ def test_a_curve_has_its_gpu_s_look_and_its_name_at_its_end():
     figure = curves([curve("L4"), curve("Tesla K80", 4)], "batch", "latency")
     one, other = lines(figure)
     assert (one.line.color, other.line.dash) == (gpu_look("L4").colour, gpu_look("Tesla K80").dash)
-    names = {text.text: text for text in figure.layout.annotations}
-    assert set(names) == {"L4", "Tesla K80"} and names["L4"].font.color == gpu_look("L4").colour
+    names = {text.text.partition("</span> ")[2]: text for text in figure.layout.annotations}
+    assert set(names) == {"L4", "Tesla K80"}
+    assert gpu_look("L4").colour in names["L4"].text and "■" in names["Tesla K80"].text
     low, high = figure.layout.yaxis.range
     assert names["L4"].y == pytest.approx((math.log10(256) - low) / (high - low))
 
@@ -45,7 +46,7 @@ def test_what_does_not_fit_is_pale_and_dotted_from_the_largest_that_does():
     assert (list(inside.x), list(inside.y)) == ([16, 64, 128], pytest.approx([16, 64, 128]))
     assert (list(outside.x), outside.line.dash) == ([128, 256], "dot") and outside.opacity < 1
     assert "does not fit" in outside.customdata[-1] and "does not fit" not in inside.customdata[-1]
-    (mark,) = [trace for trace in figure.data if "largest that fits" in (trace.hovertemplate or "")]
+    (mark,) = [trace for trace in figure.data if "largest that fits" in str(trace.text)]
     assert (list(mark.x), list(mark.y)) == ([128], pytest.approx([128]))
 
 
@@ -87,3 +88,9 @@ def test_values_are_written_in_their_unit(shows, value, text):
 def test_between_its_sizes_a_curve_is_straight_in_the_logarithms():
     row = Curve(label="L4", gpu="L4", sizes=(16, 64), values=(1, 4))
     assert [value_at(row, size) for size in (16, 32, 64)] == pytest.approx([1, 2, 4])
+
+
+def test_a_name_stays_text():
+    figure = curves([curve(label="<b>own</b>", largest_fit=64)], "batch", "latency")
+    shown = str([trace.customdata for trace in figure.data]) + figure.layout.annotations[0].text
+    assert "&lt;b>own&lt;/b>" in shown and "<b>own" not in shown

@@ -67,3 +67,8 @@ def test_its_name_is_said_and_holds_no_value():
 
 def test_no_plan_at_all_is_an_empty_figure():
     assert trade_off([]).data == ()
+
+
+def test_a_name_stays_text():
+    (trace,) = [one for one in trade_off([plan("<b>own</b>", 1, 2)]).data if one.text]
+    assert trace.text[1].strip("\N{NO-BREAK SPACE}") == "&lt;b>own&lt;/b>"

@@ -1,0 +1,260 @@
+"""How well a step is carried to other sizes from one profile or from two, its architecture left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from profet_core.scaling.axes import KNOTS
+from profet_core.scaling.carry import KnownPoint, SizePoint, Sizes, carry_two
+from profet_core.scaling.growth import CarryError, GrowthLaw
+from profet_lab.cases import WITH_LATENCY
+from profet_lab.classes.bank import ClassBank
+from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.scalers.growth import (
+    GrowthRows,
+    fit_error,
+    growth_rows,
+    left_out_growth,
+    predicted_growth,
+)
+from profet_lab.validation.ensemble_latencies import EnsembleLatencies
+
+_KEYS = ["instance", *WORKLOAD]
+
+
+@dataclass(frozen=True)
+class LeftOutGrowth:
+    """Everything fitted without one architecture, for each.
+
+    Attributes
+    ----------
+    laws : anchor -> architecture -> law. errors : architecture -> interval, from the errors on all others.
+    rows, carried : anchor -> pairs of sizes, and log growth as the laws had it that never saw the architecture.
+    """
+
+    laws: Mapping[str, Mapping[str, GrowthLaw]]
+    errors: Mapping[str, CarryError]
+    rows: Mapping[str, GrowthRows]
+    carried: Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+def fit_left_out(measurements: Measurements, bank: ClassBank) -> LeftOutGrowth:
+    """All laws; minutes."""
+    rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
+    laws = {anchor: dict(left_out_growth(part)) for anchor, part in rows.items()}
+    carried = {anchor: _carried(laws[anchor], part) for anchor, part in rows.items()}
+    every = pd.concat(
+        [
+            pd.DataFrame({"model": part.models, "b": part.log_batch, "a": part.log_area}).assign(
+                error=np.abs(carried[anchor][0] - part.log_growth), share=carried[anchor][1]
+            )
+            for anchor, part in rows.items()
+        ],
+        ignore_index=True,
+    )
+    errors = {model: fit_error(*_error_arrays(every[every["model"] != model])) for model in sorted(set(every["model"]))}
+    return LeftOutGrowth(laws, errors, rows, carried)
+
+
+def _error_arrays(part: pd.DataFrame) -> tuple[np.ndarray, ...]:
+    return part["model"].to_numpy(str), *(part[name].to_numpy(float) for name in ("b", "a", "error", "share"))
+
+
+def _carried(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
+    """log growth and growing share of every row, by the law that never saw its architecture."""
+    grown, shares = np.empty(len(rows.log_growth)), np.empty(len(rows.log_growth))
+    for model, law in laws.items():
+        judged = rows.models == model
+        if judged.any():
+            grown[judged], shares[judged] = predicted_growth(law, rows.of(judged))
+    return grown, shares
+
+
+def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.DataFrame | None) -> dict:
+    """Figures by axis and distance: errors in percent, coverage and half width of the 90 % interval.
+
+    "carried": from the measured latency at one size. "chain": from a prediction at one size on another instance.
+    "between": from the measured latencies at both ends of an axis, at the sizes between.
+
+    Parameters
+    ----------
+    predictions : columns anchor, target, model, pixels, batch_size, predicted_ms, log_half_width, of models that never
+        saw the architecture; None leaves "chain" out.
+    """
+    found = fit_left_out(measurements, bank)
+    report = {"carried": _figures(_carried_table(found)), "between": _between(measurements, found)}
+    if predictions is not None:
+        report["chain"] = _figures(_chain_table(measurements, bank, found, predictions))
+    return report
+
+
+def predictions_of_table(table: pd.DataFrame) -> pd.DataFrame:
+    """What `growth_report` takes, from the rows of `default_table`."""
+    keys = ["anchor", "target", *WORKLOAD]
+    medians = table.groupby(keys)[[WITH_LATENCY, f"{WITH_LATENCY}_half"]].median().reset_index()
+    return medians.rename(columns={WITH_LATENCY: "predicted_ms", f"{WITH_LATENCY}_half": "log_half_width"})
+
+
+def predictions_of_ensemble(ensemble: EnsembleLatencies, workloads: pd.DataFrame) -> pd.DataFrame:
+    """The same from `ensemble_latencies`, whose intervals are of one width an architecture."""
+    parts = []
+    for (anchor, target, known), values in ensemble.latency_ms.items():
+        if known:
+            halves = {
+                model: half
+                for (a, t, k, model), half in ensemble.log_half_width.items()
+                if (a, t, k) == (anchor, target, True)
+            }
+            part = workloads.assign(anchor=anchor, target=target, predicted_ms=values)
+            parts.append(part.assign(log_half_width=part["model"].map(halves)))
+    table = pd.concat(parts)
+    columns = ["predicted_ms", "log_half_width"]
+    return table.groupby(["anchor", "target", *WORKLOAD])[columns].median().reset_index()
+
+
+def _carried_table(found: LeftOutGrowth) -> pd.DataFrame:
+    parts = [
+        _with_errors(part, *found.carried[anchor], found.errors, np.zeros(len(part.log_growth)))
+        for anchor, part in found.rows.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _chain_table(
+    measurements: Measurements, bank: ClassBank, found: LeftOutGrowth, predictions: pd.DataFrame
+) -> pd.DataFrame:
+    parts = []
+    for anchor, part in predictions.groupby("anchor"):
+        known = part.rename(columns={"target": "instance"}).set_index(_KEYS)
+        rows = growth_rows(measurements, bank, str(anchor), known["predicted_ms"])
+        halves = rows.table.join(known["log_half_width"], on=_KEYS)["log_half_width"].to_numpy(float)
+        parts.append(_with_errors(rows, *_carried(found.laws[str(anchor)], rows), found.errors, halves))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _with_errors(
+    rows: GrowthRows, grown: np.ndarray, shares: np.ndarray, errors: Mapping[str, CarryError], halves: np.ndarray
+) -> pd.DataFrame:
+    """The rows with their distances in knots, log errors, intervals, and what growth in proportion gives."""
+    carrying = np.empty(len(grown))
+    for model, error in errors.items():
+        judged = rows.models == model
+        size, still = np.array(error.of_size), np.array(error.of_still)
+        away = np.maximum([rows.log_batch, -rows.log_batch, rows.log_area, -rows.log_area], 0)[:, judged]
+        carrying[judged] = size @ away + (1 - shares[judged]) * (still @ away)
+    table = rows.table
+    return table.assign(
+        batch_knots=_knots(table, "batch", "other_batch", "batch_size"),
+        pixel_knots=_knots(table, "pixels", "other_pixels", "pixels"),
+        log_error=grown - rows.log_growth,
+        log_half_width=np.hypot(halves, carrying),
+        proportional=rows.log_batch + rows.log_area - rows.log_growth,
+    )
+
+
+def _knots(table: pd.DataFrame, axis: str, other: str, own: str) -> np.ndarray:
+    places = {size: place for place, size in enumerate(KNOTS[axis])}
+    return (table[other].map(places) - table[own].map(places)).to_numpy(int)
+
+
+def _figures(table: pd.DataFrame) -> list[dict]:
+    """One row an axis and distance in knots; every architecture weighs the same."""
+    along = {
+        "batch": table[table["pixel_knots"] == 0].assign(knots=table["batch_knots"].abs()),
+        "pixels": table[table["batch_knots"] == 0].assign(knots=table["pixel_knots"].abs()),
+    }
+    both = table[(table["pixel_knots"] != 0) & (table["batch_knots"] != 0)]
+    found = []
+    for axis, part in along.items():
+        found += [_row(axis, int(str(knots)), rows) for knots, rows in part.groupby("knots")]
+        found.append(_row(axis, None, part))
+    return [*found, _row("both", None, both)]
+
+
+def _row(axis: str, knots: int | None, rows: pd.DataFrame) -> dict:
+    return {
+        "axis": axis,
+        "knots": knots,
+        "n": len(rows),
+        "mape": _mean(rows, lambda part: np.abs(np.expm1(part["log_error"]))),
+        "proportional": _mean(rows, lambda part: np.abs(np.expm1(part["proportional"]))),
+        "coverage_90": _mean(rows, lambda part: part["log_error"].abs() <= part["log_half_width"]),
+        "median_interval_pct": float(100 * np.sinh(rows["log_half_width"]).median()),
+    }
+
+
+def _mean(rows: pd.DataFrame, of: Callable[[pd.DataFrame], pd.Series]) -> float:
+    """Percent, every architecture weighing the same."""
+    return float(100 * of(rows).astype(float).groupby(rows["model"]).mean().mean())
+
+
+def _between(measurements: Measurements, found: LeftOutGrowth) -> list[dict]:
+    """Each axis from the measured latencies at both its ends, with profiles of them on one anchor."""
+    rows = []
+    for axis in KNOTS:
+        parts = [_between_table(measurements, found, anchor, axis) for anchor in measurements.instances]
+        table = pd.concat(parts, ignore_index=True)
+        if table.empty:
+            continue
+        rows.append(
+            {
+                "axis": axis,
+                "n": len(table),
+                "mape": _mean(table, lambda part: np.abs(np.expm1(part["log_error"]))),
+                "coverage_90": _mean(table, lambda part: part["log_error"].abs() <= part["log_half_width"]),
+                "median_interval_pct": float(100 * np.sinh(table["log_half_width"]).median()),
+            }
+        )
+    return rows
+
+
+def _between_table(measurements: Measurements, found: LeftOutGrowth, anchor: str, axis: str) -> pd.DataFrame:
+    smallest, *inner, largest = KNOTS[axis]
+    own, other = ("batch_size", "pixels") if axis == "batch" else ("pixels", "batch_size")
+    rows = found.rows[anchor]
+    signs = pd.DataFrame(rows.signs).assign(**rows.table[[*_KEYS, "batch_latency_ms"]].to_dict("series"))
+    signs = signs.drop_duplicates(_KEYS).set_index(["model", "instance", other])
+    runs = measurements.all_latencies.groupby(_KEYS)["batch_latency_ms"].median()
+    curves = runs.unstack(own).reindex(columns=KNOTS[axis]).dropna().reset_index()
+    parts = [pd.DataFrame({"model": [], "log_error": [], "log_half_width": []})]
+    for model, part in curves.groupby("model"):
+        keys = part[["model", "instance", other]]
+        ends = []
+        for size in (smallest, largest):
+            known = keys.join(signs[signs[own] == size], on=["model", "instance", other])
+            ends.append(known)
+        there = (ends[0][0].notna() & ends[1][0].notna()).to_numpy()
+        if not there.any():
+            continue
+        part, ends = part[there], [end[there] for end in ends]
+        law = found.laws[anchor][str(model)]
+        points = [
+            KnownPoint(
+                SizePoint(size, 1.0) if axis == "batch" else SizePoint(1.0, float(size) ** 2),
+                np.log(end["batch_latency_ms"].to_numpy(float)),
+                np.zeros(len(end)),
+                law.growth(part["instance"].tolist(), end[list(range(rows.signs.shape[1]))].to_numpy(float)),
+            )
+            for size, end in zip((smallest, largest), ends, strict=True)
+        ]
+        sizes = np.array(inner, float)
+        wanted = Sizes(sizes, np.ones(3)) if axis == "batch" else Sizes(np.ones(3), sizes**2)
+        if (points[1].log_ms < points[0].log_ms).any():
+            rising = np.maximum(points[0].log_ms, points[1].log_ms)
+            points[1] = replace(points[1], log_ms=rising)
+        carried = carry_two(points[0], points[1], found.errors[str(model)], wanted)
+        true = np.log(part[list(inner)].to_numpy(float))
+        parts.append(
+            pd.DataFrame(
+                {
+                    "model": str(model),
+                    "log_error": (carried.log_ms - true).ravel(),
+                    "log_half_width": carried.log_half_width.ravel(),
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
