@@ -34,7 +34,7 @@ from ui.report import report_button
 from ui.result_table.show import result_table
 from ui.state.page_keys import answer_keys
 from ui.state.resources import Resources
-from ui.state.slots import PROFILE_SLOT
+from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 from ui.sureness import sureness_explained
 from ui.texts import plain, unbroken
 
@@ -53,6 +53,8 @@ def body(resources: Resources) -> None:
     st.title("Which cloud GPU should train it?")
     network = current_network(resources)
     latency_question(resources, PROFILE_SLOT, network.outcome)
+    if network.second is not None:
+        latency_question(resources, SECOND_SLOT, network.second)
     batch_question(network.outcome.held)
     if network.batch_size is None:
         # There will be no numbers; what the profile is, is known all the same.

@@ -34,7 +34,7 @@ from ui.result_table.show import result_table
 from ui.state.page_keys import sizes_keys
 from ui.state.resources import Resources
 from ui.state.settings import AXES, EACH_AT, ENDS, SHOWS, SIZES_TABLE
-from ui.state.slots import PROFILE_SLOT
+from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 #: Where the curves are computed: evenly in the logarithm, and at every measured size.
 _GRID = {axis: sorted({*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 25))}) for axis in KNOTS}
@@ -112,6 +112,8 @@ def _source(resources: Resources) -> _Source:
         return _Source(None, state["batch"] or axis_range("batch")[0], None)
     network = current_network(resources)
     latency_question(resources, PROFILE_SLOT, network.outcome)
+    if network.second is not None:
+        latency_question(resources, SECOND_SLOT, network.second)
     batch_question(network.outcome.held)
     show_notices(network)
     pixels = None if network.pixels is None else network.chosen_pixels

@@ -7,7 +7,10 @@ import json
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from tests.browser.test_whole_flow import LOADED_MS, open_page, settle
+from profet_core import predict
+from profet_core.advice.request import Workload
+from profet_core.units import format_duration
+from tests.browser.test_whole_flow import LOADED_MS, column, open_page, open_sidebar, settle
 
 pytestmark = pytest.mark.browser
 
@@ -72,6 +75,19 @@ def choose(page: Page, name: str) -> None:
     settle(page)
 
 
+def test_one_of_the_list_is_chosen_on_the_answer(page, app_url, models, catalog, samples, repository):
+    open_page(page, f"{app_url}/?source=upload")
+    give_files(page, *files_of(samples, repository, VGG, LENET))
+    page.get_by_role("combobox", name="Shown, of your 3 profiles").click()
+    page.get_by_role("option", name=f"{VGG}.json").click()
+    settle(page)
+    sample = samples[VGG]
+    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms).latencies_ms
+    work = Workload(50_000, sample.batch_size, 10)
+    for name, cell in column(page, "Time").items():
+        assert cell == format_duration(expected[name] * work.steps / 1000)
+
+
 def test_a_step_that_leaves_the_gpu_idle_is_called_out(page, app_url):
     open_page(page, f"{app_url}/profiles?view=inside&inspect={LENET}")
     expect(page.get_by_text("This step leaves the GPU waiting")).to_be_visible()
@@ -85,5 +101,6 @@ def test_a_phone_shows_the_list_without_sideways_scrolling(phone, app_url, repos
     expect(phone.get_by_role("radiogroup", name="3 profiles")).to_be_visible()
     assert overflow(phone) <= 0
     open_page(phone, f"{app_url}/?source=upload")
+    open_sidebar(phone)
     give_files(phone, *files_of(samples, repository, VGG, LENET), long)
     assert overflow(phone) <= 0

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_own_profiles import VGG, give_files, overflow, payload
-from tests.browser.test_whole_flow import follow, open_page, settle
+from tests.browser.test_whole_flow import follow, open_page, open_sidebar, settle
 
 pytestmark = pytest.mark.browser
 
@@ -47,12 +47,13 @@ def test_it_is_preset_then_inferred_then_chosen_then_questioned(page, app_url, s
     expect(page.get_by_text("5 steps, as you say.")).to_be_visible()
     expect(page.get_by_text("makes no sense")).to_have_count(0)
     assert "steps=5" in page.url
-    follow(page, "Compare")
+    follow(page, "Profiles")
     expect(page.get_by_role("textbox", name="Steps", exact=True)).to_have_value("5")
 
 
 def test_a_phone_has_room_for_it(phone, app_url, samples):
     open_page(phone, f"{app_url}/?source=upload")
+    open_sidebar(phone)
     give_files(phone, payload("net.json", recorded(samples, 1)))
     choose(phone, "n steps")
     type_number(phone, "Steps", 10_000)
