@@ -56,13 +56,37 @@ def write_report(measurements: Measurements, models: Models, *, seed: int, progr
         "scatter": scatter(table),
     }
     write_whole(models.folder / VALIDATION_NAME, (json.dumps(report, separators=(",", ":")) + "\n").encode())
-    try:
-        real = load_real_report(models)
-    except ArtifactError:
-        # Of other models: its section is left out until `profet validate --real DIR --card` has looked again.
-        real = None
-    write_whole(models.folder / CARD_NAME, model_card(report, models.manifest, real).encode())
+    write_whole(models.folder / CARD_NAME, model_card(report, models.manifest, _real_report(models)).encode())
     return report
+
+
+def write_sizes_report(growth: Mapping, models: Models) -> None:
+    """Write what was found of other sizes into `validation.json`, whose other figures stay, and the card anew.
+
+    Raises
+    ------
+    ArtifactError : the other figures are missing or of other models.
+    """
+    load_validation(models)
+    validation = {**_validation_document(models), "growth": growth}
+    write_whole(models.folder / VALIDATION_NAME, (json.dumps(validation, separators=(",", ":")) + "\n").encode())
+    write_whole(models.folder / CARD_NAME, model_card(validation, models.manifest, _real_report(models)).encode())
+
+
+def _validation_document(models: Models) -> Mapping:
+    """`validation.json` as it is."""
+    document = strict_json(models.folder / VALIDATION_NAME)
+    if not isinstance(document, Mapping):
+        raise ArtifactError(f"{VALIDATION_NAME} is damaged: run `profet validate --card`.")
+    return document
+
+
+def _real_report(models: Models) -> RealReport | None:
+    """None where it is of other models: left out until `profet validate --real DIR --card` has looked again."""
+    try:
+        return load_real_report(models)
+    except ArtifactError:
+        return None
 
 
 def write_real_report(real: RealReport, models: Models) -> None:

@@ -122,12 +122,12 @@ def _second_step(knowledge: Knowledge, question: TrainingQuestion, spelling: Spe
         "images a step", question.second_batch, profile.meta.batch_size, spelling.option("second_batch")
     )
     pixels = _recorded("pixels", question.second_pixels, profile.meta.pixels, spelling.option("second_pixels"))
-    if batch_size is None:
-        raise InputError(f"{name}: say at which batch size it was recorded: {spelling.option('second_batch')}.")
-    if question.at_pixels is not None and pixels is None:
-        raise InputError(f"{name}: say at which pixel size it was recorded: {spelling.option('second_pixels')}.")
     try:
         counted, prediction = predicted_profile(knowledge, question, spelling, profile, question.second_latency_ms)
     except NoPredictionError as error:
         raise NoPredictionError(f"{name}: {error}") from None
+    if batch_size is None:
+        raise InputError(f"{name}: say at which batch size it was recorded: {spelling.option('second_batch')}.")
+    if question.at_pixels is not None and pixels is None:
+        raise InputError(f"{name}: say at which pixel size it was recorded: {spelling.option('second_pixels')}.")
     return KnownStep(counted, prediction, batch_size, pixels)

@@ -61,7 +61,7 @@ def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Carried:
     """Latencies at `sizes`; never falling in batch or area, exact at the known size."""
     away = sizes.over(known.at)
     log_ms = known.log_ms[:, None] + known.growth.log_growth(*away)
-    carrying = error.log_half_width(known.growth.share, *away)
+    carrying = error.log_half_width(known.growth.share[:, None], *away)
     return Carried(log_ms, np.hypot(known.log_half_width[:, None], carrying))
 
 
@@ -73,7 +73,7 @@ def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: S
     if first.at.batch > second.at.batch or (first.at.batch == second.at.batch and first.at.area > second.at.area):
         first, second = second, first
     log_ms = _stretched(first, second, sizes) if first.at.is_within(second.at) else _bridged(first, second, sizes)
-    halves = [error.log_half_width(point.growth.share, *sizes.over(point.at)) for point in (first, second)]
+    halves = [error.log_half_width(point.growth.share[:, None], *sizes.over(point.at)) for point in (first, second)]
     return Carried(log_ms, _pooled_half(first, second, *halves))
 
 

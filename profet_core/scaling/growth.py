@@ -133,8 +133,8 @@ class ReachedGrowth:
 class CarryError:
     """Half the 90 % interval of a step that is carried to another size, in the logarithm.
 
-    half = sum over batch and area, up and down, of |log ratio| x (of_size + of_still x (1 - s)): the farther, and the
-    less of the known step grows, the less is known. All >= 0.
+    Along an axis half = |log ratio| ** `DISTANCE_POWER` x (of_size + of_still x (1 - s)): the farther, and the less of
+    the known step grows, the less is known. Both axes' halves are joined as those of independent errors. All >= 0.
 
     Attributes
     ----------
@@ -145,14 +145,21 @@ class CarryError:
     of_still: tuple[float, float, float, float]
 
     def log_half_width(self, share: np.ndarray, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
-        """(instances, sizes); 0 at the known size."""
-        away = carry_distances(log_batch, log_area)
-        return (np.array(self.of_size) @ away) + (1 - share)[:, None] * (np.array(self.of_still) @ away)
+        """Of the three's common shape; 0 at the known size."""
+        parts = [
+            (size + still * (1 - share)) * away
+            for size, still, away in zip(self.of_size, self.of_still, carry_distances(log_batch, log_area), strict=True)
+        ]
+        return np.hypot(parts[0] + parts[1], parts[2] + parts[3])
+
+
+#: Errors grow a little slower than the distance: with it intervals cover as many near steps as far ones.
+DISTANCE_POWER = 0.75
 
 
 def carry_distances(log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
-    """How far batch and area are carried up and down, (4, sizes): batch up, batch down, area up, area down."""
-    return np.maximum([log_batch, -log_batch, log_area, -log_area], 0)
+    """How far batch and area are carried, to `DISTANCE_POWER`, (4, ...): batch up, batch down, area up, area down."""
+    return np.maximum([log_batch, -log_batch, log_area, -log_area], 0) ** DISTANCE_POWER
 
 
 @dataclass(frozen=True)

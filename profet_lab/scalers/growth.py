@@ -153,17 +153,27 @@ def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.n
 def fit_error(
     models: np.ndarray, log_batch: np.ndarray, log_area: np.ndarray, errors: np.ndarray, shares: np.ndarray
 ) -> CarryError:
-    """What covers `LEVEL` of left-out errors (|log|, (rows,)), every architecture weighing the same."""
+    """What covers `LEVEL` of left-out errors (|log|, (rows,)) along each axis, every architecture weighing the same."""
     away = carry_distances(log_batch, log_area)
-    columns = np.vstack([away, away * (1 - shares)]).T
-    weights = _weights(models)
+    batch = _axis_error(models, away[:2], errors, shares, (log_batch != 0) & (log_area == 0))
+    area = _axis_error(models, away[2:], errors, shares, (log_area != 0) & (log_batch == 0))
+    return CarryError((batch[0], batch[1], area[0], area[1]), (batch[2], batch[3], area[2], area[3]))
+
+
+def _axis_error(
+    models: np.ndarray, away: np.ndarray, errors: np.ndarray, shares: np.ndarray, rows: np.ndarray
+) -> list[float]:
+    """Coefficients of size and still, up and down, of one axis by the rows along it; the least ones without rows."""
+    least = np.array([_LEAST_ERROR, _LEAST_ERROR, 0.0, 0.0])
+    if not rows.any():
+        return least.tolist()
+    columns = np.vstack([away, away * (1 - shares)]).T[rows]
+    weights = _weights(models[rows])
     root = np.sqrt(weights)
-    solved, _ = nnls(columns * root[:, None], errors * root)
+    solved, _ = nnls(columns * root[:, None], errors[rows] * root)
     # However well some direction was met, the farther the less sure.
-    solved = np.maximum(solved, np.repeat([_LEAST_ERROR, 0.0], 4))
-    solved = solved * weighted_quantile(errors / (columns @ solved), weights, LEVEL)
-    size, still = solved[:4].tolist(), solved[4:].tolist()
-    return CarryError((size[0], size[1], size[2], size[3]), (still[0], still[1], still[2], still[3]))
+    solved = np.maximum(solved, least)
+    return (solved * weighted_quantile(errors[rows] / (columns @ solved), weights, LEVEL)).tolist()
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> float:

@@ -143,9 +143,7 @@ def _with_errors(
     carrying = np.empty(len(grown))
     for model, error in errors.items():
         judged = rows.models == model
-        size, still = np.array(error.of_size), np.array(error.of_still)
-        away = np.maximum([rows.log_batch, -rows.log_batch, rows.log_area, -rows.log_area], 0)[:, judged]
-        carrying[judged] = size @ away + (1 - shares[judged]) * (still @ away)
+        carrying[judged] = error.log_half_width(shares[judged], rows.log_batch[judged], rows.log_area[judged])
     table = rows.table
     return table.assign(
         batch_knots=_knots(table, "batch", "other_batch", "batch_size"),

@@ -22,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-clustering", action="store_true", help="documented method, every operation a feature of its own"
     )
     parser.add_argument("--scaler", action="store_true", help="the scaler: batch and pixels, true and predicted ends")
-    parser.add_argument("--sizes", action="store_true", help="other batch and pixel sizes from one profile")
+    parser.add_argument(
+        "--sizes",
+        action="store_true",
+        help="other batch and pixel sizes from one profile; --card writes its section of the report and card",
+    )
     parser.add_argument(
         "--transfer",
         action="store_true",
@@ -44,8 +48,6 @@ def run(options: argparse.Namespace) -> None:
         real.run(options)
     elif options.sizes:
         _check_alone(options, "--sizes validates on all instances at once")
-        if options.card:
-            raise InputError("--sizes writes no card: --card alone does, with its figures.")
         left_out.run(options)
     elif options.transfer:
         _check_alone(options, "--transfer validates on all instances at once")

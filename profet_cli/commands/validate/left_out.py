@@ -77,11 +77,17 @@ def _sizes_report(options: argparse.Namespace, measurements: Measurements, progr
     with training_set():
         from profet_lab.classes.bank import class_bank
         from profet_lab.classes.fit_networks import STEPS
+        from profet_lab.reports import write_sizes_report
         from profet_lab.validation.ensemble_latencies import ensemble_latencies
         from profet_lab.validation.growth import growth_report, predictions_of_ensemble
+    # Read before the work, so that a damaged file doesn't cost minutes.
+    models = open_models(options) if options.card else None
     bank = class_bank(measurements)
     ensemble = ensemble_latencies(bank, seed=options.seed, steps=STEPS, progress=progress)
-    return growth_report(measurements, bank, predictions_of_ensemble(ensemble, measurements.workloads))
+    report = growth_report(measurements, bank, predictions_of_ensemble(ensemble, measurements.workloads))
+    if models is not None:
+        write_sizes_report(report, models)
+    return report
 
 
 def _documented_report(

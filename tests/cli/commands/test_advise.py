@@ -134,7 +134,7 @@ def test_another_batch_size_is_less_sure(document, samples):
     widths = []
     for at in (32, 256):
         rows = {row["instance"]: row for row in answers[at]["plans"]}
-        assert all(row["rests_on"].startswith("carried from batch 16") for row in rows.values())
+        assert all("carried from batch 16" in row["rests_on"] for row in rows.values())
         assert None not in {row["in_time"] for row in rows.values()}
         widths.append({name: row["high_s"] / row["low_s"] for name, row in rows.items()})
     assert all(widths[1][name] > width for name, width in widths[0].items())
