@@ -80,6 +80,7 @@ def test_one_of_the_list_is_chosen_on_the_answer(page, app_url, models, catalog,
     give_files(page, *files_of(samples, repository, VGG, LENET))
     page.get_by_role("combobox", name="Shown, of your 3 profiles").click()
     page.get_by_role("option", name=f"{VGG}.json").click()
+    expect(page.get_by_text(f"Shown: your upload {VGG}.json")).to_be_visible()
     settle(page)
     sample = samples[VGG]
     expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms).latencies_ms
