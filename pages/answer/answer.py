@@ -23,7 +23,7 @@ from ui.charts.trade_off import trade_off
 from ui.errors import show_errors
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.network import batch_question
+from ui.inputs.network import size_questions
 from ui.inputs.offers import chosen_offers, offers_input
 from ui.inputs.recorded import latency_question
 from ui.memory import fits_of
@@ -55,7 +55,7 @@ def body(resources: Resources) -> None:
     latency_question(resources, PROFILE_SLOT, network.outcome)
     if network.second is not None:
         latency_question(resources, SECOND_SLOT, network.second)
-    batch_question(network.outcome.held)
+    size_questions(network.outcome.held, pixels_too=st.session_state["pixels"] is not None)
     if network.batch_size is None:
         # There will be no numbers; what the profile is, is known all the same.
         show_notices(network)

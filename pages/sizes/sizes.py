@@ -22,7 +22,7 @@ from profet_core.training.sizes import curves_at
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.network import batch_question, network_input, second_input
+from ui.inputs.network import network_input, second_input, size_questions
 from ui.inputs.offers import chosen_offers
 from ui.inputs.recorded import latency_question
 from ui.inputs.training import size_slider, workload_input
@@ -92,7 +92,7 @@ def body(resources: Resources) -> None:
     axis = st.session_state["axis"]
     source = _source(resources)
     if source.network is not None and axis == "pixels" and source.pixels is None:
-        raise InputError("The profile doesn't say its pixel size: record it with the recorder, or look at batch sizes.")
+        raise InputError("The profile doesn't say its pixel size: give the pixel size it was recorded at.")
     _view(resources, source, axis)
 
 
@@ -114,7 +114,8 @@ def _source(resources: Resources) -> _Source:
     latency_question(resources, PROFILE_SLOT, network.outcome)
     if network.second is not None:
         latency_question(resources, SECOND_SLOT, network.second)
-    batch_question(network.outcome.held)
+    pixels_too = state["axis"] == "pixels" or state["pixels"] is not None
+    size_questions(network.outcome.held, pixels_too=pixels_too)
     show_notices(network)
     pixels = None if network.pixels is None else network.chosen_pixels
     return _Source(network, state["batch"] or network.sure_batch_size, pixels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,10 +12,12 @@ from profet_core import read_profile
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.request import Limits
 from profet_core.latency import Basis
+from profet_core.training.sizes import KnownStep, steps_at
 from profet_core.units import format_duration, format_ms, format_usd
 from tests.pages.conftest import (
     answer,
     as_version_1,
+    as_version_2,
     assert_says,
     clean,
     column,
@@ -29,6 +32,7 @@ from tests.pages.conftest import (
     upload,
 )
 from tests.pages.expected import FIRST
+from ui.inputs.number_field import text_key
 
 #: A pair of the same network, recorded on the same GPU at two batch sizes; and at two pixel sizes.
 BATCHES = ("resnet50-128px-b64-g4dn", "resnet50-128px-b256-g4dn")
@@ -153,7 +157,23 @@ def test_a_second_profile_may_be_one_s_own(open_app, core, samples):
     assert_says(app, core.advise(first, core.predict(first), steps=steps, batch_size=128, pixels=128, retired=True))
 
 
-# --- a profile that doesn't tell its batch size ---------------------------------------------------------------------
+# --- a profile that doesn't tell its size ---------------------------------------------------------------------------
+
+
+def test_a_profile_that_doesn_t_say_its_pixel_size_is_asked_for_it_where_it_counts(open_app, core, samples):
+    data = as_version_2(dict(samples[FIRST].profile.operations), gpu="Tesla T4", batch_size=64, steps=1)
+    app = upload(open_app(retired="True"), ("net.json", data))
+    assert not app.error and text_key("profiled_pixels") not in {field.key for field in app.text_input}
+    type_in(app, "pixels", 224)
+    assert lines(app.error) == ["Say at which pixel size the profile was recorded."]
+    type_in(app, "profiled_pixels", 128)
+    assert not app.error
+    profile = read_profile(data)
+    sized = replace(profile, meta=replace(profile.meta, pixels=128))
+    found = steps_at(core.models, [KnownStep(sized, core.predict(profile), 64, 128)], batch_size=64, pixels=224)
+    assert column(everything(app), "Step") == {
+        row.instance: format_ms(row.latency_ms) for row in found.step_times if row.latency_ms is not None
+    }
 
 
 def test_a_profile_that_doesn_t_say_its_batch_size_is_asked_for_it(open_app, core, samples):

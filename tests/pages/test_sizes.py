@@ -151,6 +151,10 @@ def test_what_the_profile_doesn_t_tell_is_asked_or_said(open_app, core, samples)
     app.segmented_control(key="axis").set_value("pixels").run()
     (line,) = lines(app.error)
     assert line.startswith("The profile doesn't say its pixel size") and not app.exception
+    type_in(app, "profiled_pixels", 128)
+    assert not app.error and has_results(app)
+    told = dict(app.query_params)
+    assert (told["profiled_batch"], told["profiled_pixels"]) == ("64", "128")
 
 
 # --- from two profiles ----------------------------------------------------------------------------------------------

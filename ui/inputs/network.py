@@ -14,20 +14,34 @@ from ui.state.resources import Resources
 from ui.state.settings import MAX_IMAGES
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
+_WORDS = {"batch_size": "batch size", "pixels": "pixel size"}
+#: Settings that say the profile's own size where it doesn't: key, field of its meta, label.
+_RECORDED = (
+    ("profiled_batch", "batch_size", "Batch size of the profile"),
+    ("profiled_pixels", "pixels", "Pixel size of the profile"),
+)
+
 
 def network_input(resources: Resources) -> None:
     """The profile, its anchor and its latency."""
     held = profile_input(resources, PROFILE_SLOT, "Profile")
     anchor_input(resources, PROFILE_SLOT.anchor_key)
     latency_input(PROFILE_SLOT)
-    if st.session_state["profiled_batch"] is not None:
-        _batch_input(held, "profiled_batch", "Batch size of the profile")
+    for key, axis, label in _RECORDED:
+        if st.session_state[key] is not None:
+            _size_input(held, axis, key, label)
 
 
-def batch_question(held: Held) -> None:
-    """Asked where the numbers will stand, until it is answered: without it there are none."""
-    if st.session_state["profiled_batch"] is None:
-        _batch_input(held, "profiled_batch", "At which batch size was the profile recorded?")
+def size_questions(held: Held, *, pixels_too: bool) -> None:
+    """Asked where the numbers will stand, until they are answered: without them there are none.
+
+    Parameters
+    ----------
+    pixels_too : the pixel size is needed.
+    """
+    for key, axis, _ in _RECORDED:
+        if st.session_state[key] is None and (axis == "batch_size" or pixels_too):
+            _size_input(held, axis, key, f"At which {_WORDS[axis]} was the profile recorded?")
 
 
 def second_input(resources: Resources) -> None:
@@ -43,7 +57,8 @@ def second_input(resources: Resources) -> None:
         with st.container(border=True):
             held = profile_input(resources, SECOND_SLOT, "Second profile")
             latency_input(SECOND_SLOT, "Its step latency there (optional)")
-            _batch_input(held, "second_batch", "Its batch size")
+            _size_input(held, "batch_size", "second_batch", "Its batch size")
+            _size_input(held, "pixels", "second_pixels", "Its pixel size")
 
 
 def method_inputs(resources: Resources) -> None:
@@ -53,7 +68,7 @@ def method_inputs(resources: Resources) -> None:
     tf32_input()
 
 
-def _batch_input(held: Held, key: str, label: str) -> None:
+def _size_input(held: Held, axis: str, key: str, label: str) -> None:
     """Asked for only where the profile doesn't say it."""
-    if held.profile.meta.batch_size is None:
-        whole_field(label, key, 1, MAX_IMAGES, empty="images per step")
+    if getattr(held.profile.meta, axis) is None:
+        whole_field(label, key, 1, MAX_IMAGES, empty="images per step" if axis == "batch_size" else "pixels per side")

@@ -76,7 +76,7 @@ def current_network(resources: Resources) -> Network:
     ------
     NoPredictionError : nothing can be predicted from its profile.
     """
-    first = _at_batch_size(predict_slot(resources, PROFILE_SLOT), st.session_state["profiled_batch"])
+    first = _as_told(predict_slot(resources, PROFILE_SLOT), "profiled")
     second, problem = _second(resources, first)
     outcome = corrected_by_measured(resources, first, second)
     meta = first.held.profile.meta
@@ -84,13 +84,15 @@ def current_network(resources: Resources) -> Network:
     return network if second is None else _agreed(network, second)
 
 
-def _at_batch_size(outcome: Outcome, typed: int | None) -> Outcome:
-    """The outcome with the batch size that the visitor gives where the profile says none: memory asks for it too."""
+def _as_told(outcome: Outcome, which: str) -> Outcome:
+    """The outcome with the sizes that the visitor gives where the profile says none: memory asks for them too."""
     profile = outcome.held.profile
-    if typed is None or profile.meta.batch_size is not None:
-        return outcome
-    told = replace(profile, meta=replace(profile.meta, batch_size=typed))
-    return replace(outcome, held=replace(outcome.held, profile=told))
+    told = replace(
+        profile.meta,
+        batch_size=profile.meta.batch_size or st.session_state[f"{which}_batch"],
+        pixels=profile.meta.pixels or st.session_state[f"{which}_pixels"],
+    )
+    return replace(outcome, held=replace(outcome.held, profile=replace(profile, meta=told)))
 
 
 def _second(resources: Resources, first: Outcome) -> tuple[Outcome | None, str]:
@@ -98,7 +100,7 @@ def _second(resources: Resources, first: Outcome) -> tuple[Outcome | None, str]:
     if not st.session_state["second"]:
         return None, ""
     try:
-        second = _at_batch_size(predict_slot(resources, SECOND_SLOT), st.session_state["second_batch"])
+        second = _as_told(predict_slot(resources, SECOND_SLOT), "second")
     except NoPredictionError as error:
         return None, f"The second profile: {error}"
     problem = _why_not_together(first, second)

@@ -17,8 +17,9 @@ LISTED = "compare_samples"
 def network_keys(resources: Resources) -> tuple[str, ...]:
     """Settings that the predictions depend on."""
     measured = (measured_key(name) for name in resources.models.instances)
-    second = ("second", "second_batch", *SECOND_SLOT.keys) if st.session_state["second"] else ()
-    return (*PROFILE_SLOT.keys, "profiled_batch", *second, "method", "tf32", *measured, "measured_at")
+    second = ("second", "second_batch", "second_pixels", *SECOND_SLOT.keys) if st.session_state["second"] else ()
+    recorded = ("profiled_batch", "profiled_pixels")
+    return (*PROFILE_SLOT.keys, *recorded, *second, "method", "tf32", *measured, "measured_at")
 
 
 def answer_keys(resources: Resources) -> tuple[str, ...]:

@@ -112,9 +112,11 @@ def _network_settings(resources: Resources) -> Iterator[Setting]:
     first = next(iter(resources.samples))
     yield from _slot_settings(resources, PROFILE_SLOT, first)
     yield Setting("profiled_batch", None, whole_or_empty(1, MAX_IMAGES))
+    yield Setting("profiled_pixels", None, whole_or_empty(1, MAX_IMAGES))
     yield Setting("second", False, true_or_false)
     yield from _slot_settings(resources, SECOND_SLOT, (resources.sample_pair("batch") or (first, first))[1])
     yield Setting("second_batch", None, whole_or_empty(1, MAX_IMAGES))
+    yield Setting("second_pixels", None, whole_or_empty(1, MAX_IMAGES))
     yield Setting("measured_at", MEASURED_AT[0], one_of(MEASURED_AT))
     for name in resources.models.instances:
         yield Setting(measured_key(name), None, positive_or_empty)
