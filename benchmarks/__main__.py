@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
-from benchmarks.served_app import FLAGS, chromium_path, served
+from benchmarks.served_app import chromium_path, served
 from profet_core import load_catalog, load_models, predict, predict_many
 from profet_core.artifacts.samples import load_samples
 from profet_core.files import default_models_folder
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--train", action="store_true", help="time a whole training too (needs the measurements)")
     options = parser.parse_args()
-    figures = [*fresh_process(), *traces(), warm_predict(), warm_many(), models_size(), *app_start()]
+    figures = [*fresh_process(), *traces(), warm_predict(), warm_many(), models_size(), *app()]
     if options.train:
         figures.append(training())
     print(f"{'figure':<58} {'median':>10} {'at most':>10}  unit  runs")
@@ -121,27 +121,25 @@ def models_size() -> Figure:
     return Figure("models/ on disk", size / 1e6, "MB", 25, 1)
 
 
-def app_start(repeats: int = 5) -> Iterator[Figure]:
-    """From starting the server's process to the first page's result in a headless Chromium."""
-    browser = chromium_path()
-    if browser is None:
-        print("app start: skipped, no Chromium was found", file=sys.stderr)
+def app(repeats: int = 5) -> Iterator[Figure]:
+    """The first page and the slider, in a headless Chromium."""
+    if chromium_path() is None:
+        print("the app: skipped, no Chromium was found", file=sys.stderr)
         return
-    from playwright.sync_api import sync_playwright
+    from benchmarks.first_page import MBIT_PER_S, ROUND_TRIP_MS, chromium, first_pages
+    from benchmarks.live import REPEATS, slider
 
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser, args=list(FLAGS))
-        seconds = []
-        for _ in range(repeats):
-            page = chromium.new_context().new_page()
-            start = time.perf_counter()
-            with served() as address:
-                page.goto(address)
-                page.get_by_text("Predicted against measured").first.wait_for(timeout=60_000)
-                seconds.append(time.perf_counter() - start)
-            page.close()
-        chromium.close()
-    yield Figure("app: process start to first rendered page", statistics.median(seconds), "s", 5, repeats)
+    with chromium() as browser:
+        cold, slow = first_pages(browser, repeats)
+        with served() as url:
+            move = slider(browser, url)
+    line = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
+    yield Figure("app, cold server: first page complete", cold.complete_s, "s", 3, repeats)
+    yield Figure(f"{line}: first answer", slow.answer_s, "s", 3, repeats)
+    yield Figure(f"{line}: first page complete", slow.complete_s, "s", 4, repeats)
+    yield Figure("app: first page, over the line", slow.wire_mb, "MB", 3, repeats)
+    yield Figure("app: slider to the chart's cursor", move.cursor_ms, "ms", 50, REPEATS)
+    yield Figure("app: slider to the changed read-off", move.text_ms, "ms", 150, REPEATS)
 
 
 def training() -> Figure:

@@ -83,7 +83,7 @@ def served_endpoint(workers: int = 1, **environment: str) -> Iterator[int]:
     server = subprocess.Popen(
         command,
         cwd=REPOSITORY,
-        env={**os.environ, "PROFET_INSTANCES": "", **environment},
+        env={**os.environ, "PROFET_INSTANCES": "", "PROFET_APP_INSTANCES": "", **environment},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -10,16 +10,18 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ParamSpec
 
 from benchmarks import REPOSITORY
 
 SCRIPT = REPOSITORY / "streamlit_app.py"
 #: A busy machine takes its time.
 START_TIMEOUT_S = 60
+_Options = ParamSpec("_Options")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
@@ -45,7 +47,7 @@ class Server:
 
 
 @contextmanager
-def served(
+def server_of(
     script: Path = SCRIPT,
     *,
     started_in: Path = REPOSITORY,
@@ -53,8 +55,8 @@ def served(
     address: str | None = "127.0.0.1",
     under: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
-) -> Iterator[str]:
-    """Serve the app, on a free port if none is named, without anybody's own instances; yields its address.
+) -> Iterator[Server]:
+    """Serve the app, on a free port if none is named, without anybody's own instances.
 
     It is stopped at the end.
 
@@ -67,23 +69,6 @@ def served(
     ------
     RuntimeError : it did not start.
     """
-    with server_of(
-        script, started_in=started_in, port=port, address=address, under=under, environment=environment
-    ) as server:
-        yield server.url
-
-
-@contextmanager
-def server_of(
-    script: Path = SCRIPT,
-    *,
-    started_in: Path = REPOSITORY,
-    port: int | None = None,
-    address: str | None = "127.0.0.1",
-    under: Sequence[str] = (),
-    environment: Mapping[str, str] | None = None,
-) -> Iterator[Server]:
-    """As `served`, with the process."""
     port = port or free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["--server.port", str(port), "--server.fileWatcherType", "none"]
@@ -102,6 +87,21 @@ def server_of(
     finally:
         server.terminate()
         server.wait(timeout=20)
+
+
+def _address_of(
+    start: Callable[_Options, AbstractContextManager[Server]],
+) -> Callable[_Options, AbstractContextManager[str]]:
+    @contextmanager
+    def address_of(*arguments: _Options.args, **options: _Options.kwargs) -> Iterator[str]:
+        with start(*arguments, **options) as server:
+            yield server.url
+
+    return address_of
+
+
+#: As `server_of`; yields the address alone.
+served = _address_of(server_of)
 
 
 def _wait_until_up(url: str, server: subprocess.Popen) -> None:

@@ -38,6 +38,7 @@ class Visitor:
     url: str
     widgets: dict[str, Any] = field(default_factory=dict)
     _states: dict[str, WidgetState] = field(default_factory=dict)
+    _fragments: dict[str, str] = field(default_factory=dict)
     _pages: dict[str, str] = field(default_factory=dict)
     _page: str = ""
     _query: str = ""
@@ -95,16 +96,19 @@ class Visitor:
     async def _change(self, key: str, **value: Any) -> float:
         widget = self.widgets[key]
         self._states[key] = WidgetState(id=widget.id, **value)
-        return await self._run()
+        return await self._run(self._fragments[key])
 
-    async def _run(self) -> float:
+    async def _run(self, fragment: str = "") -> float:
+        """Run the page, or the part of it that a widget draws anew alone."""
         request = BackMsg()
+        request.rerun_script.fragment_id = fragment
         request.rerun_script.query_string = self._query
         request.rerun_script.page_script_hash = self._page
         request.rerun_script.widget_states.widgets.extend(self._states.values())
         started = time.perf_counter()
         await self._send(request)
-        self.widgets = {}
+        if not fragment:
+            self.widgets = {}
         async with asyncio.timeout(RUN_TIMEOUT_S):
             while not self._take(await self._receive()):
                 pass
@@ -140,7 +144,8 @@ class Visitor:
         identity = getattr(shown, "id", "")
         if identity:
             # An id is "$$ID-hash-key".
-            self.widgets[identity.split("-", 2)[-1]] = shown
+            key = identity.split("-", 2)[-1]
+            self.widgets[key], self._fragments[key] = shown, message.delta.fragment_id
 
     async def _send(self, request: BackMsg) -> None:
         assert self._socket is not None, "used outside of its block"

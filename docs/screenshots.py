@@ -14,8 +14,6 @@ IMAGES = REPOSITORY / "docs" / "images"
 SIZE = {"width": 1280, "height": 800}
 #: A picture of a page that a reader loads with the README.
 MAX_BYTES = 200_000
-#: The picture begins with the answer; the questions above it are ordinary fields.
-RESULT = "Latency and cost per instance"
 #: A busy machine takes its time to draw a chart.
 PATIENCE_S = 120
 #: After the page has moved, for the header to follow.
@@ -34,14 +32,14 @@ def main() -> None:
     with served() as url, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=[*FLAGS, "--hide-scrollbars"])
         for scheme in ("light", "dark"):
-            path = options.out / f"predict-{scheme}.png"
+            path = options.out / f"answer-{scheme}.png"
             take(browser, url, scheme, path)
             print(f"{path}: {path.stat().st_size:,} bytes")
         browser.close()
 
 
 def take(browser: Browser, url: str, scheme: str, path: Path) -> None:
-    """Write the answer that Predict gives for its first sample, as a visitor with a light or dark desktop sees it.
+    """Write the answer for the first sample, as a visitor with a light or dark desktop sees it.
 
     Raises
     ------
@@ -55,10 +53,9 @@ def take(browser: Browser, url: str, scheme: str, path: Path) -> None:
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     # Charts and fonts load their code when first shown.
-    expect(page.locator(".js-plotly-plot .bars path").first).to_be_visible()
+    expect(page.locator(".js-plotly-plot .points path").first).to_be_visible()
     page.evaluate("document.fonts.ready")
     page.wait_for_load_state("networkidle")
-    page.get_by_role("heading", name=RESULT).evaluate("heading => heading.scrollIntoView({block: 'start'})")
     page.wait_for_timeout(SETTLE_MS)
     page.screenshot(path=path, animations="disabled", caret="hide")
     context.close()

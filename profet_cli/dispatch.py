@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import cast
 
 from profet_cli.commands import Command
@@ -13,7 +14,7 @@ from profet_cli.parsing import PROGRAM, OneLineParser, add_commands
 _DESCRIPTION = "Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"
 
 #: Command -> its line in `profet --help`; `profet_cli.commands.<command>` declares its arguments and runs it.
-COMMANDS = {
+_EVERY = {
     "predict": "step latency of a profiled network on every instance",
     "scale": "latency at a size between two known ones",
     "cost": "time and cost per epoch and per training on every instance",
@@ -26,6 +27,8 @@ COMMANDS = {
     "train": "fit all models from the measurements",
     "validate": "accuracy on architectures the models have not seen",
 }
+#: Those that are installed: where only the recorder is, `profile`.
+COMMANDS = {name: line for name, line in _EVERY.items() if find_spec(f"profet_cli.commands.{name}")}
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:

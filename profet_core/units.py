@@ -15,6 +15,9 @@ S_PER_HOUR = 3_600.0
 SMALLEST_NUMBER = 1e-9
 LARGEST_NUMBER = 1e15
 
+#: Of ranges of durations: from how many seconds on which unit, and the seconds in one of it.
+_DURATION_UNITS = ((172_800.0, 86_400.0, "d"), (3_600.0, 3_600.0, "h"), (60.0, 60.0, "min"))
+
 #: Milliseconds in one of each latency unit a person may type.
 MS_PER_UNIT = {"ms": 1.0, "us": 1.0 / US_PER_MS, "s": MS_PER_S}
 
@@ -148,3 +151,57 @@ def format_duration(seconds: float) -> str:
     if whole < 172_800:
         return f"{whole // 3_600} h {whole % 3_600 // 60} min"
     return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
+
+
+def format_duration_range(low_s: float, high_s: float) -> str:
+    """An interval of durations in one unit, that of its upper end; in two where the lower end is a trifle of it.
+
+    >>> format_duration_range(243, 270), format_duration_range(13.2, 21.0), format_duration_range(3_000, 5_400)
+    ('4.0–4.5 min', '13–21 s', '0.83–1.5 h')
+    >>> format_duration_range(5, 7_200), format_duration_range(100.2, 100.4)
+    ('5.00 s – 2 h 0 min', '1.670–1.673 min')
+    """
+    seconds, unit = next(((size, unit) for least, size, unit in _DURATION_UNITS if high_s >= least), (1.0, "s"))
+    if low_s < high_s / 20:
+        return f"{format_duration(low_s)} – {format_duration(high_s)}"
+    return f"{_range(low_s / seconds, high_s / seconds)} {unit}"
+
+
+def format_usd_range(low_usd: float, high_usd: float) -> str:
+    """An interval of dollars, the sign once.
+
+    >>> format_usd_range(0.131, 0.219), format_usd_range(18.2, 104.6), format_usd_range(0.021, 0.0345)
+    ('$0.13–0.22', '$18.20–105', '$0.021–0.035')
+    """
+    return f"{format_usd(low_usd)}–{format_usd(high_usd).removeprefix('$')}"
+
+
+def format_energy(kwh: float) -> str:
+    """Energy for a person.
+
+    >>> format_energy(0.0841), format_energy(1.234), format_energy(12_345)
+    ('84 Wh', '1.2 kWh', '12,345 kWh')
+    """
+    return f"{format_significant(kwh * 1_000, 2)} Wh" if kwh < 0.9995 else f"{format_significant(kwh, 2)} kWh"
+
+
+def format_co2e(kilograms: float) -> str:
+    """Emissions for a person.
+
+    >>> format_co2e(0.0383), format_co2e(3.83), format_co2e(38_300)
+    ('38 g', '3.8 kg', '38,300 kg')
+    """
+    return (
+        f"{format_significant(kilograms * 1_000, 2)} g"
+        if kilograms < 0.9995
+        else (f"{format_significant(kilograms, 2)} kg")
+    )
+
+
+def _range(low: float, high: float) -> str:
+    """Both ends with as many digits as tell them apart, two at least."""
+    for digits in (2, 3, 4):
+        ends = format_significant(low, digits), format_significant(high, digits)
+        if ends[0] != ends[1]:
+            return "–".join(ends)
+    return format_significant(high, 2)

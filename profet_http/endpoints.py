@@ -55,7 +55,9 @@ def _cost(knowledge: Knowledge, values: Values) -> Document:
     question = TrainingQuestion(**values)
     answer = answer_cost(knowledge, question, REQUEST)
     training = answer.training
-    return cost_document(question.anchor, answer.table, training.steps.step_times, answer.fits, training.warnings)
+    return cost_document(
+        question.anchor, answer.table, training.steps.step_times, answer.fits, answer.energy, training.warnings
+    )
 
 
 def _advise(knowledge: Knowledge, values: Values) -> Document:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import logging
 import time
 from collections.abc import Callable
 from threading import Lock
 
 from profet_core.answers.questions import Knowledge
 from profet_core.artifacts.models import load_models
-from profet_core.catalog import OWN_VARIABLE, load_catalog, load_gpus, load_shipped
+from profet_core.catalog import OWN_LEFT_OUT, load_gpus, load_served_catalog
 from profet_core.errors import ProfetError
 
+_LOG = logging.getLogger(__name__)
 #: A failed loading is not tried again sooner.
 RETRY_S = 5.0
 
@@ -19,8 +20,7 @@ RETRY_S = 5.0
 def load_knowledge() -> Knowledge:
     """Everything, checked file by file.
 
-    The catalogue is the shipped one: instances of whoever runs the server join it only where `PROFET_INSTANCES` names
-    their file.
+    The catalogue is the one that the app shows to every visitor; what can't be read of its own file is left out.
 
     Raises
     ------
@@ -28,7 +28,9 @@ def load_knowledge() -> Knowledge:
     """
     models = load_models()
     models.verify()
-    catalog = load_catalog() if os.environ.get(OWN_VARIABLE) else load_shipped()
+    catalog, problem = load_served_catalog()
+    if problem:
+        _LOG.warning(OWN_LEFT_OUT)
     return Knowledge(models, catalog, load_gpus())
 
 

@@ -95,6 +95,8 @@ COSTS = record(
             total_s=NUMBER,
             total_usd=NUMBER,
             speedup=maybe(NUMBER),
+            energy_kwh_at_most=maybe(NUMBER),
+            co2e_kg_at_most=maybe(NUMBER),
             basis=BASIS,
             note=TEXT,
         )

@@ -53,7 +53,11 @@ reading
 guarded
 """
 #: What a library is called where it is installed, if not as where it is imported.
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "google": "protobuf"}
+DISTRIBUTIONS = {
+    "axe_playwright_python": "axe-playwright-python",
+    "google": "protobuf",
+    "sklearn": "scikit-learn",
+}
 #: Imported and not declared: brought by tensorflow, the user's own in a recording, known to type checkers only.
 UNDECLARED = {"keras", "torch", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.

@@ -12,6 +12,7 @@ import streamlit as st
 
 from profet_core import NoPredictionError, ProfetError
 from ui.paths import page_path
+from ui.state.settings import ON_ANSWER
 from ui.texts import plain
 
 _LOG = logging.getLogger(__name__)
@@ -36,9 +37,19 @@ def show_warning(text: str) -> None:
     st.warning(plain(text), icon=":material/warning:")
 
 
-def inspect_link() -> None:
-    """The way to what is in a profile that no number is predicted from."""
-    st.page_link(page_path("inspect"), label="See what is in it on Inspect", icon=":material/troubleshoot:")
+def inside_link(label: str, sample: str | None = None) -> None:
+    """The way to what is inside the profile that Answer shows.
+
+    Parameters
+    ----------
+    sample : its name, if it is one: then Profiles lists it.
+    """
+    st.page_link(
+        page_path("profiles"),
+        label=label,
+        icon=":material/troubleshoot:",
+        query_params={"view": "inside", "inspect": sample or ON_ANSWER},
+    )
 
 
 def log_failure(log: logging.Logger, what: str, error: Exception) -> None:
@@ -58,7 +69,7 @@ def one_line_errors() -> Iterator[None]:
         yield
     except NoPredictionError as error:
         show_error(str(error))
-        inspect_link()
+        inside_link("See what is in it")
     except ProfetError as error:
         show_error(str(error))
     except Exception as error:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 import streamlit as st
 
 from ui.errors import one_line_errors, show_error, show_warning
-from ui.state.carried_profile import carried, take_carried
-from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded, reread_slot
-from ui.state.link import follow_link, forget_given, write_link
+from ui.state.address import write_address
+from ui.state.carried_profile import CARRY, take_carried
+from ui.state.held import held_in, linked_profile_is_missing, remember_recorded, reread_slot
+from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page
 from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
 from ui.state.settings import all_settings
-from ui.state.slots import ALL_SLOTS, PREDICT_SLOT
-from ui.state.warm_up import keep_from_collector
+from ui.state.slots import ALL_SLOTS, PROFILE_SLOT
 from ui.turns import in_turn
 
 
@@ -29,7 +29,10 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
     with in_turn(), one_line_errors():
         resources = with_own_instances(load_resources())
         settings = all_settings(resources)
-        if follow_link(settings, keys(resources) if "axis" in st.session_state else ()):
+        turned = turned_to_another_page()
+        if turned:
+            keep_fields((*settings, *(key for slot in ALL_SLOTS for key in slot.field_keys), CARRY))
+        if follow_link(settings, keys(resources) if "axis" in st.session_state else (), turned=turned):
             for slot in ALL_SLOTS:
                 reread_slot(slot)
             if problem := take_carried(resources):
@@ -46,7 +49,5 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
             show_warning("This server's own list of instances is missing or damaged: it is left out; its log says why.")
         with one_line_errors():
             body(resources)
-        remember_recorded(PREDICT_SLOT)
-        defaults = {key: value for slot in ALL_SLOTS for key, value in profile_defaults(resources, slot).items()}
-        write_link(settings, keys(resources), defaults, carried())
-    keep_from_collector(body.__code__.co_filename)
+        remember_recorded(PROFILE_SLOT)
+        write_address(resources, keys)

@@ -15,15 +15,9 @@ st.set_page_config(page_title="PROFET: which cloud GPU?", page_icon=str(_ICON), 
 if _PAGES not in st.session_state:
     # Made once a session: each looks its script up on the disk, which took a sixth of an action.
     st.session_state[_PAGES] = [
-        st.Page(page_path("predict"), title="Predict", icon=":material/speed:", url_path="home", default=True),
-        st.Page(page_path("scale"), title="Scale", icon=":material/show_chart:", url_path="scale"),
-        st.Page(page_path("cost"), title="Cost", icon=":material/payments:", url_path="cost"),
-        st.Page(page_path("advise"), title="Advise", icon=":material/recommend:", url_path="advise"),
-        st.Page(page_path("compare"), title="Compare", icon=":material/compare_arrows:", url_path="compare"),
-        st.Page(page_path("inspect"), title="Inspect", icon=":material/troubleshoot:", url_path="inspect"),
-        st.Page(page_path("accuracy"), title="Accuracy", icon=":material/rule:", url_path="accuracy"),
-        st.Page(page_path("guide"), title="Guide", icon=":material/menu_book:", url_path="guide"),
-        # The default page lives at /; this makes /predict work too.
-        st.Page(page_path("predict"), title="Predict", url_path="predict", visibility="hidden"),
+        st.Page(page_path("answer"), title="Answer", icon=":material/recommend:", url_path="home", default=True),
+        st.Page(page_path("sizes"), title="Sizes", icon=":material/show_chart:", url_path="sizes"),
+        st.Page(page_path("profiles"), title="Profiles", icon=":material/list_alt:", url_path="profiles"),
+        st.Page(page_path("about"), title="About", icon=":material/info:", url_path="about"),
     ]
 st.navigation(st.session_state[_PAGES], position="top").run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from profet_core import Models, Prediction
 from profet_core.artifacts.methods import EnsembleRule
 from profet_core.units import format_ms
 from ui.predicted.outcome import Outcome
@@ -28,6 +29,24 @@ def shown_name(held: Held) -> str:
     """The profile's name, escaped, for a sentence."""
     kind = {"sample": "the sample", "upload": "your upload", "paste": "your", "link": "the profile"}[held.origin]
     return f"{kind} {plain(held.name)}"
+
+
+def joined_phrase(models: Models, prediction: Prediction) -> str:
+    """How a prediction was joined from its members' latencies: 'median of three models'."""
+    method = models.method(prediction.method)
+    return rule_phrase(method.without_latency if prediction.anchor_latency_ms is None else method.with_latency)
+
+
+def likeness_sentence(prediction: Prediction) -> str:
+    """How like the training data the profile is, and what that did to the error; empty where a warning says it."""
+    likeness = prediction.likeness
+    if likeness is None or likeness.warned_of:
+        return ""
+    far = "this close" if likeness.words == "like" else "this far off"
+    return (
+        f"This profile is {likeness.words} those of the training data: left-out networks {far} were predicted with a "
+        f"mean error of {likeness.error_words}."
+    )
 
 
 def profile_phrase(outcome: Outcome) -> str:

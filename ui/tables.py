@@ -41,20 +41,9 @@ def format_range_ms(low_ms: float, high_ms: float) -> str:
     return f"{format_significant(low_ms)}{_DASH}{format_ms(high_ms)}"
 
 
-def format_range(low: str, high: str) -> str:
-    """An interval of values that are written out already: '4 min 3 s – 4 min 30 s', '$0.21–$0.25'."""
-    dash = f" {_DASH} " if " " in low + high else _DASH
-    return f"{low}{dash}{high}"
-
-
 def or_missing(value: float | None, words: Callable[[float], str]) -> str:
     """A cell's value in words, or what stands where there is none."""
     return MISSING if value is None else words(value)
-
-
-def speedup_cell(speedup: float | None) -> str:
-    """'2.31×', three digits."""
-    return or_missing(speedup, lambda times: f"{format_significant(times)}×")
 
 
 def gpu_cell(entry: Instance) -> str:
@@ -72,7 +61,7 @@ def price_source(entry: Instance) -> str:
 
 def download_buttons(rows: Sequence[Mapping[str, object]], stem: str) -> None:
     """What is on screen as CSV and as JSON, with full digits."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, width="content"):
         st.download_button(
             "CSV",
             as_csv(rows),

@@ -10,8 +10,9 @@ from string import Template
 import streamlit as st
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
-#: A fenced block: its language, "wrap" if long lines are broken, and the code.
-_FENCED = re.compile(r"^```(\w*)( wrap)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d)(?![a-zA-Z]))")
+#: A fenced block: "wrap" if long lines are broken, and the code.
+_FENCED = re.compile(r"^```\w*( wrap)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def plain(text: str) -> str:
@@ -19,9 +20,13 @@ def plain(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
-def percents_unbroken(line: str) -> str:
-    """`line` as text in which no line ends before a percent sign."""
-    return plain(line).replace(" %", "\N{NO-BREAK SPACE}%")
+def unbroken(line: str) -> str:
+    """`line` as text in which no line ends between a number and its unit.
+
+    >>> unbroken("95 % in 3 min 5 s") == "95\N{NO-BREAK SPACE}% in 3\N{NO-BREAK SPACE}min 5\N{NO-BREAK SPACE}s"
+    True
+    """
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", plain(line))
 
 
 @lru_cache
@@ -50,9 +55,14 @@ def show_text(path: Path, **figures: object) -> None:
     text = Template(read_text(path)).substitute(figures)
     prose, *rest = _FENCED.split(text)
     _show_prose(prose)
-    for language, wrap, code, after in zip(*(rest[part::4] for part in range(4)), strict=True):
-        st.code(code, language=language or None, wrap_lines=bool(wrap))
+    for wrap, code, after in zip(*(rest[part::3] for part in range(3)), strict=True):
+        show_code(code, wrap_lines=bool(wrap))
         _show_prose(after)
+
+
+def show_code(code: str, *, wrap_lines: bool = False) -> None:
+    """Code to copy, all of it in the text's colour: some of the highlighter's fall short of WCAG's 4.5 : 1."""
+    st.code(code, language=None, wrap_lines=wrap_lines)
 
 
 def _show_prose(text: str) -> None:

@@ -32,12 +32,16 @@ class Turns:
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
-        """Wait for one's turn, and keep it for the block."""
+        """Wait for one's turn, and keep it for the block; within one's turn, go on."""
+        if getattr(self._of_thread, "turn", None) is not None:
+            yield
+            return
         self._begin()
         try:
             yield
         finally:
             self._end()
+            self._of_thread.turn = None
 
     @contextmanager
     def others_first(self) -> Iterator[None]:

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
     training = answer.training
     if options.format == "json":
         document = cost_document(
-            question.anchor, answer.table, training.steps.step_times, answer.fits, training.warnings
+            question.anchor, answer.table, training.steps.step_times, answer.fits, answer.energy, training.warnings
         )
         print_json(document)
     else:

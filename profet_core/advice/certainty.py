@@ -90,6 +90,12 @@ def interval_ends(value: float, deviation: float, level: float = INTERVAL_LEVEL)
     return value / factor, value * factor
 
 
+def whole_percent(chance: float) -> int:
+    """A chance in whole percent, rounded down: what is shown, and what claims are decided by."""
+    # A trifle more: 0.29 is 28.999999999999996 %.
+    return math.floor(100 * chance + 1e-9)
+
+
 def format_certainty(chance: float) -> str:
     """A chance for a person, in whole percent, never surer than it is, and never nought or all by rounding.
 
@@ -102,5 +108,4 @@ def format_certainty(chance: float) -> str:
         return "under 1 %"
     if 0.99 < chance < 1:
         return "over 99 %"
-    # A trifle more: 0.29 is 28.999999999999996 %.
-    return f"{math.floor(100 * chance + 1e-9)} %"
+    return f"{whole_percent(chance)} %"

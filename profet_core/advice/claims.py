@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profet_core.advice.certainty import INTERVAL_LEVEL, format_certainty
+from profet_core.advice.certainty import INTERVAL_LEVEL, format_certainty, whole_percent
 from profet_core.advice.plans import Plan
 
 #: Below this chance that one offer beats another there is no telling them apart.
@@ -13,12 +13,13 @@ CLOSE_CALL_OF_ESTIMATES = (1 + INTERVAL_LEVEL) / 2
 
 
 def is_claimed(chance: float, a: Plan, b: Plan) -> bool:
-    """Whether one of two plans is claimed to beat the other, at the chance that it does."""
-    return chance >= (CLOSE_CALL if a.basis.is_profiled and b.basis.is_profiled else CLOSE_CALL_OF_ESTIMATES)
+    """Whether one of two plans is claimed to beat the other at that chance: by the percent of it that is shown."""
+    least = CLOSE_CALL if a.basis.is_profiled and b.basis.is_profiled else CLOSE_CALL_OF_ESTIMATES
+    return whole_percent(chance) >= whole_percent(least)
 
 
 def why_too_close(certainty: float) -> str:
     """Follows a chance that makes no claim though it would between profiled GPUs; else empty."""
-    if certainty < CLOSE_CALL:
+    if whole_percent(certainty) < whole_percent(CLOSE_CALL):
         return ""
     return f"; with a GPU that nobody profiled a claim takes {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"

@@ -93,10 +93,11 @@ class Plan:
 
 def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "") -> Plan:
     """What the request's training takes and costs on `offer` at the step latency of `row`, which must be known."""
-    steps, limits, level = request.workload.steps, request.limits, request.interval_level
+    limits, level = request.limits, request.interval_level
+    low, middle, high = (request.workload.steps * factor for factor in request.workload.loading_factors)
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
     deviation = 0.0 if row.basis.is_exact else _deviation(row, level)
-    total_s, total_usd = _totals(steps, latency_ms, offer)
+    total_s, total_usd = _totals(middle, latency_ms, offer)
     return Plan(
         offer=offer,
         basis=row.basis,
@@ -106,7 +107,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         relative=_relative(row, level),
         total_s=total_s,
         total_usd=total_usd,
-        interval=row.interval and _total_interval(steps, row.interval, offer),
+        interval=row.interval and _total_interval((low, high), row.interval, offer),
         in_time=_chance(limits.deadline_s, total_s, deviation, row.basis),
         in_budget=_chance(limits.budget_usd, total_usd, deviation, row.basis),
         fit_note=fit_note,
@@ -128,8 +129,10 @@ def _totals(steps: float, latency_ms: float, offer: Instance) -> tuple[float, fl
     return steps * latency_ms / MS_PER_S, cost_usd(steps * latency_ms, offer.usd_per_hour)
 
 
-def _total_interval(steps: float, interval: Interval, offer: Instance) -> TotalInterval:
-    (low_s, low_usd), (high_s, high_usd) = (_totals(steps, ms, offer) for ms in (interval.low_ms, interval.high_ms))
+def _total_interval(steps: tuple[float, float], interval: Interval, offer: Instance) -> TotalInterval:
+    """`steps` : the fewest and the most that the training takes as long as."""
+    ends = zip(steps, (interval.low_ms, interval.high_ms), strict=True)
+    (low_s, low_usd), (high_s, high_usd) = (_totals(count, latency_ms, offer) for count, latency_ms in ends)
     return TotalInterval(low_s, high_s, low_usd, high_usd)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profet_core.advice.certainty import INTERVAL_LEVEL
-from profet_core.cost import epoch_steps
+from profet_core.cost import MEASURED_EPOCH_FACTOR, epoch_steps
 from profet_core.errors import InputError
 from profet_core.units import S_PER_HOUR, positive_number, whole_number
 
@@ -15,18 +15,39 @@ CERTAINTY = 0.90
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A training: images an epoch (the last, smaller batch is a step), validation images an epoch, epochs."""
+    """A training: images an epoch (the last, smaller batch is a step), validation images an epoch, epochs.
+
+    Attributes
+    ----------
+    with_loading : count what measured epochs took beyond their steps, for loading data and start-up
+        (`MEASURED_EPOCH_FACTOR`).
+    """
 
     images: int
     batch_size: int
     epochs: int = 1
     validation_images: int = 0
+    with_loading: bool = False
 
     @property
     def steps(self) -> float:
         """Training steps that it takes as long as. Raises InputError for a count that is not a positive number."""
         epochs = whole_number("The number of epochs", self.epochs)
         return epochs * epoch_steps(self.images, self.batch_size, self.validation_images)
+
+    @property
+    def loading_factors(self) -> tuple[float, float, float]:
+        """What the steps' time is multiplied by: lowest, middle, highest; all 1 without loading.
+
+        >>> Workload(1, 1).loading_factors
+        (1.0, 1.0, 1.0)
+        >>> [round(factor, 3) for factor in Workload(1, 1, with_loading=True).loading_factors]
+        [1.06, 1.075, 1.09]
+        """
+        if not self.with_loading:
+            return 1.0, 1.0, 1.0
+        low, high = MEASURED_EPOCH_FACTOR
+        return low, (low + high) / 2, high
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,11 @@ class Within:
         """The plan of `sure_pick`."""
         return self.sure_pick and self.sure_pick.plan
 
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether nothing keeps to the limits, not even by the plain estimate."""
+        return self.expected is None and self.sure is None
+
 
 def within_limits(plans: Sequence[Plan], limits: Limits) -> Within | None:
     """What keeps to `limits` with a chance of at least their certainty; None if there are no limits."""

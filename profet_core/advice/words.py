@@ -9,7 +9,7 @@ from profet_core.advice.comparison import compare
 from profet_core.advice.comparison_words import basis_caveats
 from profet_core.advice.picks import Pick, Rival
 from profet_core.advice.plans import Plan
-from profet_core.advice.request import Limits
+from profet_core.advice.request import Limits, Request
 from profet_core.advice.within import Within
 from profet_core.catalog.offers import SPOT, is_guess
 from profet_core.cost import MEASURED_EPOCH_FACTOR
@@ -28,8 +28,8 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
     within = advice.within
     if within is None:
         return (*_cheapest(advice), *_fastest(advice), *_caveats(advice, advice.answer))
-    if within.expected is None and within.sure is None:
-        return (*_out_of_reach(within), *_caveats(advice, None))
+    if within.is_out_of_reach:
+        return (*out_of_reach_sentences(within), *_caveats(advice, None))
     return (*_within_limits(within, advice.answer), *_caveats(advice, advice.answer))
 
 
@@ -63,7 +63,8 @@ def upgrade_line(upgrade: Upgrade) -> str:
     """What more money buys: 'g5.xlarge instead of g4dn.xlarge: 2.1 h sooner for $0.50 more, 4.2 h a dollar'."""
     doubt = ""
     if upgrade.certainty is not None and not is_claimed(upgrade.certainty, upgrade.faster, upgrade.cheaper):
-        doubt = f", too close to call (sooner with {format_certainty(upgrade.certainty)})"
+        why = why_too_close(upgrade.certainty)
+        doubt = f", too close to call (sooner with {format_certainty(upgrade.certainty)}{why})"
     sooner, a_dollar = (format_duration(hours * S_PER_HOUR) for hours in (upgrade.saves_h, upgrade.hours_per_usd))
     return (
         f"{upgrade.faster.label} instead of {upgrade.cheaper.label}: {sooner} sooner for "
@@ -80,8 +81,10 @@ def dominated_line(one: Dominated) -> str:
     """'p2.xlarge by g4dn.xlarge (over 99 % sure)', of what is beaten in time and money."""
     if one.certainty is None:
         return f"{one.plan.label} by {one.by.label}"
-    perhaps = "" if is_claimed(one.certainty, one.plan, one.by) else "perhaps "
-    return f"{one.plan.label} {perhaps}by {one.by.label} ({format_certainty(one.certainty)} sure)"
+    if is_claimed(one.certainty, one.plan, one.by):
+        return f"{one.plan.label} by {one.by.label} ({format_certainty(one.certainty)} sure)"
+    why = why_too_close(one.certainty)
+    return f"{one.plan.label} perhaps by {one.by.label} ({format_certainty(one.certainty)} sure{why})"
 
 
 def _cheapest(advice: Advice) -> tuple[str, ...]:
@@ -167,7 +170,8 @@ def _sure(plan: Plan, form: str) -> str:
     return "" if chance is None else form.format(f"{format_certainty(chance)} sure")
 
 
-def _out_of_reach(within: Within) -> tuple[str, ...]:
+def out_of_reach_sentences(within: Within) -> tuple[str, ...]:
+    """That nothing is expected to keep to the limits, what comes nearest, and what may still work."""
     misses = []
     if within.over_s:
         misses.append(f"{format_duration(within.over_s)} too late")
@@ -187,7 +191,7 @@ def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
     found = list(basis_caveats(_named(advice)))
     if plan is not None:
         found.append(f"Keep in mind: {plan.note}." if plan.note else "")
-        found.append(_start_up_caveat(advice.request.limits, plan))
+        found.append(_start_up_caveat(advice.request, plan))
     if any(one.offer.market == SPOT for one in advice.plans):
         found.append(SPOT_CAVEAT)
     if any(is_guess(one.offer) for one in advice.plans):
@@ -204,9 +208,11 @@ def _named(advice: Advice) -> list[Plan]:
     return [advice.answer, *([close.plan] if close else []), *fastest]
 
 
-def _start_up_caveat(limits: Limits, plan: Plan) -> str:
-    """Steps and validation are all that is counted; where a limit is that near, loading the data may break it."""
-    low, high = MEASURED_EPOCH_FACTOR
+def _start_up_caveat(request: Request, plan: Plan) -> str:
+    """Where steps and validation are all that is counted and a limit is that near, loading the data may break it."""
+    if request.workload.with_loading:
+        return ""
+    limits, (low, high) = request.limits, MEASURED_EPOCH_FACTOR
     near = [
         limit is not None and value <= limit < value * high
         for value, limit in ((plan.total_s, limits.deadline_s), (plan.total_usd, limits.budget_usd))

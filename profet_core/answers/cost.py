@@ -8,16 +8,19 @@ from dataclasses import dataclass, replace
 from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.cost import CostTable, cost_table
+from profet_core.energy.estimate import Energy, training_energy
+from profet_core.energy.regions import load_regions
 from profet_core.memory.fit import FitAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class CostAnswer:
-    """The costs, the training they are of, and instance -> whether its step fits."""
+    """The costs, the training they are of, instance -> whether its step fits, and what energy the training takes."""
 
     training: PredictedTraining
     table: CostTable
     fits: Mapping[str, FitAnswer]
+    energy: Mapping[str, Energy | None]
 
 
 def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling) -> CostAnswer:
@@ -38,4 +41,10 @@ def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spel
         epochs=question.epochs,
         anchor=question.anchor,
     )
-    return CostAnswer(training, table, fits_in_training(knowledge, training, [row.instance for row in table.rows]))
+    fits = fits_in_training(knowledge, training, [row.instance for row in table.rows])
+    regions = load_regions()
+    energy = {
+        row.instance: training_energy(row.total_s, knowledge.catalog[row.instance], knowledge.gpus, regions)
+        for row in table.rows
+    }
+    return CostAnswer(training, table, fits, energy)

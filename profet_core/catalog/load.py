@@ -10,6 +10,10 @@ from profet_core.catalog.own import own_path, read_own, served_own_path
 from profet_core.catalog.tables import Row, file_text, read_records, shipped_text
 from profet_core.errors import CatalogError
 
+#: What a server says where it goes on without its own list. `profet instances` tells what is wrong: the file's place is
+#: nothing for a log that others may read.
+OWN_LEFT_OUT = "The server's own list of instances can't be read and is left out: `profet instances` says why."
+
 
 def load_catalog(path: Path | None = None) -> Catalog:
     """Read and validate a catalogue.

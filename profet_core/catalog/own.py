@@ -75,20 +75,26 @@ def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
 
 def parse_own(text: str, shipped: Catalog) -> list[Instance]:
     """The rows of an own file's text; as `read_own`."""
-
-    def made(row: Row) -> Instance:
-        known = shipped.get(row["instance"])
-        filled = {**row, **{column: _machine_cell(row, column, known) for column in MACHINE_COLUMNS}}
-        return instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
-
     return read_records(
         text,
         "Own catalogue",
         key="instance",
         required=FILE_COLUMNS[1:],
-        make=made,
+        make=lambda row: own_row(row, shipped),
         may_be_empty=True,
     )
+
+
+def own_row(cells: Row, shipped: Catalog) -> Instance:
+    """One row of the cells of an own file; as `read_own`.
+
+    Raises
+    ------
+    InputError : naming row and column.
+    """
+    known = shipped.get(cells["instance"])
+    filled = {**cells, **{column: _machine_cell(cells, column, known) for column in MACHINE_COLUMNS}}
+    return instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
 
 
 def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:

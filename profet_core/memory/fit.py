@@ -16,6 +16,7 @@ from profet_core.profiles.record import Profile, ProfileMeta
 from profet_core.units import positive_number, whole_number
 
 LARGEST_BATCH = 65_536
+_SIZE_UNKNOWN = "the profile does not say the size it was recorded at"
 
 
 class Verdict(StrEnum):
@@ -52,6 +53,7 @@ def fits_by_instance(
     instances: Iterable[str],
     *,
     batch_size: int | None = None,
+    pixels: int | None = None,
 ) -> dict[str, FitAnswer]:
     """Instance of the catalogue -> whether the profiled step fits there; of a node of several GPUs on one of them.
 
@@ -59,7 +61,7 @@ def fits_by_instance(
     ----------
     model : None, where the models have no memory law: nothing is answered.
     anchor : instance the profile was recorded on.
-    batch_size : of the step in question; None: as recorded.
+    batch_size, pixels : of the step in question; None: as recorded.
     """
     if model is None:
         return {}
@@ -68,7 +70,9 @@ def fits_by_instance(
     sizes_gib = {name: catalog[name].gpu_memory_gib for name in instances}
     # All that counts of an instance is its memory, and many have the same.
     answers = {
-        target_gib: fit_answer(model, profile.meta, anchor_gib, target_gib, batch_size=batch_size, times=times)
+        target_gib: fit_answer(
+            model, profile.meta, anchor_gib, target_gib, batch_size=batch_size, pixels=pixels, times=times
+        )
         for target_gib in dict.fromkeys(sizes_gib.values())
     }
     return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
@@ -81,11 +85,13 @@ def fit_answer(
     target_gpu_memory_gib: float,
     *,
     batch_size: int | None = None,
+    pixels: int | None = None,
     times: DeviceTimes | None = None,
 ) -> FitAnswer:
-    """Whether the profiled network fits on another GPU (or on the same one at another batch size).
+    """Whether the profiled network fits on another GPU (or on the same one at another size).
 
-    In this order: what ran on the anchor runs on a GPU with as much memory; a recorded peak is scaled to the batch;
+    In this order: what ran on the anchor runs on a GPU with as much memory; a recorded peak is scaled to the size,
+    as activations grow with the batch and with the area of its pictures;
     else the activations are estimated from `times`, else from batch and pixel size. That the step ran on the anchor
     bounds every estimate.
 
@@ -93,7 +99,7 @@ def fit_answer(
     ----------
     profile_meta : what the recorder knew: batch size, pixels, parameters, peak memory; each may be missing.
     anchor_gpu_memory_gib, target_gpu_memory_gib : of one GPU, as its name says.
-    batch_size : what to ask for; None: as recorded.
+    batch_size, pixels : what to ask for; None: as recorded.
     times : what `device_times` finds in the profile.
 
     Raises
@@ -105,12 +111,23 @@ def fit_answer(
     recorded = profile_meta.batch_size
     wanted = recorded if batch_size is None else whole_number("The batch size", batch_size)
     if batch_size is not None and recorded is None:
-        return FitAnswer(Verdict.CANT_TELL, None, None, "the profile does not say the size it was recorded at")
+        return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
+    area = _area_growth(pixels, profile_meta.pixels)
+    if area is None:
+        return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
     need = memory_need(model, profile_meta, times)
     step = _KnownStep(model, need and need.bounded(anchor_gib), anchor_gib, target_gib)
     if recorded is None or wanted is None:
-        return step.answer(growth=1.0)
-    return replace(step.answer(wanted / recorded), largest_batch=step.largest_batch(recorded))
+        return step.answer(area)
+    return replace(step.answer(area * wanted / recorded), largest_batch=step.largest_batch(recorded, area))
+
+
+def _area_growth(pixels: int | None, recorded: int | None) -> float | None:
+    """By how much a picture has grown; None where that can't be told."""
+    if pixels is None:
+        return 1.0
+    wanted = whole_number("The pixel size", pixels)
+    return None if recorded is None else (wanted / recorded) ** 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +140,7 @@ class _KnownStep:
     target_gib: float
 
     def answer(self, growth: float) -> FitAnswer:
-        """Once its batch has grown by a factor; the largest batch aside."""
+        """Once its activations have grown by a factor; the largest batch aside."""
         if growth <= 1 and self.target_gib >= self.anchor_gib:
             why = f"it ran on a GPU with {self.anchor_gib:g} GiB"
             return FitAnswer(Verdict.FITS, self.model.ran_probability, None, why)
@@ -146,13 +163,13 @@ class _KnownStep:
             return Verdict.FITS
         return Verdict.DOES_NOT_FIT if chance <= 1 - self.model.certain else Verdict.CANT_TELL
 
-    def largest_batch(self, recorded: int) -> int | None:
-        """The largest batch that fits; None if none is known to."""
-        known = self._known_to_fit(recorded)
-        largest = max(known, recorded) if self.target_gib >= self.anchor_gib else known
+    def largest_batch(self, recorded: int, area: float) -> int | None:
+        """The largest batch that fits once a picture has grown by `area`; None if none is known to."""
+        known = self._known_to_fit(recorded / area)
+        largest = max(known, math.floor(recorded / area)) if self.target_gib >= self.anchor_gib else known
         return min(largest, LARGEST_BATCH) if largest >= 1 else None
 
-    def _known_to_fit(self, recorded: int) -> int:
+    def _known_to_fit(self, recorded: float) -> int:
         """The largest batch whose chance is high enough; `_chance`, solved for the batch."""
         need, certain = self.need, self.model.certain
         if need is None or self.model.ran_probability < certain:

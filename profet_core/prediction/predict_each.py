@@ -53,7 +53,12 @@ class _Ready:
 
 
 def predict_each(
-    models: Models, catalog: Catalog, recorded: Sequence[RecordedProfile], *, method: str = "default"
+    models: Models,
+    catalog: Catalog,
+    recorded: Sequence[RecordedProfile],
+    *,
+    method: str = "default",
+    tf32: bool = True,
 ) -> list[EachPrediction]:
     """What `predict` finds for each profile alone, in their order; one that can't be predicted spares the others.
 
@@ -72,7 +77,9 @@ def predict_each(
     for (anchor, _), group in groups.items():
         known_ms = [ready.latency_ms for ready in group if ready.latency_ms is not None]
         profiles = [ready.profile for ready in group]
-        predictions = predict_many(models, catalog, profiles, anchor, latencies_ms=known_ms or None, method=method)
+        predictions = predict_many(
+            models, catalog, profiles, anchor, latencies_ms=known_ms or None, method=method, tf32=tf32
+        )
         for ready, prediction in zip(group, predictions, strict=True):
             found[ready.place] = replace(found[ready.place], prediction=prediction)
     return found

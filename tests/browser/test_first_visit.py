@@ -10,17 +10,17 @@ from tests.browser.test_whole_flow import open_page
 
 pytestmark = pytest.mark.browser
 
-PREDICT, COST = "Which cloud GPU should train this network?", "What will the training take and cost?"
+ANSWER, SIZES = "Which cloud GPU should train it?", "What do batch and pixel size do?"
+ABOUT = "How good is it?"
 
 
 @pytest.mark.parametrize(
     ("link", "heading"),
     [
-        ("", PREDICT),
-        ("predict", PREDICT),
-        ("scale", "How does the step time grow?"),
-        ("cost?epochs=3", COST),
-        ("guide", "Guide"),
+        ("", ANSWER),
+        ("sizes", SIZES),
+        ("sizes?epochs=3", SIZES),
+        ("about", ABOUT),
     ],
 )
 def test_the_first_link_opens_its_page(page, repository, link, heading):
@@ -33,7 +33,7 @@ def test_the_first_link_opens_its_page(page, repository, link, heading):
 
 def test_the_server_may_be_started_from_any_folder(page, repository, tmp_path):
     with served(repository / "streamlit_app.py", started_in=tmp_path) as url:
-        open_page(page, f"{url}/cost?epochs=3")
-        expect(page.get_by_role("heading", level=1)).to_have_text(COST)
-        page.goto(f"{url}/guide")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Guide")
+        open_page(page, f"{url}/sizes?epochs=3")
+        expect(page.get_by_role("heading", level=1)).to_have_text(SIZES)
+        page.goto(f"{url}/about")
+        expect(page.get_by_role("heading", level=1)).to_have_text(ABOUT)

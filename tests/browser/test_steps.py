@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_own_profiles import VGG, give_files, overflow, payload
-from tests.browser.test_whole_flow import follow, open_page, settle
+from tests.browser.test_whole_flow import follow, open_page, open_sidebar, settle
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +25,7 @@ def choose(page: Page, label: str) -> None:
 
 
 def type_number(page: Page, label: str, number: float) -> None:
-    field = page.get_by_role("spinbutton", name=label, exact=True)
+    field = page.get_by_role("textbox", name=label, exact=True)
     field.fill(str(number))
     field.press("Enter")
     settle(page)
@@ -38,7 +38,7 @@ def test_it_is_preset_then_inferred_then_chosen_then_questioned(page, app_url, s
     expect(page.get_by_text("read as one step. Say so if it covers others.")).to_be_visible()
     type_number(page, "Step latency there (optional)", samples[VGG].latency_ms)
     expect(page.get_by_role("radio", name="n steps", exact=True)).to_be_checked()
-    expect(page.get_by_role("spinbutton", name="Steps", exact=True)).to_have_value("5")
+    expect(page.get_by_role("textbox", name="Steps", exact=True)).to_have_value("5")
     expect(page.get_by_text("the latency fit 5 steps")).to_be_visible()
     choose(page, "2 steps")
     expect(page.get_by_text("does the file cover 5 steps?")).to_be_visible()
@@ -47,12 +47,13 @@ def test_it_is_preset_then_inferred_then_chosen_then_questioned(page, app_url, s
     expect(page.get_by_text("5 steps, as you say.")).to_be_visible()
     expect(page.get_by_text("makes no sense")).to_have_count(0)
     assert "steps=5" in page.url
-    follow(page, "Compare")
-    expect(page.get_by_role("spinbutton", name="Steps", exact=True)).to_have_value("5")
+    follow(page, "Profiles")
+    expect(page.get_by_role("textbox", name="Steps", exact=True)).to_have_value("5")
 
 
 def test_a_phone_has_room_for_it(phone, app_url, samples):
     open_page(phone, f"{app_url}/?source=upload")
+    open_sidebar(phone)
     give_files(phone, payload("net.json", recorded(samples, 1)))
     choose(phone, "n steps")
     type_number(phone, "Steps", 10_000)

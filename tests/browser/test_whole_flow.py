@@ -1,14 +1,17 @@
-"""The whole way through the app in a real browser: upload, latency, table, Scale, Cost, reload; and a phone."""
+"""The whole way through the app in a real browser: upload, latency, answer, sizes, reload; and a phone."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from profet_core import cost_table, predict, scale
-from profet_core.scaling.context import scale_context
+from profet_core import predict
+from profet_core.advice.advise import advise
+from profet_core.advice.headline import headline
+from profet_core.advice.request import Limits, Workload
+from profet_core.catalog.offers import offers_in_market
+from profet_core.training.sizes import KnownStep, steps_at
 from profet_core.units import format_duration, format_ms, format_usd
-from ui.tables import format_range_ms
 
 pytestmark = pytest.mark.browser
 
@@ -16,8 +19,7 @@ pytestmark = pytest.mark.browser
 LOADED_MS = 20_000
 
 UPLOADED = "vgg16-224px-b16-g3s"
-ENDS = ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn")
-PAGES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
+PAGES = ("", "sizes", "profiles", "about")
 
 
 def open_page(page: Page, url: str) -> None:
@@ -38,13 +40,24 @@ def follow(page: Page, name: str) -> None:
     settle(page)
 
 
-def column(page: Page, name: str, table: int = 0) -> dict[str, str]:
-    """Instance -> cell, of one column of a table, as the browser shows it."""
-    shown = page.get_by_test_id("stTable").nth(table)
+def open_sidebar(page: Page) -> None:
+    """On a phone it is folded."""
+    button = page.get_by_test_id("stExpandSidebarButton")
+    if button.is_visible():
+        button.click()
+        expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "false")
+
+
+def column(page: Page, name: str) -> dict[str, str]:
+    """Instance -> cell, of one column of the result table, as the browser shows it."""
+    shown = page.locator("table:has(button[data-does])")
     expect(shown).to_be_visible(timeout=LOADED_MS)
-    header = [text.strip() for text in shown.locator("thead th").all_inner_texts()]
-    rows = [[clean(cell) for cell in row.locator("td").all_inner_texts()] for row in shown.locator("tbody tr").all()]
-    return {row[0]: row[header.index(name)] for row in rows}
+    header, *rows = shown.evaluate(
+        """table => [...table.rows].map(row => [...row.cells].map(
+            cell => (cell.querySelector("span:not([aria-hidden])") ?? cell.querySelector("button").firstChild
+        ).textContent))"""
+    )
+    return {clean(row[0]): clean(row[header.index(name)]) for row in rows}
 
 
 def clean(text: str) -> str:
@@ -58,13 +71,13 @@ def give_file(scope: Page | Locator, data: bytes, name: str) -> None:
 
 
 def type_number(page: Page, label: str, value: str) -> None:
-    field = page.get_by_role("spinbutton", name=label)
+    field = page.get_by_role("textbox", name=label)
     field.fill(value)
     field.press("Enter")
     settle(page)
 
 
-def test_from_an_upload_to_the_cost_and_back_by_the_link(page, app_url, models, catalog, samples):
+def test_from_an_upload_to_the_answer_and_sizes_and_back(page, app_url, models, catalog, samples):
     sample = samples[UPLOADED]
     open_page(page, app_url)
     page.get_by_role("radio", name="Upload").click()
@@ -72,46 +85,31 @@ def test_from_an_upload_to_the_cost_and_back_by_the_link(page, app_url, models, 
     give_file(page, sample.data, "mine.json")
     expect(page.get_by_text("Shown: your upload mine.json")).to_be_visible()
     type_number(page, "Step latency there (optional)", "330")
-    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=330.0)
-    shown = column(page, "Step latency")
-    assert {name.removesuffix(" (anchor)"): text for name, text in shown.items()} == {
-        name: format_ms(value) for name, value in expected.latencies_ms.items()
-    }
-
-    low, high = fill_scale(page, models, catalog, samples)
-    at = move_slider(page, "Batch size")
-    context = scale_context("batch", samples[ENDS[1]].profile)
-    scaled = {
-        name: scale(models, models.profiled(name), "batch", low[name], high[name], at, context=context).latency_ms
-        for name in low
-    }
-    assert column(page, f"At batch {at} (slider)") == {name: format_ms(value) for name, value in scaled.items()}
-
-    follow(page, "Cost")
     type_number(page, "Epochs", "3")
-    table = cost_table(expected.latencies_ms, catalog, images=50_000, batch_size=16, epochs=3)
-    assert column(page, "3 epochs") == {row.instance: format_duration(row.total_s) for row in table.rows}
-    assert column(page, "$ for 3 epochs") == {row.instance: format_usd(row.total_usd) for row in table.rows}
+    found = predict(models, catalog, sample.profile, sample.anchor, latency_ms=330.0)
+    advice = advise(found.predictions, offers_in_market(catalog), Workload(50_000, 16, 3))
+    assert said(page) == headline(advice)
+    times = {plan.label: format_duration(plan.total_s) for plan in advice.plans}
+    assert column(page, "Time") == times
+    assert column(page, "Cost") == {plan.label: format_usd(plan.total_usd) for plan in advice.plans}
 
-    follow(page, "Predict")
-    assert column(page, "Step latency") == shown
+    follow(page, "Sizes")
+    at = move_slider(page, "Batch size")
+    known = [KnownStep(sample.profile, found, 16, 224)]
+    steps = {row.instance: row.latency_ms for row in steps_at(models, known, batch_size=at, pixels=224).step_times}
+    assert column(page, "Step") == {name: format_ms(steps[name]) for name in times}
+
+    follow(page, "Answer")
+    expect(page.get_by_text(f"at batch size {at}")).to_be_visible()
+    type_number(page, "Batch size", "")
+    assert column(page, "Time") == times
 
 
-def fill_scale(page: Page, models, catalog, samples) -> list[dict[str, float]]:
-    """Fill both ends of the batch axis with uploads; returns what must be predicted from them."""
-    follow(page, "Scale")
-    for index, name in enumerate(ENDS):
-        page.get_by_role("radio", name="Upload").nth(index).click()
-        settle(page)
-        give_file(page.get_by_test_id("stColumn").nth(index), samples[name].data, f"end-{index}.json")
-        expect(page.get_by_text(f"Shown: your upload end-{index}.json")).to_be_visible()
-        settle(page)
-    return [
-        predict(
-            models, catalog, samples[name].profile, samples[name].anchor, latency_ms=samples[name].latency_ms
-        ).latencies_ms
-        for name in ENDS
-    ]
+def said(page: Page) -> str:
+    """The answer in one sentence."""
+    shown = page.get_by_role("heading", level=2).first
+    expect(shown).to_be_visible(timeout=LOADED_MS)
+    return clean(shown.inner_text())
 
 
 def move_slider(page: Page, label: str) -> int:
@@ -123,77 +121,87 @@ def move_slider(page: Page, label: str) -> int:
     return int(slider.input_value())
 
 
-def test_a_reloaded_link_shows_the_same_view(page, app_url, models, catalog, samples):
-    open_page(page, f"{app_url}/scale?axis=batch&batch=100&show=p2.xlarge")
+def test_a_reloaded_link_shows_the_same_view(page, app_url):
+    open_page(page, f"{app_url}/sizes?axis=batch&batch=100&shows=cost")
     at = move_slider(page, "Batch size")
     assert at == 104
-    before = column(page, f"At batch {at} (slider)")
-    assert list(before) == ["p2.xlarge"]
-    assert "batch=104" in page.url and "show=p2.xlarge" in page.url
+    before = column(page, "Step")
+    assert "batch=104" in page.url and "shows=cost" in page.url
     page.reload()
     settle(page)
-    assert column(page, f"At batch {at} (slider)") == before
-    follow(page, "Cost")
-    page.get_by_role("radio", name="Another one (from Scale)").click()
-    settle(page)
+    assert column(page, "Step") == before
+    follow(page, "Answer")
     type_number(page, "Epochs", "5")
-    costs = column(page, "$ for 5 epochs")
+    costs = column(page, "Cost")
+    assert "batch=104" in page.url
     open_page(page, page.url)
-    assert column(page, "$ for 5 epochs") == costs
+    assert column(page, "Cost") == costs
 
 
-def test_the_back_button_brings_the_former_view_back(page, app_url):
-    open_page(page, f"{app_url}/scale?batch=100")
-    at_100 = column(page, "At batch 100 (slider)")
-    page.get_by_role("radio", name="Pixel size").click()
+def test_a_page_that_is_turned_to_keeps_what_was_typed_on_both(page, app_url):
+    open_page(page, app_url)
+    type_number(page, "Step latency there (optional)", "210")
+    type_number(page, "Images", "1234")
+    for name in ("Sizes", "Answer"):
+        follow(page, name)
+        expect(page.get_by_role("textbox", name="Images")).to_have_value("1234")
+        expect(page.get_by_role("textbox", name="Step latency there (optional)")).to_have_value("210")
+        expect(page.get_by_role("radio", name="Sample")).to_be_checked()
+        expect(page.get_by_test_id("stAlert")).to_have_count(0)
+        assert page.url.endswith("?latency=210&images=1234")
+
+
+def test_a_deadline_changes_the_answer_and_is_in_the_link(page, app_url, models, catalog, samples):
+    sample = next(iter(samples.values()))
+    found = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+
+    def answer(limits: Limits | None = None) -> str:
+        work = Workload(50_000, sample.batch_size, 90)
+        return headline(advise(found.predictions, offers_in_market(catalog), work, limits))
+
+    open_page(page, f"{app_url}/advise?epochs=90")
+    assert said(page) == answer()
+    type_number(page, "Deadline (h)", "0.5")
+    assert said(page) == answer(Limits(0.5)) != answer()
+    assert "deadline_h=0.5" in page.url and "epochs=90" in page.url
+    page.reload()
     settle(page)
-    column(page, "At 128 pixels (slider)")
+    assert said(page) == answer(Limits(0.5))
+    type_number(page, "Deadline (h)", "0.0001")
+    assert said(page).startswith("Nothing is expected to be done within 0.360 s")
+
+
+def test_the_back_button_brings_the_former_page_back_as_it_was(page, app_url):
+    open_page(page, f"{app_url}/sizes?batch=100")
+    at_100 = column(page, "Step")
+    follow(page, "Answer")
+    type_number(page, "Epochs", "5")
     page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("What do batch and pixel size do?")
     settle(page)
     expect(page.get_by_role("slider", name="Batch size")).to_have_value("100")
-    assert column(page, "At batch 100 (slider)") == at_100
+    assert column(page, "Step") == at_100
 
 
-def test_the_interval_goes_with_the_documented_method_and_its_link(page, app_url, models, catalog, samples):
-    sample = next(iter(samples.values()))
-    open_page(page, app_url)
-    expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
-    between = column(page, f"{expected.interval_level:.0%} interval")
-    assert between.pop(f"{sample.anchor} (anchor)") == "–"
-    assert between == {
-        row.instance: format_range_ms(row.interval.low_ms, row.interval.high_ms)
-        for row in expected.predictions
-        if row.interval
-    }
-    open_page(page, f"{app_url}/?method=profet")
-    documented = predict(
-        models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, method="profet"
-    ).latencies_ms
-    shown = column(page, "Step latency")
-    assert {name.removesuffix(" (anchor)"): text for name, text in shown.items()} == {
-        name: format_ms(value) for name, value in documented.items()
-    }
-    expect(page.get_by_role("columnheader", name="interval")).to_have_count(0)
+def test_the_interval_goes_with_the_documented_method(page, app_url):
+    open_page(page, f"{app_url}/?retired=True")
+    ranges = column(page, "Range")
+    assert ranges["p3.2xlarge"] != "–" and ranges["g4dn.xlarge"] == "–"
+    open_page(page, f"{app_url}/?retired=True&method=profet")
+    assert column(page, "Range")["p3.2xlarge"] == "–"
     assert "method=profet" in page.url
-
-
-def test_a_phone_shows_the_interval_in_one_line(phone, app_url, catalog):
-    open_page(phone, app_url)
-    cells = phone.get_by_test_id("stTable").first.locator("tbody tr td:nth-child(3)")
-    expect(cells).to_have_count(len(catalog), timeout=LOADED_MS)
-    assert all(box["height"] < 45 for cell in cells.all()[1:] if (box := cell.bounding_box()))
 
 
 def test_a_bad_upload_leaves_one_line_and_the_numbers(page, app_url):
     open_page(page, app_url)
-    before = column(page, "Step latency")
+    before = column(page, "Time")
     page.get_by_role("radio", name="Upload").click()
     settle(page)
     give_file(page, b'{"<b>bold</b>": 1}', "<img src=x>_*bad*.json")
     line = page.get_by_test_id("stAlert")
     expect(line).to_have_count(1)
     expect(line).to_contain_text("_*bad*.json: No operation was found")
-    assert column(page, "Step latency") == before
+    assert column(page, "Time") == before
     assert page.locator("[data-testid=stAlert] img").count() == 0
 
 

@@ -15,10 +15,14 @@ from profet_core.errors import InputError
 from profet_core.units import (
     LARGEST_NUMBER,
     SMALLEST_NUMBER,
+    format_co2e,
     format_duration,
+    format_duration_range,
+    format_energy,
     format_ms,
     format_significant,
     format_usd,
+    format_usd_range,
     latency_to_ms,
     positive_number,
     whole_number,
@@ -179,3 +183,24 @@ def test_a_written_duration_is_off_by_less_than_its_smaller_unit(seconds):
     parts = re.findall(r"(\d+) (s|min|h|d)\b", format_duration(seconds))
     written = sum(int(number) * lengths[unit] for number, unit in parts)
     assert abs(written - seconds) <= lengths[parts[-1][1]]
+
+
+@pytest.mark.parametrize(
+    ("low_s", "high_s", "text"),
+    [
+        (243, 270, "4.0–4.5 min"),
+        (0.12, 0.14, "0.12–0.14 s"),
+        (100_000, 170_000, "28–47 h"),
+        (172_800, 260_000, "2.0–3.0 d"),
+        (1.0, 1.0, "1.0 s"),
+        (1, 25, "1.00 s – 25 s"),
+    ],
+)
+def test_a_range_of_durations_names_one_unit_where_it_can(low_s, high_s, text):
+    assert format_duration_range(low_s, high_s) == text
+
+
+def test_ranges_of_dollars_energy_and_emissions_are_written_for_people():
+    assert format_usd_range(0.131, 0.219) == "$0.13–0.22" and format_usd_range(98, 1_234) == "$98.00–1,234"
+    assert (format_energy(0.9996), format_energy(0.0004)) == ("1.0 kWh", "0.40 Wh")
+    assert (format_co2e(0.9996), format_co2e(0.0004)) == ("1.0 kg", "0.40 g")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
+import subprocess
+import sys
+import venv
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 
 from benchmarks.served_app import served
+from ui.recorder.wheel import recorder_wheel
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +38,38 @@ def test_its_pages_say_what_a_browser_may_do_with_them(address):
         assert status == 200
         assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "same-origin"
         assert "frame-ancestors 'self'" in headers["content-security-policy"]
+
+
+def test_old_addresses_lead_on_with_their_settings(address):
+    for path, leads_to in (
+        ("/guide", "./about?open=method"),
+        ("/inspect/?inspect=a%2Cb", "../profiles?inspect=a%2Cb&view=inside"),
+    ):
+        status, headers, _ = ask(address, path)
+        assert (status, headers["location"]) == (307, leads_to)
+        assert headers["x-content-type-options"] == "nosniff" and "content-security-policy" in headers
+
+
+def test_pip_installs_the_recorder_from_it(address, tmp_path):
+    path = f"/recorder/{recorder_wheel().name}"
+    status, headers, body = ask(address, path)
+    assert (status, body) == (200, recorder_wheel().data)
+    assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-cache"
+    assert "sandbox" in headers["content-security-policy"]
+    venv.create(tmp_path / "venv", symlinks=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index"]
+    subprocess.run([*pip, f"http://{address}{path}"], check=True, timeout=120)
+    done = subprocess.run(
+        [python.with_name("profet"), "profile", "--help"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "the Python file that trains" in done.stdout
+
+
+def test_there_is_nothing_else_where_the_recorder_is(address):
+    for name in ("nothing", "profet_recorder-9.9.9-py3-none-any.whl", "..%2f..%2fpyproject.toml", "%00"):
+        status, _, body = ask(address, f"/recorder/{name}")
+        assert status in (400, 404) and b"hatchling" not in body
 
 
 def test_the_endpoint_is_on_its_port_and_its_health_means_something(address):

@@ -171,7 +171,7 @@ def test_the_examples_of_profiles_are_read():
     assert [str(profile.steps) for profile in (first, second)] == [block.options["profile"] for block in examples]
     assert not second.ignored and second.meta.step_latency_ms == 203.295
     for number, block in enumerate(examples, start=1):
-        assert json.loads(block.text) == json.loads(text_of(f"pages/guide/version_{number}.json"))
+        assert json.loads(block.text) == json.loads(text_of(f"pages/about/guide/version_{number}.json"))
 
 
 def test_every_field_of_meta_is_documented():

@@ -12,7 +12,22 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-_NAMES = ("predict", "scale", "cost", "advise", "compare", "inspect", "accuracy", "guide")
+from pages.answer.columns import answer_columns
+from pages.sizes.columns import size_columns
+from profet_core import Catalog, Models
+from profet_core.advice.advise import Advice
+from profet_core.advice.headline import headline
+from profet_core.advice.sureness import plan_sureness
+from profet_core.typed_numbers import as_typed
+from profet_core.units import format_duration, format_duration_range, format_usd
+from tests.pages.expected import Core
+from ui.inputs.number_field import text_key
+
+_NAMES = ("answer", "sizes", "profiles", "about")
+ALL_COLUMNS = {
+    "answer": [column.key for column in answer_columns()[1:]],
+    "sizes": [column.key for column in size_columns()[1:]],
+}
 PAGES = {name: f"../pages/{name}/{name}.py" for name in _NAMES}
 
 
@@ -29,15 +44,21 @@ def _lasting_objects_are_frozen() -> Iterator[None]:
 def open_app(repository: Path) -> Callable[..., AppTest]:
     """Open a page in a new session, by a link with these query parameters."""
 
-    def open_page(page: str = "predict", **query: str) -> AppTest:
+    def open_page(page: str = "answer", **query: str) -> AppTest:
         app = AppTest.from_file(str(repository / "ui" / "navigation.py"), default_timeout=30)
         app.query_params.update(query)
-        if page != "predict":
+        if page != "answer":
             # AppTest opens the entry point; switching before the first run opens the page as a link does.
             app.switch_page(PAGES[page])
         return app.run()
 
     return open_page
+
+
+@pytest.fixture(scope="session")
+def core(models: Models, catalog: Catalog) -> Core:
+    """profet_core, asked as the pages ask it."""
+    return Core(models, catalog)
 
 
 @pytest.fixture(scope="module")
@@ -66,17 +87,18 @@ def serve_report(models_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.fixture
 def open_beside(open_app: Callable[..., AppTest], serve_report: Callable[..., Path]) -> Callable[..., AppTest]:
-    """Open Accuracy beside another report of that file name; None takes it away."""
+    """Open the accuracy on About beside another report of that file name; None takes it away."""
 
     def open_accuracy(name: str, content: str | None, **query: str) -> AppTest:
         serve_report(name, content)
-        return open_app("accuracy", **query)
+        return open_app("about", open="accuracy", **query)
 
     return open_accuracy
 
 
-def go(app: AppTest, page: str) -> AppTest:
-    """Switch pages within the session."""
+def go(app: AppTest, page: str, **query: str) -> AppTest:
+    """Switch pages within the session, by a link with these query parameters."""
+    app.query_params.update(query)
     return app.switch_page(PAGES[page]).run()
 
 
@@ -87,9 +109,15 @@ def give(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
 
 
 def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
-    """Choose the upload tab, of Predict or of a slot, and give files."""
+    """Choose the upload tab, of the first slot or another, and give files."""
     app.segmented_control(key=f"{slot}_source" if slot else "source").set_value("upload").run()
     return give(app, *files, slot=slot)
+
+
+def type_in(app: AppTest, key: str, typed: float | str | None) -> AppTest:
+    """Type a number into the field of a setting, or text as it is; None empties it."""
+    text = typed if isinstance(typed, str) else "" if typed is None else as_typed(typed)
+    return app.text_input(key=text_key(key)).set_value(text).run()
 
 
 def own(app: AppTest) -> dict[str, str]:
@@ -97,8 +125,34 @@ def own(app: AppTest) -> dict[str, str]:
     return {held.name: key for key, held in app.session_state["own:profiles"].items()}
 
 
+def open_sections(app: AppTest, *names: str) -> AppTest:
+    """Open sections of About, as a click on each does."""
+    for name in names:
+        app.session_state[f"about:{name}"] = True
+    return app.run()
+
+
+def open_prices(app: AppTest) -> AppTest:
+    """Open what is behind the answer's button of prices."""
+    app.session_state["offers"] = True
+    return app.run()
+
+
+def look_at(app: AppTest, name: str) -> AppTest:
+    """Choose one of the visitor's own on the list of Profiles."""
+    return app.radio(key="inspected").set_value(f"own {own(app)[name]}").run()
+
+
+def inside(app: AppTest) -> AppTest:
+    """Look inside the profile that is chosen on Profiles, with all that is folded there."""
+    app.segmented_control(key="view").set_value("inside").run()
+    for part in ("file", "every"):
+        app.session_state[f"inside:{part}"] = True
+    return app.run()
+
+
 def compared(app: AppTest) -> dict[str, dict]:
-    """Profile -> row of Compare's table."""
+    """Profile -> row of the comparison's table."""
     return {row["Profile"]: row for row in app.dataframe[0].value.to_dict("records")}
 
 
@@ -107,14 +161,83 @@ def lines(elements) -> list[str]:
     return [element.value.replace("\\", "") for element in elements]
 
 
-def column(app: AppTest, name: str, table: int = 0) -> dict[str, str]:
-    """Instance -> cell, of one column of a table on the page."""
-    frame = app.table[table].value
-    return dict(zip(map(clean, frame["Instance"]), map(clean, frame[name]), strict=True))
+def result_rows(app: AppTest) -> list[dict[str, str]]:
+    """Rows of the page's result table: column title to text, with the GPU beneath the instance as "GPU"."""
+    (table,) = _result_tables(app)
+    titles = [column["title"] for column in table["columns"]]
+    return [
+        {title: cell["text"] for title, cell in zip(titles, row["cells"], strict=True)}
+        | {"GPU": row["cells"][0]["beneath"]}
+        for row in table["rows"]
+    ]
+
+
+def has_results(app: AppTest) -> bool:
+    """Whether there is a result table on the page."""
+    return bool(_result_tables(app))
+
+
+def _result_tables(app: AppTest) -> list[dict]:
+    """Charts have components too."""
+    found = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    return [data for data in found if "rows" in data]
+
+
+def column(app: AppTest, title: str) -> dict[str, str]:
+    """Instance -> cell, of one column of the page's result table."""
+    return {row["Instance"]: row[title] for row in result_rows(app)}
+
+
+def assert_says(app: AppTest, advice: Advice) -> None:
+    """The sentence, and every row of the table in its order."""
+    assert not app.error and not app.exception, lines(app.error)
+    assert [clean(line) for line in lines(app.header)] == [headline(advice)]
+    shown = {row["Instance"]: row for row in result_rows(app)}
+    assert list(shown) == [plan.label for plan in advice.plans]
+    for plan in advice.plans:
+        ends = plan.interval
+        assert {name: shown[plan.label][name] for name in ("Time", "Range", "Cost", "How sure")} == {
+            "Time": format_duration(plan.total_s),
+            "Range": "–" if ends is None else format_duration_range(ends.low_s, ends.high_s),
+            "Cost": format_usd(plan.total_usd),
+            "How sure": plan_sureness(plan).word,
+        }
+
+
+def answer(app: AppTest) -> list[dict[str, str]]:
+    """The table, to compare one view of the page with another."""
+    assert not app.exception
+    return result_rows(app)
+
+
+def notices(app: AppTest) -> list[str]:
+    """What to keep in mind, line by line."""
+    return [line.removeprefix("- ") for block in lines(app.warning) for line in block.split("\n")]
+
+
+def sentences(app: AppTest) -> list[str]:
+    """Everything in running text, line by line, without marks of emphasis and lists."""
+    blocks = [clean(line).replace("**", "") for line in lines((*app.markdown, *app.subheader))]
+    return [line.removeprefix("- ") for block in blocks for line in block.split("\n")]
+
+
+def everything(app: AppTest, table: str = "answer") -> AppTest:
+    """Show retired GPUs too, and every column of the page's result table."""
+    if table == "answer":
+        app.toggle(key="retired").set_value(True)
+    app.session_state[f"{table}_columns"] = ALL_COLUMNS[table]
+    return app.run()
+
+
+def link(app: AppTest) -> dict[str, str]:
+    """What the address says, but for what `everything` shows."""
+    return {
+        key: value for key, value in dict(app.query_params).items() if key != "retired" and not key.endswith("_columns")
+    }
 
 
 def rows(app: AppTest, table: int) -> list[dict[str, str]]:
-    """All rows of a table on the page, each column to cell."""
+    """All rows of a plain table on the page, each column to cell."""
     records = app.table[table].value.to_dict("records")
     return [{name: clean(cell) for name, cell in record.items()} for record in records]
 

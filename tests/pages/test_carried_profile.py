@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tests.pages.conftest import column, lines, upload
+from tests.pages.conftest import answer, lines, type_in, upload
 
 VGG = "vgg16-224px-b16-g3s"
 
 
 def carrying(open_app, samples):
-    """Predict with an upload and a typed latency, and the address it has."""
+    """The answer with an upload and a typed latency, and the address it has."""
     app = upload(open_app(anchor="g3s.xlarge"), ("net.json", samples[VGG].data))
-    app.number_input(key="latency").set_value(samples[VGG].latency_ms).run()
+    type_in(app, "latency", samples[VGG].latency_ms)
     app.toggle(key="carry_profile").set_value(True).run()
     assert not app.exception
     return app, dict(app.query_params)
@@ -29,13 +29,13 @@ def test_a_link_opens_the_same_answer(open_app, samples):
     app, query = carrying(open_app, samples)
     again = open_app(**query)
     assert not again.error and not again.warning
-    assert column(again, "Step latency") == column(app, "Step latency")
+    assert answer(again) == answer(app)
     assert "the profile from the link" in " ".join(lines(again.caption))
     assert again.toggle(key="carry_profile").value is True
     assert again.query_params["profile"] == query["profile"]
     # Every page of the session has it.
-    cost = open_app("cost", **query)
-    assert "from the link" in " ".join(lines(cost.markdown)) and not cost.error
+    sizes = open_app("sizes", **query)
+    assert "the profile from the link" in " ".join(lines(sizes.caption)) and not sizes.error
 
 
 def test_a_sample_is_never_carried(open_app, samples):
@@ -45,7 +45,7 @@ def test_a_sample_is_never_carried(open_app, samples):
 
 
 def test_a_link_to_an_upload_that_is_not_in_it_says_so(open_app):
-    for page in ("predict", "cost", "advise"):
+    for page in ("answer", "sizes"):
         app = open_app(page, source="upload", anchor="p2.xlarge", latency="88")
         assert [
             line for line in lines(app.warning) if line.startswith("This link is to a profile that someone uploaded")

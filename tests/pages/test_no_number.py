@@ -1,4 +1,4 @@
-"""No number on sand: one line and the way to Inspect where nothing can be predicted, and nothing else breaks."""
+"""No number on sand: one line and the way inside where nothing can be predicted, and nothing else breaks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ import pytest
 from profet_core import read_profile
 from profet_core.prediction.refusals import refusal
 from profet_core.profiles.record import NO_DEVICE
-from tests.pages.conftest import as_version_2, column, compared, give, go, lines, rows, upload
+from tests.pages.conftest import (
+    answer,
+    as_version_2,
+    compared,
+    give,
+    go,
+    has_results,
+    inside,
+    lines,
+    notices,
+    rows,
+    upload,
+)
 
 VGG = "vgg16-224px-b16-g3s"
 BUSY = {"Device_Conv2D": 90_000.0, "Device_MatMul": 9_000.0, "Host_IDLE": 9e5}
@@ -30,30 +42,28 @@ def links(app) -> list[str]:
     return [link.proto.label for link in app.get("page_link")]
 
 
-def assert_refused(app, data: bytes, says: str, before: str = ""):
-    line = before + refusal(read_profile(data))
-    assert lines(app.error) == [line] and line.startswith(before + says)
-    assert "See what is in it on Inspect" in links(app)
-    assert not app.table and not app.metric and not app.exception
+def assert_refused(app, data: bytes, says: str):
+    line = refusal(read_profile(data))
+    assert lines(app.error) == [line] and line.startswith(says)
+    assert "See what is in it" in links(app)
+    assert not has_results(app) and not app.header and not app.exception
 
 
 @sand
-def test_predict_cost_and_advise_show_one_line_and_the_way_to_inspect(open_app, data, says):
+def test_answer_and_sizes_show_one_line_and_the_way_inside(open_app, data, says):
     app = upload(open_app(), ("net.json", data))
     assert_refused(app, data, says)
-    for page in ("cost", "advise"):
-        go(app, page)
-        assert_refused(app, data, says)
-        assert "For your upload net.json." in lines(app.markdown)
-        assert "Change the profile on Predict" in links(app)
-    go(app, "predict")
+    go(app, "sizes")
+    assert_refused(app, data, says)
+    assert any("Shown: your upload net.json" in line for line in lines(app.caption))
+    go(app, "answer")
     app.segmented_control(key="source").set_value("sample").run()
-    assert not app.error and column(app, "Step latency") == column(open_app(), "Step latency")
+    assert not app.error and answer(app) == answer(open_app())
 
 
 @sand
-def test_inspect_shows_everything(open_app, data, says):
-    app = go(upload(open_app(), ("net.json", data)), "inspect")
+def test_inside_everything_is_shown(open_app, data, says):
+    app = inside(go(upload(open_app(), ("net.json", data)), "profiles"))
     assert lines(app.warning)[0].startswith(says)
     assert not app.error and not app.exception
     assert set(app.dataframe[0].value["Operation"]) == set(read_profile(data).operations)
@@ -61,18 +71,17 @@ def test_inspect_shows_everything(open_app, data, says):
 
 
 @sand
-def test_scale_says_which_end_and_cost_goes_on_without_it(open_app, samples, data, says):
-    app = open_app("scale")
-    upload(app, ("net.json", data), slot="batch_max")
-    assert_refused(app, data, says, before="At batch 256: ")
-    go(app, "cost")
-    assert not app.error and app.table
-    assert any("nothing can be predicted from one of the profiles on Scale" in line for line in lines(app.caption))
+def test_a_second_profile_on_sand_is_left_out_and_said(open_app, data, says):
+    for page in ("answer", "sizes"):
+        app = open_app(page, second="True", batch="100")
+        upload(app, ("net.json", data), slot="second")
+        assert lines(app.error) == [f"The second profile: {refusal(read_profile(data))}"]
+        assert answer(app) == answer(open_app(page, batch="100"))
 
 
 @sand
-def test_compare_shows_the_others_and_a_line_for_each(open_app, samples, data, says):
-    app = give(open_app("compare"), ("sand.json", data), ("good.json", samples[VGG].data))
+def test_a_comparison_shows_the_others_and_a_line_for_each(open_app, samples, data, says):
+    app = give(open_app("profiles"), ("sand.json", data), ("good.json", samples[VGG].data))
     assert list(compared(app)) == ["good.json"]
     (line,) = lines(app.error)
     assert f"- **sand.json**: {says}" in line and "good.json" not in line
@@ -80,36 +89,25 @@ def test_compare_shows_the_others_and_a_line_for_each(open_app, samples, data, s
     assert not app.exception
 
 
-def test_compare_with_nothing_else_has_no_table(open_app):
+def test_a_comparison_with_nothing_else_has_no_table(open_app):
     files = [(f"{name}.json", data) for name, (data, _) in ON_SAND.items()]
-    app = give(open_app("compare"), *files)
+    app = give(open_app("profiles"), *files)
     (line,) = lines(app.error)
     assert [name for name, _ in files if f"**{name}**" in line] == [name for name, _ in files]
     assert not app.dataframe and not app.exception
 
 
-def test_a_measured_size_on_sand_is_left_out_and_said(open_app, samples):
-    app = open_app(measured_at="other", measured_source="upload")
-    target = next(iter(samples[next(iter(samples))].measured_ms))
-    app.number_input(key=f"measured_{target}").set_value(50.0).run()
-    give(app, ("cpu.json", ON_SAND["no GPU time"][0]), slot="measured")
-    assert lines(app.error) == [f"The measured size: {NO_DEVICE} The numbers below are predicted without it."]
-    assert column(app, "Step latency") == column(open_app(), "Step latency")
-
-
 def test_a_torch_compiled_step_and_a_few_unknown_kernels_are_warned_of_only(open_app):
     compiled = as_version_2(BUSY, framework="PyTorch 2.13", compiled=True, precision="fp32")
-    assert not upload(open_app(), ("net.json", compiled)).error
+    assert not upload(open_app(profiled_batch="16"), ("net.json", compiled)).error
     some = as_version_2({**BUSY, "Device_Unknown": 10_000.0})
-    app = upload(open_app(), ("net.json", some))
-    assert not app.error and any("9% of the GPU's time belongs to no operation" in line for line in lines(app.warning))
+    app = upload(open_app(profiled_batch="16"), ("net.json", some))
+    assert not app.error and any("9% of the GPU's time belongs to no operation" in line for line in notices(app))
 
 
 def test_numbers_say_that_another_gpu_shortens_its_own_part_only(open_app):
     waiting = {"Device_Conv2D": 65_000.0, "Device_IDLE": 35_000.0, "Host_IDLE": 9e5}
-    app = upload(open_app(), ("net.json", as_version_2(waiting, step_latency_ms=100.0)))
-    assert (
-        lines(app.caption).count("The GPU worked for about 65% of the step: a faster GPU shortens that part only.") == 1
-    )
-    go(app, "inspect")
+    app = upload(open_app(), ("net.json", as_version_2(waiting, step_latency_ms=100.0, batch_size=16)))
+    assert notices(app).count("The GPU worked for about 65% of the step: a faster GPU shortens that part only.") == 1
+    inside(go(app, "profiles"))
     assert lines(app.info) == ["The GPU worked for about 65% of the step: a faster GPU shortens that part only."]

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 
 from profet_core.catalog import load_shipped
-from tests.pages.conftest import go, lines
+from tests.pages.conftest import column, go, lines, open_prices, open_sections
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 MINE = "my.l4,L4,,,,0.7,any,linux,on-demand,,2026-11-21,an invoice"
@@ -35,8 +35,9 @@ def server_file(tmp_path, monkeypatch):
 
 
 def prices(app) -> dict[str, str]:
-    """Instance -> price an hour, as the Guide's table has it."""
-    frame = next(table.value for table in go(app, "guide").table if "Price per hour" in table.value)
+    """Instance -> price an hour, as the table on About has it."""
+    app = open_sections(go(app, "about"), "prices")
+    frame = next(table.value for table in app.table if "Price per hour" in table.value)
     return {
         name.replace("\\", ""): price.replace("\\", "").replace("\N{WORD JOINER}", "")
         for name, price in zip(frame["Instance"], frame["Price per hour"], strict=True)
@@ -53,21 +54,20 @@ def give_rows(app, *rows: str, data: bytes | None = None):
 
 
 def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app):
-    other, mine = open_app("cost"), open_app("cost")
+    other, mine = open_prices(open_app()), open_prices(open_app())
     shipped = prices(open_app())
     give_rows(mine, MINE, CHEAPER)
     assert not mine.error and not mine.exception
-    assert any("my.l4" in key for key in (item.key or "" for item in mine.number_input)), "a price can be typed for it"
+    assert "my.l4 (L4)" in mine.selectbox(key="offers:priced").options, "a price can be typed for it"
     assert prices(mine) == {**shipped, "my.l4": "$0.70", "g4dn.xlarge": "$0.40"}
-    advise = go(mine, "advise")
-    assert not advise.error and any("my.l4" in line for line in lines(advise.markdown))
-    for session in (other.run(), open_app("cost"), open_app("cost", price_my_l4="3")):
-        assert not any("my.l4" in line for line in lines([*session.markdown, *session.caption]))
+    assert "my.l4" in column(go(mine, "answer"), "Instance") and not mine.error
+    for session in (other.run(), open_app(), open_app(price_my_l4="3")):
+        assert "my.l4" not in column(session, "Instance")
         assert prices(session) == shipped
 
 
 def test_rows_are_laid_over_earlier_ones_and_removed(open_app):
-    app = give_rows(open_app("cost"), MINE)
+    app = give_rows(open_prices(open_app()), MINE)
     give_rows(app, MINE.replace("0.7", "0.5"), CHEAPER)
     assert [row.usd_per_hour for row in app.session_state["own:instances"].rows] == [0.5, 0.4]
     app.button(key="own-instances:remove").click().run()
@@ -90,7 +90,7 @@ def test_rows_are_laid_over_earlier_ones_and_removed(open_app):
     ],
 )
 def test_a_bad_row_is_one_line_and_changes_nothing(open_app, rows, says):
-    app = give_rows(open_app("cost"), CHEAPER)
+    app = give_rows(open_prices(open_app()), CHEAPER)
     before = app.session_state["own:instances"]
     give_rows(app, *rows)
     (line,) = lines(app.error)
@@ -99,7 +99,7 @@ def test_a_bad_row_is_one_line_and_changes_nothing(open_app, rows, says):
 
 
 def test_a_file_that_is_no_text_is_one_line(open_app):
-    app = give_rows(open_app("cost"), data=b"\xff\xfe\x00instance")
+    app = give_rows(open_prices(open_app()), data=b"\xff\xfe\x00instance")
     assert lines(app.error) == ["The file is no UTF-8 text: save the table as CSV in UTF-8."]
 
 
@@ -116,7 +116,7 @@ def test_the_template_is_read_back(open_app):
 @pytest.mark.parametrize("shown", [None, "", " "])
 def test_the_machine_s_own_file_is_not_shown_unless_its_operator_says_so(open_app, server_file, shown):
     server_file(shown, MINE, CHEAPER)
-    app = open_app("cost")
+    app = open_prices(open_app())
     assert not any("server's own list" in line for line in lines(app.caption))
     assert "my.l4" not in prices(app)
 
@@ -124,7 +124,7 @@ def test_the_machine_s_own_file_is_not_shown_unless_its_operator_says_so(open_ap
 @pytest.mark.parametrize("shown", ["own", "{path}"])
 def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
     server_file(shown, MINE, CHEAPER)
-    app = open_app("cost")
+    app = open_prices(open_app())
     assert "2 rows are this server's own list, which its operator shows to everyone." in lines(app.caption)
     found = prices(app)
     assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.70", "$0.40")
@@ -134,7 +134,7 @@ def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
 @pytest.mark.parametrize(("shown", "rows"), [("/nowhere/instances.csv", ()), ("{path}", ["my.l4,L4,,"])])
 def test_a_missing_or_truncated_list_is_said(open_app, server_file, shown, rows):
     server_file(shown, *rows)
-    app = open_app("cost")
+    app = open_prices(open_app())
     assert lines(app.warning)[:1] == [
         "This server's own list of instances is missing or damaged: it is left out; its log says why."
     ]

@@ -17,12 +17,28 @@ from profet_core import predict, read_profile
 from profet_core.prediction.refusals import refusal
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_1, as_version_2, column, give, go, lines, own, rows, upload
+from tests.pages.conftest import (
+    answer,
+    as_version_1,
+    as_version_2,
+    column,
+    everything,
+    give,
+    go,
+    has_results,
+    inside,
+    lines,
+    notices,
+    own,
+    rows,
+    type_in,
+    upload,
+)
+from tests.pages.expected import FIRST
 from ui.state.own_profiles import MAX_NAME_LETTERS, MAX_PROFILES, content_key
 from ui.state.uploads_held import DROPPED_TYPE
 from ui.texts import plain
 
-LATENCY = "Step latency"
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
 FORMATS = sorted(
     path
@@ -47,22 +63,23 @@ def choose(app, name: str):
 
 def shown(app) -> str:
     """Of which profile the numbers are."""
-    (line,) = [line for line in lines(app.caption) if line.startswith("Predicted **with")]
+    (line,) = [line for line in lines(app.caption) if line.startswith("Shown: ")]
     return line
 
 
 def test_many_files_at_once_each_with_its_own_anchor_and_latency(open_app, models, catalog, samples):
     names = (VGG, LENET, ALEXNET)
-    app = upload(open_app(), *sample_files(samples, *names))
+    app = upload(everything(open_app()), *sample_files(samples, *names))
     assert list(own(app)) == [f"{name}.json" for name in names]
     assert f"your upload {ALEXNET}.json" in shown(app)
     for name in names:
         choose(app, f"{name}.json")
         sample = samples[name]
         assert app.selectbox(key="anchor").value == sample.anchor
-        assert app.number_input(key="latency").value == sample.latency_ms
+        assert app.session_state["latency"] == sample.latency_ms
         expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms).latencies_ms
-        assert list(column(app, LATENCY).values()) == [format_ms(value) for value in expected.values()]
+        shown_ms = column(app, "Step")
+        assert shown_ms == {instance: format_ms(expected[instance]) for instance in shown_ms} and len(shown_ms) > 6
     assert not app.error
 
 
@@ -72,7 +89,7 @@ def test_bad_files_leave_a_line_each_and_lose_nothing(open_app, samples):
     assert [line.split(":")[0] for line in lines(app.error)] == ["one.json", "two.json", "three.bin"]
     assert list(own(app)) == [f"{VGG}.json", f"{LENET}.json"]
     assert f"your upload {LENET}.json" in shown(app)
-    go(go(app, "guide"), "predict")
+    go(go(app, "about"), "answer")
     give(app, *sample_files(samples, ALEXNET))
     assert not app.error
     assert len(own(app)) == 3
@@ -105,7 +122,7 @@ def test_rename_remove_and_remove_all(open_app, samples):
     app.button(key=":remove-all").click().run()
     assert own(app) == {}
     assert any("the page still shows the sample" in line for line in lines(app.caption))
-    assert column(app, LATENCY) == column(open_app(), LATENCY)
+    assert answer(app) == answer(open_app())
     assert not app.exception
 
 
@@ -114,7 +131,7 @@ def test_the_list_is_bounded(open_app):
         (f"{number}.json", json.dumps({"Device_Conv2D": 1000.0 + number}).encode())
         for number in range(MAX_PROFILES + 2)
     ]
-    app = upload(open_app(), *many)
+    app = upload(open_app(profiled_batch="16"), *many)
     assert len(own(app)) == MAX_PROFILES
     assert [line.split(":")[0] for line in lines(app.error)] == [f"{MAX_PROFILES}.json", f"{MAX_PROFILES + 1}.json"]
     assert all(f"holds {MAX_PROFILES} profiles" in line for line in lines(app.error))
@@ -129,21 +146,22 @@ def test_a_long_or_empty_name_is_made_fit(open_app, samples):
 @pytest.mark.parametrize("path", FORMATS, ids=lambda path: path.name)
 def test_every_format_is_taken_and_its_warning_comes_first(open_app, models, catalog, path):
     app = upload(open_app(), (path.name, path.read_bytes()))
+    if any("batch size it was recorded at" in line for line in lines(app.error)):
+        type_in(app, "profiled_batch", 16)
     assert not app.exception
     read = read_profile(path.read_bytes(), path.name)
     ((key, held),) = app.session_state["own:profiles"].items()
     assert (key, held.read) == (content_key(read), read)
     if refusal(read):
-        assert (lines(app.error), len(app.table)) == ([refusal(read)], 0)
+        assert (lines(app.error), has_results(app)) == ([refusal(read)], False)
     else:
         latency_ms = read.meta.step_latency_ms
         said = predict(models, catalog, read, app.selectbox(key="anchor").value, latency_ms=latency_ms).warnings
         # How many steps it was read as stands beside the choice.
-        assert lines(app.warning) == [
-            " ".join(line.split()) for line in said if line != steps_note(counted(read, latency_ms))
-        ]
+        expected = [" ".join(line.split()) for line in said if line != steps_note(counted(read, latency_ms))]
+        assert notices(app)[: len(expected)] == expected
         assert not app.error
-    go(app, "inspect")
+    inside(go(app, "profiles"))
     assert not app.error and not app.exception
     assert rows(app, 0)[0]["In this profile"] == read.source_format
     assert set(app.dataframe[0].value["Operation"]) == set(read.operations)
@@ -156,40 +174,39 @@ def cuda_trace(size_bytes: int) -> bytes:
     return text.getvalue().encode()
 
 
-def test_a_profile_s_own_warning_is_the_first_on_compare_too(open_app):
+def test_a_profile_s_own_warning_is_the_first_in_a_comparison_too(open_app):
     data = cuda_trace(100_000)
     (own_warning, *_) = read_profile(data, "net.json").warnings
     app = upload(open_app(), ("net.json", data))
-    go(app, "compare")
+    go(app, "profiles")
     (said,) = [block for block in lines(app.markdown) if block.startswith("**net.json**")]
     assert said.splitlines()[1] == f"- {own_warning}"
 
 
 def test_a_pytorch_trace_is_predicted_with_its_warning_first(open_app, models, catalog):
     data = cuda_trace(200_000)
-    app = upload(open_app(anchor="p2.xlarge"), ("resnet.pt.trace.json", data))
+    app = upload(open_app(anchor="p2.xlarge", profiled_batch="16"), ("resnet.pt.trace.json", data))
     assert app.selectbox(key="anchor").value == "g4dn.xlarge"
     read = read_profile(data, "resnet.pt.trace.json")
     assert read.steps > 1 and "PyTorch" in read.warnings[0]
     (key,) = own(app).values()
     answers = {}
-    for field, answer in (("precision", "tf32"), ("compiled", True)):
+    for field, said in (("precision", "tf32"), ("compiled", True)):
         box = next((box for box in app.selectbox if box.key == f":{field}:{key}"), None)
         if box is not None:
-            box.set_value(answer).run()
-            answers[field] = answer
+            box.set_value(said).run()
+            answers[field] = said
     assert "compiled" in answers
     answered = replace(read, meta=replace(read.meta, **answers))
     latency_ms = read.meta.step_latency_ms
     expected = predict(models, catalog, answered, "g4dn.xlarge", latency_ms=latency_ms)
     beside_the_choice = steps_note(counted(read, latency_ms))
-    assert lines(app.warning) == [" ".join(line.split()) for line in expected.warnings if line != beside_the_choice]
-    assert lines(app.warning)[0] == read.warnings[0]
-    for page in ("cost", "inspect"):
-        go(app, page)
-        assert lines(app.warning)[0] == read.warnings[0]
-        # Cost asks for the batch size, which this trace doesn't tell.
-        assert not app.exception and len(app.error) == (page == "cost")
+    said = [" ".join(line.split()) for line in expected.warnings if line != beside_the_choice]
+    assert notices(app)[: len(said)] == said
+    assert notices(app)[0] == read.warnings[0]
+    assert notices(go(app, "sizes"))[0] == read.warnings[0] and not app.error
+    assert notices(inside(go(app, "profiles")))[0] == read.warnings[0] and not app.error
+    assert not app.exception
 
 
 def test_a_large_file_shows_how_far_it_is(open_app, monkeypatch):
@@ -203,7 +220,7 @@ def test_a_large_file_shows_how_far_it_is(open_app, monkeypatch):
     monkeypatch.setattr(DeltaGenerator, "progress", noted)
     upload(open_app(), ("small.json", b'{"Device_Conv2D": 1000.0}'))
     assert shares == []
-    app = upload(open_app(), ("large.pt.trace.json", cuda_trace(3_000_000)))
+    app = upload(open_app(profiled_batch="16"), ("large.pt.trace.json", cuda_trace(3_000_000)))
     assert not app.error
     assert len(shares) > 5 and shares[0] < 0.2 and shares[-1] == 1.0
     assert shares == sorted(shares)
@@ -270,52 +287,58 @@ def test_anchor_and_latency_are_remembered_of_each(open_app, samples):
     plain = {name: as_version_1(samples[name].profile.operations) for name in (VGG, LENET)}
     app = upload(open_app(), *plain.items())
     app.selectbox(key="anchor").set_value("p2.xlarge")
-    app.number_input(key="latency").set_value(4.0).run()
+    type_in(app, "latency", 4.0)
     choose(app, VGG)
-    assert app.number_input(key="latency").value is None
+    assert app.session_state["latency"] is None
     app.selectbox(key="anchor").set_value("g3s.xlarge")
     app.selectbox(key="unit").set_value("s")
-    app.number_input(key="latency").set_value(0.123).run()
+    type_in(app, "latency", 0.123)
     choose(app, LENET)
-    assert (app.selectbox(key="anchor").value, app.number_input(key="latency").value) == ("p2.xlarge", 4.0)
+    assert (app.selectbox(key="anchor").value, app.session_state["latency"]) == ("p2.xlarge", 4.0)
     app.segmented_control(key="source").set_value("sample").run()
-    go(app, "cost")
-    go(app, "predict")
+    go(app, "sizes")
+    go(app, "answer")
     app.segmented_control(key="source").set_value("upload").run()
     choose(app, VGG)
     assert app.selectbox(key="anchor").value == "g3s.xlarge"
-    assert app.number_input(key="latency").value == pytest.approx(123.0)
+    assert app.session_state["latency"] == pytest.approx(123.0)
     assert app.selectbox(key="unit").value == "ms"
 
 
-def test_scale_and_the_measured_slot_choose_from_the_same_list(open_app, samples):
-    app = upload(open_app(), *sample_files(samples, "resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"))
-    go(app, "scale")
-    for slot in ("batch_min", "batch_max"):
-        app.segmented_control(key=f"{slot}_source").set_value("upload").run()
-    app.selectbox(key="batch_min_chosen").set_value(own(app)["resnet50-128px-b16-g4dn.json"]).run()
-    assert column(app, "At batch 64 (slider)") == column(open_app("scale"), "At batch 64 (slider)")
-    assert app.selectbox(key="batch_max_chosen").value == own(app)["resnet50-128px-b256-g4dn.json"]
+def test_the_second_profile_is_chosen_from_the_same_list(open_app, samples):
+    names = (FIRST, "resnet50-128px-b256-g4dn")
+    app = upload(open_app("sizes", second="True"), *sample_files(samples, *names))
+    app.selectbox(key="chosen").set_value(own(app)[f"{names[0]}.json"]).run()
+    app.segmented_control(key="second_source").set_value("upload").run()
+    app.selectbox(key="second_chosen").set_value(own(app)[f"{names[1]}.json"]).run()
+    app.slider(key="slider:batch").set_value(128).run()
+    by_samples = open_app("sizes", second="True", second_sample=names[1], batch="128")
+    assert answer(app) == answer(by_samples)
+    go(app, "answer")
+    assert app.selectbox(key="second_chosen").value == own(app)[f"{names[1]}.json"]
+    assert answer(app) == answer(go(by_samples, "answer"))
 
 
 def test_precision_and_compilation_are_asked_where_not_known_and_lead_to_the_warning(open_app, samples):
     operations = dict(samples[VGG].profile.operations)
-    app = upload(open_app(), ("net.json", as_version_2(operations, gpu="Tesla M60", framework="PyTorch 2.13")))
+    app = upload(
+        open_app(profiled_batch="16"), ("net.json", as_version_2(operations, gpu="Tesla M60", framework="PyTorch 2.13"))
+    )
     (key,) = own(app).values()
-    assert not any("FP32" in line for line in lines(app.warning))
+    assert not any("FP32" in line for line in notices(app))
     app.selectbox(key=f":precision:{key}").set_value("tf32").run()
-    assert any("says tf32; the models were trained on FP32" in line for line in lines(app.warning))
+    assert any("says tf32; the models were trained on FP32" in line for line in notices(app))
     app.selectbox(key=f":compiled:{key}").set_value(True).run()
-    assert any("This step was compiled" in line for line in lines(app.warning))
+    assert any("This step was compiled" in line for line in notices(app))
     give(app, *sample_files(samples, LENET))
-    assert not any("compiled" in line for line in lines(app.warning))
+    assert not any("compiled" in line for line in notices(app))
     choose(app, "net.json")
-    for page in ("cost", "predict"):
+    for page in ("sizes", "answer"):
         go(app, page)
-        assert any("This step was compiled" in line for line in lines(app.warning))
+        assert any("This step was compiled" in line for line in notices(app))
     assert app.selectbox(key=f":precision:{key}").value == "tf32"
     app.selectbox(key=f":precision:{key}").set_value("fp32").run()
-    assert not any("FP32" in line for line in lines(app.warning))
+    assert not any("FP32" in line for line in notices(app))
 
 
 @pytest.mark.parametrize(
@@ -338,8 +361,8 @@ def test_only_what_is_not_known_is_asked(open_app, data, asked):
 
 def test_nothing_of_one_visitor_s_list_reaches_another(open_app, samples):
     mine = upload(open_app(), *sample_files(samples, VGG, LENET))
-    go(mine, "compare")
-    for page in ("predict", "compare", "inspect"):
+    go(mine, "profiles")
+    for page in ("answer", "profiles"):
         other = open_app(page)
         text = " ".join(lines((*other.caption, *other.markdown, *other.subheader)))
         assert f"{VGG}.json" not in text
@@ -392,7 +415,7 @@ def test_whoever_clicks_on_ends_the_reading_and_is_told(open_app, monkeypatch):
 
     monkeypatch.setattr("ui.inputs.uploads.read_guarded", click)
     data = b'{"Device_Conv2D": 1000.0}'
-    app = upload(open_app(), ("first.json", data), ("second.json", data.replace(b"1", b"2")))
+    app = upload(open_app(profiled_batch="16"), ("first.json", data), ("second.json", data.replace(b"1", b"2")))
     assert "second.json" in read
     assert "second.json" in own(app)
     assert [error.value for error in app.error] == [

@@ -8,15 +8,32 @@ from profet_core import Profile, predict, read_profile
 from profet_core.prediction.steps import read_as, steps_note
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.units import format_ms
-from tests.pages.conftest import as_version_1, as_version_2, column, compared, go, lines, own, rows, upload
+from tests.pages.conftest import (
+    answer,
+    as_version_1,
+    as_version_2,
+    column,
+    compared,
+    everything,
+    go,
+    inside,
+    lines,
+    look_at,
+    notices,
+    own,
+    rows,
+    type_in,
+    upload,
+)
+from tests.pages.expected import FIRST
+from ui.inputs.number_field import text_key
 
 VGG, LENET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s"
-LATENCY = "Step latency"
 
 
 def upload_from_m60(app, *files: tuple[str, bytes]):
-    """Give files on Predict, recorded on the Tesla M60; returns the key of the last one."""
-    upload(app, *files)
+    """Give files on Answer, recorded on the Tesla M60; returns the key of the last one."""
+    type_in(upload(everything(app), *files), "profiled_batch", 16)
     app.selectbox(key="anchor").set_value("g3s.xlarge").run()
     return list(own(app).values())[-1]
 
@@ -26,7 +43,7 @@ def choice(app, key: str, prefix: str = ""):
 
 
 def number(app, key: str, prefix: str = ""):
-    return next((one for one in app.number_input if one.key == f"{prefix}:steps-number:{key}"), None)
+    return next((one for one in app.text_input if one.key == text_key(f"{prefix}:steps-number:{key}")), None)
 
 
 def covering(samples, steps: int, name: str = VGG) -> bytes:
@@ -38,10 +55,15 @@ def one_step(samples, name: str = VGG) -> dict[str, float]:
     return dict(read_as(samples[name].profile, samples[name].profile.steps).operations)
 
 
-def shown(models, catalog, profile: Profile, latency_ms: float | None = None) -> list[str]:
-    """Predict's column of latencies for a profile of the Tesla M60."""
-    found = predict(models, catalog, profile, "g3s.xlarge", latency_ms=latency_ms).predictions
-    return ["–" if row.latency_ms is None else format_ms(row.latency_ms) for row in found]
+def latencies(app) -> dict[str, str]:
+    """The answer's steps."""
+    return column(app, "Step")
+
+
+def shown(models, catalog, profile: Profile, latency_ms: float | None = None) -> dict[str, str]:
+    """The steps that a profile of the Tesla M60 must have, where any is known."""
+    found = predict(models, catalog, profile, "g3s.xlarge", latency_ms=latency_ms).latencies_ms
+    return {name: format_ms(value) for name, value in found.items()}
 
 
 @pytest.mark.parametrize(("version", "preset", "why"), [(1, 2, "PROFET's recorder profiles two"), (2, 1, "one step")])
@@ -53,7 +75,7 @@ def test_it_is_preset_and_one_line_says_why(open_app, samples, version, preset, 
     assert choice(app, key).value == preset and number(app, key) is None
     (line,) = [line for line in lines(app.caption) if "how many steps" in line]
     assert line == steps_note(read_profile(data)) and why in line
-    assert not [line for line in lines(app.warning) if "how many steps" in line]
+    assert not [line for line in notices(app) if "how many steps" in line]
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7])
@@ -63,14 +85,14 @@ def test_what_is_chosen_is_predicted_from(open_app, models, catalog, samples, st
     key = upload_from_m60(app, ("net.json", data))
     if steps == 7:
         choice(app, key).set_value("n").run()
-        assert number(app, key).value == 1
-        number(app, key).set_value(steps).run()
+        assert number(app, key).value == "1"
+        number(app, key).set_value(str(steps)).run()
         assert choice(app, key).value == "n"
     else:
         choice(app, key).set_value(2).run()
         choice(app, key).set_value(steps).run()
     expected = read_as(read_profile(data), steps)
-    assert list(column(app, LATENCY).values()) == shown(models, catalog, expected)
+    assert latencies(app) == shown(models, catalog, expected)
     assert app.query_params["steps"] == str(steps)
     words = "One step" if steps == 1 else f"{steps} steps"
     assert f"{words}, as you say." in lines(app.caption)
@@ -82,8 +104,8 @@ def test_one_step_recorded_as_one_two_and_five_is_the_same(open_app, samples):
         app = open_app()
         key = upload_from_m60(app, ("net.json", covering(samples, steps)))
         choice(app, key).set_value("n").run()
-        number(app, key).set_value(steps).run()
-        tables.append(column(app, LATENCY))
+        number(app, key).set_value(str(steps)).run()
+        tables.append(latencies(app))
     assert tables[0] == tables[1] == tables[2]
 
 
@@ -92,21 +114,21 @@ def test_a_known_latency_tells_the_number(open_app, models, catalog, samples):
     data = covering(samples, 5)
     key = upload_from_m60(app, ("net.json", data))
     latency_ms = samples[VGG].latency_ms
-    app.number_input(key="latency").set_value(latency_ms).run()
-    assert (choice(app, key).value, number(app, key).value) == ("n", 5)
+    type_in(app, "latency", latency_ms)
+    assert (choice(app, key).value, number(app, key).value) == ("n", "5")
     assert any("the latency fit 5 steps" in line for line in lines(app.caption))
-    assert not app.warning or "makes no sense" not in lines(app.warning)[0]
-    assert list(column(app, LATENCY).values()) == shown(models, catalog, read_profile(data), latency_ms)
-    go(app, "inspect")
+    assert not any("makes no sense" in line for line in notices(app))
+    assert latencies(app) == shown(models, catalog, read_profile(data), latency_ms)
+    inside(go(app, "profiles"))
     assert rows(app, 0)[1]["In this profile"] == "5 steps, by its latency; times are of one"
-    assert number(app, key, "inspect").value == 5
+    assert number(app, key, "profiles").value == "5"
 
 
 def test_a_latency_in_another_unit_is_no_number_of_steps(open_app, samples):
     app = open_app()
     key = upload_from_m60(app, ("net.json", covering(samples, 1)))
-    app.number_input(key="latency").set_value(samples[VGG].latency_ms / 1000).run()
-    assert "did you mean" in lines(app.warning)[0] and " s (" in lines(app.warning)[0]
+    type_in(app, "latency", samples[VGG].latency_ms / 1000)
+    assert "did you mean" in notices(app)[0] and " s (" in notices(app)[0]
     assert choice(app, key).value == 1
 
 
@@ -116,29 +138,29 @@ def test_a_wrong_number_is_questioned_with_a_button_that_puts_it_right(open_app,
     key = upload_from_m60(app, ("net.json", data))
     choice(app, key).set_value(1).run()
     choice(app, key).set_value("n").run()
-    number(app, key).set_value(12).run()
+    number(app, key).set_value("12").run()
     latency_ms = samples[VGG].latency_ms
-    app.number_input(key="latency").set_value(latency_ms).run()
-    assert "does the file cover 3 steps?" in lines(app.warning)[0]
-    assert list(column(app, LATENCY).values()) == shown(models, catalog, read_as(read_profile(data), 12))
+    type_in(app, "latency", latency_ms)
+    assert "does the file cover 3 steps?" in notices(app)[0]
+    assert latencies(app) == shown(models, catalog, read_as(read_profile(data), 12))
     button = app.button(key=":use-steps")
     assert button.label == "Read it as 3 steps" and app.button(key=":use-typed")
     button.click().run()
-    assert not any("makes no sense" in line for line in lines(app.warning))
-    assert number(app, key).value == 3
-    assert list(column(app, LATENCY).values()) == shown(models, catalog, read_as(read_profile(data), 3), latency_ms)
+    assert not any("makes no sense" in line for line in notices(app))
+    assert number(app, key).value == "3"
+    assert latencies(app) == shown(models, catalog, read_as(read_profile(data), 3), latency_ms)
 
 
 def test_a_doubted_number_stays_if_the_visitor_insists_and_is_asked_anew_if_it_changes(open_app, samples):
     app = open_app()
     key = upload_from_m60(app, ("net.json", covering(samples, 3)))
     choice(app, key).set_value("n").run()
-    number(app, key).set_value(12).run()
-    app.number_input(key="latency").set_value(samples[VGG].latency_ms).run()
+    number(app, key).set_value("12").run()
+    type_in(app, "latency", samples[VGG].latency_ms)
     app.button(key=":use-typed").click().run()
-    assert not any("makes no sense" in line for line in lines(app.warning))
-    number(app, key).set_value(13).run()
-    assert any("makes no sense" in line for line in lines(app.warning))
+    assert not any("makes no sense" in line for line in notices(app))
+    number(app, key).set_value("13").run()
+    assert any("makes no sense" in line for line in notices(app))
 
 
 @pytest.mark.parametrize("steps", [1, 4])
@@ -149,11 +171,11 @@ def test_what_the_file_states_is_a_fact_that_can_be_corrected(open_app, samples,
     assert choice(app, key) is None
     fact = "one step, as the file says" if steps == 1 else f"{steps} steps, as the file says"
     assert any(fact in line for line in lines(app.caption))
-    before = column(app, LATENCY)
-    number(app, key).set_value(3).run()
-    assert column(app, LATENCY) != before and app.query_params["steps"] == "3"
-    number(app, key).set_value(steps).run()
-    assert column(app, LATENCY) == before and "steps" not in app.query_params
+    before = latencies(app)
+    number(app, key).set_value("3").run()
+    assert latencies(app) != before and app.query_params["steps"] == "3"
+    number(app, key).set_value(str(steps)).run()
+    assert latencies(app) == before and "steps" not in app.query_params
     assert choice(app, key) is None and any(fact in line for line in lines(app.caption))
 
 
@@ -165,50 +187,46 @@ def test_each_keeps_its_own_number_on_every_page(open_app, samples):
     choice(app, second).set_value(2).run()
     app.selectbox(key="chosen").set_value(first).run()
     choice(app, first).set_value("n").run()
-    number(app, first).set_value(5).run()
-    right = column(app, LATENCY)
-    go(app, "compare")
-    assert (number(app, first, "compare").value, choice(app, second, "compare").value) == (5, 2)
+    number(app, first).set_value("5").run()
+    right = latencies(app)
+    go(app, "profiles")
+    assert number(look_at(app, "one.json"), first, "profiles").value == "5"
+    assert choice(look_at(app, "two.json"), second, "profiles").value == 2
     assert float(right["p2.xlarge"].split()[0].replace(",", "")) == compared(app)["one.json"]["p2.xlarge"]
-    choice(app, first, "compare").set_value(1).run()
-    go(app, "predict")
-    assert choice(app, first).value == 1 and column(app, LATENCY) != right
+    choice(look_at(app, "one.json"), first, "profiles").set_value(1).run()
+    go(app, "answer")
+    assert choice(app, first).value == 1 and latencies(app) != right
     app.selectbox(key="chosen").set_value(second).run()
     assert choice(app, second).value == 2
 
 
-@pytest.mark.parametrize("page", ["cost", "advise"])
-def test_costs_and_advice_follow_it(open_app, samples, page):
+@pytest.mark.parametrize("page", ["answer", "sizes"])
+def test_every_page_follows_it(open_app, samples, page):
     def told(steps: int):
         app = open_app()
-        data = as_version_2(
-            {name: us * steps for name, us in one_step(samples).items()}, batch_size=16, gpu="Tesla M60"
-        )
-        key = upload_from_m60(app, ("net.json", data))
+        key = upload_from_m60(app, ("net.json", covering(samples, steps)))
         choice(app, key).set_value("n").run()
-        number(app, key).set_value(steps).run()
+        number(app, key).set_value(str(steps)).run()
         go(app, page)
         assert not app.error
-        return app.table[0].value.to_dict("records")
+        return answer(app)
 
     assert told(1) == told(3)
 
 
-def test_both_ends_of_scale_ask(open_app, samples):
-    names = ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn")
-    app = open_app("scale")
-    for slot, name, steps in zip(("batch_min", "batch_max"), names, (3, 6), strict=True):
-        meta = {"gpu": "Tesla T4", "pixels": 128, "batch_size": samples[name].batch_size}
-        meta["step_latency_ms"] = samples[name].latency_ms
-        data = as_version_2({key: us * steps for key, us in one_step(samples, name).items()}, **meta)
-        upload(app, (f"{name}.json", data), slot=slot)
-    first, second = own(app).values()
-    assert (number(app, first, "batch_min").value, number(app, second, "batch_max").value) == (3, 6)
-    assert column(app, "At batch 64 (slider)") == column(open_app("scale"), "At batch 64 (slider)")
-    number(app, second, "batch_max").set_value(60).run()
-    assert app.query_params["batch_max_steps"] == "60" and "batch_min_steps" not in app.query_params
-    app.button(key="batch_max:use-steps").click().run()
-    assert number(app, second, "batch_max").value == 6
+def test_a_second_profile_asks_too(open_app, samples):
+    first, second = FIRST, "resnet50-128px-b256-g4dn"
+    app = open_app("sizes", second="True", batch="128")
+    meta = {"gpu": "Tesla T4", "pixels": 128, "batch_size": 256, "step_latency_ms": samples[second].latency_ms}
+    totals = {name: us * 6 for name, us in one_step(samples, second).items()}
+    upload(app, ("six.json", as_version_2(totals, **meta)), slot="second")
+    (key,) = own(app).values()
+    assert number(app, key, "second").value == "6"
+    assert answer(app) == answer(open_app("sizes", second="True", batch="128", sample=first, second_sample=second))
+    number(app, key, "second").set_value("60").run()
+    assert app.query_params["second_steps"] == "60" and "steps" not in app.query_params
+    app.button(key="second:use-steps").click().run()
+    assert number(app, key, "second").value == "6"
 
 
 def test_the_link_keeps_the_number_and_a_sample_has_none(open_app, samples):
@@ -226,7 +244,7 @@ def test_the_link_keeps_the_number_and_a_sample_has_none(open_app, samples):
 @pytest.mark.parametrize("text", ["0", "-1", "2.5", "many", str(MAX_STEPS + 1), "5"])
 def test_a_number_in_a_link_without_its_file_changes_nothing(open_app, text):
     app = open_app(steps=text)
-    assert column(app, LATENCY) == column(open_app(), LATENCY)
+    assert answer(app) == answer(open_app())
     assert "steps" not in app.query_params and not app.exception
 
 
@@ -234,10 +252,10 @@ def test_going_back_takes_the_number_from_the_link(open_app, samples, monkeypatc
     app = open_app()
     key = upload_from_m60(app, ("net.json", covering(samples, 2)))
     choice(app, key).set_value(2).run()
-    link, right = dict(app.query_params), column(app, LATENCY)
+    link, right = dict(app.query_params), latencies(app)
     choice(app, key).set_value(1).run()
-    assert column(app, LATENCY) != right
+    assert latencies(app) != right
     monkeypatch.setattr("ui.state.link._went_back_or_forward", lambda: True)
     app.query_params.update(link)
     app.run()
-    assert choice(app, key).value == 2 and column(app, LATENCY) == right
+    assert choice(app, key).value == 2 and latencies(app) == right

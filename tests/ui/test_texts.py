@@ -42,7 +42,10 @@ def test_prose_is_markdown_and_fenced_blocks_are_code(written):
     app = shown(written, count="two")
     assert [element.type for element in app.main.children.values()] == ["markdown", "code", "code", "markdown"]
     assert [element.value for element in app.markdown] == ["The first of two:", "The last."]
-    assert [(code.value, code.language) for code in app.code] == [("pip install .", "sh"), ("a = b", "plaintext")]
+    assert [(code.value, code.language) for code in app.code] == [
+        ("pip install .", "plaintext"),
+        ("a = b", "plaintext"),
+    ]
     assert [code.proto.wrap_lines for code in app.code] == [True, False]
 
 

@@ -84,3 +84,17 @@ def test_a_page_that_fails_gives_its_turn_back():
     for _ in range(2):
         with pytest.raises(ValueError, match="drawn"), turns.in_turn(), turns.others_first():
             raise ValueError("not drawn")
+
+
+def test_a_turn_within_a_turn_goes_on():
+    turns, order = Turns(longest_s=_SOON_S), []
+
+    def part_of_a_page() -> None:
+        with turns.in_turn():
+            with turns.in_turn():
+                order.append("part")
+            order.append("page")
+
+    both(part_of_a_page)
+    both(part_of_a_page)
+    assert order == ["part", "page"] * 2

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
+from ui.own_component import own_component
+
 BLUE, GREY, ORANGE, RED = "#0f8fd1", "#8b95a5", "#e08a00", "#d55e00"
-#: One colour per instance, the same on every page (Okabe-Ito without black and yellow: told apart by the colour-blind).
-_INSTANCE_COLOURS = (BLUE, ORANGE, "#12a37a", "#c86aa3", RED, "#7a7ff0")
 GRID = "rgba(128,128,128,0.25)"
 #: Values this many times apart are shown on logarithmic axes.
 WIDE = 30
@@ -19,14 +20,30 @@ WIDE = 30
 Part = dict[str, Any]
 
 
-def instance_colours(instances: Sequence[str]) -> dict[str, str]:
-    """Instance -> colour, by its place in the catalogue of measured instances."""
-    return {name: _INSTANCE_COLOURS[index % len(_INSTANCE_COLOURS)] for index, name in enumerate(instances)}
-
-
 def show_chart(figure: go.Figure, key: str) -> None:
-    """Show a figure without plotly's own buttons."""
-    st.plotly_chart(figure, config={"displayModeBar": False}, key=key)
+    """Show a figure with its accessible name, and buttons that save it."""
+    name = chart_name(figure)
+    # Of plotly's own buttons only the one that saves a picture is there, and ours press it.
+    st.plotly_chart(figure, config={"displayModeBar": True, "modeBarButtons": [["toImage"]]}, key=key, alt=name)
+    own_component("chart_download", Path(__file__))(
+        key=f"{key}-download", data={"chart": key, "name": name, "stem": f"profet-{key}"}
+    )
+
+
+def no_markup(text: str) -> str:
+    """`text` as plotly shows it letter for letter: it reads some tags."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def chart_name(figure: go.Figure) -> str:
+    """What a figure shows, for those who don't see it: the name it was framed with, or its title, or its axes.
+
+    It holds no values: Streamlit draws a chart anew whose name changes. The table beside a chart has them.
+    """
+    layout = figure.layout
+    if layout.meta:
+        return str(layout.meta)
+    return layout.title.text or " over ".join(axis.title.text or "" for axis in (layout.yaxis, layout.xaxis))
 
 
 def name_axis(*, lines: bool = False, **more: object) -> Part:
@@ -47,25 +64,43 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
     return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
 
 
-def framed(traces: Sequence[Part], *, x: Part, y: Part, height: int, title: str = "", **layout: Any) -> go.Figure:
+def framed(
+    traces: Sequence[Part], *, x: Part, y: Part, height: int, title: str = "", name: str = "", **layout: Any
+) -> go.Figure:
     """A figure in the frame that all share: its margins, legend and title.
 
     It is made of plain parts at once: plotly takes several times as long to change a figure part by part.
 
     Parameters
     ----------
-    x, y : the axes. layout : further attributes; `legend` is joined with the frame's.
+    x, y : the axes. name : what the figure shows, see `chart_name`.
+    layout : further attributes; `legend` is joined with the frame's.
     """
-    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", **layout.pop("legend", {})}
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
+    font = {"color": _text_colour()}
     frame = {
-        "xaxis": x,
-        "yaxis": y,
+        "font": font,
+        "xaxis": _in_font(x, font),
+        "yaxis": _in_font(y, font),
         "height": height,
         "margin": {"l": 8, "r": 8, "t": 44 if title else 40, "b": 8},
         "legend": legend,
         "dragmode": False,
         "hoverlabel": {"namelength": -1},
     }
+    if name:
+        frame["meta"] = name
     if title:
         frame["title"] = {"text": title, "x": 0, "font": {"size": 15}}
     return go.Figure(data=list(traces), layout=frame | layout)
+
+
+def _in_font(axis: Part, font: Part) -> Part:
+    """An axis whose texts have the figure's font: Streamlit's theme draws them in a grey of too little contrast."""
+    title = axis.get("title")
+    return {"tickfont": font, **axis, **({"title": {"font": font, **title}} if title else {})}
+
+
+def _text_colour() -> str:
+    """That of the page's own texts."""
+    return "#fafafa" if st.context.theme.type == "dark" else "#31333f"

@@ -30,26 +30,6 @@ def choice(
     )
 
 
-def optional_number(label: str, key: str, *, empty: str, step: float = 1.0, tip: str | None = None) -> None:
-    """A number that may be left out.
-
-    Parameters
-    ----------
-    empty : stands in the field while it is empty.
-    """
-    st.number_input(
-        label,
-        value=None,
-        min_value=0.0,
-        step=step,
-        format="%g",
-        placeholder=empty,
-        key=key,
-        persist_state="session",
-        help=tip,
-    )
-
-
 def instance_or_all(resources: Resources, label: str, key: str, *, every: str) -> None:
     """One of the measured instances, or all of them, which reads as `every`."""
     st.selectbox(

@@ -21,7 +21,7 @@ def method_input(resources: Resources) -> None:
         format_func=lambda option: _method_label(resources.models, option),
         key="method",
         persist_state="session",
-        help="The default method errs less and gives an interval. The Guide describes both.",
+        help="The default method errs less and gives an interval. About describes both.",
     )
 
 

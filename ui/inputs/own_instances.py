@@ -8,6 +8,7 @@ from profet_core import CatalogError
 from profet_core.catalog import Instance
 from profet_core.units import listed_price
 from ui.errors import show_error
+from ui.inputs.own_offer import can_edit, edit_offer, own_offer_input
 from ui.state.own_instances import (
     MAX_BYTES,
     add_own_instances,
@@ -20,29 +21,43 @@ from ui.state.resources import Resources, load_resources
 from ui.state.resumed import resumed_number
 from ui.texts import plain
 
+#: More rows are in the list of choices alone.
+_LISTED = 10
 _NUMBER, _PROBLEM, _FILE = "own-instances:number", "own-instances:problem", "own-instances:file:"
 
 
 def own_instances_input(resources: Resources) -> None:
-    """A file of rows, as `profet instances add` keeps them; they count on every page until the session ends."""
+    """The visitor's rows, a form for one, and files in and out; they count on every page until the session ends."""
     say_whose(resources)
-    st.caption(
-        "Instances of your own, or prices of other regions and markets: the file of `profet instances add`, or the "
-        "template filled in. They stay in this session; nobody else sees them."
-    )
+    rows = own_instances()
+    if rows:
+        _show_rows(rows, resources)
+    own_offer_input(resources)
+    with st.expander("From a file", icon=":material/upload_file:"):
+        _file_input()
+
+
+def _file_input() -> None:
+    """A file of rows, as `profet instances add` keeps them."""
     if _NUMBER not in st.session_state:
         st.session_state[_NUMBER] = resumed_number(_FILE)
     number = st.session_state[_NUMBER]
-    file = st.file_uploader("Own instances and prices (CSV)", type="csv", key=f"{_FILE}{number}")
+    file = st.file_uploader(
+        "Own instances and prices (CSV)",
+        type="csv",
+        key=f"{_FILE}{number}",
+        max_upload_size=1,
+        help=f"The file of `profet instances add`, or the template filled in; at most {MAX_BYTES // 1000} kB. Rows "
+        "stay in this session; nobody else sees them.",
+    )
     if file is not None:
         st.session_state[_PROBLEM] = _take(file.getvalue() if file.size <= MAX_BYTES else None)
         st.session_state[_NUMBER] = number + 1
         st.rerun()
     if problem := st.session_state.get(_PROBLEM):
         show_error(problem)
-    rows = own_instances()
     st.download_button(
-        "Your rows (CSV)" if rows else "Template (CSV)",
+        "Your rows (CSV)" if own_instances() else "Template (CSV)",
         own_csv,
         file_name="instances.csv",
         mime="text/csv",
@@ -50,8 +65,6 @@ def own_instances_input(resources: Resources) -> None:
         key="own-instances:download",
         on_click="ignore",
     )
-    if rows:
-        _removal(rows)
 
 
 def say_whose(resources: Resources) -> None:
@@ -72,18 +85,17 @@ def _take(data: bytes | None) -> str | None:
     return None
 
 
-def _removal(rows: tuple[Instance, ...]) -> None:
+def _show_rows(rows: tuple[Instance, ...], resources: Resources) -> None:
     titles = {_title(row): row for row in rows}
-    st.markdown("\n".join(f"- {plain(title)}" for title in titles))
+    if len(rows) <= _LISTED:
+        st.markdown("\n".join(f"- {plain(title)}" for title in titles))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.selectbox("Row", tuple(titles), key="own-instances:row")
-        st.button(
-            "Remove it",
-            key="own-instances:remove",
-            icon=":material/delete:",
-            on_click=_remove,
-            args=(titles.get(chosen),),
-        )
+        chosen = titles.get(st.selectbox("Your rows", tuple(titles), key="own-instances:row"))
+        if chosen is not None and can_edit(chosen, resources):
+            st.button(
+                "Edit", key="own-instances:edit", icon=":material/edit:", on_click=edit_offer, args=(chosen, resources)
+            )
+        st.button("Remove", key="own-instances:remove", icon=":material/delete:", on_click=_remove, args=(chosen,))
         st.button(
             f"Remove all {len(rows)}",
             key="own-instances:remove-all",
@@ -99,5 +111,5 @@ def _remove(row: Instance | None) -> None:
 
 def _title(row: Instance) -> str:
     gpus = f"{row.gpu_count} x {row.gpu}" if row.gpu_count > 1 else row.gpu
-    where = f"{row.region}, {row.os}, {row.market}"
+    where = f"{row.region}, {row.os}, {row.market}, {row.as_of}"
     return f"{row.name} ({gpus}; {where}): {listed_price(row.usd_per_hour)} an hour"

@@ -6,10 +6,11 @@ import streamlit as st
 
 from profet_core import ProfetError
 from profet_core.profiles.guarded.read import read_guarded
-from ui.errors import show_error
+from ui.errors import inside_link, show_error
 from ui.inputs.fields import choice
 from ui.inputs.own_list import own_choice
 from ui.inputs.questions import step_questions
+from ui.inputs.record_link import record_link
 from ui.inputs.steps import steps_input, steps_words
 from ui.inputs.uploads import upload_input
 from ui.phrases import shown_name
@@ -19,7 +20,7 @@ from ui.state.latency import usable_latency_ms
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
 from ui.state.settings import SOURCES
-from ui.state.slots import PREDICT_SLOT, Slot
+from ui.state.slots import PROFILE_SLOT, Slot
 from ui.texts import plain
 from ui.turns import others_first
 
@@ -39,7 +40,9 @@ def profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         own_choice(slot)
     held = held_in(resources, slot)
     _name_shown(held, source)
-    if held.own and slot == PREDICT_SLOT:
+    if slot == PROFILE_SLOT:
+        inside_link("What is in it?", held.sample.name if held.sample else None)
+    if held.own and slot == PROFILE_SLOT:
         _carry_input(held.own)
     steps_input(held.own, slot.prefix, usable_latency_ms(slot))
     step_questions(held.own, slot.prefix)
@@ -53,23 +56,14 @@ def _sample_input(resources: Resources, slot: Slot) -> None:
         format_func=lambda name: resources.samples[name].title,
         key=slot.key("sample"),
         persist_state="session",
-    )
-    sample = resources.samples[st.session_state[slot.key("sample")]]
-    st.caption(f"A real measurement: {plain(sample.description)}.")
-    st.download_button(
-        "Download this profile",
-        sample.data,
-        file_name=sample.path.name,
-        mime="application/json",
-        icon=":material/download:",
-        key=f"{slot.prefix}:sample-file",
-        type="tertiary",
-        on_click="ignore",
+        help="A real measurement, to try the app with.",
     )
 
 
 def _upload_input(resources: Resources, slot: Slot) -> None:
     upload_input(resources, slot.prefix, lambda own: choose_own(slot, own.key))
+    if slot == PROFILE_SLOT:
+        record_link()
 
 
 def _paste_input(resources: Resources, slot: Slot) -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from profet_core import LatencyDoubtError
 from profet_core.units import MS_PER_UNIT, format_ms
 from ui.errors import show_error
+from ui.inputs.number_field import number_field
 from ui.inputs.steps import read_as_steps
 from ui.predicted.outcome import Outcome, trust_latency
 from ui.state.latency import use_latency_ms
@@ -33,17 +34,15 @@ def anchor_input(resources: Resources, key: str, label: str = "Recorded on (anch
 
 def latency_input(slot: Slot, label: str = "Step latency there (optional)") -> None:
     """One training step's time on the anchor, with its unit."""
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    row.number_input(
-        label,
-        value=None,
-        format="%g",
-        step=1.0,
-        placeholder="not known",
-        key=slot.key("latency"),
-        persist_state="session",
-        help="Time of one training step on the anchor, without the profiler running. Empty: predicted without it.",
-    )
+    row = st.container(horizontal=True, gap="small")
+    with row.container():
+        number_field(
+            label,
+            slot.key("latency"),
+            unit=_UNIT_LABELS[st.session_state[slot.key("unit")]],
+            empty="not known",
+            tip="Time of one training step on the anchor, without the profiler running. Empty: predicted without it.",
+        )
     row.selectbox(
         "Unit",
         tuple(MS_PER_UNIT),
@@ -75,7 +74,6 @@ def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, 
         st.button(
             f"Read it as {doubt.suggested_steps} step{'s' if doubt.suggested_steps > 1 else ''}",
             key=f"{slot.prefix}:use-steps",
-            type="primary",
             on_click=read_as_steps,
             args=(own.key, doubt.suggested_steps),
         )
@@ -83,7 +81,6 @@ def _answer_buttons(resources: Resources, slot: Slot, doubt: LatencyDoubtError, 
         st.button(
             f"Use {format_ms(doubt.suggested_ms)}",
             key=f"{slot.prefix}:use-suggested",
-            type="primary",
             on_click=use_latency_ms,
             args=(slot, doubt.suggested_ms),
         )

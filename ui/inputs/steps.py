@@ -9,6 +9,7 @@ import streamlit as st
 from profet_core import Profile
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.profiles.limits import MAX_STEPS
+from ui.inputs.number_field import whole_field
 from ui.phrases import sentence
 from ui.state.own_profiles import OwnProfile, change_own
 
@@ -66,7 +67,8 @@ def steps_number(own: OwnProfile, prefix: str, label: str, shown: int) -> None:
     """
     key = f"{prefix}:steps-number:{own.key}"
     st.session_state[key] = shown
-    st.number_input(label, 1, MAX_STEPS, step=1, key=key, width=150, on_change=_type_number, args=(own.key, key))
+    with st.container(width=200):
+        whole_field(label, key, 1, MAX_STEPS, on_change=lambda: _type_number(own.key, key))
 
 
 def read_as_steps(own_key: str, steps: int) -> None:

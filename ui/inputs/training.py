@@ -1,125 +1,69 @@
-"""What Cost and Advise begin with: the prediction, and what is to be trained, at which batch size and which prices."""
+"""Asks what is to be trained: images, epochs, and the size where it is another one than the profile's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
-from profet_core import InputError, NoPredictionError, check_profiled_batch
 from profet_core.scaling.axes import axis_range
-from profet_core.units import format_usd, positive_number
-from ui.cost_latencies import why_not_scaled
-from ui.errors import show_error, show_warning
-from ui.inputs.fields import choice, optional_number
-from ui.inputs.own_instances import own_instances_input
-from ui.inputs.recorded import latency_question
-from ui.paths import page_path
-from ui.phrases import profile_phrase, shown_name
-from ui.predicted.measured import predict_measured
-from ui.predicted.outcome import Outcome
+from ui.inputs.number_field import whole_field
 from ui.state.held import held_in
 from ui.state.resources import Resources
-from ui.state.settings import BATCH_FROM, MAX_EPOCHS, MAX_IMAGES, price_key
-from ui.state.slots import PREDICT_SLOT
-from ui.texts import plain
+from ui.state.settings import MAX_EPOCHS, MAX_IMAGES
+from ui.state.slots import PROFILE_SLOT
 
 
-def predicted_on_predict(resources: Resources) -> Outcome:
-    """Predict's prediction, with what it is for and what to keep in mind about it.
-
-    Raises
-    ------
-    NoPredictionError : nothing can be predicted from Predict's profile.
-    """
-    try:
-        outcome = predict_measured(resources)
-    except NoPredictionError:
-        _show_profile(shown_name(held_in(resources, PREDICT_SLOT)))
-        raise
-    _show_profile(profile_phrase(outcome))
-    latency_question(resources, PREDICT_SLOT, outcome)
-    for line in outcome.prediction.warnings:
-        show_warning(line)
-    return outcome
+def workload_input() -> None:
+    """Images and epochs."""
+    images, epochs = st.columns(2, gap="small")
+    with images:
+        whole_field("Images", "images", 1, MAX_IMAGES, tip="Training images per epoch.")
+    with epochs:
+        whole_field("Epochs", "epochs", 1, MAX_EPOCHS)
 
 
-def training_inputs() -> None:
-    """Images, validation images and epochs."""
-    images, validation, epochs = st.columns(3, gap="medium")
-    images.number_input("Training images per epoch", 1, MAX_IMAGES, step=1000, key="images", persist_state="session")
-    validation.number_input(
+def validation_input() -> None:
+    """Images that only run forward."""
+    whole_field(
         "Validation images per epoch",
+        "validation_images",
         0,
         MAX_IMAGES,
-        step=1000,
-        key="validation_images",
-        persist_state="session",
-        help="A validation step runs forward only; it is counted as a third of a training step.",
+        tip="A validation step runs forward only; it is counted as a third of a training step.",
     )
-    epochs.number_input("Epochs", 1, MAX_EPOCHS, step=1, key="epochs", persist_state="session")
 
 
-def batch_inputs(resources: Resources, outcome: Outcome) -> None:
-    """The batch size of the profile, or another one where both ends of the batch axis are known."""
-    recorded = outcome.held.profile.meta.batch_size
-    reason = why_not_scaled(resources, outcome)
-    if reason:
-        st.session_state["batch_from"] = "profiled"
-    left, right = st.columns(2, gap="medium")
-    labels = {
-        "profiled": f"As profiled ({recorded})" if recorded else "As profiled",
-        "scaled": "Another one (from Scale)",
-    }
-    with left:
-        choice("Batch size", "batch_from", BATCH_FROM, labels, disabled=bool(reason))
-    if reason:
-        left.caption(f"Fixed: {plain(reason)}")
-        left.page_link(page_path("scale"), label="Give both ends on Scale", icon=":material/show_chart:")
-    with right:
-        if st.session_state["batch_from"] == "scaled":
-            st.slider("Images per step", *axis_range("batch"), key="batch", persist_state="session")
-        elif recorded is None:
-            st.number_input(
-                "Batch size the profile was recorded at",
-                1,
-                MAX_IMAGES,
-                value=None,
-                placeholder="the profile doesn't say",
-                key="profiled_batch",
-                persist_state="session",
-            )
+def size_input(resources: Resources) -> None:
+    """The batch and the pixel size of the training; empty: as profiled."""
+    meta = held_in(resources, PROFILE_SLOT).profile.meta
+    batch, pixels = st.columns(2, gap="small")
+    with batch:
+        _size_field("Batch size", "batch", meta.batch_size)
+    with pixels:
+        _size_field("Pixel size", "pixels", meta.pixels)
 
 
-def profiled_batch(outcome: Outcome) -> int | None:
-    """The batch size that the prediction belongs to; None where the costs come from Scale."""
-    if st.session_state["batch_from"] == "scaled":
-        return None
-    recorded = outcome.held.profile.meta.batch_size
-    return check_profiled_batch(None if recorded else st.session_state.get("profiled_batch"), recorded)
+def size_slider(axis: str, recorded: int | None) -> int:
+    """The size along an axis, which is the training's from then on; the profile's until it is moved."""
+    smallest, largest = axis_range(axis)
+    chosen = st.session_state[axis] or recorded or smallest
+    key = f"slider:{axis}"
+    st.session_state[key] = min(max(chosen, smallest), largest)
+
+    def choose() -> None:
+        moved = st.session_state[key]
+        st.session_state[axis] = None if moved == recorded else moved
+
+    st.slider("Batch size" if axis == "batch" else "Pixel size", smallest, largest, key=key, on_change=choose)
+    return st.session_state[key]
 
 
-def _show_profile(phrase: str) -> None:
-    st.markdown(f"For {phrase}.")
-    st.page_link(page_path("predict"), label="Change the profile on Predict", icon=":material/arrow_back:")
-
-
-def own_prices(resources: Resources, names: Sequence[str]) -> dict[str, float]:
-    """A field for a price of one's own for each instance; returns those that were given, US dollars an hour."""
-    own: dict[str, float] = {}
-    with st.expander("Own prices and instances"):
-        own_instances_input(resources)
-        st.caption("US dollars an hour for one instance, such as a reserved or spot price. Empty: the list price.")
-        columns = st.columns(2, gap="medium")
-        for index, name in enumerate(names):
-            entry = resources.catalog[name]
-            with columns[index % 2]:
-                list_price = plain(format_usd(entry.usd_per_hour))
-                optional_number(f"{plain(name)} (list: {list_price})", price_key(name), empty="list price", step=0.01)
-                price = st.session_state[price_key(name)]
-                try:
-                    if price is not None:
-                        own[name] = positive_number(f"The price of {name}", price)
-                except InputError as error:
-                    show_error(f"{error} Until then it has its list price.")
-    return own
+def _size_field(label: str, axis: str, recorded: int | None) -> None:
+    smallest, largest = axis_range(axis)
+    whole_field(
+        label,
+        axis,
+        smallest,
+        largest,
+        empty=f"{recorded}, as profiled" if recorded else "as profiled",
+        tip=f"Of your training, {smallest} to {largest}. Empty: as the profile was recorded.",
+    )

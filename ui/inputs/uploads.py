@@ -18,7 +18,7 @@ from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
 from ui.state.resumed import resumed_number
 from ui.state.uploads_held import is_dropped
-from ui.texts import ordinal, plain
+from ui.texts import ordinal, plain, show_code
 from ui.turns import others_first
 
 _LOG = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
         accept_multiple_files=True,
         key=f"{_file_key(prefix)}{batch}",
         help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
-        "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. The Guide says how to record one. At most "
+        "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. About says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
     )
     _show_privacy(prefix)
@@ -63,6 +63,12 @@ def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile],
         st.session_state[_batch_key(prefix)] = batch + 1
         st.rerun()
     _show_notes(prefix)
+
+
+def has_notes(prefix: str) -> bool:
+    """Whether something stands there about files that were given last."""
+    notes = st.session_state.get(_notes_key(prefix))
+    return notes is not None and bool(notes.errors or notes.infos)
 
 
 def max_upload_mb() -> int:
@@ -150,7 +156,7 @@ def _show_notes(prefix: str) -> None:
 def _show_privacy(prefix: str) -> None:
     with st.expander("Raw traces name your layers: reduce them first", icon=":material/lock:", key=f"{prefix}:private"):
         st.markdown(_REVEALS)
-        st.code(CONVERT_COMMAND, language="sh", wrap_lines=True)
+        show_code(CONVERT_COMMAND, wrap_lines=True)
         st.markdown(
             "Whatever you upload, only the totals stay on the server, in memory and for your session; the file is let "
             f"go as soon as it is read. A file may have {max_upload_mb()} MB; reduce larger ones with the same command."

@@ -10,7 +10,7 @@ from ui.state.held import choose_own, own_in
 from ui.state.link import PARAMETER
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
-from ui.state.slots import PREDICT_SLOT
+from ui.state.slots import PROFILE_SLOT
 
 #: The visitor's wish.
 CARRY = "carry_profile"
@@ -28,16 +28,16 @@ def take_carried(resources: Resources) -> str | None:
         own, _ = add_own(profile, _NAME, "link", resources.instance_of(profile))
     except ProfileError as error:
         return str(error)
-    st.session_state[PREDICT_SLOT.key("source")] = "upload"
+    st.session_state[PROFILE_SLOT.key("source")] = "upload"
     st.session_state[CARRY] = True
-    choose_own(PREDICT_SLOT, own.key)
+    choose_own(PROFILE_SLOT, own.key)
     return None
 
 
 def carried() -> dict[str, str]:
     """What the address has to hold: nothing, or Predict's profile where the visitor wants that."""
-    own = own_in(PREDICT_SLOT)
-    if not st.session_state.get(CARRY) or own is None or st.session_state[PREDICT_SLOT.key("source")] == "sample":
+    own = own_in(PROFILE_SLOT)
+    if not st.session_state.get(CARRY) or own is None or st.session_state[PROFILE_SLOT.key("source")] == "sample":
         return {}
     text = carried_text(own.own) if own.own else None
     return {} if text is None else {PARAMETER: text}

@@ -13,7 +13,7 @@ from ui.state.latency import typed_latency_ms, use_latency_ms
 from ui.state.link import forget_given, given_by_link
 from ui.state.own_profiles import OwnProfile, change_own, own_profiles
 from ui.state.resources import Resources
-from ui.state.slots import PREDICT_SLOT, Slot
+from ui.state.slots import PROFILE_SLOT, Slot
 
 _MISSING = "link:missing"
 
@@ -114,12 +114,12 @@ def remember_recorded(slot: Slot) -> None:
 def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
     """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
     change_own(key, anchor=anchor, latency_ms=latency_ms)
-    shown = st.session_state.get(_current_key(PREDICT_SLOT))
+    shown = st.session_state.get(_current_key(PROFILE_SLOT))
     if shown is not None and shown.own and shown.own.key == key:
         if anchor is not None:
-            st.session_state[PREDICT_SLOT.anchor_key] = anchor
-            st.session_state.pop(_assumed_key(PREDICT_SLOT), None)
-        use_latency_ms(PREDICT_SLOT, latency_ms)
+            st.session_state[PROFILE_SLOT.anchor_key] = anchor
+            st.session_state.pop(_assumed_key(PROFILE_SLOT), None)
+        use_latency_ms(PROFILE_SLOT, latency_ms)
 
 
 def reread_slot(slot: Slot) -> None:
@@ -175,7 +175,7 @@ def _follows(resources: Resources, slot: Slot, wanted: Held, memory: Mapping[str
     own = wanted.own
     if own is None:
         return profile_defaults(resources, slot)
-    if slot != PREDICT_SLOT and own.key in memory:
+    if slot != PROFILE_SLOT and own.key in memory:
         return memory[own.key]
     # Predict's anchor and latency are the profile's own, on every page.
     return {slot.anchor_key: own.anchor, slot.key("latency"): own.latency_ms, slot.key("unit"): "ms"}

@@ -1,7 +1,7 @@
 """Keeps the settings in the URL, so that a link, a reload or the back button reopens the same view.
 
 Streamlit's own `bind="query-params"` writes the labels of a select box, not its values, and drops what the page
-doesn't render; Cost depends on settings of Predict and Scale, so links are read and written here.
+doesn't render; pages depend on settings of each other, so links are read and written here.
 """
 
 from __future__ import annotations
@@ -12,20 +12,50 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.state.parsers import EMPTY
-from ui.state.settings import Setting
+from ui.state.settings import ASKED_FOR, Setting
 
 #: Carries a profile; every other parameter is a setting.
 PARAMETER = "profile"
 _GIVEN = "link:given"
+_PAGE = "link:page"
 
 
-def follow_link(settings: Mapping[str, Setting], keys: Iterable[str]) -> bool:
+def turned_to_another_page() -> bool:
+    """Whether this run draws another page than the one before."""
+    page, before = _page_of_run(), st.session_state.get(_PAGE)
+    st.session_state[_PAGE] = page
+    return page != before
+
+
+def page_shown() -> str:
+    """What tells the page of this run from others."""
+    return st.session_state.get(_PAGE, "")
+
+
+def keep_fields(keys: Iterable[str]) -> None:
+    """Give the fields of the page that was turned to the values of those that the former page had.
+
+    Streamlit takes two fields of one key on two pages for two, and hands a value on only once the first run of the
+    other page is over: until then every field that both pages have would be empty.
+    """
+    for key in keys:
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
+
+
+def follow_link(settings: Mapping[str, Setting], keys: Iterable[str], *, turned: bool) -> bool:
     """Take the settings from the URL when a session opens, and again when the visitor goes back or forward.
 
     A value that makes no sense counts as not given. Returns True if the URL was read.
+
+    Parameters
+    ----------
+    turned : the visitor has come from another page.
     """
     opening = _GIVEN not in st.session_state
     if not opening and not _went_back_or_forward():
+        if turned:
+            _take_asked_for(settings)
         _fill_gaps(settings)
         return False
     given = {key: value for key in settings if (value := _parsed(settings[key])) is not _INVALID}
@@ -91,6 +121,17 @@ def _fill_gaps(settings: Mapping[str, Setting]) -> None:
     for key, setting in settings.items():
         if not setting.follows_profile:
             st.session_state.setdefault(key, setting.default)
+
+
+def _take_asked_for(settings: Mapping[str, Setting]) -> None:
+    """What a link of another page asks to be shown."""
+    for key in ASKED_FOR:
+        if (value := _parsed(settings[key])) is not _INVALID:
+            st.session_state[key] = value
+
+
+def _page_of_run() -> str:
+    return getattr(get_script_run_ctx(), "page_script_hash", "")
 
 
 def _went_back_or_forward() -> bool:

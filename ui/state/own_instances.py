@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from profet_core import Catalog, CatalogError
+from profet_core import Catalog, CatalogError, InputError
 from profet_core.catalog import Instance, load_shipped
-from profet_core.catalog.own import laid_over, own_text, parse_own
+from profet_core.catalog.own import laid_over, own_row, own_text, parse_own
 from ui.state.resources import Resources
 
 #: Bytes of a file, and rows of one visitor.
 MAX_BYTES, MAX_ROWS = 200_000, 200
 _KEY = "own:instances"
+#: Name, region, os, market.
+OfferKey = tuple[str, str, str, str]
 #: What pages show as it is.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,28 @@ def add_own_instances(shared: Catalog, data: bytes) -> int:
         new = parse_own(data.decode("utf-8-sig"), shared)
     except UnicodeDecodeError:
         raise CatalogError("The file is no UTF-8 text: save the table as CSV in UTF-8.") from None
-    for row in new:
-        _check_shown(row)
-    rows = laid_over(own_instances(), new)
-    if len(rows) > MAX_ROWS:
-        raise CatalogError(f"You would have {len(rows)} rows of your own, and {MAX_ROWS} is all there is room for.")
-    _keep(shared, rows)
+    _lay_over(own_instances(), new, shared)
     return len(new)
+
+
+def put_own_instance(shared: Catalog, cells: Mapping[str, str], instead_of: OfferKey | None = None) -> None:
+    """Lay one row over those the visitor has.
+
+    Parameters
+    ----------
+    cells : of a row, as a file has them; see `profet_core.catalog.own.own_row`.
+    instead_of : the row that this one takes the place of.
+
+    Raises
+    ------
+    CatalogError : one line that names what is wrong; nothing is changed.
+    """
+    held: OwnInstances | None = st.session_state.get(_KEY)
+    try:
+        row = own_row(cells, held.catalog if held else shared)
+    except InputError as error:
+        raise CatalogError(str(error)) from None
+    _lay_over([other for other in own_instances() if other.offer_key != instead_of], [row], shared)
 
 
 def remove_own_instance(shared: Catalog, row: Instance) -> None:
@@ -84,6 +101,15 @@ def own_csv() -> str:
     return own_text(_examples(), load_shipped())
 
 
+def _lay_over(held: Sequence[Instance], new: Sequence[Instance], shared: Catalog) -> None:
+    for row in new:
+        _check_shown(row)
+    rows = laid_over(held, new)
+    if len(rows) > MAX_ROWS:
+        raise CatalogError(f"You would have {len(rows)} rows of your own, and {MAX_ROWS} is all there is room for.")
+    _keep(shared, rows)
+
+
 def _keep(shared: Catalog, rows: Sequence[Instance]) -> None:
     if rows:
         st.session_state[_KEY] = OwnInstances(tuple(rows), shared.with_own(rows))
@@ -92,10 +118,10 @@ def _keep(shared: Catalog, rows: Sequence[Instance]) -> None:
 
 
 def _check_shown(row: Instance) -> None:
-    if not _NAME.fullmatch(row.name):
+    if not NAME.fullmatch(row.name):
         raise CatalogError(f"An instance's name has letters, digits, dots and dashes, unlike {row.name!r}.")
     for column, text in (("gpu", row.gpu), ("region", row.region), ("os", row.os)):
-        if not _SHOWN.fullmatch(text):
+        if not SHOWN.fullmatch(text):
             raise CatalogError(f"{row.name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
 
 

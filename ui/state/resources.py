@@ -9,7 +9,7 @@ import streamlit as st
 
 from profet_core import Catalog, Models, load_models
 from profet_core.artifacts.samples import Sample, load_samples
-from profet_core.catalog import gpu_model, load_served_catalog
+from profet_core.catalog import OWN_LEFT_OUT, gpu_model, load_served_catalog
 from profet_core.catalog.gpus import Gpus, load_gpus
 from profet_core.profiles import Profile
 from profet_core.scaling.axes import axis_range
@@ -61,7 +61,8 @@ class Resources:
         return next(pairs, None)
 
 
-@st.cache_resource(show_spinner="Loading the models")
+# A spinner needs a visitor, and `warm_up` loads before there is one.
+@st.cache_resource(show_spinner=False)
 def load_resources() -> Resources:
     """Load and check everything once per server.
 
@@ -74,8 +75,7 @@ def load_resources() -> Resources:
     samples = {sample.name: sample for sample in load_samples()}
     catalog, problem = load_served_catalog()
     if problem:
-        # What is wrong, `profet instances` tells: the file's place is nothing for a log that others may read.
-        _LOG.warning("The server's own list of instances can't be read and is left out: `profet instances` says why.")
+        _LOG.warning(OWN_LEFT_OUT)
     profiles = {name: sample.profile for name, sample in samples.items()}
     server_rows = sum(offer.own for offer in catalog.all_offers)
     return Resources(models, catalog, samples, profiles, load_gpus(), server_rows, problem is not None)

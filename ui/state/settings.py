@@ -9,25 +9,45 @@ from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
+from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
 from ui.state.parsers import one_of, positive_or_empty, some_of, true_or_false, whole_between, whole_or_empty
 from ui.state.resources import Resources
-from ui.state.slots import END_SLOTS, MEASURED_SLOT, PREDICT_SLOT, Slot
+from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot
 
 SOURCES = ("sample", "upload", "paste")
 AXES = tuple(AXIS_RANGE)
+#: Where the curves of Sizes come from.
 ENDS = ("profiles", "typed")
-BATCH_FROM = ("profiled", "scaled")
+#: What the curves of Sizes show.
+SHOWS = ("latency", "images", "time", "cost")
+#: At which batch size the table of Sizes has each GPU.
+EACH_AT = ("size", "largest")
+#: What times and costs in the Answer's table are of.
+PER = ("training", "epoch", "1000_steps", "step")
 MEASURED_AT = ("same", "other")
+#: What a link of one page may ask another page to show: settings that follow no profile.
+ASKED_FOR = ("view", "inspect", "open", "part")
 ALL_INSTANCES = "all"
 DEFAULT_METHOD = "default"
 LATENCY_GIVEN = ("given", "not")
 COMPARE_BY = ("latency", "cost")
-RETIRED = ("out", "in")
+#: What Profiles shows below its list.
+VIEWS = ("compare", "inside")
+#: The profile that Answer shows, as the one that Profiles looks into; else a sample's name.
+ON_ANSWER = "answer"
+#: Sections of About that can be opened.
+SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
+#: What the recorder is shown for.
+FRAMEWORKS = ("keras", "tf_keras", "pytorch")
+ACCURACY_PARTS = ("profiled", "unprofiled", "memory", "strangers")
 USUAL_REGION = "usual"
-#: The cheapest plan and its closest rival.
+#: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
 #: Percent.
 CERTAINTY_RANGE = (50, 99)
+#: Result tables whose columns, order and open row links carry.
+ANSWER_TABLE, SIZES_TABLE = TableChoices("answer"), TableChoices("sizes")
+RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE)
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
 
@@ -66,11 +86,12 @@ def price_key(instance: str) -> str:
 def all_settings(resources: Resources) -> dict[str, Setting]:
     """Every setting by its name."""
     found = (
-        *_predict_settings(resources),
-        *_scale_settings(resources),
-        *_cost_settings(resources),
-        *_advise_settings(resources),
+        *_network_settings(resources),
+        *_training_settings(),
+        *_offer_settings(resources),
+        *_sizes_settings(resources),
         *_other_settings(resources),
+        *(setting for table in RESULT_TABLES for setting in _table_settings(table)),
     )
     return {setting.key: setting for setting in found}
 
@@ -86,10 +107,14 @@ def regions(resources: Resources) -> tuple[str, ...]:
     return tuple(sorted({offer.region for offer in resources.catalog.all_offers}))
 
 
-def _predict_settings(resources: Resources) -> Iterator[Setting]:
+def _network_settings(resources: Resources) -> Iterator[Setting]:
+    """The profile, one of another size, what was measured beside them, and how all is predicted."""
     first = next(iter(resources.samples))
-    yield from _slot_settings(resources, PREDICT_SLOT, first)
-    yield from _slot_settings(resources, MEASURED_SLOT, first)
+    yield from _slot_settings(resources, PROFILE_SLOT, first)
+    yield Setting("profiled_batch", None, whole_or_empty(1, MAX_IMAGES))
+    yield Setting("second", False, true_or_false)
+    yield from _slot_settings(resources, SECOND_SLOT, (resources.sample_pair("batch") or (first, first))[1])
+    yield Setting("second_batch", None, whole_or_empty(1, MAX_IMAGES))
     yield Setting("measured_at", MEASURED_AT[0], one_of(MEASURED_AT))
     for name in resources.models.instances:
         yield Setting(measured_key(name), None, positive_or_empty)
@@ -97,51 +122,58 @@ def _predict_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("tf32", True, true_or_false)
 
 
-def _scale_settings(resources: Resources) -> Iterator[Setting]:
-    instances, first = resources.models.instances, next(iter(resources.samples))
-    yield Setting("axis", AXES[0], one_of(AXES))
-    yield Setting("ends", ENDS[0], one_of(ENDS))
-    yield Setting("show", ALL_INSTANCES, one_of((ALL_INSTANCES, *instances)))
-    yield Setting("batch", 64, whole_between(*AXIS_RANGE["batch"]))
-    yield Setting("pixels", 128, whole_between(*AXIS_RANGE["pixels"]))
-    for axis, slots in END_SLOTS.items():
-        for slot, sample in zip(slots, resources.sample_pair(axis) or (first, first), strict=True):
-            yield from _slot_settings(resources, slot, sample)
-        for end in ("min", "max"):
-            for name in instances:
-                yield Setting(typed_end_key(axis, end, name), None, positive_or_empty)
-
-
-def _cost_settings(resources: Resources) -> Iterator[Setting]:
+def _training_settings() -> Iterator[Setting]:
     yield Setting("images", 50_000, whole_between(1, MAX_IMAGES))
     yield Setting("validation_images", 0, whole_between(0, MAX_IMAGES))
     yield Setting("epochs", 10, whole_between(1, MAX_EPOCHS))
-    yield Setting("batch_from", BATCH_FROM[0], one_of(BATCH_FROM))
-    yield Setting("profiled_batch", None, whole_or_empty(1, MAX_IMAGES))
-    for name in resources.catalog:
-        yield Setting(price_key(name), None, positive_or_empty)
-
-
-def _advise_settings(resources: Resources) -> Iterator[Setting]:
+    yield Setting("batch", None, whole_or_empty(*AXIS_RANGE["batch"]))
+    yield Setting("pixels", None, whole_or_empty(*AXIS_RANGE["pixels"]))
+    yield Setting("loading", False, true_or_false)
     yield Setting("deadline_h", None, positive_or_empty)
     yield Setting("budget_usd", None, positive_or_empty)
     yield Setting("certainty", 90, whole_between(*CERTAINTY_RANGE))
+
+
+def _offer_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("market", MARKET_CHOICES[0], one_of(MARKET_CHOICES))
     yield Setting("region", USUAL_REGION, one_of((USUAL_REGION, *regions(resources))))
     yield Setting("spot_discount", None, whole_or_empty(1, 99))
-    yield Setting("retired", RETIRED[0], one_of(RETIRED))
-    yield Setting("against_a", USUAL_PLAN, str)
-    yield Setting("against_b", USUAL_PLAN, str)
+    yield Setting("retired", False, true_or_false)
+    for name in resources.catalog:
+        yield Setting(price_key(name), None, positive_or_empty)
+    yield Setting("per", PER[0], one_of(PER))
+    yield Setting("against", USUAL_PLAN, str)
+
+
+def _sizes_settings(resources: Resources) -> Iterator[Setting]:
+    yield Setting("axis", AXES[0], one_of(AXES))
+    yield Setting("shows", SHOWS[0], one_of(SHOWS))
+    yield Setting("each_at", EACH_AT[0], one_of(EACH_AT))
+    yield Setting("ends", ENDS[0], one_of(ENDS))
+    for axis in AXES:
+        for end in ("min", "max"):
+            for name in resources.models.instances:
+                yield Setting(typed_end_key(axis, end, name), None, positive_or_empty)
 
 
 def _other_settings(resources: Resources) -> Iterator[Setting]:
-    """Those of Compare, Inspect and Accuracy."""
+    """Those of Profiles and About."""
+    yield Setting("view", VIEWS[0], one_of(VIEWS))
+    yield Setting("open", [], some_of(SECTIONS))
+    yield Setting("framework", FRAMEWORKS[0], one_of(FRAMEWORKS))
+    yield Setting("part", ACCURACY_PARTS[0], one_of(ACCURACY_PARTS))
     yield Setting("compare_samples", [], some_of(resources.samples))
     yield Setting("compare_by", COMPARE_BY[0], one_of(COMPARE_BY))
-    yield Setting("inspect", None, one_of(resources.samples))
+    yield Setting("inspect", None, one_of((ON_ANSWER, *resources.samples)))
     yield Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN))
     for key in ("points_anchor", "points_target"):
         yield Setting(key, ALL_INSTANCES, one_of((ALL_INSTANCES, *resources.models.instances)))
+
+
+def _table_settings(table: TableChoices) -> Iterator[Setting]:
+    yield Setting(table.columns_key, [], parse_columns)
+    yield Setting(table.order_key, "", parse_order)
+    yield Setting(table.open_key, "", parse_row_key)
 
 
 def _slot_settings(resources: Resources, slot: Slot, sample: str) -> Iterator[Setting]:

@@ -1,10 +1,8 @@
-"""The places that hold a profile: one on Predict, one for a measured size, and two for each axis of Scale."""
+"""The places that hold a profile: the one that every page is about, and one of another size of the same network."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from profet_core.scaling.axes import AXIS_RANGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +11,8 @@ class Slot:
 
     Attributes
     ----------
-    prefix : opens the names of its settings; empty for Predict's.
-    anchor_key : setting that names the instance it was recorded on; both ends of an axis share one.
+    prefix : opens the names of its settings; empty for the first.
+    anchor_key : setting that names the instance it was recorded on; both share it.
     sets_anchor : a new profile here changes that setting.
     """
 
@@ -32,16 +30,17 @@ class Slot:
         return (*(self.key(part) for part in ("source", "sample", "steps")), *self.following_keys)
 
     @property
+    def field_keys(self) -> tuple[str, ...]:
+        """Of its fields that are no settings: which of the visitor's own it holds, and text that is being pasted."""
+        return self.key("chosen"), self.key("pasted")
+
+    @property
     def following_keys(self) -> tuple[str, ...]:
         """Settings whose default is what the shown profile says."""
         return (*((self.anchor_key,) if self.sets_anchor else ()), self.key("latency"), self.key("unit"))
 
 
-PREDICT_SLOT = Slot("", "anchor")
-#: The anchor's profile of the workload that was measured on a target, if it isn't the one in `PREDICT_SLOT`.
-MEASURED_SLOT = Slot("measured", "anchor", sets_anchor=False)
-#: Axis -> the slots of its smallest and of its largest size.
-END_SLOTS = {
-    axis: (Slot(f"{axis}_min", f"{axis}_anchor"), Slot(f"{axis}_max", f"{axis}_anchor")) for axis in AXIS_RANGE
-}
-ALL_SLOTS = (PREDICT_SLOT, MEASURED_SLOT, *(slot for ends in END_SLOTS.values() for slot in ends))
+PROFILE_SLOT = Slot("", "anchor")
+#: The profile of another size of the same network, from the same anchor.
+SECOND_SLOT = Slot("second", "anchor", sets_anchor=False)
+ALL_SLOTS = (PROFILE_SLOT, SECOND_SLOT)

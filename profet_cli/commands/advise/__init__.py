@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 
 from profet_cli.arguments import add_format, add_training, names
 from profet_cli.commands.advise.text import print_advice
@@ -11,6 +13,9 @@ from profet_cli.questions import COMMAND_LINE, open_knowledge, training_question
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.questions import AdviseQuestion
 from profet_core.documents.advice import advice_document
+from profet_core.documents.report import report_html, report_source
+from profet_core.errors import InputError
+from profet_core.whole_files import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +41,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="guess spot prices this far below on-demand, 0 to 1, where the catalogue has none",
     )
     parser.add_argument("--include-retired", action="store_true", help="instances that can't be rented any more too")
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="write the answer as one page of HTML too, to print or send"
+    )
     parser.add_argument("--compare", type=names, metavar="A,B", help="two instances: which one, and how sure")
 
 
 def run(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
     question = training_question(options, AdviseQuestion)
-    answer = answer_advise(open_knowledge(options), question, COMMAND_LINE)
+    knowledge = open_knowledge(options)
+    answer = answer_advise(knowledge, question, COMMAND_LINE)
     warnings = answer.training.warnings
+    if options.report is not None:
+        name = Path(options.trace).name
+        source = report_source(name, answer.training.prediction, knowledge.models, warnings)
+        _write(options.report, report_html(answer.advice, source), [options.trace, options.second])
     if options.format == "json":
         print_json(advice_document(answer.advice, answer.comparison, question.anchor, warnings))
     else:
         print_warnings(warnings)
         print_advice(answer.advice, answer.comparison)
+
+
+def _write(target: Path, page: str, read: Sequence[str | Path | None]) -> None:
+    if target.exists() and any(path is not None and Path(path).exists() and target.samefile(path) for path in read):
+        raise InputError(f"{target} is a trace that was read: name another file for the report.")
+    try:
+        write_whole(target, page.encode())
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{target} can't be written: {getattr(error, 'strerror', None) or error}.") from None

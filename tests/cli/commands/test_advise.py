@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from html import escape
 
 import pytest
 
 from profet_core import predict
 from profet_core.advice.advise import advise
 from profet_core.advice.comparison import compare
+from profet_core.advice.headline import headline
 from profet_core.advice.request import Limits, Workload
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.offers import offers_in_market
@@ -184,3 +186,24 @@ def test_what_does_not_fit_in_memory_is_left_out(document, sample, tmp_path):
     assert left_out["g3s.xlarge"].startswith("does not fit in memory: "), "14 GB in 8"
     assert "g3s.xlarge" not in {row["instance"] for row in answer["plans"]}
     assert "g4dn.xlarge" in {row["instance"] for row in answer["plans"]}, "where it ran it fits"
+
+
+def test_the_report_is_written_beside_what_is_printed(run, asked, expected, tmp_path):
+    path = tmp_path / "answer.html"
+    status, out, _ = run(*asked, "--report", path)
+    page = path.read_text()
+    assert status == 0 and answer_sentences(expected())[0] in out
+    assert escape(headline(expected())) in page and "resnet50-128px-b64-g4dn" in page
+
+
+def test_a_report_that_can_t_be_written_is_one_line(refused, asked, tmp_path):
+    assert "can't be written" in refused(*asked, "--report", tmp_path / "missing" / "answer.html")
+    assert "can't be written" in refused(*asked, "--report", tmp_path)
+
+
+def test_a_report_never_takes_the_place_of_the_trace(refused, sample, asked, tmp_path):
+    trace = tmp_path / "trace.json"
+    trace.write_bytes(sample.path.read_bytes())
+    asked[1] = trace
+    assert "is a trace that was read" in refused(*asked, "--report", trace)
+    assert trace.read_bytes() == sample.path.read_bytes()

@@ -20,12 +20,23 @@ def test_costs_json_has_time_and_money_of_every_instance(document, sample):
         for row in document("predict", sample.path, "--anchor", sample.anchor)["predictions"]
     }
     assert {row["instance"] for row in answer["rows"]} == set(latencies_ms)
-    assert {tuple(row) for row in answer["rows"]} == {(*CostRow.__slots__, "basis", "note")}, "all that is known"
+    energy = ("energy_kwh_at_most", "co2e_kg_at_most")
+    assert {tuple(row) for row in answer["rows"]} == {(*CostRow.__slots__, *energy, "basis", "note")}, (
+        "all that is known"
+    )
     for row in answer["rows"]:
         assert row["epoch_s"] == pytest.approx(10 * latencies_ms[row["instance"]] / 1000)
         assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3600 * row["usd_per_hour"])
         assert row["total_s"] == pytest.approx(7 * row["epoch_s"])
         assert row["total_usd"] == pytest.approx(7 * row["epoch_usd"])
+
+
+def test_energy_and_emissions_are_of_the_whole_training(document, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 1000, "--epochs", 7)
+    row = next(row for row in document(*command)["rows"] if row["instance"] == "g4dn.xlarge")
+    # 70 W of board power and 14 W of processors; in Virginia 1.15 times that, at 396.25 g a kilowatt hour.
+    assert row["energy_kwh_at_most"] == pytest.approx(0.084 * row["total_s"] / 3600)
+    assert row["co2e_kg_at_most"] == pytest.approx(row["energy_kwh_at_most"] * 1.15 * 0.39625)
 
 
 def test_the_batch_size_is_known_from_the_profile(document, sample):

@@ -95,6 +95,20 @@ def test_the_largest_batch_is_the_last_that_fits():
     assert lighter == pytest.approx(2 * largest, abs=2)
 
 
+def test_a_larger_picture_counts_as_so_many_more():
+    """Twice the side is four times the batch."""
+    asked = {"times": seconds_moving(2.0)}
+    for pixels, batch in ((448, 16), (112, 64), (224, 64)):
+        grown = fit_answer(SURE, META, 16, 12, batch_size=batch, pixels=pixels, **asked)
+        same = fit_answer(SURE, META, 16, 12, batch_size=round(batch * (pixels / 224) ** 2), **asked)
+        assert (grown.verdict, grown.probability, grown.why) == (same.verdict, same.probability, same.why)
+        assert grown.largest_batch == pytest.approx(same.largest_batch * (224 / pixels) ** 2, abs=1)
+    unknown = fit_answer(SURE, ProfileMeta(batch_size=16), 16, 12, batch_size=16, pixels=64, **asked)
+    assert (
+        unknown.verdict is Verdict.CANT_TELL and unknown.why == "the profile does not say the size it was recorded at"
+    )
+
+
 def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
     update_us = (GIB / 8) * 4 / (0.25 * 320e3)
     times = seconds_moving(4.0)

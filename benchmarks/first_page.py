@@ -1,0 +1,139 @@
+"""The first page on a cold server, and over a slow line: `python -m benchmarks.first_page`."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.served_app import FLAGS, chromium_path, served
+
+#: A slow line at home, or a good one on the way.
+MBIT_PER_S, ROUND_TRIP_MS = 10, 40
+PATIENCE_MS = 120_000
+_WIDE = {"width": 1280, "height": 800}
+#: The first amount of time or money outside of the fields.
+_ANSWER = """() => [...document.querySelectorAll(
+  '[data-testid=stMain] :is([data-testid=stMarkdownContainer], [data-testid=stTable], [data-testid=stMetric])')]
+  .some(part => !part.closest('label, button') && /\\$\\d|\\d\\s(ms|s|min|h)\\b/.test(part.innerText))"""
+
+#: While the code of an element is on its way, a skeleton stands in its place.
+_DRAWN = """() => !document.querySelector('[data-testid=stMain] [data-testid=stSkeleton]') &&
+  [...document.querySelectorAll('[data-testid=stPlotlyChart]')]
+  .every(chart => chart.querySelector('.main-svg') || !chart.checkVisibility())"""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPage:
+    """One opening: seconds until the first answer is read and until all is drawn, and what came over the line."""
+
+    answer_s: float
+    complete_s: float
+    wire_mb: float
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless browser; raises SystemExit where none is installed."""
+    path = chromium_path()
+    if path is None:
+        raise SystemExit("No Chromium is installed: sudo apt-get install chromium.")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+def over_slow_line(browser: Browser, url: str) -> FirstPage:
+    """Open a served page in a new browser profile, whose line is made slow."""
+    page = new_page(browser)
+    line = page.context.new_cdp_session(page)
+    received: list[float] = []
+    line.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
+    line.send("Network.enable")
+    bytes_per_s = MBIT_PER_S * 125_000
+    line.send(
+        "Network.emulateNetworkConditions",
+        {
+            "offline": False,
+            "latency": ROUND_TRIP_MS,
+            "downloadThroughput": bytes_per_s,
+            "uploadThroughput": bytes_per_s,
+        },
+    )
+    times = _opened(page, url)
+    page.wait_for_load_state("networkidle")
+    page.context.close()
+    return FirstPage(*times, sum(received) / 1e6)
+
+
+def on_cold_server(browser: Browser) -> FirstPage:
+    """On a server that has just begun to answer."""
+    page = new_page(browser)
+    with served() as url:
+        times = _opened(page, url)
+        page.context.close()
+    return FirstPage(*times, 0.0)
+
+
+def new_page(browser: Browser) -> Page:
+    """In a browser profile of its own: nothing is kept from before."""
+    page = browser.new_context(viewport=_WIDE).new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    return page
+
+
+def _opened(page: Page, url: str) -> tuple[float, float]:
+    started = time.perf_counter()
+    # Its fonts and pictures may come later.
+    page.goto(url, wait_until="commit")
+    page.wait_for_function(_ANSWER)
+    answer_s = time.perf_counter() - started
+    wait_until_drawn(page)
+    return answer_s, time.perf_counter() - started
+
+
+def wait_until_drawn(page: Page) -> None:
+    """Until the script has run and every element stands where its place was."""
+    page.wait_for_selector("h1")
+    page.wait_for_selector('[data-testid=stApp][data-test-script-state="notRunning"]')
+    page.wait_for_function(_DRAWN)
+
+
+def median_of(runs: list[FirstPage]) -> FirstPage:
+    """Each figure's median."""
+    return FirstPage(
+        statistics.median(run.answer_s for run in runs),
+        statistics.median(run.complete_s for run in runs),
+        statistics.median(run.wire_mb for run in runs),
+    )
+
+
+def first_pages(browser: Browser, repeats: int) -> tuple[FirstPage, FirstPage]:
+    """Medians: on a cold server, and over a slow line from one that is warm."""
+    cold = median_of([on_cold_server(browser) for _ in range(repeats)])
+    with served() as url:
+        over_slow_line(browser, url)
+        return cold, median_of([over_slow_line(browser, url) for _ in range(repeats)])
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.first_page", description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    with chromium() as browser:
+        cold, slow = first_pages(browser, options.repeats)
+    for name, page in (("cold server", cold), (f"{MBIT_PER_S} Mbit/s, {ROUND_TRIP_MS} ms", slow)):
+        print(f"{name}: answer {page.answer_s:.2f} s, all {page.complete_s:.2f} s")
+    print(f"over the line: {slow.wire_mb:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Answer: a profile and a training in, what to rent out: one sentence, time against money, one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from pages.answer.columns import Per, answer_columns, answer_rows, plan_key
+from pages.answer.inputs import answer_inputs
+from pages.answer.opened import show_opened
+from pages.answer.trade_off import points
+from profet_core.advice.advise import Advice, advise
+from profet_core.advice.headline import headline
+from profet_core.advice.request import Limits, Workload
+from profet_core.advice.words import answer_sentences
+from profet_core.catalog import Instance
+from profet_core.energy.regions import load_regions
+from profet_core.memory.fit import FitAnswer
+from profet_core.training.steps import TrainingSteps
+from ui.charts.style import show_chart
+from ui.charts.trade_off import trade_off
+from ui.errors import show_errors
+from ui.frame import run_page
+from ui.inputs.fields import choice
+from ui.inputs.network import batch_question
+from ui.inputs.offers import chosen_offers, offers_input
+from ui.inputs.recorded import latency_question
+from ui.memory import fits_of
+from ui.notices import show_notices
+from ui.phrases import likeness_sentence, profile_phrase
+from ui.predicted.network import Network, current_network
+from ui.report import report_button
+from ui.result_table.show import result_table
+from ui.state.page_keys import answer_keys
+from ui.state.resources import Resources
+from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
+from ui.sureness import sureness_explained
+from ui.texts import plain, unbroken
+
+_PER_LABELS = {
+    "training": "My training",
+    "epoch": "An epoch",
+    "1000_steps": "1,000 steps",
+    "step": "A step",
+}
+
+
+def body(resources: Resources) -> None:
+    """Draw the page."""
+    with st.sidebar:
+        answer_inputs(resources)
+    st.title("Which cloud GPU should train it?")
+    network = current_network(resources)
+    latency_question(resources, PROFILE_SLOT, network.outcome)
+    if network.second is not None:
+        latency_question(resources, SECOND_SLOT, network.second)
+    batch_question(network.outcome.held)
+    if network.batch_size is None:
+        # There will be no numbers; what the profile is, is known all the same.
+        show_notices(network)
+    steps = network.steps(resources)
+    show_errors(steps.problems)
+    answer = st.container()
+    fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
+    advice = _advice(network, steps, chosen_offers(resources), fits)
+    with answer:
+        _say(network, advice)
+    show_notices(network)
+    limits = advice.request.limits
+    show_chart(trade_off(points(advice), limits.deadline_s, limits.budget_usd), "trade-off")
+    _table(resources, network, advice, fits)
+
+
+def _advice(
+    network: Network, steps: TrainingSteps, offers: Sequence[Instance], fits: Mapping[str, FitAnswer]
+) -> Advice:
+    state = st.session_state
+    return advise(
+        steps.step_times,
+        offers,
+        Workload(state["images"], steps.batch_size, state["epochs"], state["validation_images"], state["loading"]),
+        Limits(state["deadline_h"], state["budget_usd"], state["certainty"] / 100),
+        include_retired=state["retired"],
+        interval_level=network.outcome.prediction.interval_level,
+        fits=fits,
+    )
+
+
+def _say(network: Network, advice: Advice) -> None:
+    """The answer in one sentence, and what it is for; how sure it is on request."""
+    st.header(unbroken(headline(advice)), anchor="answer")
+    work = advice.request.workload
+    epochs = "1 epoch" if work.epochs == 1 else f"{work.epochs:,} epochs"
+    batch = "" if work.batch_size == network.batch_size else f" at batch size {work.batch_size}"
+    pixels = "" if network.chosen_pixels == network.pixels else f" at {network.chosen_pixels} pixels"
+    st.caption(
+        f"For {profile_phrase(network.outcome)}{batch}{pixels}: {work.images:,} images, {epochs}. "
+        "Change it in the sidebar (»)."
+    )
+    with st.popover("How sure is that?", icon=":material/help:"):
+        for line in (*answer_sentences(advice), likeness_sentence(network.outcome.prediction)):
+            st.markdown(unbroken(line))
+        st.markdown(sureness_explained())
+
+
+def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer]) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        choice("Time and cost of", "per", tuple(_PER_LABELS), _PER_LABELS)
+        st.toggle(
+            "Loading data",
+            key="loading",
+            persist_state="session",
+            help="Adds what measured epochs took beyond their steps: 6 % to 9 %.",
+        )
+        st.toggle("Retired GPUs", key="retired", persist_state="session", help="Measured, but no longer rented out.")
+        offers_input(resources)
+    per = Per(st.session_state["per"])
+    rows = answer_rows(advice, resources.gpus, load_regions(), fits, per)
+    opened = result_table(
+        rows,
+        answer_columns(per),
+        key="answer",
+        stem="profet-answer",
+        title=f"{_PER_LABELS[per]}: time and cost",
+        row_key=plan_key,
+        beside=lambda: report_button(resources, network.outcome, advice),
+    )
+    excluded = [one for one in advice.excluded if not one.reason.startswith("retired")]
+    if excluded:
+        st.caption(plain("Left out: " + "; ".join(f"{one.instance}: {one.reason}" for one in excluded) + "."))
+    if opened is not None:
+        show_opened(resources, network, advice, opened.plan)
+
+
+run_page(body, answer_keys)

@@ -1,0 +1,373 @@
+"""The answer's table: a plan a row, in the amount of training that the page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from profet_core.advice.advise import Advice
+from profet_core.advice.certainty import format_certainty
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Workload
+from profet_core.advice.sureness import Sureness, plan_sureness
+from profet_core.catalog.gpus import Gpus
+from profet_core.catalog.offers import is_guess
+from profet_core.energy.estimate import Energy, training_energy
+from profet_core.energy.regions import Region
+from profet_core.memory.fit import FitAnswer
+from profet_core.units import (
+    MS_PER_S,
+    format_co2e,
+    format_duration,
+    format_duration_range,
+    format_energy,
+    format_ms,
+    format_significant,
+    format_usd,
+    format_usd_range,
+)
+from ui.charts.gpu_look import gpu_look
+from ui.memory import fit_cell
+from ui.result_table.columns import Cell, Column, Value
+from ui.sureness import sureness_cell
+from ui.tables import MISSING, format_range_ms, gpu_cell, or_missing, price_source
+
+_ENERGY_TIP = (
+    "At most, at the machine: the board power of the GPU that trains, the node's other GPUs idle, every processor at "
+    "full load. Memory, disks and network are not counted."
+)
+_CO2E_TIP = (
+    "That energy, with the data centre's overhead and the mean carbon intensity of the region's grid in 2023 (Green "
+    "Software Foundation, Cloud Region Metadata). No number where the region is not in it."
+)
+
+
+class Per(StrEnum):
+    """How much of the training time and money are shown for; the values are those of links and exports."""
+
+    TRAINING = "training"
+    EPOCH = "epoch"
+    THOUSAND_STEPS = "1000_steps"
+    STEP = "step"
+
+    def share(self, workload: Workload) -> float:
+        """Its share of the whole training."""
+        if self is Per.TRAINING:
+            return 1.0
+        if self is Per.EPOCH:
+            return 1 / workload.epochs
+        return (1 if self is Per.STEP else 1_000) / workload.steps
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One plan, with all that the table says of it.
+
+    Attributes
+    ----------
+    share : of the whole training that time, money and energy are shown for.
+    energy : of the whole training; None where the machine's power is not known.
+    fit : None where nothing is known of its memory.
+    """
+
+    plan: Plan
+    share: float
+    batch_size: int
+    sureness: Sureness
+    energy: Energy | None
+    fit: FitAnswer | None
+    on_frontier: bool
+
+    @property
+    def time_s(self) -> float:
+        """Seconds."""
+        return self.plan.total_s * self.share
+
+    @property
+    def time_ends_s(self) -> tuple[float, float] | None:
+        """Both ends of its interval."""
+        ends = self.plan.interval
+        return ends and (ends.low_s * self.share, ends.high_s * self.share)
+
+    @property
+    def cost_usd(self) -> float:
+        """US dollars."""
+        return self.plan.total_usd * self.share
+
+    @property
+    def cost_ends_usd(self) -> tuple[float, float] | None:
+        """Both ends of its interval."""
+        ends = self.plan.interval
+        return ends and (ends.low_usd * self.share, ends.high_usd * self.share)
+
+    @property
+    def energy_kwh(self) -> float | None:
+        """Kilowatt hours at the machine, at most."""
+        return None if self.energy is None else self.energy.kwh * self.share
+
+    @property
+    def co2e_kg(self) -> float | None:
+        """Kilograms of CO2 equivalent, at most."""
+        if self.energy is None or self.energy.co2e_kg is None:
+            return None
+        return self.energy.co2e_kg * self.share
+
+    @property
+    def images_per_s(self) -> float:
+        """Training images a second."""
+        return self.batch_size / self.plan.latency_ms * MS_PER_S
+
+
+def answer_rows(
+    advice: Advice, gpus: Gpus, regions: Mapping[str, Region], fits: Mapping[str, FitAnswer], per: Per = Per.TRAINING
+) -> list[AnswerRow]:
+    """One row a plan, the cheapest first, as the advice has them.
+
+    Parameters
+    ----------
+    fits : instance -> whether the step fits in its memory.
+    """
+    workload = advice.request.workload
+    return [
+        AnswerRow(
+            plan=plan,
+            share=per.share(workload),
+            batch_size=workload.batch_size,
+            sureness=plan_sureness(plan),
+            energy=training_energy(plan.total_s, plan.offer, gpus, regions),
+            fit=fits.get(plan.instance),
+            on_frontier=plan in advice.frontier,
+        )
+        for plan in advice.plans
+    ]
+
+
+def answer_columns(per: Per = Per.TRAINING) -> tuple[Column[AnswerRow], ...]:
+    """All columns, in their order; the first six are shown until others are chosen."""
+    return (
+        *_usual_columns(per),
+        *_prediction_columns(per),
+        *_limit_columns(),
+        *_machine_columns(per),
+        *_price_columns(),
+    )
+
+
+def plan_key(row: AnswerRow) -> str:
+    """What tells a plan from the others, in links too."""
+    return row.plan.label
+
+
+def _usual_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
+    return (
+        Column(
+            key="plan",
+            title="Instance",
+            cell=_instance_cell,
+            value=lambda row: row.plan.label,
+            data=lambda row: {
+                "plan": row.plan.label,
+                "instance": row.plan.instance,
+                "gpu": row.plan.offer.gpu,
+                "gpu_count": row.plan.offer.gpu_count,
+            },
+        ),
+        Column(
+            key="time",
+            title="Time",
+            cell=lambda row: _duration(per, row.time_s),
+            value=lambda row: row.time_s,
+            data=lambda row: {f"{per}_s": row.time_s},
+        ),
+        Column(
+            key="time_range",
+            title="Range",
+            cell=lambda row: _range_cell(row.time_ends_s, partial(_duration_range, per)),
+            value=lambda row: row.time_ends_s and row.time_ends_s[1],
+            data=lambda row: _ends(f"{per}_s", row.time_ends_s),
+            tip="Holds the time of nine in ten such predictions. Sorted by its upper end.",
+            narrow_under="time",
+        ),
+        Column(
+            key="cost",
+            title="Cost",
+            cell=lambda row: format_usd(row.cost_usd),
+            value=lambda row: row.cost_usd,
+            data=lambda row: {f"{per}_usd": row.cost_usd},
+        ),
+        Column(
+            key="usd_per_hour",
+            title="$ an hour",
+            cell=lambda row: format_usd(row.plan.offer.usd_per_hour),
+            value=lambda row: row.plan.offer.usd_per_hour,
+            tip="Of the whole instance, with all its GPUs.",
+        ),
+        Column(
+            key="sureness",
+            title="How sure",
+            cell=lambda row: sureness_cell(row.sureness),
+            value=lambda row: int(row.sureness),
+            data=lambda row: {"sureness": row.sureness.word},
+        ),
+    )
+
+
+def _prediction_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
+    return (
+        Column(
+            key="cost_range",
+            title="Cost range",
+            cell=lambda row: _range_cell(row.cost_ends_usd, format_usd_range),
+            value=lambda row: row.cost_ends_usd and row.cost_ends_usd[1],
+            data=lambda row: _ends(f"{per}_usd", row.cost_ends_usd),
+            by_default=False,
+            tip="Time and money move together along it.",
+            narrow_under="cost",
+        ),
+        Column(
+            key="latency_ms",
+            title="Step",
+            cell=lambda row: format_ms(row.plan.latency_ms),
+            value=lambda row: row.plan.latency_ms,
+            by_default=False,
+            tip="Latency of a training step.",
+        ),
+        Column(
+            key="images_per_s",
+            title="Images a second",
+            cell=lambda row: format_significant(row.images_per_s),
+            value=lambda row: row.images_per_s,
+            by_default=False,
+        ),
+        Column(
+            key="basis",
+            title="Rests on",
+            cell=lambda row: row.plan.basis.words,
+            value=lambda row: row.plan.basis.words,
+            data=lambda row: {"basis": row.plan.basis.value, "rests_on": row.plan.latency_note},
+            by_default=False,
+        ),
+    )
+
+
+def _limit_columns() -> tuple[Column[AnswerRow], ...]:
+    return (
+        Column(
+            key="in_time",
+            title="In time",
+            cell=lambda row: or_missing(row.plan.in_time, format_certainty),
+            value=lambda row: row.plan.in_time,
+            by_default=False,
+            tip="Chance to keep to the deadline.",
+        ),
+        Column(
+            key="in_budget",
+            title="Within budget",
+            cell=lambda row: or_missing(row.plan.in_budget, format_certainty),
+            value=lambda row: row.plan.in_budget,
+            by_default=False,
+            tip="Chance to keep to the budget.",
+        ),
+    )
+
+
+def _machine_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
+    return (
+        Column(
+            key="memory",
+            title="Memory",
+            cell=lambda row: fit_cell(row.fit),
+            value=_largest_batch,
+            data=lambda row: {
+                "fits_in_memory": None if row.fit is None else row.fit.verdict.value,
+                "largest_batch": _largest_batch(row),
+            },
+            by_default=False,
+            tip="Whether a step fits in the GPU's memory, and the largest batch that does.",
+        ),
+        Column(
+            key="energy_kwh",
+            title="Energy",
+            cell=lambda row: or_missing(row.energy_kwh, format_energy),
+            value=lambda row: row.energy_kwh,
+            data=lambda row: {f"{per}_kwh_at_most": row.energy_kwh},
+            by_default=False,
+            tip=_ENERGY_TIP,
+        ),
+        Column(
+            key="co2e_kg",
+            title="CO₂e",
+            cell=lambda row: or_missing(row.co2e_kg, format_co2e),
+            value=lambda row: row.co2e_kg,
+            data=lambda row: {f"{per}_co2e_kg_at_most": row.co2e_kg},
+            by_default=False,
+            tip=_CO2E_TIP,
+        ),
+    )
+
+
+def _price_columns() -> tuple[Column[AnswerRow], ...]:
+    return (
+        Column(
+            key="market",
+            title="Market",
+            cell=lambda row: row.plan.offer.market,
+            value=lambda row: row.plan.offer.market,
+            by_default=False,
+        ),
+        Column(
+            key="region",
+            title="Region",
+            cell=lambda row: row.plan.offer.region,
+            value=lambda row: row.plan.offer.region,
+            by_default=False,
+        ),
+        Column(
+            key="price_from",
+            title="Price from",
+            cell=lambda row: "your guess" if is_guess(row.plan.offer) else price_source(row.plan.offer),
+            value=lambda row: row.plan.offer.as_of,
+            data=lambda row: {"price_as_of": row.plan.offer.as_of, "price_source": row.plan.offer.source},
+            by_default=False,
+        ),
+        Column(
+            key="status",
+            title="Status",
+            cell=lambda row: row.plan.offer.status,
+            value=lambda row: row.plan.offer.status,
+            by_default=False,
+        ),
+    )
+
+
+def _instance_cell(row: AnswerRow) -> Cell:
+    offer = row.plan.offer
+    retired = ", retired" if offer.status == "retired" else ""
+    return Cell(row.plan.label, beneath=f"{gpu_cell(offer)}{retired}", colour=gpu_look(offer.gpu).colour)
+
+
+def _largest_batch(row: AnswerRow) -> int | None:
+    return None if row.fit is None else row.fit.largest_batch
+
+
+def _duration(per: Per, seconds: float) -> str:
+    """A step's in milliseconds, as everywhere."""
+    return format_ms(seconds * MS_PER_S) if per is Per.STEP else format_duration(seconds)
+
+
+def _duration_range(per: Per, low_s: float, high_s: float) -> str:
+    if per is Per.STEP:
+        return format_range_ms(low_s * MS_PER_S, high_s * MS_PER_S)
+    return format_duration_range(low_s, high_s)
+
+
+def _range_cell(ends: tuple[float, float] | None, words: Callable[[float, float], str]) -> str:
+    return words(*ends) if ends else MISSING
+
+
+def _ends(name: str, ends: tuple[float, float] | None) -> dict[str, Value]:
+    """Columns of an export; those of one without an interval are empty."""
+    low, high = ends or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}

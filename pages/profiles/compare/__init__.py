@@ -1,0 +1,1 @@
+"""All listed profiles side by side: latency or cost on every GPU."""

@@ -1,0 +1,1 @@
+"""What is in one profile, what holds its step up, and how the models see each operation."""

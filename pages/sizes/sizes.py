@@ -1,0 +1,236 @@
+"""Sizes: what the batch and the pixel size do to time and cost, from one profile or two, on every GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+from pages.sizes.columns import size_columns
+from pages.sizes.figure import size_curves
+from pages.sizes.rows import SizeRow, may_fit, size_row, usual_offers
+from pages.sizes.typed import size_words, typed_curves, typed_inputs
+from profet_core import InputError
+from profet_core.advice.request import Workload
+from profet_core.catalog import Instance
+from profet_core.latency import StepTime
+from profet_core.memory.fit import FitAnswer
+from profet_core.scaling.axes import KNOTS, axis_range
+from profet_core.training.sizes import curves_at
+from ui.charts.style import show_chart
+from ui.frame import run_page
+from ui.inputs.fields import choice
+from ui.inputs.network import batch_question, network_input, second_input
+from ui.inputs.offers import chosen_offers
+from ui.inputs.recorded import latency_question
+from ui.inputs.training import size_slider, workload_input
+from ui.live import live_part, live_view
+from ui.memory import fits_of
+from ui.notices import show_notices
+from ui.predicted.network import Network, current_network
+from ui.result_table.show import result_table
+from ui.state.page_keys import sizes_keys
+from ui.state.resources import Resources
+from ui.state.settings import AXES, EACH_AT, ENDS, SHOWS, SIZES_TABLE
+from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
+
+#: Where the curves are computed: evenly in the logarithm, and at every measured size.
+_GRID = {axis: sorted({*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 25))}) for axis in KNOTS}
+_OTHER = {"batch": "pixels", "pixels": "batch"}
+_AXIS_LABELS = {"batch": "Batch size", "pixels": "Pixel size"}
+_SHOWS_LABELS = {"latency": "Step", "images": "Images a second", "time": "Time", "cost": "Cost"}
+_ENDS_LABELS = {"profiles": "A profile", "typed": "Measured steps"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where steps at any size come from, and the training that they are of.
+
+    Attributes
+    ----------
+    network : None where the latencies were typed.
+    batch_size, pixels : of the training, as on Answer.
+    """
+
+    network: Network | None
+    batch_size: int
+    pixels: int | None
+
+    def curves(self, resources: Resources, axis: str, sizes: Sequence[int]) -> Mapping[str, tuple[StepTime, ...]]:
+        """Instance -> its step at each size of the axis."""
+        if self.network is None:
+            return typed_curves(resources, axis, sizes)
+        return curves_at(resources.models, self.network.known, axis, sizes, self.other(axis))
+
+    def other(self, axis: str) -> int | None:
+        """The training's size along the other axis."""
+        return self.pixels if axis == "batch" else self.batch_size
+
+    def recorded(self, axis: str) -> int | None:
+        """The profile's own size along an axis."""
+        if self.network is None:
+            return self.batch_size if axis == "batch" else self.pixels
+        return self.network.sure_batch_size if axis == "batch" else self.network.pixels
+
+    def workload(self, axis: str, size: int) -> Workload:
+        """The training at one size of the axis."""
+        state = st.session_state
+        batch_size = size if axis == "batch" else self.batch_size
+        return Workload(state["images"], batch_size, state["epochs"], state["validation_images"], state["loading"])
+
+
+def body(resources: Resources) -> None:
+    """Draw the page."""
+    with st.sidebar:
+        _inputs(resources)
+    st.title("What do batch and pixel size do?")
+    with st.container(horizontal=True, gap="medium"):
+        choice("Size", "axis", AXES, _AXIS_LABELS)
+        choice("Show", "shows", SHOWS, _SHOWS_LABELS)
+    axis = st.session_state["axis"]
+    source = _source(resources)
+    if source.network is not None and axis == "pixels" and source.pixels is None:
+        raise InputError("The profile doesn't say its pixel size: record it with the recorder, or look at batch sizes.")
+    _view(resources, source, axis)
+
+
+def _inputs(resources: Resources) -> None:
+    choice("Curves from", "ends", ENDS, _ENDS_LABELS)
+    if st.session_state["ends"] == "typed":
+        typed_inputs(resources, st.session_state["axis"])
+    else:
+        network_input(resources)
+        second_input(resources)
+    workload_input()
+
+
+def _source(resources: Resources) -> _Source:
+    state = st.session_state
+    if state["ends"] == "typed":
+        return _Source(None, state["batch"] or axis_range("batch")[0], None)
+    network = current_network(resources)
+    latency_question(resources, PROFILE_SLOT, network.outcome)
+    if network.second is not None:
+        latency_question(resources, SECOND_SLOT, network.second)
+    batch_question(network.outcome.held)
+    show_notices(network)
+    pixels = None if network.pixels is None else network.chosen_pixels
+    return _Source(network, state["batch"] or network.sure_batch_size, pixels)
+
+
+def _view(resources: Resources, source: _Source, axis: str) -> None:
+    """The curves, and what they say at the slider's size."""
+    offers = usual_offers(chosen_offers(resources), include_retired=st.session_state["retired"])
+    view = _SizesView(resources, source, axis, offers)
+    rows = view.rows(_GRID[axis])
+    if not rows:
+        st.info("Give an instance's latency at both ends to see its curve.")
+        return
+    chosen = SIZES_TABLE.open_row if SIZES_TABLE.open_row in rows else ""
+    figure = size_curves(
+        rows, _GRID[axis], axis, st.session_state["shows"], largest_fit=view.largest_fits(list(rows)), chosen=chosen
+    )
+    with live_view("curves"):
+        show_chart(figure, "curves")
+        live_part(lambda: _at_slider(view, chosen), resources, sizes_keys)
+    if source.network is not None and source.other(axis) != source.recorded(_OTHER[axis]):
+        st.caption(f"At {size_words(_OTHER[axis], source.other(axis) or 0)}, as chosen on Answer.")
+    if axis == "pixels":
+        st.caption(
+            "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
+            "1000), so these curves include a growing last layer."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _SizesView:
+    """What the page shows: steps along an axis, on the offers that count."""
+
+    resources: Resources
+    source: _Source
+    axis: str
+    offers: Mapping[str, Instance]
+
+    def rows(self, sizes: Sequence[int]) -> dict[str, list[SizeRow]]:
+        """Instance -> a row at each size, where its latency is known at all of them."""
+        found = {}
+        for name, steps in self.source.curves(self.resources, self.axis, sizes).items():
+            if name in self.offers and all(step.latency_ms is not None for step in steps):
+                found[name] = [self._row(name, step, size) for step, size in zip(steps, sizes, strict=True)]
+        return found
+
+    def rows_at(self, size: int) -> list[SizeRow]:
+        """A row an instance at one size, with whether it fits there; the cheapest first."""
+        rows = [by_size[0] for by_size in self.rows([size]).values()]
+        fits = self._fits(size, [row.instance for row in rows])
+        return sorted((replace(row, fit=fits.get(row.instance)) for row in rows), key=_by_cost)
+
+    def at_largest(self, rows: Sequence[SizeRow]) -> list[SizeRow]:
+        """Each GPU at the largest batch that fits in its memory, as far as steps are carried; others are left out."""
+        smallest, most = axis_range("batch")
+        found = []
+        for row in rows:
+            largest = row.fit and row.fit.largest_batch
+            if largest and largest >= smallest:
+                batch_size = min(largest, most)
+                (step,) = self.source.curves(self.resources, "batch", [batch_size])[row.instance]
+                found.append(replace(self._row(row.instance, step, batch_size), fit=row.fit))
+        return sorted(found, key=_by_cost)
+
+    def largest_fits(self, instances: Sequence[str]) -> dict[str, int]:
+        """Instance -> the largest measured size that may fit in its memory; absent where all may, 0 for none."""
+        sizes = KNOTS[self.axis]
+        by_size = {size: self._fits(size, instances) for size in sizes}
+        found = {}
+        for name in instances:
+            beyond = [size for size, fits in by_size.items() if name in fits and not may_fit(fits[name])]
+            if beyond:
+                found[name] = max((size for size in sizes if size < min(beyond)), default=0)
+        return found
+
+    def _row(self, name: str, step: StepTime, size: int) -> SizeRow:
+        return size_row(step, self.offers[name], self.source.workload(self.axis, size), None)
+
+    def _fits(self, size: int, instances: Iterable[str]) -> Mapping[str, FitAnswer]:
+        """Instance -> whether a step of that size fits there; nothing where no profile tells."""
+        network = self.source.network
+        if network is None:
+            return {}
+        batch_size, pixels = (size, self.source.pixels) if self.axis == "batch" else (self.source.batch_size, size)
+        return fits_of(self.resources, network.outcome, instances, batch_size, pixels)
+
+
+def _by_cost(row: SizeRow) -> tuple[float, float]:
+    return row.plan.total_usd, row.plan.total_s
+
+
+def _at_slider(view: _SizesView, chosen: str) -> None:
+    """The slider, and every GPU at its size, or each at the largest batch that fits in its memory.
+
+    Parameters
+    ----------
+    chosen : the row that was open when the curves were drawn.
+    """
+    source, axis = view.source, view.axis
+    at = size_slider(axis, source.recorded(axis))
+    rows = view.rows_at(at)
+    if axis == "batch" and source.network is not None:
+        choice("Each GPU at", "each_at", EACH_AT, {"size": f"Batch {at}", "largest": "Its largest batch that fits"})
+        if st.session_state["each_at"] == "largest":
+            rows = view.at_largest(rows)
+    opened = result_table(
+        rows,
+        size_columns(),
+        key=SIZES_TABLE.table,
+        stem=f"profet-{axis}-{at}",
+        title="Every GPU at this size",
+        row_key=lambda row: row.instance,
+    )
+    if (opened.instance if opened else "") != chosen:
+        # Its interval is drawn with the curves.
+        st.rerun()
+
+
+run_page(body, sizes_keys)

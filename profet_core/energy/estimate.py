@@ -1,0 +1,63 @@
+"""Energy and emissions of a training, from the time it takes: at most, for the hardware that is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from profet_core.catalog.gpus import Gpus
+from profet_core.catalog.instance import Instance
+from profet_core.energy.regions import Region
+from profet_core.errors import InputError
+from profet_core.units import S_PER_HOUR
+
+W_PER_KW = 1_000.0
+
+#: A virtual processor at full load: Cloud Carbon Footprint's mean of AWS' processors at 100 %.
+W_PER_VCPU = 3.5
+#: An idle GPU's power over its board power: Cloud Carbon Footprint has an A100 of 400 W at 46 W.
+IDLE_SHARE = 46 / 400
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """Energy and emissions of a training.
+
+    Attributes
+    ----------
+    power_w : of the machine: board power of the GPU that trains, its other GPUs idle, every virtual processor at full
+        load; without memory, disks and network.
+    kwh : at the machine.
+    co2e_kg : with the data centre's overhead and the grid of the region; None where the region is not known.
+    """
+
+    power_w: float
+    kwh: float
+    co2e_kg: float | None
+
+
+def machine_power_w(offer: Instance, gpus: Gpus) -> float | None:
+    """The machine's power in watts while one of its GPUs trains; None where a GPU or its processors are not known.
+
+    Board power is what a GPU may take at most: a training takes less.
+    """
+    try:
+        board_w = gpus.find(offer.gpu, offer.gpu_memory_gib).tdp_w
+    except InputError:
+        return None
+    if offer.vcpus is None:
+        return None
+    return board_w * (1 + IDLE_SHARE * (offer.gpu_count - 1)) + W_PER_VCPU * offer.vcpus
+
+
+def training_energy(total_s: float, offer: Instance, gpus: Gpus, regions: Mapping[str, Region]) -> Energy | None:
+    """What `total_s` seconds on an offer take; None where its power is not known."""
+    power_w = machine_power_w(offer, gpus)
+    if power_w is None:
+        return None
+    kwh = power_w / W_PER_KW * total_s / S_PER_HOUR
+    return Energy(power_w, kwh, _co2e_kg(kwh, regions.get(offer.region)))
+
+
+def _co2e_kg(kwh: float, region: Region | None) -> float | None:
+    return None if region is None else kwh * region.pue * region.grid_g_per_kwh / 1_000

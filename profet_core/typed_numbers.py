@@ -1,0 +1,140 @@
+"""Reads numbers as people type them: with the marks of English, German, French or Swiss habit.
+
+One rule where the habits disagree. Of two different marks the last is the decimal one: "1.234,5" and "1,234.5" are the
+same number. A single mark is read as this project writes numbers: a comma before exactly three digits groups them
+("1,234" is 1234), any other comma and every point is decimal ("203,3", "1.234"). What counts whole things has no
+decimals, so there either mark groups: "50.000" and "50,000" are 50000. Whoever asks shows what was understood wherever
+it wasn't obvious.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Generic, TypeVar
+
+from profet_core.errors import InputError
+from profet_core.units import LARGEST_NUMBER, SMALLEST_NUMBER
+
+#: No number that anybody means has more characters.
+LONGEST = 40
+_SPACES = dict.fromkeys(map(ord, "\t\u00a0\u2009\u202f"), " ") | {ord("\N{MINUS SIGN}"): "-", ord("’"): "'"}
+_SHAPE = re.compile(r"([+-]?)(\d*(?:[ .,']\d+)*)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_GROUPED = re.compile(r"[1-9]\d{0,2}(?:[ .,']\d{3})+", re.ASCII)
+_MARK = re.compile(r"[ .,']")
+
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedNumber(Generic[Number]):
+    """A number that somebody typed.
+
+    Attributes
+    ----------
+    obvious : nobody could read its text as another number.
+    """
+
+    value: Number
+    obvious: bool
+
+
+def typed_positive(text: str) -> TypedNumber[float]:
+    """A number above 0.
+
+    Raises
+    ------
+    InputError : one line that says what to type.
+
+    >>> [typed_positive(text).value for text in ("203,3", "1.234,5", "1 234.5", "1e3", "1,234", "0,526")]
+    [203.3, 1234.5, 1234.5, 1000.0, 1234.0, 0.526]
+    >>> typed_positive("1,234").obvious, typed_positive("203.3").obvious
+    (False, True)
+    """
+    number, obvious = _read(text, whole=False)
+    if number <= 0:
+        raise InputError("Give a number above 0.")
+    if not Decimal(repr(SMALLEST_NUMBER)) <= number <= Decimal(repr(LARGEST_NUMBER)):
+        raise InputError(f"Give a number between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}.")
+    return TypedNumber(float(number), obvious)
+
+
+def typed_whole(text: str, smallest: int, largest: int) -> TypedNumber[int]:
+    """A whole number within bounds.
+
+    Raises
+    ------
+    InputError : one line that says what to type.
+
+    >>> [typed_whole(text, 1, 10**9).value for text in ("50.000", "50,000", "50 000", "5e4", "50000,0")]
+    [50000, 50000, 50000, 50000, 50000]
+    """
+    number, obvious = _read(text, whole=True)
+    if number != number.to_integral_value():
+        raise InputError("Give a whole number.")
+    if not smallest <= number <= largest:
+        raise InputError(f"Give a number between {smallest:,} and {largest:,}.")
+    return TypedNumber(int(number), obvious)
+
+
+def as_typed(value: float) -> str:
+    """A number as a field holds it: every digit, and read back as itself.
+
+    >>> as_typed(330.0), as_typed(0.1224), as_typed(50_000), as_typed(1e-9)
+    ('330', '0.1224', '50000', '0.000000001')
+    """
+    text = f"{Decimal(repr(value)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def as_understood(value: float) -> str:
+    """A number as it is said back to whoever typed it: every digit, thousands grouped.
+
+    >>> as_understood(203.3), as_understood(1234.0), as_understood(0.0001)
+    ('203.3', '1,234', '0.0001')
+    """
+    whole, point, decimals = as_typed(value).partition(".")
+    return f"{int(whole):,}{point}{decimals}"
+
+
+def _read(text: str, *, whole: bool) -> tuple[Decimal, bool]:
+    """The number, and whether its text is obvious."""
+    found = _SHAPE.fullmatch(text.translate(_SPACES).strip()) if len(text) <= LONGEST else None
+    if found is None or not found[2]:
+        raise _unreadable(text)
+    sign, body, exponent = found[1], found[2], found[3] or ""
+    mark = _decimal_mark(body, may_group=not exponent, whole=whole)
+    head, _, decimals = body.rpartition(mark) if mark else (body, "", "")
+    groups = _MARK.findall(head)
+    if groups and (len(set(groups)) > 1 or not _GROUPED.fullmatch(head)):
+        raise _unreadable(text)
+    number = Decimal(f"{sign}{_MARK.sub('', head) or '0'}.{decimals or '0'}{exponent}")
+    return number, not exponent and (body.isdecimal() or _is_english(body))
+
+
+def _decimal_mark(body: str, *, may_group: bool, whole: bool) -> str:
+    """The mark before the decimals; empty if there is none.
+
+    Parameters
+    ----------
+    may_group : a single mark may as well be one between groups.
+    whole : no decimals are expected.
+    """
+    marks = _MARK.findall(body)
+    if not marks or marks[-1] not in ".," or marks.count(marks[-1]) > 1:
+        return ""
+    if marks == [","] or (marks == ["."] and whole):
+        return "" if may_group and _GROUPED.fullmatch(body) else marks[0]
+    return marks[-1]
+
+
+def _is_english(body: str) -> bool:
+    """One point, which no habit could take for one between groups."""
+    return _MARK.findall(body) == ["."] and not _GROUPED.fullmatch(body)
+
+
+def _unreadable(text: str) -> InputError:
+    printable = "".join(letter if letter.isprintable() else " " for letter in text[: LONGEST + 1]).strip()
+    shown = printable if len(printable) <= LONGEST else f"{printable[: LONGEST - 3]}..."
+    return InputError(f'"{shown}" is no number: write it like 1234.5 or 1.234,5.')

@@ -1,0 +1,149 @@
+"""What the app makes itself, in a browser: the result table, charts saved as files, and the report on paper."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from benchmarks.served_app import served
+from profet_core.advice.advise import advise
+from profet_core.catalog.offers import offers_in_market
+from profet_core.documents.report import ReportSource, report_html
+from tests.made.step_times import HOUR_AT_100_MS, row
+
+pytestmark = pytest.mark.browser
+
+APP = """
+from starlette.middleware import Middleware
+from streamlit import App
+from profet_http.headers import SecurityHeaders
+from ui.content_policy import content_policy
+
+app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_policy())])
+"""
+PAGE = """
+import streamlit as st
+from ui.charts.curves import Curve, curves
+from ui.charts.style import show_chart
+from ui.result_table.columns import Cell, Column
+from ui.result_table.show import result_table
+
+PLANS = (("g5.xlarge", "A10G", 612.0, 0.17), ("<i>own</i>", "L4", 90.0, None), ("p4d.24xlarge", "A100", 210.0, 1.63))
+
+opened = result_table(
+    PLANS,
+    (
+        Column(key="plan", title="Instance", cell=lambda p: Cell(p[0], p[1], colour="#5454ee"), value=lambda p: p[0]),
+        Column(key="total_s", title="Time", cell=lambda p: f"{p[2]:.0f} s", value=lambda p: p[2]),
+        Column(key="range", title="Range", cell=lambda p: "1-2 s", value=lambda p: p[2], narrow_under="total_s"),
+        Column(key="usd", title="Cost", cell=lambda p: "–" if p[3] is None else f"${p[3]}", value=lambda p: p[3]),
+        Column(key="sure", title="How sure", cell=lambda p: Cell("fair", mark="●●○"), value=lambda p: 2),
+    ),
+    key="made",
+    stem="made",
+    title="Made plans",
+    row_key=lambda plan: plan[0],
+)
+st.text(f"open: {opened and opened[0]}")
+row = Curve(label="L4", gpu="L4", sizes=(16, 256), values=(10.0, 120.0))
+show_chart(curves([row], "batch", "latency"), "sizes-chart")
+"""
+
+
+@pytest.fixture(scope="module")
+def made_url(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "app.py").write_text(APP)
+    (folder / "page.py").write_text(PAGE)
+    with served(folder / "app.py", started_in=repository) as url:
+        yield url
+
+
+def names(page: Page) -> list[str]:
+    return [text.split("\n")[0] for text in page.locator("tbody th").all_inner_texts()]
+
+
+def expect_order(page: Page, *expected: str) -> None:
+    for place, name in enumerate(expected):
+        expect(page.locator("tbody th").nth(place)).to_contain_text(name)
+    assert names(page) == list(expected)
+
+
+def test_a_table_is_sorted_and_a_row_opened_by_keyboard(page, made_url):
+    refused = []
+    page.on("console", lambda message: refused.append(message.text) if "Content Security" in message.text else None)
+    page.goto(made_url)
+    table = page.get_by_role("table", name="Made plans")
+    expect(table.get_by_role("rowheader")).to_have_count(3)
+    expect_order(page, "g5.xlarge", "<i>own</i>", "p4d.24xlarge")
+
+    page.get_by_role("button", name="Cost").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("columnheader", name="Cost")).to_have_attribute("aria-sort", "ascending")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("columnheader", name="Cost")).to_have_attribute("aria-sort", "descending")
+    expect_order(page, "p4d.24xlarge", "g5.xlarge", "<i>own</i>")
+
+    page.get_by_role("button", name="<i>own</i>").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("open: <i>own</i>")).to_be_visible()
+    opened = page.get_by_role("button", name="<i>own</i>")
+    expect(opened).to_have_attribute("aria-expanded", "true")
+    expect(opened).to_be_focused()
+    assert refused == []
+
+
+def test_exports_are_what_is_on_screen(page, made_url):
+    page.goto(made_url)
+    page.get_by_role("button", name="Time").click()
+    expect_order(page, "<i>own</i>", "p4d.24xlarge", "g5.xlarge")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="JSON").click()
+    saved = json.loads(Path(download.value.path()).read_text())
+    assert [row["plan"] for row in saved] == names(page)
+    assert list(saved[0]) == ["plan", "total_s", "range", "usd", "sure"]
+
+
+def test_a_phone_has_name_time_and_cost_without_scrolling_sideways(phone, made_url):
+    phone.goto(made_url)
+    box = phone.locator(".profet-table")
+    expect(box.get_by_role("cell", name="$1.63")).to_be_visible()
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    for name in ("$1.63", "210 s"):
+        seen = box.get_by_role("cell", name=name).bounding_box()
+        assert seen["x"] + seen["width"] <= 390
+    # Its range stands beneath the time.
+    expect(box.get_by_role("columnheader", name="Range")).to_be_hidden()
+    expect(box.get_by_role("cell", name="210 s")).to_contain_text("1-2 s")
+
+
+def test_a_chart_has_a_name_and_is_saved_as_png_and_svg(page, made_url):
+    page.goto(made_url)
+    name = "ms a step over batch size, a curve each GPU"
+    expect(page.get_by_role("figure", name=name).locator(".main-svg").first).to_be_visible()
+    saved = {}
+    for form in ("PNG", "SVG"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"{name} as {form}").click()
+        assert download.value.suggested_filename == f"profet-sizes-chart.{form.lower()}"
+        saved[form] = Path(download.value.path()).read_bytes()
+    assert saved["PNG"].startswith(b"\x89PNG\r\n") and len(saved["PNG"]) > 10_000
+    drawn = ElementTree.fromstring(saved["SVG"])
+    assert drawn.tag.endswith("svg") and "L4" in "".join(drawn.itertext())
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_the_report_prints_on_one_page(page, catalog, tmp_path, paper):
+    offers = [*offers_in_market(catalog, spot_discount=0.6, market="any")][:13]
+    advice = advise([row(offer.name, 100.0 + len(offer.name)) for offer in offers], offers, HOUR_AT_100_MS)
+    source = ReportSource("net.json", ("recorded on g4dn.xlarge",), "90b27c62ea5e", "2026-11-21", ("One warning.",))
+    (tmp_path / "report.html").write_text(report_html(advice, source))
+    page.goto((tmp_path / "report.html").as_uri())
+    expect(page.get_by_role("row")).to_have_count(1 + len(advice.plans))
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format=paper, prefer_css_page_size=True))) == 1

@@ -1,0 +1,44 @@
+"""Energy and emissions of a training, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from profet_core.catalog import load_gpus
+from profet_core.energy.estimate import machine_power_w, training_energy
+from profet_core.energy.regions import load_regions
+
+
+@pytest.fixture(scope="module")
+def gpus():
+    return load_gpus()
+
+
+def test_an_hour_on_a_t4_by_hand(catalog, gpus):
+    # 70 W of board power and 4 processors of 3.5 W for an hour: 0.084 kWh. In Virginia the data centre takes 1.15 times
+    # that, at 396.25 g a kilowatt hour: 38.27775 g.
+    energy = training_energy(3600, catalog["g4dn.xlarge"], gpus, load_regions())
+    assert energy.power_w == 84
+    assert energy.kwh == pytest.approx(0.084)
+    assert energy.co2e_kg == pytest.approx(0.03827775)
+
+
+def test_the_idle_gpus_of_a_node_count_as_idle(catalog, gpus):
+    # 400 W that train, 7 x 46 W idle, 96 processors of 3.5 W.
+    assert machine_power_w(catalog["p4d.24xlarge"], gpus) == pytest.approx(400 + 7 * 46 + 96 * 3.5)
+
+
+def test_an_unknown_region_has_no_emissions_and_unknown_hardware_no_energy(catalog, gpus):
+    offer = catalog["g5.xlarge"]
+    own = training_energy(7200, replace(offer, region="my cellar"), gpus, load_regions())
+    assert (own.kwh, own.co2e_kg) == (pytest.approx(2 * (150 + 14) / 1000), None)
+    assert training_energy(3600, replace(offer, gpu="Abacus"), gpus, load_regions()) is None
+    assert training_energy(3600, replace(offer, vcpus=None), gpus, load_regions()) is None
+
+
+def test_every_gpu_of_the_catalogue_has_a_power_and_its_home_a_grid(catalog, gpus):
+    for offer in catalog.all_offers:
+        energy = training_energy(1, offer, gpus, load_regions())
+        assert energy.power_w > 70 and energy.co2e_kg > 0, offer.name

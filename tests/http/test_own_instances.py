@@ -1,0 +1,35 @@
+"""Whose instances the endpoint tells: by the same word as the app."""
+
+from __future__ import annotations
+
+import pytest
+
+from profet_core.catalog import load_shipped
+from profet_core.catalog.instance import FILE_COLUMNS
+from profet_http.knowledge import load_knowledge
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch) -> str:
+    """The file of who runs the server."""
+    path = tmp_path / "instances.csv"
+    path.write_text(f"{','.join(FILE_COLUMNS)}\nmy.l4,L4,1,24,8,0.5,us-east-1,linux,on-demand,available,2026,mine\n")
+    monkeypatch.setenv("PROFET_INSTANCES", str(path))
+    monkeypatch.delenv("PROFET_APP_INSTANCES", raising=False)
+    return str(path)
+
+
+def test_it_is_theirs_unless_they_say_that_it_is_for_everyone(own, monkeypatch):
+    assert list(load_knowledge().catalog) == list(load_shipped())
+    for shown in ("own", own):
+        monkeypatch.setenv("PROFET_APP_INSTANCES", shown)
+        assert "my.l4" in load_knowledge().catalog
+
+
+def test_a_damaged_one_is_left_out_and_the_log_doesn_t_say_where_it_is(tmp_path, monkeypatch, caplog):
+    path = tmp_path / "broken.csv"
+    path.write_text("instance,gpu\nmy.l4,none\n")
+    monkeypatch.setenv("PROFET_APP_INSTANCES", str(path))
+    assert list(load_knowledge().catalog) == list(load_shipped())
+    (line,) = caplog.messages
+    assert "left out" in line and "broken" not in line

@@ -1,0 +1,235 @@
+"""About, the accuracy beyond the profiled GPUs: every figure is the report's; one of other files is one line."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+
+from pages.about.accuracy.figures import direction_dots
+from pages.about.accuracy.percents import format_percent
+from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME
+from tests.made.transfer_report import DERIVED, MISSED, made_transfer_report, signed
+from tests.pages.conftest import clean, lines, rows
+
+CASES = {"given": "with_latency", "not": "without_latency"}
+GPU = {"g3s.xlarge": "M60", "g4dn.xlarge": "T4", "p2.xlarge": "K80", "p3.2xlarge": "V100"}
+SHORT = {"A10G": "A10G", "Tesla P100-PCIE-16GB": "P100"}
+
+
+@pytest.fixture(scope="module")
+def made(models) -> dict:
+    """Made-up figures that say they are of the loaded files."""
+    return made_transfer_report(models.transfer.checksum, models.memory.checksum)
+
+
+@pytest.fixture(scope="module")
+def real(repository) -> dict:
+    """The shipped report."""
+    return json.loads((repository / "models" / TRANSFER_REPORT_NAME).read_bytes())
+
+
+@pytest.fixture
+def open_with(open_beside):
+    """Open the accuracy beside a report; None takes it away."""
+    return partial(open_beside, TRANSFER_REPORT_NAME, part="unprofiled")
+
+
+@pytest.fixture(params=["made", "real"])
+def report(request) -> dict:
+    """Both reports, one after the other."""
+    return request.getfixturevalue(request.param)
+
+
+def text_of(app) -> str:
+    return "\n".join(map(clean, lines(app.markdown))).replace("**", "")
+
+
+def way(row: dict) -> str:
+    return f"{GPU[row['anchor']]} → {GPU[row['target']]}"
+
+
+@pytest.mark.parametrize("latency_is", CASES)
+def test_words_lead_with_a_whole_gpu_left_out(open_with, report, latency_is):
+    app = open_with(json.dumps(report), latency_is=latency_is)
+    case, gpus = CASES[latency_is], report["left_out_gpus"]
+    lead = next(line for line in text_of(app).splitlines() if line.startswith("Each of 4 profiled GPUs was left out"))
+    worst = max(gpus["directions"], key=lambda row: row[f"mape_{case}"])
+    assert f"The mean error was {format_percent(gpus['mean'][f'mape_{case}'])}" in lead
+    assert f"in the worst direction, {way(worst)}, {format_percent(worst[f'mape_{case}'])}." in lead
+    constant = max(gpus["directions"], key=lambda row: row["one_constant"])
+    assert f"({way(constant)}: {format_percent(constant['one_constant'])})" in lead
+    assert f"By the data sheet alone it was {format_percent(gpus['mean'][f'sheet_only_mape_{case}'])}" in lead
+    beaten = [row for row in gpus["directions"] if row["one_constant"] < row[f"mape_{case}"]]
+    text = text_of(app)
+    assert f"In {len(beaten)} of 12 directions one plain constant did better" in text
+    assert all(way(row) in text for row in beaten)
+    assert not app.error and not app.exception
+
+
+def test_what_no_measurement_checks_is_named_first(open_with, made, models):
+    app = open_with(json.dumps(made))
+    text = text_of(app)
+    sentence = next(line for line in text.splitlines() if line.startswith("- No measurement checks"))
+    named = sentence.removeprefix("- No measurement checks ").partition(" themselves")[0].split(", ")
+    assert {"L40S", "L4", "A100", "H100", "H200"} <= set(named)
+    assert not {"A10G", "P100", *GPU.values()} & set(named)
+    listed = {row["GPU"]: row for row in rows(app, 3)}
+    assert "A10G" not in listed
+    assert listed["H100-SXM5-80GB"]["Speed from"].endswith("training speed of H100-SXM5-80GB")
+    assert listed["L4"]["Speed from"].startswith("TF32, no published benchmark")
+    assert listed["H100-SXM5-80GB"]["At least"] == "+42 %"
+
+
+def test_the_derived_gpu_s_bias_and_its_check_are_told(open_with, report):
+    text = text_of(open_with(json.dumps(report)))
+    routes, gpus = report["derived"]["routes"], report["derived"]["gpus"]
+    sentence = next(line for line in text.splitlines() if line.startswith("- A10G and P100 come from another source"))
+    for value in (
+        routes["raw"]["T4 -> V100"],
+        routes["raw"]["V100 -> T4"],
+        routes["corrected"]["T4 -> V100"],
+        routes["corrected"]["V100 -> T4"],
+    ):
+        assert format_percent(value) in sentence
+    for gpu in DERIVED:
+        assert f"{SHORT[gpu]} {format_percent(gpus[gpu]['mean_with_latency'])}" in sentence
+    published = [row.get("published_mape_with_latency") for row in report["left_out_gpus"]["other_gpus"]]
+    published = [value for value in published if value is not None]
+    ends = f"{format_percent(min(published))} to {format_percent(max(published))}"
+    assert f"reached so, A10G was {ends} off another source's corrected times" in text
+
+
+def test_intervals_are_called_too_wide_and_too_narrow(open_with, made):
+    app = open_with(json.dumps(made))
+    verdicts = ("too wide", "too wide", "as promised", "too narrow")
+    said = {GPU[name]: (MISSED[name], verdict) for name, verdict in zip(MISSED, verdicts, strict=True)}
+    sentence = next(line for line in text_of(app).splitlines() if line.startswith("- Intervals should miss 10 %"))
+    for gpu, (value, verdict) in said.items():
+        assert f"{gpu} {format_percent(value)} ({verdict})" in sentence
+    found = {row["Left out"]: (row["Missed"], row["So it is"]) for row in rows(app, 1)}
+    assert {gpu: found[gpu] for gpu in said} == {
+        gpu: (format_percent(v), verdict) for gpu, (v, verdict) in said.items()
+    }
+
+
+@pytest.mark.parametrize("latency_is", CASES)
+def test_each_direction_is_a_row_and_a_mark(open_with, report, latency_is):
+    app = open_with(json.dumps(report), latency_is=latency_is)
+    case, gpus = CASES[latency_is], report["left_out_gpus"]
+    table = rows(app, 0)
+    assert [
+        tuple(row[name] for name in ("From", "Left out", "Off by", "Missed", "Sheet only", "One constant"))
+        for row in table[:12]
+    ] == [
+        (
+            GPU[row["anchor"]],
+            GPU[row["target"]],
+            *(
+                format_percent(row[name])
+                for name in (f"mape_{case}", f"missed_90_{case}", f"sheet_only_mape_{case}", "one_constant")
+            ),
+        )
+        for row in gpus["directions"]
+    ]
+    assert table[-1]["Off by"] == format_percent(gpus["mean"][f"mape_{case}"])
+    assert [row["Off by"] for row in rows(app, 1)] == [
+        format_percent(row[f"mape_{case}"]) for row in gpus["by_gpu"].values()
+    ]
+
+
+def test_derived_gpus_beside_the_same_as_if_nobody_had_measured_them(open_with, report):
+    table = rows(open_with(json.dumps(report), latency_is="not"), 2)
+    as_if = {(row["anchor"], row["target"]): row for row in report["left_out_gpus"]["other_gpus"]}
+    expected = []
+    for gpu in DERIVED:
+        for row in report["derived"]["gpus"][gpu]["served"]:
+            other = as_if[row["anchor"], gpu]
+            shown = (
+                row["mape_without_latency"],
+                other["mape_with_latency"],
+                other.get("published_mape_with_latency"),
+                row.get("claims_pct_with_latency"),
+                row.get("claims_right_pct_with_latency"),
+            )
+            cells = ("–" if value is None else format_percent(value) for value in shown)
+            expected.append((GPU[row["anchor"]], SHORT[gpu], *cells))
+    names = ("From", "To", "Off by", "One step known", "By published speed", "Cheaper or dearer said", "Rightly")
+    assert [tuple(row[name] for name in names) for row in table] == expected
+
+
+def test_memory_is_told_beside_always_fits(open_beside, report):
+    app = open_beside(TRANSFER_REPORT_NAME, json.dumps(report), part="memory")
+    memory, text = report["memory"], text_of(app)
+    scores = memory["served"]["profile and its meta"]
+    wrongly = scores["strict_false_fits"] * scores["cells"] / scores["did_not_run"]
+
+    def percent(share: float | None) -> str:
+        return "–" if share is None else format_percent(100 * share)
+
+    lead = next(line for line in text.splitlines() if line.startswith("Each of") and "at batch" in line)
+    assert f"{memory['architectures']} networks" in lead and f"at batch {memory['profiled_batch']} " in lead
+    assert f"{percent(scores['always_fits'])} did run" in lead and "GPUs of 8, 12, 16 GiB" in lead
+    assert f"did not run it called {percent(scores['strict_recall'])} “does not fit”" in text
+    assert f"{percent(1 - scores['strict_recall'] - wrongly)} “can't tell”; {percent(wrongly)} it wrongly" in text
+    assert f"({percent(scores['strict_false_fits'])} of all answers)" in text
+    assert f"couldn't tell in {percent(scores['cant_tell'])} of all answers" in text
+    assert f"find {percent(scores['recall'])} of what did not run, with {percent(scores['false_fits'])} false" in text
+    table = rows(app, 0)
+    names = ("always_fits", "cant_tell", "decided_accuracy", "strict_recall", "strict_false_fits", "recall")
+    columns = ("“Always fits” right", "Can't tell", "Else right", "Said not to fit", "False “fits”", "Forced: found")
+    assert [tuple(row[column] for column in columns) for row in table] == [
+        tuple(percent(row[name]) for name in names) for row in (memory["arithmetic"], *memory["served"].values())
+    ]
+
+
+def test_the_report_s_day_and_files_are_named(open_with, made, models):
+    said = lines(open_with(json.dumps(made)).caption)
+    line = next(line for line in said if "TRANSFER_CARD.md" in line)
+    assert made["made"] in line
+    assert models.transfer.checksum[:12] in line and models.memory.checksum[:12] in line
+
+
+def _other(report: dict, **changed: object) -> str:
+    return json.dumps(signed({**{key: value for key, value in report.items() if key != "checksum"}, **changed}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda report: None, "is missing"),
+        (lambda report: "{", "is damaged"),
+        (lambda report: json.dumps({**report, "made": "later"}), "is damaged"),
+        (lambda report: _other(report, memory={}), "is damaged"),
+        (lambda report: _other(report, derived={**report["derived"], "routes": {"by_model": {}}}), "is damaged"),
+        (lambda report: _other(report, transfer_checksum="0" * 64), "belong to another transfer.json"),
+        (lambda report: _other(report, memory_checksum="0" * 64), "belong to another memory.json"),
+    ],
+)
+def test_a_report_that_can_t_be_shown_is_one_line(open_with, made, damage, said):
+    app = open_with(damage(made))
+    in_the_summary, error = lines(app.error)
+    assert said in error and "profet validate --transfer --card" in error and "\n" not in error
+    assert in_the_summary == error and len(app.metric) == 2
+    assert not app.table and not app.exception
+
+
+def test_models_that_miss_their_transfer_file_say_so(open_with, made, models_copy):
+    path = models_copy / "transfer.json"
+    content = path.read_bytes()
+    path.unlink()
+    try:
+        (error,) = lines(open_with(json.dumps(made)).error)
+    finally:
+        path.write_bytes(content)
+    assert "transfer.json is missing: get it again (git checkout models) or run `profet train`." in error
+
+
+def test_the_chart_marks_each_way_with_the_worst_on_top():
+    good, bad = {"a": 1.0, "b": 5.0, "c": 9.0}, {"a": 2.0, "b": 4.0, "c": 3.0}
+    figure = direction_dots({"x": bad, "y": good})
+    assert [trace.name for trace in figure.data] == ["a", "b", "c"]
+    assert [list(trace.y) for trace in figure.data] == [["y", "x"]] * 3
+    assert [list(trace.x) for trace in figure.data] == [[1.0, 2.0], [5.0, 4.0], [9.0, 3.0]]
+    assert len({trace.marker.symbol for trace in figure.data}) == 3

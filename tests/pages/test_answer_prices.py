@@ -1,0 +1,72 @@
+"""Which prices count: the market, a guess of spot, prices of one's own; every plan is profet_core's on those offers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pages.conftest import answer, assert_says, clean, column, everything, lines, link, type_in
+from tests.pages.expected import FIRST
+
+
+def prices_opened(app):
+    """Open what is behind the button of prices."""
+    app.session_state["offers"] = True
+    return app.run()
+
+
+def test_own_prices(open_app, core, samples):
+    sample = samples[FIRST]
+    app = prices_opened(open_app(retired="True"))
+    app.selectbox(key="offers:priced").set_value("p3.2xlarge").run()
+    type_in(app, "price_p3.2xlarge", 0.01)
+    advice = core.advise(sample, core.predict(sample), prices={"p3.2xlarge": 0.01}, retired=True)
+    assert advice.answer.label == "p3.2xlarge own price"
+    assert_says(app, advice)
+    assert link(app) == {"price_p3.2xlarge": "0.01"}
+    assert column(everything(app), "Market")["p3.2xlarge own price"] == "own price"
+    assert_says(everything(open_app(**{"price_p3.2xlarge": "0.01"})), advice)
+
+
+def test_a_price_of_zero_gets_one_line_and_nothing_else_is_lost(open_app):
+    app = prices_opened(open_app())
+    app.selectbox(key="offers:priced").set_value("g5.xlarge").run()
+    before = answer(app)
+    type_in(app, "price_g5.xlarge", 0.0)
+    assert lines(app.error) == ["Give a number above 0."]
+    assert answer(app) == before
+
+
+def test_spot_is_guessed_only_when_asked_for(open_app, core, catalog, samples):
+    if any(offer.market == "spot" for offer in catalog.all_offers):
+        pytest.skip("the catalogue has spot prices")
+    sample = samples[FIRST]
+    found = core.predict(sample)
+    app = prices_opened(open_app(market="spot"))
+    assert not app.error
+    assert any(line.startswith("No spot price is known. Shown: on-demand prices") for line in lines(app.info))
+    assert_says(app, core.advise(sample, found))
+    type_in(app, "spot_discount", 60)
+    assert_says(app, core.advise(sample, found, market="spot", discount=0.6))
+    assert link(app) == {"market": "spot", "spot_discount": "60"}
+    assert set(column(everything(app), "Price from").values()) == {"your guess"}
+    # The field is hidden on demand, and what was typed there counts for nothing.
+    app = prices_opened(open_app(market="spot", spot_discount="60"))
+    app.segmented_control(key="market").set_value("on-demand").run()
+    assert_says(app, core.advise(sample, found))
+
+
+def test_any_market_has_a_plan_of_each_offer(open_app, core, samples):
+    sample = samples[FIRST]
+    app = open_app(market="any", spot_discount="40")
+    advice = core.advise(sample, core.predict(sample), market="any", discount=0.4)
+    assert_says(app, advice)
+    assert {"g5.xlarge", "g5.xlarge spot"} <= set(column(app, "Time"))
+
+
+def test_a_region_without_prices_says_what_is_shown_instead(open_app, core, catalog, samples):
+    sample = samples[FIRST]
+    region = sorted({offer.region for offer in catalog.all_offers})[0]
+    app = open_app(region=region, market="reserved")
+    assert not app.error and not app.exception
+    assert [clean(line).split(":")[0].split(".")[0] for line in lines(app.info)], "never a mere no"
+    assert_says(app, core.advise(sample, core.predict(sample)))

@@ -1,0 +1,38 @@
+"""The answer's table on its page: the link's order, columns and open row, and the report of what is shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+
+def drawn(app: AppTest) -> dict[str, Any]:
+    """What the result table is made of."""
+    tables = [one for one in app.get("bidi_component") if "result_table" in one.proto.component_name]
+    return json.loads(tables[0].proto.json)
+
+
+def test_a_link_opens_the_table_as_it_was(open_app):
+    app = open_app(answer_sort="-usd_per_hour", answer_columns="cost,energy_kwh", answer_open="g5.xlarge")
+    assert not app.exception and not app.error
+    table = drawn(app)
+    assert [column["title"] for column in table["columns"]] == ["Instance", "Cost", "Energy"]
+    names = [row["key"] for row in table["rows"]]
+    assert names[0] == "p5.48xlarge" and names[-1] == "g4dn.xlarge"
+    assert [row["key"] for row in table["rows"] if row["open"]] == ["g5.xlarge"]
+
+
+def test_a_damaged_link_opens_the_table_as_it_comes(open_app):
+    app = open_app(answer_sort="<b>", answer_columns="no_such_column", answer_open="no such plan")
+    assert not app.exception and not app.error
+    table = drawn(app)
+    assert [column["title"] for column in table["columns"]][:4] == ["Instance", "Time", "Range", "Cost"]
+    assert {column["sorted"] for column in table["columns"]} == {"none"}
+    assert not any(row["open"] for row in table["rows"])
+
+
+def test_the_page_offers_exports_and_the_report(open_app):
+    labels = [button.proto.label for button in open_app().get("download_button")]
+    assert {"CSV", "JSON", "Report"} <= set(labels)

@@ -1,0 +1,108 @@
+"""The table on a page: its order, columns and open row are the session's, and its exports are what it shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from ui.result_table.choices import parse_columns, parse_order, parse_row_key
+
+
+def page() -> None:
+    import streamlit as st
+
+    from ui.result_table.columns import Cell, Column
+    from ui.result_table.show import result_table
+
+    plans = (("slow", 900.5, 0.2), ("<b>fast</b>", 90.0, None), ("middle", 450.0, 1.5))
+    opened = result_table(
+        plans,
+        (
+            Column[tuple](key="plan", title="Plan", cell=lambda plan: Cell(plan[0], "GPU"), value=lambda plan: plan[0]),
+            Column[tuple](
+                key="total_s",
+                title="Time",
+                cell=lambda plan: f"{plan[1]:.0f} s",
+                value=lambda plan: plan[1],
+                data=lambda plan: {"total_s": plan[1]},
+            ),
+            Column[tuple](
+                key="total_usd",
+                title="Cost",
+                cell=lambda plan: "–" if plan[2] is None else f"${plan[2]}",
+                value=lambda plan: plan[2],
+                by_default=False,
+            ),
+        ),
+        key="made",
+        stem="made-plans",
+        title="Made plans",
+        row_key=lambda plan: plan[0],
+    )
+    st.text(f"open: {opened and opened[0]}")
+
+
+def drawn(app: AppTest) -> dict[str, Any]:
+    (table,) = app.get("bidi_component")
+    return json.loads(table.proto.json)
+
+
+def texts(app: AppTest) -> list[list[str]]:
+    return [[cell["text"] for cell in row["cells"]] for row in drawn(app)["rows"]]
+
+
+@pytest.fixture
+def app() -> AppTest:
+    return AppTest.from_function(page)
+
+
+def test_rows_stand_as_they_come_until_they_are_sorted(app):
+    app.run()
+    assert not app.exception
+    assert texts(app) == [["slow", "900 s"], ["<b>fast</b>", "90 s"], ["middle", "450 s"]]
+    assert [column["sorted"] for column in drawn(app)["columns"]] == ["none", "none"]
+
+
+def test_the_session_s_order_and_columns_are_shown(app):
+    app.session_state["made_sort"] = "-total_usd"
+    app.session_state["made_columns"] = ["total_usd"]
+    app.run()
+    assert texts(app) == [["middle", "$1.5"], ["slow", "$0.2"], ["<b>fast</b>", "–"]]
+    assert [column["sorted"] for column in drawn(app)["columns"]] == ["none", "descending"]
+
+
+def test_a_row_of_a_link_is_open_and_one_that_is_gone_is_not(app):
+    app.session_state["made_open"] = "middle"
+    app.run()
+    assert app.text[0].value == "open: middle"
+    assert [row["open"] for row in drawn(app)["rows"]] == [False, False, True]
+    app.session_state["made_open"] = "gone"
+    app.run()
+    assert app.text[0].value == "open: None"
+
+
+def test_columns_are_chosen_and_the_usual_ones_leave_nothing_in_the_link(app):
+    chooser = app.run().pills[0]
+    assert chooser.value == ["total_s"]
+    chooser.set_value(["total_s", "total_usd"]).run()
+    assert [column["title"] for column in drawn(app)["columns"]] == ["Plan", "Time", "Cost"]
+    assert app.session_state["made_columns"] == ["total_s", "total_usd"]
+    app.pills[0].set_value(["total_s"]).run()
+    assert app.session_state["made_columns"] == []
+
+
+def test_settings_of_a_link_are_checked():
+    assert parse_columns("total_s,total_usd,total_s") == ["total_s", "total_usd"]
+    assert (parse_order("-total_s"), parse_row_key("g5.xlarge spot")) == ("-total_s", "g5.xlarge spot")
+    for parse, text in (
+        (parse_columns, "<script>"),
+        (parse_order, "--a"),
+        (parse_order, ""),
+        (parse_row_key, "x" * 121),
+    ):
+        with pytest.raises(ValueError, match=re.escape(text[:120]) or "^$"):
+            parse(text)

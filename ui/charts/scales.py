@@ -1,0 +1,116 @@
+"""Logarithmic axes that stand still while values move a little: their ends and ticks are round numbers."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from profet_core.units import format_significant, format_usd
+from ui.charts.style import GRID, Part
+
+#: More ticks than this meet each other, beside each other on a phone, and above each other.
+_MOST_BESIDE, _MOST_ABOVE = 6, 10
+#: Room around the outermost values.
+_ROOM = 1.12
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A round number, as written; where there are too many, those of the higher ranks go: 2s, then 5s."""
+
+    value: float
+    text: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogAxis:
+    """An axis from one round number to another."""
+
+    low: float
+    high: float
+    ticks: tuple[Tick, ...]
+
+    def part(self, title: str) -> Part:
+        """As plotly has it."""
+        return {
+            "title": {"text": title},
+            "type": "log",
+            "range": [math.log10(self.low), math.log10(self.high)],
+            "tickvals": [tick.value for tick in self.ticks],
+            "ticktext": [tick.text for tick in self.ticks],
+            "tickangle": 0,
+            "gridcolor": GRID,
+            "zeroline": False,
+            "fixedrange": True,
+        }
+
+    def share(self, value: float) -> float:
+        """How far along the axis a value is, 0 to 1."""
+        return math.log(value / self.low) / math.log(self.high / self.low)
+
+
+def time_axis(values_s: Sequence[float]) -> LogAxis:
+    """An axis of seconds around all values, with the round numbers of clocks."""
+    return _axis(values_s, _TIMES, _MOST_BESIDE)
+
+
+def usd_axis(values_usd: Sequence[float]) -> LogAxis:
+    """An axis of US dollars around all values."""
+    return _axis(values_usd, _DOLLARS, _MOST_ABOVE)
+
+
+def number_axis(values: Sequence[float]) -> LogAxis:
+    """An axis of plain numbers around all values."""
+    return _axis(values, _NUMBERS, _MOST_ABOVE)
+
+
+def _axis(values: Sequence[float], table: Sequence[Tick], most: int) -> LogAxis:
+    low, high = min(values, default=1.0) / _ROOM, max(values, default=1.0) * _ROOM
+    first = max(bisect_right(table, low, key=_value) - 1, 0)
+    last = min(bisect_left(table, high, key=_value), len(table) - 1)
+    ticks = table[first : last + 1]
+    for highest in (1, 0):
+        if len(ticks) > most:
+            ticks = [tick for tick in ticks if tick.rank <= highest]
+    return LogAxis(table[first].value, table[last].value, tuple(ticks[:: math.ceil(len(ticks) / most)]))
+
+
+def _value(tick: Tick) -> float:
+    return tick.value
+
+
+def _decades(first: int, last: int, words: Callable[[float], str], unit: float = 1.0) -> list[Tick]:
+    """1, 2 and 5 of every power of ten, each times `unit`."""
+    return [
+        Tick(value * unit, words(value), _RANKS[step])
+        for power in range(first, last)
+        for step in (1, 2, 5)
+        for value in (float(f"{step}e{power}"),)
+    ]
+
+
+def _short(value: float) -> str:
+    """One digit, as all round numbers have: '0.05', '2,000'."""
+    return format_significant(value, 1)
+
+
+def _dollars(value: float) -> str:
+    return f"${_short(value)}" if value >= 1 else format_usd(value)
+
+
+def _times() -> list[Tick]:
+    """Decades of seconds, then the round numbers of clocks, then decades of days."""
+    clock = [Tick(10.0, "10 s", 0), Tick(20.0, "20 s", 2)]
+    for unit, size, counts in (("min", 60.0, (1, 2, 5, 10, 20)), ("h", 3_600.0, (1, 2, 5, 10))):
+        clock += [Tick(count * size, f"{count} {unit}", _RANKS[count]) for count in counts]
+    seconds = _decades(-9, 1, lambda value: f"{_short(value)} s")
+    return [*seconds, *clock, *_decades(0, 12, lambda value: f"{_short(value)} d", 86_400.0)]
+
+
+_RANKS = {1: 0, 2: 2, 5: 1, 10: 0, 20: 2}
+_NUMBERS = _decades(-12, 18, _short)
+_DOLLARS = _decades(-12, 18, _dollars)
+_TIMES = _times()

@@ -1,0 +1,113 @@
+"""The recorder as a wheel: `profet profile` with what it needs, made of the sources that this server runs.
+
+Nothing is built ahead, so that nothing is stale; the same sources make the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from profet_core.version import VERSION
+
+REQUIRES_PYTHON = ">=3.11,<3.14"
+_ROOT = Path(__file__).resolve().parents[2]
+_DISTRIBUTION = "profet_recorder"
+_INFO = f"{_DISTRIBUTION}-{VERSION}.dist-info"
+#: Folders and files of the project that recording needs; all of them load with the standard library alone.
+SOURCES = (
+    "profet_recorder",
+    "profet_cli/__init__.py",
+    "profet_cli/__main__.py",
+    "profet_cli/main.py",
+    "profet_cli/dispatch.py",
+    "profet_cli/parsing.py",
+    "profet_cli/commands/__init__.py",
+    "profet_cli/commands/profile.py",
+    "profet_core/__init__.py",
+    "profet_core/catalog",
+    "profet_core/cost.py",
+    "profet_core/errors.py",
+    "profet_core/files.py",
+    "profet_core/latency.py",
+    "profet_core/profiles",
+    "profet_core/units.py",
+    "profet_core/version.py",
+    "profet_core/whole_files.py",
+)
+_LICENCES = ("LICENSE", "NOTICE")
+_METADATA = f"""Metadata-Version: 2.1
+Name: profet-recorder
+Version: {VERSION}
+Summary: Records a step of your own training as a PROFET profile; needs TensorFlow or PyTorch, and nothing else.
+License: MIT
+Requires-Python: {REQUIRES_PYTHON}
+"""
+_WHEEL = """Wheel-Version: 1.0
+Generator: profet
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
+_ENTRY_POINTS = """[console_scripts]
+profet = profet_cli.main:main
+"""
+#: The earliest that a zip file can tell.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_READABLE = 0o100644 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A file that pip installs; its name tells the version."""
+
+    name: str
+    data: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Of the whole file, in hexadecimal."""
+        return hashlib.sha256(self.data).hexdigest()
+
+
+@cache
+def recorder_wheel() -> Wheel:
+    """The wheel, made once a process."""
+    contents = {path: (_ROOT / path).read_bytes() for path in sorted(_source_files())}
+    texts = {"METADATA": _METADATA, "WHEEL": _WHEEL, "entry_points.txt": _ENTRY_POINTS}
+    contents |= {f"{_INFO}/{name}": (_ROOT / name).read_bytes() for name in _LICENCES}
+    contents |= {f"{_INFO}/{name}": text.encode() for name, text in texts.items()}
+    contents[f"{_INFO}/RECORD"] = _record(contents)
+    return Wheel(f"{_DISTRIBUTION}-{VERSION}-py3-none-any.whl", _zipped(contents))
+
+
+def _source_files() -> Iterator[str]:
+    for source in SOURCES:
+        path = _ROOT / source
+        files = [path] if path.is_file() else (each for each in path.rglob("*") if each.suffix in (".py", ".csv"))
+        yield from (each.relative_to(_ROOT).as_posix() for each in files)
+
+
+def _record(contents: Mapping[str, bytes]) -> bytes:
+    """The list of what is in it, with checksums but its own."""
+    lines = [f"{path},sha256={_urlsafe_sha256(data)},{len(data)}" for path, data in contents.items()]
+    return "\n".join([*lines, f"{_INFO}/RECORD,,", ""]).encode()
+
+
+def _urlsafe_sha256(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+
+
+def _zipped(contents: Mapping[str, bytes]) -> bytes:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in contents.items():
+            entry = zipfile.ZipInfo(path, _DATE)
+            entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, _READABLE, 3
+            archive.writestr(entry, data)
+    return whole.getvalue()

@@ -1,0 +1,119 @@
+"""Columns of a result table, and its rows in order: as read, and with full digits for export."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Row = TypeVar("Row")
+#: A figure with full digits, a word, or None where there is none.
+Value = float | int | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a cell.
+
+    Attributes
+    ----------
+    text : as read aloud too. beneath : a second line, smaller.
+    mark : drawn before the text, not read aloud.
+    colour : of a swatch before the text: a GPU's, as in the charts.
+    """
+
+    text: str
+    beneath: str = ""
+    mark: str = ""
+    colour: str = ""
+
+
+# Without slots: Python 3.11 can't make `Column[Plan](...)` of a generic class that is frozen and has them.
+@dataclass(frozen=True, kw_only=True)
+class Column(Generic[Row]):
+    """One column.
+
+    Attributes
+    ----------
+    key : its name in links and exports, with the unit: "total_s".
+    cell : as read.
+    value : what it is sorted by.
+    data : name with unit -> full digits, for export; None: `key` and `value`.
+    tip : what the title means, one line.
+    narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
+    """
+
+    key: str
+    title: str
+    cell: Callable[[Row], str | Cell]
+    value: Callable[[Row], Value]
+    data: Callable[[Row], Mapping[str, Value]] | None = None
+    by_default: bool = True
+    tip: str = ""
+    narrow_under: str = ""
+
+    def drawn(self, row: Row) -> Cell:
+        """The row's cell."""
+        found = self.cell(row)
+        return found if isinstance(found, Cell) else Cell(found)
+
+    def exported(self, row: Row) -> Mapping[str, Value]:
+        """What an export has of a row."""
+        return {self.key: self.value(row)} if self.data is None else self.data(row)
+
+    def is_numeric(self, rows: Sequence[Row]) -> bool:
+        """Whether its values are numbers, which stand flush right; a mark's place in line is none."""
+        return any(isinstance(self.value(row), int | float) and not self.drawn(row).mark for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """By which column rows are sorted; as text in links: 'total_usd', or '-total_usd' for the largest first."""
+
+    key: str
+    descending: bool = False
+
+    @classmethod
+    def of_text(cls, text: str) -> Order:
+        """Read `str(order)`."""
+        return cls(text.removeprefix("-"), text.startswith("-"))
+
+    def __str__(self) -> str:
+        return f"-{self.key}" if self.descending else self.key
+
+
+def chosen_columns(columns: Sequence[Column[Row]], keys: Sequence[str]) -> tuple[Column[Row], ...]:
+    """The columns of these keys, in the table's own order; unknown keys are ignored, and none mean the usual ones.
+
+    The first column, which names the row, is always there.
+    """
+    known = {column.key for column in columns} & set(keys)
+    first, *others = columns
+    return first, *(column for column in others if (column.key in known if known else column.by_default))
+
+
+def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], order: Order | None) -> list[Row]:
+    """Rows by a column's values, what has none last; as they came without an order or for a column that is not there.
+
+    Equal rows stay as they came.
+    """
+    if order is None or not (found := [column for column in columns if column.key == order.key]):
+        return list(rows)
+    column = found[0]
+    valued = [(_comparable(column.value(row)), row) for row in rows]
+    known = [(value, row) for value, row in valued if value is not None]
+    known.sort(key=lambda one: one[0], reverse=order.descending)
+    return [row for _, row in known] + [row for value, row in valued if value is None]
+
+
+def exported_rows(rows: Sequence[Row], columns: Sequence[Column[Row]]) -> list[dict[str, Value]]:
+    """One mapping a row, of all that its columns export."""
+    return [{name: value for column in columns for name, value in column.exported(row).items()} for row in rows]
+
+
+def _comparable(value: Value) -> tuple[bool, float, str] | None:
+    """Numbers before words; None for what is missing or no number."""
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return (True, 0.0, value.casefold()) if isinstance(value, str) else (False, float(value), "")

@@ -1,0 +1,132 @@
+"""Shows a result table: its columns to choose, an HTML table of our own, and its exports.
+
+Streamlit's own data grid is drawn on a canvas, which neither prints nor reflows on a phone, and sorts in the browser,
+where an export can't follow it; its HTML table can't be sorted, nor a row opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from ui.own_component import own_component
+from ui.result_table.choices import TableChoices
+from ui.result_table.columns import Column, Row, exported_rows
+from ui.tables import download_buttons
+
+_SORTED = {None: "none", False: "ascending", True: "descending"}
+
+
+def result_table(
+    rows: Sequence[Row],
+    columns: Sequence[Column[Row]],
+    *,
+    key: str,
+    stem: str,
+    title: str,
+    row_key: Callable[[Row], str],
+    beside: Callable[[], None] | None = None,
+) -> Row | None:
+    """Show the table; returns the row that the visitor opened, None without one.
+
+    Parameters
+    ----------
+    rows : in the order that they have until the visitor sorts them.
+    columns : all that can be shown; the first names the row and is always there.
+    key : of its settings, see `TableChoices`. stem : of the names of its exports.
+    title : its name for screen readers. row_key : what tells a row from the others, in links too.
+    beside : draws more buttons beside those of the exports.
+    """
+    choices = TableChoices(key)
+    shown_rows, shown_columns = choices.shown(rows, columns)
+
+    def sort() -> None:
+        # What a browser sends may be anything.
+        if (column := st.session_state[_mounted_key(key)].get("sort")) in [one.key for one in columns]:
+            choices.sort_by(column)
+
+    def open_row() -> None:
+        if (row := st.session_state[_mounted_key(key)].get("open")) in [row_key(one) for one in rows]:
+            choices.toggle(row)
+
+    own_component("result_table", Path(__file__))(
+        key=_mounted_key(key),
+        data=table_data(shown_rows, shown_columns, choices, title=title, row_key=row_key),
+        on_sort_change=sort,
+        on_open_change=open_row,
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _column_chooser(columns, shown_columns, choices)
+        if shown_rows:
+            download_buttons(exported_rows(shown_rows, shown_columns), stem)
+        if beside is not None:
+            beside()
+    return next((row for row in rows if row_key(row) == choices.open_row), None)
+
+
+def table_data(
+    rows: Sequence[Row],
+    columns: Sequence[Column[Row]],
+    choices: TableChoices,
+    *,
+    title: str,
+    row_key: Callable[[Row], str],
+) -> dict[str, Any]:
+    """What the table in the browser is made of: text, drawn as text."""
+    order = choices.order
+    place = {column.key: number for number, column in enumerate(columns)}
+    return {
+        "title": title,
+        "columns": [
+            {
+                "key": column.key,
+                "title": column.title,
+                "tip": column.tip,
+                "numeric": column.is_numeric(rows),
+                "sorted": _SORTED[order.descending if order and order.key == column.key else None],
+                "under": place.get(column.narrow_under, -1),
+            }
+            for column in columns
+        ],
+        "rows": [
+            {
+                "key": row_key(row),
+                "open": row_key(row) == choices.open_row,
+                "cells": [_cell(column, row) for column in columns],
+            }
+            for row in rows
+        ],
+    }
+
+
+def _cell(column: Column[Row], row: Row) -> dict[str, str]:
+    cell = column.drawn(row)
+    return {"text": cell.text, "beneath": cell.beneath, "mark": cell.mark, "colour": cell.colour}
+
+
+def _column_chooser(columns: Sequence[Column[Row]], shown: Sequence[Column[Row]], choices: TableChoices) -> None:
+    key = f"{choices.table}:columns"
+    titles = {column.key: column.title for column in columns[1:]}
+
+    def choose() -> None:
+        choices.choose_columns(st.session_state[key], columns)
+
+    # What the link says is what the chooser says.
+    st.session_state[key] = [column.key for column in shown[1:]]
+    with st.popover("Columns", icon=":material/view_column:"):
+        st.pills(
+            "Columns",
+            tuple(titles),
+            format_func=titles.__getitem__,
+            selection_mode="multi",
+            key=key,
+            on_change=choose,
+            label_visibility="collapsed",
+        )
+
+
+def _mounted_key(key: str) -> str:
+    return f"{key}:table"
