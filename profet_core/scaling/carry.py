@@ -8,6 +8,10 @@ import numpy as np
 
 from profet_core.scaling.growth import AnyGrowth, CarryError
 
+#: Between two sizes errors are this much of what each end's would leave, joined: 90 % of the measured latencies between
+#: both ends of an axis lay within 0.53 of it along the batch and 0.61 along pixels.
+BETWEEN = 0.6
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -68,13 +72,18 @@ def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Carried:
 def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: Sizes) -> Carried:
     """Latencies at `sizes`, exact at both known sizes; never falling if the known ones don't.
 
-    The steps grow by the mean of what both profiles tell, stretched between two sizes of which one is larger.
+    Between two sizes of which one is the larger, steps grow by the share that leads from one to the other; elsewhere by
+    the mean of what both profiles tell.
     """
     if first.at.batch > second.at.batch or (first.at.batch == second.at.batch and first.at.area > second.at.area):
         first, second = second, first
     log_ms = _stretched(first, second, sizes) if first.at.is_within(second.at) else _bridged(first, second, sizes)
-    halves = [error.log_half_width(point.growth.share[:, None], *sizes.over(point.at)) for point in (first, second)]
-    return Carried(log_ms, _pooled_half(first, second, *halves))
+    by_first, by_second = (
+        error.log_half_width(point.growth.share[:, None], *sizes.over(point.at)) for point in (first, second)
+    )
+    within = (sizes.batch >= first.at.batch) & (sizes.batch <= second.at.batch)
+    within &= (sizes.area >= first.at.area) & (sizes.area <= second.at.area)
+    return Carried(log_ms, _pooled_half(first, second, by_first, by_second, np.where(within, BETWEEN, 1.0)))
 
 
 def _mean_growth(first: KnownPoint, second: KnownPoint, sizes: Sizes) -> np.ndarray:
@@ -87,12 +96,15 @@ def _at(point: SizePoint) -> Sizes:
 
 
 def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> np.ndarray:
+    """Between both by the growth through them, stretched by what no growth explains; beyond them as profiles tell."""
+    rise = large.log_ms - small.log_ms
+    log_batch, log_area = (float(values[0]) for values in _at(large.at).over(small.at))
+    growth = small.growth.through(log_batch, log_area, rise)
+    span = growth.log_growth(*_at(large.at).over(small.at))
+    between = np.clip(growth.log_growth(*sizes.over(small.at)) / span, 0, 1)
     grown = _mean_growth(small, large, sizes)
-    at_small, at_large = (_mean_growth(small, large, _at(point.at)) for point in (small, large))
-    span = at_large - at_small
-    rise = (large.log_ms - small.log_ms)[:, None]
-    between = np.clip((grown - at_small) / span, 0, 1)
-    return small.log_ms[:, None] + rise * between + np.minimum(grown - at_small, 0) + np.maximum(grown - at_large, 0)
+    below, above = (grown - _mean_growth(small, large, _at(point.at)) for point in (small, large))
+    return small.log_ms[:, None] + rise[:, None] * between + np.minimum(below, 0) + np.maximum(above, 0)
 
 
 def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> np.ndarray:
@@ -107,10 +119,12 @@ def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> np.ndarray:
     return np.where(higher >= 0, by_wide + higher * to_deep, by_deep - higher * to_wide)
 
 
-def _pooled_half(first: KnownPoint, second: KnownPoint, by_first: np.ndarray, by_second: np.ndarray) -> np.ndarray:
+def _pooled_half(
+    first: KnownPoint, second: KnownPoint, by_first: np.ndarray, by_second: np.ndarray, factor: np.ndarray
+) -> np.ndarray:
     """The nearer of both counts more, and together they carry less far than each alone."""
     both = np.hypot(by_first, by_second)
     share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)
     known = (1 - share) * first.log_half_width[:, None] + share * second.log_half_width[:, None]
-    carrying = np.divide(by_first * by_second, both, out=np.zeros_like(both), where=both > 0)
+    carrying = factor * np.divide(by_first * by_second, both, out=np.zeros_like(both), where=both > 0)
     return np.hypot(known, carrying)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -42,6 +42,8 @@ MOST_BATCH_POWER, MOST_AREA_POWER = 1.1, 1.3
 LEAST_GROWTH = 0.01
 #: Logits beyond this are as good as certain.
 _FARTHEST = 12.0
+#: Least and most of a step that grows, where two known sizes tell it.
+_SHARES = (1e-4, 1 - 1e-4)
 _LEAST_SHARE = 0.01
 _LEAST_COPY_SHARE = 0.001
 
@@ -84,6 +86,23 @@ class Growth:
         joined = np.logaddexp(still, growing + self.sharpness * work) / self.sharpness
         return (1 - LEAST_GROWTH) * joined + LEAST_GROWTH * work
 
+    def through(self, log_batch: float, log_area: float, rise: np.ndarray) -> Growth:
+        """The growth of steps that are known at a larger size too, `log_batch` and `log_area` away.
+
+        Then two latencies tell better than a profile: a part that stays and one in proportion to the work, with that
+        share which makes the step grow by `rise` (instances,), its logarithm. NaN: not known, the growth stays.
+        """
+        work = log_batch + log_area
+        beyond = (rise - LEAST_GROWTH * work) / (1 - LEAST_GROWTH)
+        share = np.clip(np.expm1(beyond) / np.expm1(work), *_SHARES)
+        told = ~np.isnan(rise)
+        return Growth(
+            share_logit=np.where(told, np.log(share / (1 - share)), self.share_logit),
+            batch_power=np.where(told, 1.0, self.batch_power),
+            area_power=np.where(told, 1.0, self.area_power),
+            sharpness=1.0,
+        )
+
 
 class AnyGrowth(Protocol):
     """What `Growth` and `ReachedGrowth` are."""
@@ -94,6 +113,9 @@ class AnyGrowth(Protocol):
 
     def log_growth(self, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
         """log(latency / known latency), (instances, sizes)."""
+
+    def through(self, log_batch: float, log_area: float, rise: np.ndarray) -> AnyGrowth:
+        """The growth of steps that are known at a larger size too."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +149,10 @@ class ReachedGrowth:
         bound = np.maximum(self.log_free[:, None] + free, self.log_launch[:, None])
         # Launches alone would leave two sizes the same time.
         return (1 - LEAST_GROWTH) * bound + LEAST_GROWTH * free
+
+    def through(self, log_batch: float, log_area: float, rise: np.ndarray) -> ReachedGrowth:
+        """As `Growth` has it; launches and free parts are those at this size."""
+        return replace(self, own=self.own.through(log_batch, log_area, rise))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def carried_latencies(models: Models, ends: AxisEnds, sizes: Sequence[int] | Non
         try:
             # An instance that nobody profiled follows the curve that the measured ones share.
             curve_of = models.profiled(name)
-            curve = scale_curve(models, curve_of, ends.axis, low_ms, high_ms, sizes, context=ends.context)
+            curve = scale_curve(models, curve_of, ends.axis, low_ms, high_ms, sizes)
             latencies_ms[name] = curve.tolist()
         except InputError as error:
             problems[name] = str(error)

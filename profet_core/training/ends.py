@@ -1,78 +1,33 @@
-"""Both ends of a size axis: what is known of one network at the smallest and at the largest size."""
+"""Latencies at both ends of a size axis, and what tells that two profiles are not of one network."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from profet_core.profiles.record import Profile
-from profet_core.scaling.axes import axis_range
-from profet_core.scaling.context import ScaleContext, scale_context
 
-#: The meta field that says where on an axis a profile was recorded.
-_META_FIELD = {"batch": "batch_size", "pixels": "pixels"}
 _WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "number of parameters", "gpu": "GPU"}
 
 
 @dataclass(frozen=True, slots=True)
-class EndProfiles:
-    """The profiles that both ends were predicted from, recorded on one instance."""
-
-    smallest: Profile
-    largest: Profile
-    anchor: str
-
-
-@dataclass(frozen=True)
 class AxisEnds:
-    """Latencies at both ends of an axis.
+    """Latencies that were measured at both ends of an axis.
 
     Attributes
     ----------
     axis : "batch" or "pixels".
     min_ms, max_ms : instance -> milliseconds a step at the smallest and at the largest size.
-    profiles : None where the latencies were measured, not predicted.
     """
 
     axis: str
     min_ms: Mapping[str, float]
     max_ms: Mapping[str, float]
-    profiles: EndProfiles | None = None
 
     @property
     def both(self) -> tuple[str, ...]:
         """Instances whose latency is known at both ends."""
         return tuple(name for name in self.min_ms if name in self.max_ms)
-
-    @property
-    def context(self) -> ScaleContext | None:
-        """What the profiles tell of the curve between the ends; None without profiles.
-
-        Raises
-        ------
-        InputError : the largest one says that it was recorded at another size.
-        """
-        if self.profiles is None:
-            return None
-        found = scale_context(self.axis, self.profiles.largest)
-        if found.other_size is None:
-            return replace(found, other_size=_other_size(self.axis, self.profiles.smallest))
-        return found
-
-
-def contradictions(ends: AxisEnds) -> tuple[str, ...]:
-    """What the profiles' own meta says against being the two ends of one network's axis, one sentence each."""
-    if ends.profiles is None:
-        return ()
-    name = _META_FIELD[ends.axis]
-    profiles = (ends.profiles.smallest, ends.profiles.largest)
-    recorded = [getattr(profile.meta, name) for profile in profiles]
-    misplaced = (
-        f"This end needs a profile at {_WORDS[name]} {size}, but the one given says {given}: the curve would be wrong."
-        for given, size in zip(recorded, axis_range(ends.axis), strict=True)
-        if given not in (None, size)
-    )
-    return (*misplaced, *different_networks(*profiles, apart_from=name))
 
 
 def different_networks(first: Profile, second: Profile, *, apart_from: str) -> tuple[str, ...]:
@@ -98,7 +53,3 @@ def _differences(first: Profile, second: Profile, allowed: Collection[str]) -> t
         if name not in allowed and None not in (ours, theirs) and ours != theirs:
             lines.append(f"The two profiles differ in {words} ({ours} and {theirs}): are they the same network?")
     return tuple(lines)
-
-
-def _other_size(axis: str, profile: Profile) -> int | None:
-    return profile.meta.pixels if axis == "batch" else profile.meta.batch_size
