@@ -51,6 +51,16 @@ def test_it_leads_with_networks_unlike_any_in_the_data(open_accuracy, report):
     assert not app.error and not app.exception and not app.warning
 
 
+def test_other_sizes_have_a_row_for_each_distance(open_app, models):
+    app = open_app("about", open="accuracy", part="sizes")
+    growth = load_validation(models).growth
+    told = rows(app, 0)
+    assert [(row["Mean error"], row["Inside the 90 % interval"], row["Predictions"]) for row in told] == [
+        (percent(one.error), percent(one.covered), f"{one.n:,}") for one in growth
+    ]
+    assert {row["Steps"] for row in told} == {"1", "2", "3", "4", "all"} and not app.error
+
+
 def test_the_first_screen_has_three_figures_and_what_they_were_measured_on(open_app, models):
     """The shipped ones; everything else is folded."""
     app = open_app("about")

@@ -39,7 +39,7 @@ ON_ANSWER = "answer"
 SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
 #: What the recorder is shown for.
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
-ACCURACY_PARTS = ("profiled", "unprofiled", "memory", "strangers")
+ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers")
 USUAL_REGION = "usual"
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"

@@ -10,6 +10,7 @@ from pages.about.accuracy.memory import show_memory
 from pages.about.accuracy.profiled import show_profiled
 from pages.about.accuracy.real import show_real
 from pages.about.accuracy.reports import accuracy_of, real_report_of, transfer_accuracy_of, transfer_model_of
+from pages.about.accuracy.sizes import show_sizes
 from pages.about.accuracy.unprofiled import show_unprofiled
 from pages.about.accuracy.unprofiled_words import Unprofiled
 from pages.about.accuracy.worst import show_worst
@@ -20,10 +21,11 @@ from ui.state.settings import ACCURACY_PARTS, LATENCY_GIVEN
 from ui.texts import plain
 
 _LATENCY_LABELS = {"given": "Given", "not": "Not given"}
-_PROFILED, _UNPROFILED, _MEMORY, _STRANGERS = ACCURACY_PARTS
+_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS = ACCURACY_PARTS
 _PART_LABELS = {
     _PROFILED: "Profiled GPUs",
     _UNPROFILED: "GPUs nobody profiled",
+    _SIZES: "Other sizes",
     _MEMORY: "Memory",
     _STRANGERS: "Strangers' profiles",
 }
@@ -61,6 +63,12 @@ def _unprofiled(resources: Resources, latency_known: bool) -> None:
     _measured_on(accuracy)
 
 
+def _sizes(resources: Resources, _: bool) -> None:
+    accuracy = accuracy_of(resources)
+    show_sizes(accuracy.growth)
+    st.caption(f"Measured on {plain(accuracy.made)} for the loaded models, on PROFET's own recordings.")
+
+
 def _memory(resources: Resources, _: bool) -> None:
     accuracy = transfer_accuracy_of(resources)
     show_memory(resources, accuracy.memory)
@@ -86,6 +94,7 @@ def _measured_on(accuracy: TransferAccuracy) -> None:
 _PARTS: dict[str, Callable[[Resources, bool], None]] = {
     _PROFILED: _profiled,
     _UNPROFILED: _unprofiled,
+    _SIZES: _sizes,
     _MEMORY: _memory,
     _STRANGERS: _strangers,
 }
