@@ -22,7 +22,7 @@ def show_sizes(growth: Sequence[GrowthAccuracy]) -> None:
     """Words first, then the table."""
     st.markdown(
         "Each network was left out in turn, and its latency carried from one measured size to another, or predicted "
-        "from one profile and carried there. Measured were 16, 32, 64, 128, 256 images and 32, 64, 128, 224, 256 pixels."
+        "from one profile and carried there. Sizes measured: 16, 32, 64, 128, 256 images; 32, 64, 128, 224, 256 pixels."
     )
     show_table([_row(one) for one in growth], "Other sizes: how far off carried latencies were")
     st.caption(
