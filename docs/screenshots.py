@@ -53,7 +53,7 @@ def take(browser: Browser, url: str, scheme: str, path: Path) -> None:
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     # Charts and fonts load their code when first shown.
-    expect(page.locator(".js-plotly-plot .points path").first).to_be_visible()
+    expect(page.locator(".js-plotly-plot .xtick text").first).to_be_visible()
     page.evaluate("document.fonts.ready")
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(SETTLE_MS)
