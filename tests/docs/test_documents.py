@@ -199,7 +199,7 @@ def test_words_are_in_order_and_told_once():
 
 def test_pictures_are_small_and_of_both_desktops():
     for scheme in ("light", "dark"):
-        path = ROOT / "docs" / "images" / f"predict-{scheme}.png"
+        path = ROOT / "docs" / "images" / f"answer-{scheme}.png"
         data = path.read_bytes()
         assert data.startswith(b"\x89PNG") and len(data) <= 200_000
         assert (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (1280, 800)
