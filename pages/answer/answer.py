@@ -61,14 +61,17 @@ def body(resources: Resources) -> None:
         show_notices(network)
     steps = network.steps(resources)
     show_errors(steps.problems)
-    answer = st.container()
+    # What is chosen below the answer stays there where nothing is left to choose from.
+    answer, choices = st.container(), st.container()
+    with choices:
+        _choices(resources)
     fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
     advice = _advice(network, steps, chosen_offers(resources), fits)
     with answer:
         _say(network, advice)
-    show_notices(network)
-    limits = advice.request.limits
-    show_chart(trade_off(points(advice), limits.deadline_s, limits.budget_usd), "trade-off")
+        show_notices(network)
+        limits = advice.request.limits
+        show_chart(trade_off(points(advice), limits.deadline_s, limits.budget_usd), "trade-off")
     _table(resources, network, advice, fits)
 
 
@@ -104,7 +107,8 @@ def _say(network: Network, advice: Advice) -> None:
         st.markdown(sureness_explained())
 
 
-def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer]) -> None:
+def _choices(resources: Resources) -> None:
+    """What the table shows, and which offers count."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice("Time and cost of", "per", tuple(_PER_LABELS), _PER_LABELS)
         st.toggle(
@@ -115,6 +119,9 @@ def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping
         )
         st.toggle("Retired GPUs", key="retired", persist_state="session", help="Measured, but no longer rented out.")
         offers_input(resources)
+
+
+def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer]) -> None:
     per = Per(st.session_state["per"])
     rows = answer_rows(advice, resources.gpus, load_regions(), fits, per)
     opened = result_table(

@@ -7,6 +7,8 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.conftest import column, has_results, lines
+
 
 def drawn(app: AppTest) -> dict[str, Any]:
     """What the result table is made of."""
@@ -36,3 +38,11 @@ def test_a_damaged_link_opens_the_table_as_it_comes(open_app):
 def test_the_page_offers_exports_and_the_report(open_app):
     labels = [button.proto.label for button in open_app().get("download_button")]
     assert {"CSV", "JSON", "Report"} <= set(labels)
+
+
+def test_where_nothing_is_left_to_choose_from_the_choices_stay(open_app):
+    app = open_app(method="profet", latency="none")
+    (line,) = lines(app.error)
+    assert line.startswith("There is nothing to choose from (") and not has_results(app)
+    app.toggle(key="retired").set_value(True).run()
+    assert not app.error and set(column(app, "Instance")) == {"g3s.xlarge", "p2.xlarge", "p3.2xlarge"}
