@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from benchmarks.first_page import chromium, new_page, wait_until_drawn
 from benchmarks.served_app import served
 
-PATH, REPEATS = "scale", 25
+PATH, REPEATS = "sizes", 25
 #: Notes when a key goes down, and what changes after that: the cursor's attributes, and texts of the read-off.
 _WATCH = """() => {
   const view = document.querySelector('[class*="st-key-live-"]');
@@ -25,8 +25,14 @@ _WATCH = """() => {
   addEventListener('keydown', () => { window.seen = {pressed: performance.now()}; }, true);
   const note = name => () => { window.seen[name] ??= performance.now(); };
   new MutationObserver(note('cursor')).observe(cursor, {attributes: true, attributeFilter: ['data-at']});
-  new MutationObserver(note('text')).observe(
-    view.querySelector('[data-testid=stTable]'), {subtree: true, characterData: true, childList: true});
+  const text = () => view.querySelector('table')?.textContent;
+  let before = text();
+  new MutationObserver(() => {
+    if (text() && text() !== before) {
+      before = text();
+      note('text')();
+    }
+  }).observe(view, {subtree: true, characterData: true, childList: true});
 }"""
 _SEEN = "() => window.seen.cursor && window.seen.text && window.seen"
 

@@ -54,17 +54,17 @@ SAMPLE = Action(
     "another sample", lambda visitor, chance: visitor.choose("sample", chance.choice(visitor.widgets["sample"].options))
 )
 LATENCY = Action("another latency", lambda visitor, chance: visitor.enter("latency", round(chance.uniform(20, 400), 1)))
-SLIDER = Action("the slider", lambda visitor, chance: visitor.slide("batch", chance.randint(16, 256)))
+SLIDER = Action("the slider", lambda visitor, chance: visitor.slide("slider:batch", chance.randint(16, 256)))
 EPOCHS = Action("more epochs", lambda visitor, chance: visitor.enter("epochs", chance.randint(1, 200)))
 UPLOAD = Action("an upload", _upload)
 
 #: A visitor does one after the other, again and again; each part begins on a page of its own.
 PARTS: tuple[tuple[Action, ...], ...] = (
     (page("home"), SAMPLE, LATENCY, SAMPLE, LATENCY, LATENCY),
-    (page("scale"), SLIDER, SLIDER, SLIDER, SLIDER),
-    (page("cost"), EPOCHS, EPOCHS, EPOCHS),
-    (page("compare"), UPLOAD),
-    (page("advise"), page("inspect"), page("accuracy")),
+    (page("sizes"), SLIDER, SLIDER, SLIDER, SLIDER),
+    (page("home"), EPOCHS, EPOCHS, EPOCHS),
+    (page("profiles"), UPLOAD),
+    (page("about"), page("home"), page("sizes")),
 )
 
 

@@ -17,6 +17,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
+from profet_core.typed_numbers import as_typed
+from ui.inputs.number_field import text_key
+
 #: A run that takes longer counts as lost.
 RUN_TIMEOUT_S = 120
 _XSRF_COOKIE = "_streamlit_xsrf"
@@ -69,9 +72,8 @@ class Visitor:
         return await self._change(key, string_value=value)
 
     async def enter(self, key: str, value: float) -> float:
-        """Type a number."""
-        whole = self.widgets[key].data_type == self.widgets[key].INT
-        return await self._change(key, **({"int_value": int(value)} if whole else {"double_value": value}))
+        """Type a number into the field of a setting."""
+        return await self._change(text_key(key), string_value=as_typed(value))
 
     async def slide(self, key: str, value: float) -> float:
         """Move a slider of one handle."""

@@ -85,7 +85,7 @@ def test_a_served_session_asks_no_outside_host(page, tmp_path, samples):
         settle(page)
         give_file(page, sample.data, "mine.json")
         expect(page.get_by_text("Shown: your upload mine.json")).to_be_visible()
-        for name in ("Scale", "Cost", "Advise", "Inspect", "Accuracy"):
+        for name in ("Sizes", "Profiles", "About", "Answer"):
             follow(page, name)
     assert asked.outside == set()
 

@@ -45,9 +45,11 @@ def size_input(resources: Resources) -> None:
 def size_slider(axis: str, recorded: int | None) -> int:
     """The size along an axis, which is the training's from then on; the profile's until it is moved."""
     smallest, largest = axis_range(axis)
-    chosen = st.session_state[axis] or recorded or smallest
+    chosen = min(max(st.session_state[axis] or recorded or smallest, smallest), largest)
     key = f"slider:{axis}"
-    st.session_state[key] = min(max(chosen, smallest), largest)
+    if st.session_state.get(key) != chosen:
+        # Only then: what is written here, the browser takes over what was moved meanwhile.
+        st.session_state[key] = chosen
 
     def choose() -> None:
         moved = st.session_state[key]
