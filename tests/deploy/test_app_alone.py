@@ -33,7 +33,7 @@ def ask(address: str, path: str, **headers: str):
 
 
 def test_its_pages_say_what_a_browser_may_do_with_them(address):
-    for path in ("/", "/advise", "/_stcore/health", "/_stcore/host-config", "/favicon.png"):
+    for path in ("/", "/sizes", "/_stcore/health", "/_stcore/host-config", "/favicon.png"):
         status, headers, _ = ask(address, path)
         assert status == 200
         assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "same-origin"

@@ -56,7 +56,7 @@ def test_what_is_compressed_already_is_sent_as_it_is(address):
     assert "content-encoding" not in headers and body == font.read_bytes() and headers["cache-control"] == KEPT
 
 
-@pytest.mark.parametrize("path", ["/", "/advise", "/advise?epochs=3"])
+@pytest.mark.parametrize("path", ["/", "/sizes", "/sizes?epochs=3"])
 def test_every_page_asks_for_our_scripts_before_streamlit_s(address, path):
     headers, packed = ask(address, path)
     assert (headers["content-encoding"], headers["cache-control"]) == ("gzip", "no-cache")

@@ -20,7 +20,7 @@ from tests.deploy.proxy import HOST, Proxy
 
 #: The certificate is a test's own.
 TRUSTING = ssl._create_unverified_context()
-PAGES = ("", "scale", "profiles", "about", "cost", "advise")
+PAGES = ("", "sizes", "profiles", "about")
 
 
 def ask(proxy: Proxy, method: str, path: str, body: bytes | None = None, **headers: str):
@@ -103,9 +103,9 @@ def test_other_hosts_get_nothing_and_plain_http_is_sent_to_tls(proxy):
     with pytest.raises((http.client.HTTPException, ConnectionError)):
         ask(proxy, "GET", "/", Host="elsewhere.example")
     plain = http.client.HTTPConnection(HOST, proxy.http_port, timeout=30)
-    plain.request("GET", "/advise?x=1")
+    plain.request("GET", "/sizes?x=1")
     answer = plain.getresponse()
-    assert (answer.status, answer.getheader("location")) == (308, f"https://{HOST}/advise?x=1")
+    assert (answer.status, answer.getheader("location")) == (308, f"https://{HOST}/sizes?x=1")
     plain.close()
 
 
