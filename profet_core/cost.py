@@ -145,6 +145,6 @@ def check_profiled_batch(profiled_batch: int | None, recorded_batch: int | None)
     if recorded_batch is not None and recorded_batch != batch_size:
         raise InputError(
             f"The profile was recorded at batch size {recorded_batch}, not {batch_size}: "
-            "another batch size needs scaled latencies (Scale)."
+            "for another batch size its latencies are carried there (--at-batch)."
         )
     return batch_size

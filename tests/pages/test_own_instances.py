@@ -128,7 +128,7 @@ def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
     assert "2 rows are this server's own list, which its operator shows to everyone." in lines(app.caption)
     found = prices(app)
     assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.70", "$0.40")
-    assert any("2 rows are this server's own list" in line for line in lines(app.caption)), "on the Guide too"
+    assert any("2 rows are this server's own list" in line for line in lines(app.caption)), "on About too"
 
 
 @pytest.mark.parametrize(("shown", "rows"), [("/nowhere/instances.csv", ()), ("{path}", ["my.l4,L4,,"])])

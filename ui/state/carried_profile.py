@@ -19,7 +19,7 @@ _TEXTS = "carried:texts"
 
 
 def take_carried(resources: Resources) -> str | None:
-    """Put the profile that the address holds on the visitor's list and on Predict; what is wrong with it, else None."""
+    """Put the profile that the address holds on the visitor's list and first; what is wrong with it, else None."""
     text = st.query_params.get(PARAMETER)
     if text is None:
         return None
@@ -35,7 +35,7 @@ def take_carried(resources: Resources) -> str | None:
 
 
 def carried() -> dict[str, str]:
-    """What the address has to hold: nothing, or Predict's profile where the visitor wants that."""
+    """What the address has to hold: nothing, or the shown profile where the visitor wants that."""
     own = own_in(PROFILE_SLOT)
     if not st.session_state.get(CARRY) or own is None or st.session_state[PROFILE_SLOT.key("source")] == "sample":
         return {}

@@ -1,4 +1,4 @@
-"""How percents and both cases of the anchor's latency are written on Accuracy."""
+"""How percents and both cases of the anchor's latency are written."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_costs_say_what_each_rests_on(document, run, sample):
         (["--images", "9", "--epochs", "1" + "0" * 305], "The number of epochs must be at most 1e+15"),
         (["--images", "9", "--validation-images", "-1"], "The number of images must be a whole number"),
         (["--images", "9", "--profiled-batch", "0"], "The profiled batch size must be a whole number"),
-        (["--images", "9", "--profiled-batch", "17"], "another batch size needs scaled latencies"),
+        (["--images", "9", "--profiled-batch", "17"], "for another batch size its latencies are carried there"),
         (["--images", "9", "--price", "p2.xlarge"], "'p2.xlarge' is not INSTANCE=NUMBER, such as g4dn.xlarge=0.4"),
         (["--images", "9", "--price", "p2.xlarge=cheap"], "is not INSTANCE=NUMBER, such as g4dn.xlarge=0.4"),
         (["--images", "9", "--price", "p2.xlarge=-1"], "The price of p2.xlarge must be a number above 0, not -1.0."),
