@@ -112,7 +112,7 @@ def test_the_batch_size_is_the_recorded_one():
 
 def test_another_batch_size_than_the_recorded_one_is_refused():
     with pytest.raises(
-        InputError, match=r"^The profile was recorded at batch size 64, not 128: another batch size needs"
+        InputError, match=r"^The profile was recorded at batch size 64, not 128: for another batch size"
     ):
         check_profiled_batch(128, 64)
 
