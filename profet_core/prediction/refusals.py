@@ -50,11 +50,12 @@ def refusal_by(models: Models, catalog: Catalog, profile: Profile) -> str:
     reason, recorded = refusal(profile), profile.meta.gpu
     if reason or recorded is None:
         return reason
-    anchors = {catalog[name].gpu_model: f"{catalog[name].gpu} ({name})" for name in models.instances}
-    if gpu_model(recorded) in anchors:
+    model = gpu_model(recorded)
+    if any(catalog[name].gpu_model == model for name in models.instances):
         return ""
+    anchors = [f"{catalog[name].gpu} ({name})" for name in models.instances]
     return (
-        f"The profile says it was recorded on {recorded}, and predictions start from {', '.join(anchors.values())} "
+        f"The profile says it was recorded on {recorded}, and predictions start from {', '.join(anchors)} "
         "only: record the step on one of these."
     )
 
