@@ -119,7 +119,7 @@ def _estimate(
         relative_to=known.anchor,
         relative_log_half_width=relative,
         weights=dict(zip(known.latencies, found.weights[place], strict=True)),
-        free_ms=found.free_ms[place],
+        free_ms=found.latency_ms[place],
         launch_ms=found.launch_ms[place],
     )
 

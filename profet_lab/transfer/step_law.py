@@ -31,7 +31,7 @@ class LawSetting:
     """What is chosen, not fitted: by leaving one GPU out among any three (`python -m profet_lab.transfer.weights`)."""
 
     tail_share: float = 0.15
-    bandwidth_tilt: float = 0.3
+    bandwidth_tilt: float = 0.5
     scattered_power: float = 0.3
 
 
