@@ -64,6 +64,11 @@ class Narrowing:
         return bool(self.given - {"sureness"})
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether few offers are left, so that each is of interest: a market has hundreds."""
+        return bool(self.given - {"market", "sureness"})
+
+    @property
     def given(self) -> frozenset[str]:
         """Names of the fields that narrow."""
         return frozenset(field.name for field in fields(self) if getattr(self, field.name) not in (None, ()))
