@@ -20,6 +20,18 @@ class Field:
 
 Fields = Mapping[str, Field]
 
+_OFFERS: Fields = {
+    "provider": Field(NAMES, "only these clouds, such as gcp; own: the server's own offers"),
+    "region": Field(TEXT, "offers there only: us-east-1, or a part of it such as US"),
+    "market": Field(
+        TEXT, "offers of this market: on-demand, spot, reserved or any; each instance's usual one without it"
+    ),
+    "gpu": Field(NAMES, "only these GPUs, by name or model"),
+    "gpu_count": Field(WHOLE, "only offers of so many GPUs"),
+    "min_memory_gib": Field(NUMBER, "GPUs with at least as much memory, GiB"),
+}
+_NARROWED: Fields = {**_OFFERS, "sureness": Field(TEXT, "only numbers at least as sure: rough, fair or good")}
+
 _PROFILE: Fields = {
     "profile": Field(PROFILE, "profile of training steps, in PROFET JSON; or a file in any format that is read", True),
     "anchor": Field(TEXT, "instance the profile was recorded on", True),
@@ -29,6 +41,7 @@ _PROFILE: Fields = {
     "trust_latency": Field(FLAG, "use the latency even if it looks wrong"),
     "method": Field(TEXT, "default, or profet: the documented ensemble"),
     "fp32": Field(FLAG, "without TF32 on Ampere and later"),
+    **_NARROWED,
 }
 
 PREDICT: Fields = {
@@ -61,7 +74,6 @@ ADVISE: Fields = {
     "budget_usd": Field(NUMBER, "what it may cost: the fastest within it"),
     "certainty": Field(NUMBER, "chance that a limit is kept to; 0.9 without it"),
     "market": Field(TEXT, "offers to choose from: on-demand, spot, reserved or any; on-demand without it"),
-    "region": Field(TEXT, "offers there only"),
     "spot_discount": Field(NUMBER, "guess spot prices this far below on-demand, 0 to 1, where there are none"),
     "include_retired": Field(FLAG, "instances that can't be rented any more too"),
     "compare": Field(NAMES, "two instances: which one, and how sure"),
@@ -69,8 +81,7 @@ ADVISE: Fields = {
 
 INSTANCES: Fields = {
     "all": Field(FLAG, "every offer: regions and markets"),
-    "region": Field(TEXT, "only offers of this region"),
-    "market": Field(TEXT, "only offers of this market"),
+    **_OFFERS,
 }
 
 

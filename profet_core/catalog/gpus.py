@@ -93,6 +93,11 @@ class Gpus(Mapping[str, Gpu]):
         self._by_name = MappingProxyType({gpu.name: gpu for gpu in gpus})
         if len({gpu.name.lower() for gpu in gpus}) != len(gpus):
             raise CatalogError("The GPU table names a GPU twice: keep one row each.")
+        self._by_bare: dict[str, list[Gpu]] = {}
+        self._by_model: dict[str, list[Gpu]] = {}
+        for gpu in gpus:
+            self._by_bare.setdefault(_bare(gpu.name), []).append(gpu)
+            self._by_model.setdefault(gpu.model.lower(), []).append(gpu)
 
     def __getitem__(self, name: str) -> Gpu:
         return self._by_name[name]
@@ -119,7 +124,7 @@ class Gpus(Mapping[str, Gpu]):
         >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
         1555.0
         """
-        same = self._named(name)
+        same = self.named(name)
         if len(same) > 1 and memory_gib is not None:
             same = [gpu for gpu in same if gpu.has_memory(memory_gib)]
         if len(same) > 1:
@@ -141,16 +146,16 @@ class Gpus(Mapping[str, Gpu]):
         ------
         InputError : saying what it has.
         """
-        same = self._named(name)
+        same = self.named(name)
         if memory_gib is not None and same and not any(gpu.has_memory(memory_gib) for gpu in same):
             sizes = " or ".join(f"{size:g}" for size in sorted({gpu.memory_gib for gpu in same}))
             raise InputError(f"{name} has {sizes} GiB, not {memory_gib:g}")
 
-    def _named(self, name: str) -> list[Gpu]:
-        """GPUs of that full name, else of the model in it."""
-        bare = _bare(name)
-        full = [gpu for gpu in self.values() if _bare(gpu.name) == bare]
-        return full or [gpu for gpu in self.values() if gpu.model.lower() == gpu_model(name).lower()]
+    def named(self, name: str) -> list[Gpu]:
+        """GPUs of that full name, however it is written, else of the model in it; none is no error."""
+        if name in self._by_name:
+            return [self._by_name[name]]
+        return self._by_bare.get(_bare(name)) or self._by_model.get(gpu_model(name).lower(), [])
 
 
 @cache

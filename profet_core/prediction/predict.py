@@ -33,14 +33,14 @@ class _Request:
 
     Attributes
     ----------
-    targets : instances beside the anchor. gpus : those of them that nobody profiled, and their GPU.
+    targets : instances beside the anchor, in order. gpus : those of them that nobody profiled, and their GPU.
     """
 
     models: Models
     catalog: Catalog
     method: Method
     anchor: str
-    targets: Sequence[str]
+    targets: Mapping[str, None]
     gpus: Mapping[str, Gpu]
 
     @property
@@ -155,7 +155,7 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
     chosen = models.method(method)
     # The documented ensemble is what it was: four instances.
     gpus = unprofiled_gpus(models, catalog) if chosen.kind == "classes" else {}
-    wanted = _check_targets([*models.instances, *gpus], anchor, targets)
+    wanted = dict.fromkeys(_check_targets([*models.instances, *gpus], anchor, targets))
     beyond = {name: gpu for name, gpu in gpus.items() if name in wanted}
     return _Request(models, catalog, chosen, anchor, wanted, beyond)
 
