@@ -15,9 +15,11 @@ from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, Relativ
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.refusals import unattributed_log_width
-from profet_core.transfer.estimate import TransferEstimate, estimate_gpus, other_host_log_half_width
+from profet_core.prediction.host_time import host_times_ms
+from profet_core.transfer.estimate import Placed, TransferEstimate, estimate_gpus, other_host_log_half_width
+from profet_core.transfer.hosts import host_named
 from profet_core.transfer.known import AnchorSteps, Latencies
-from profet_core.transfer.step import step_parts
+from profet_core.transfer.parts import step_parts
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
 _ORDER = (Basis.MEASURED, Basis.DERIVED, Basis.TRANSFERRED)
 
 
-def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Gpu]:
-    """Instances of the catalogue that were not profiled but have a known GPU, and that GPU; the surer bases first.
+def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Placed]:
+    """Instances of the catalogue that were not profiled but have a known GPU: that GPU and the host; the surer bases
+    first.
 
     Empty if these models have no transfer.
     """
@@ -37,7 +40,7 @@ def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Gpu]:
         return {}
     # Many offers have one GPU.
     sheets: dict[tuple[str, float], Gpu | None] = {}
-    found = {}
+    found: dict[str, Placed] = {}
     for name, entry in catalog.items():
         key = entry.gpu, entry.gpu_memory_gib
         if key not in sheets:
@@ -45,9 +48,9 @@ def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Gpu]:
         gpu = sheets[key]
         # A price without a data sheet is shown in the catalogue only.
         if gpu is not None and name not in models.instances:
-            found[name] = gpu
-    rank = {gpu: _ORDER.index(_basis(transfer, gpu)) for gpu in set(found.values())}
-    return dict(sorted(found.items(), key=lambda item: rank[item[1]]))
+            found[name] = gpu, host_named(entry.host)
+    rank = {gpu: _ORDER.index(_basis(transfer, gpu)) for gpu in {gpu for gpu, _ in found.values()}}
+    return dict(sorted(found.items(), key=lambda item: rank[item[1][0]]))
 
 
 def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
@@ -71,7 +74,7 @@ def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
     """What a prediction for each instance of the catalogue rests on; absent where only a price is known."""
     found = dict.fromkeys(models.instances, Basis.MEASURED)
     if models.transfer is not None:
-        found |= {name: _basis(models.transfer, gpu) for name, gpu in unprofiled_gpus(models, catalog).items()}
+        found |= {name: _basis(models.transfer, gpu) for name, (gpu, _) in unprofiled_gpus(models, catalog).items()}
     return found
 
 
@@ -79,38 +82,40 @@ def unprofiled_steps(
     transfer: TransferModel,
     batch: ProfileBatch,
     known: Mapping[str, Latencies],
-    gpus: Mapping[str, Gpu],
+    placed: Mapping[str, Placed],
     *,
     tf32: bool,
 ) -> Iterable[tuple[StepTime, ...]]:
-    """For each profile one step time an instance of `gpus`, made when it is consumed.
+    """For each profile one step time an instance of `placed`, made when it is consumed.
 
     Parameters
     ----------
     known : profiled instance -> latencies as they are shown; the anchor is absent if its latency is not known.
-    gpus : instance -> its GPU, at least one of what `unprofiled_gpus` gives.
+    placed : instance -> its GPU and host, at least one of what `unprofiled_gpus` gives.
     """
-    recorded = AnchorSteps(batch.anchor, step_parts(load_operation_classes(), batch.inputs), batch.latency_ms)
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
+    recorded = AnchorSteps(batch.anchor, parts, batch.latency_ms)
     profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != batch.anchor}
-    # Offers are many, GPUs are few: each is estimated once, and its offers share what was found.
-    distinct = {gpu.name: gpu for gpu in gpus.values()}
-    new = [gpu for name, gpu in distinct.items() if name not in profiled]
+    # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.
+    distinct = dict.fromkeys(placed.values())
+    new = [one for one in distinct if one[0].name not in profiled]
     estimates = estimate_gpus(transfer, recorded, others, new, tf32=tf32)
     widths = [unattributed_log_width(profile) for profile in batch.profiles]
-    columns: dict[str, Iterable[StepTime]] = {}
-    for name, gpu in distinct.items():
-        same = profiled.get(name)
+    columns: dict[Placed, Iterable[StepTime]] = {}
+    for one in distinct:
+        gpu, host = one
+        same = profiled.get(gpu.name)
         if same is None:
-            columns[name] = _estimated(estimates[name], widths, _sibling_note(gpu, profiled))
+            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, profiled))
         elif same in known:
-            host_half = other_host_log_half_width(transfer.step, recorded, known[same].latency_ms)
-            columns[name] = _same_gpu(same, known[same], host_half)
+            host_half = other_host_log_half_width(transfer.step, recorded, known[same].latency_ms, host)
+            columns[one] = _same_gpu(same, known[same], host_half)
         else:
-            columns[name] = [_unknown(same)] * len(batch.profiles)
+            columns[one] = [_unknown(same)] * len(batch.profiles)
     for rows in zip(*columns.values(), strict=True):
-        by_gpu = dict(zip(columns, rows, strict=True))
-        yield tuple(_of_instance(instance, by_gpu[gpu.name]) for instance, gpu in gpus.items())
+        by_placed = dict(zip(columns, rows, strict=True))
+        yield tuple(_of_instance(instance, by_placed[one]) for instance, one in placed.items())
 
 
 def _of_instance(instance: str, row: StepTime) -> StepTime:

@@ -74,7 +74,7 @@ class Carried:
     @property
     def latency_ms(self) -> np.ndarray:
         """The longer of both, and a little more where they are close."""
-        return (self.free_ms**_JOINED + self.launch_ms**_JOINED) ** (1 / _JOINED)
+        return join(self.free_ms, self.launch_ms)
 
 
 def carry(
@@ -111,6 +111,11 @@ def carry(
         log_half_width=np.sqrt(own**2 + known_half**2 + (NORMAL_90 * assumed) ** 2),
         weights=weight,
     )
+
+
+def join(free_ms: np.ndarray, launch_ms: np.ndarray) -> np.ndarray:
+    """A step of what the GPU and what launches take: the longer, and a little more where they are close."""
+    return (free_ms**_JOINED + launch_ms**_JOINED) ** (1 / _JOINED)
 
 
 def beside(law: StepLaw, name: str, reference: str) -> float:

@@ -8,7 +8,7 @@ kernels (`Device_IDLE`) grow with the number of launches, which is what the floo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,8 +107,7 @@ class StepLaw:
             self.start_ms * launch + step.floor_per_idle * step.launch_gaps_ms(parts),
             parts.host_ms / step.profiling_slowdown,
         ]
-        with np.errstate(divide="ignore"):
-            least_ms = np.sum([bound**_SHARPNESS for bound in bounds], axis=0) ** (1 / _SHARPNESS)
+        least_ms = least_bound_ms(bounds)
         return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
 
     def tails_ms(self, floor_ms: np.ndarray, multiprocessors: int) -> np.ndarray:
@@ -127,6 +126,12 @@ class StepLaw:
         return np.maximum(
             gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch
         )
+
+
+def least_bound_ms(bounds: Sequence[np.ndarray]) -> np.ndarray:
+    """The least of several bounds, (profiles,), smoothly: where two are close it lies below both."""
+    with np.errstate(divide="ignore"):
+        return np.sum([bound**_SHARPNESS for bound in bounds], axis=0) ** (1 / _SHARPNESS)
 
 
 def gpu_time_ms(latency_ms: np.ndarray, fixed_ms: np.ndarray) -> np.ndarray:
