@@ -55,7 +55,7 @@ _WORDS = {
     Basis.DERIVED: "derived from others' timings of this GPU, which are biased; nobody profiled it",
     Basis.TRANSFERRED: "estimated from data sheets and benchmarks; nobody profiled this GPU",
     Basis.CARRIED: "carried to another size",
-    Basis.CARRIED_BACK: "predicted from a GPU that nobody profiled, by its speed; models learned from profiles of this one",
+    Basis.CARRIED_BACK: "predicted from a profile of a GPU that nobody profiled for the models",
 }
 
 

@@ -15,9 +15,9 @@ from profet_core.errors import InputError
 from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, RelativeInterval, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
+from profet_core.prediction.host_time import host_times_ms
 from profet_core.prediction.refusals import unattributed_log_width
 from profet_core.profiles.record import Profile
-from profet_core.prediction.host_time import host_times_ms
 from profet_core.transfer.estimate import Placed, TransferEstimate, estimate_gpus, other_host_log_half_width
 from profet_core.transfer.hosts import host_named
 from profet_core.transfer.known import AnchorSteps, Latencies

@@ -12,7 +12,7 @@ from profet_core.transfer.hosts import Host
 from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
 
 if TYPE_CHECKING:
-    from profet_core.transfer.model import BenchmarkPoint, TransferModel
+    from profet_core.transfer.model import TransferModel
 
 #: A network that computes more or less than the benchmark gains more or less from a GPU whose arithmetic grew faster
 #: than its bandwidth. The law tilts kinds halfway; of what a data sheet's roofline would add, a quarter counts as one
