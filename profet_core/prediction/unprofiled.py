@@ -42,17 +42,19 @@ def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Placed]:
         return {}
     # Many offers have one GPU.
     sheets: dict[tuple[str, float], Gpu | None] = {}
-    found: dict[str, Placed] = {}
+    found: dict[Basis, dict[str, Placed]] = {basis: {} for basis in _ORDER}
+    by_basis: dict[tuple[str, float], dict[str, Placed]] = {}
     for name, entry in catalog.items():
         key = entry.gpu, entry.gpu_memory_gib
         if key not in sheets:
-            sheets[key] = _data_sheet(transfer.gpus, *key)
+            gpu = sheets[key] = _data_sheet(transfer.gpus, *key)
+            if gpu is not None:
+                by_basis[key] = found[_basis(transfer, gpu)]
         gpu = sheets[key]
         # A price without a data sheet is shown in the catalogue only.
-        if gpu is not None and name not in models.instances:
-            found[name] = gpu, host_named(entry.host)
-    rank = {gpu: _ORDER.index(_basis(transfer, gpu)) for gpu in {gpu for gpu, _ in found.values()}}
-    return dict(sorted(found.items(), key=lambda item: rank[item[1][0]]))
+        if gpu is not None and name not in models.ranges:
+            by_basis[key][name] = gpu, host_named(entry.host)
+    return {name: placed for rows in found.values() for name, placed in rows.items()}
 
 
 def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
