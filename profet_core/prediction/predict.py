@@ -17,7 +17,7 @@ from profet_core.prediction import by_class, documented
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.caveats import caveats
 from profet_core.prediction.estimates import Estimates, ProfileEstimates
-from profet_core.prediction.foreign import foreign_estimates, with_doubt
+from profet_core.prediction.foreign import foreign_estimates
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.records import Prediction, prediction_row
@@ -159,22 +159,13 @@ def _from_foreign(
     # One precision a call: profiles that say otherwise than the first are rare, and are told apart by who asks.
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=told[0])
     own_half = np.full(found.own_ms.shape, 0.0 if batch.latency_known else found.log_half_width)
-    others = unprofiled_steps(
-        transfer,
-        found.recorded,
-        batch.profiles,
-        found.known,
-        request.placed,
-        tf32=tf32,
-        own=OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half)),
-    )
-    note = f"from a profile of {gpu.name}, which nobody profiled for the models"
+    own = OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width)
+    others = unprofiled_steps(transfer, found.recorded, batch.profiles, found.known, request.placed, tf32=tf32, own=own)
     predictions = []
     for number, (step, more) in enumerate(zip(steps, others, strict=True)):
         one = found.estimates.of(number)
-        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=note) for row in one.steps)
-        beyond = [row if row.basis is Basis.MEASURED else with_doubt(row, found.log_half_width) for row in more]
-        predictions.append(_prediction(request, step, replace(one, steps=rows), beyond))
+        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=own.note) for row in one.steps)
+        predictions.append(_prediction(request, step, replace(one, steps=rows), more))
     return predictions
 
 

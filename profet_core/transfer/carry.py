@@ -152,8 +152,9 @@ def _log_times(known: KnownSteps, reference: str, targets: Sequence[Target]) -> 
     The benchmark's own is what its speed says: the mix of kinds counts only as far as it differs from the benchmark's.
     """
     law, names, anchor = known.law, list(known.latencies), known.law.instances[known.anchor]
-    there = [kinds_there(anchor, law.instances[name], known.parts.kinds_ms) for name in names]
-    benchmark = [kinds_there(anchor, law.instances[name], np.array(anchor.benchmark_kinds_ms)) for name in names]
+    there = np.array([kinds_there(anchor, law.instances[name], known.parts.kinds_ms) for name in names])
+    own_kinds = np.array(anchor.benchmark_kinds_ms)
+    benchmark = np.array([kinds_there(anchor, law.instances[name], own_kinds) for name in names])
     times = np.exp(-kind_log_speeds(law, names, reference, targets))[..., None]
     steps = (shares(there) @ times)[..., 0]
     own = shares(benchmark)[:, None, :] @ times

@@ -58,7 +58,7 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class TransferModel:
-    """Everything that estimates on GPUs which nobody profiled need; each equals itself alone, so that a cache may hold it.
+    """Everything that estimates on GPUs which nobody profiled need. It equals itself alone: a cache may hold it.
 
     Attributes
     ----------

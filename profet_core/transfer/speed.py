@@ -86,7 +86,7 @@ def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, 
 
 
 def kernel_log_speed(model: TransferModel, gpu: Gpu, in_tf32: bool) -> float:
-    """Benchmark speed over the reference's by the speeds of single kernels, weighed by their shares of the benchmark."""
+    """Benchmark speed over the reference's by the speeds of kernels, weighed by their shares of the benchmark."""
     kernels = model.kernels[gpu.name]
     share = dict(zip(KINDS, shares(model.step.instances[model.reference].benchmark_kinds_ms), strict=True))
     convolution = kernels.get(CONVOLUTION, kernels[PRODUCT]) + (TF32_LOG_GAIN if in_tf32 else 0.0)
