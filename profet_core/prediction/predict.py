@@ -247,8 +247,8 @@ def _unprofiled(
     transfer = request.models.transfer
     if transfer is None or not request.placed:
         return [()] * len(steps)
-    given_ms = _latencies_ms(steps)
-    given = {} if given_ms is None else {request.anchor.instance: Latencies.measured(given_ms)}
+    # Without the wait for input, as all that is predicted.
+    given = {} if batch.latency_ms is None else {request.anchor.instance: Latencies.measured(batch.latency_ms)}
     known = {**estimates.latencies, **given}
     return unprofiled_steps(transfer, recorded_steps(batch), batch.profiles, known, request.placed, tf32=tf32)
 

@@ -25,7 +25,7 @@ def ask(models, catalog, profile, anchor, latency_ms=None, method=METHOD):
 
 
 def targets_of(prediction) -> list:
-    return [row for row in prediction.predictions if row.basis == "measured"]
+    return [row for row in prediction.predictions if row.basis == "measured" and row.members]
 
 
 def with_sizes(profile: Profile, batch_size: int | None, pixels: int | None) -> Profile:
