@@ -48,6 +48,7 @@ class Plan:
     interval : None where the latency has none.
     in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
     fit_note : what to keep in mind about memory; empty if nothing.
+    limited_by_host : a faster GPU would take as long, so GPUs tie where this holds.
     """
 
     offer: Instance
@@ -62,6 +63,7 @@ class Plan:
     in_time: float | None
     in_budget: float | None
     fit_note: str
+    limited_by_host: bool
 
     @property
     def note(self) -> str:
@@ -111,6 +113,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         in_time=_chance(limits.deadline_s, total_s, deviation, row.basis),
         in_budget=_chance(limits.budget_usd, total_usd, deviation, row.basis),
         fit_note=fit_note,
+        limited_by_host=row.limited_by_host,
     )
 
 
