@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
@@ -80,8 +80,9 @@ class Gpu:
 class Gpus(Mapping[str, Gpu]):
     """GPUs by full name, in the file's order. Immutable."""
 
-    def __init__(self, gpus: list[Gpu]) -> None:
+    def __init__(self, gpus: list[Gpu], own: Collection[str] = ()) -> None:
         self._by_name = MappingProxyType({gpu.name: gpu for gpu in gpus})
+        self._own = frozenset(own)
         if len({gpu.name.lower() for gpu in gpus}) != len(gpus):
             raise CatalogError("The GPU table names a GPU twice: keep one row each.")
 
@@ -93,6 +94,16 @@ class Gpus(Mapping[str, Gpu]):
 
     def __len__(self) -> int:
         return len(self._by_name)
+
+    @property
+    def shipped(self) -> Gpus:
+        """Without the user's own."""
+        return Gpus([gpu for name, gpu in self.items() if name not in self._own]) if self._own else self
+
+    def with_own(self, own: Iterable[Gpu]) -> Gpus:
+        """With GPUs of the user's own after them; a name means one of these only where it means no other."""
+        added = list(own)
+        return Gpus([*self.shipped.values(), *added], [gpu.name for gpu in added])
 
     def find(self, name: str, memory_gib: float | None = None) -> Gpu:
         """The GPU that a name in a catalogue or a profile means.
@@ -111,6 +122,7 @@ class Gpus(Mapping[str, Gpu]):
         """
         full = [gpu for gpu in self.values() if gpu.name.lower() == name.strip().lower()]
         same = full or [gpu for gpu in self.values() if gpu.model.lower() == gpu_model(name).lower()]
+        same = [gpu for gpu in same if gpu.name not in self._own] or same
         if len(same) > 1 and memory_gib is not None:
             # What a driver reports and what a name says differ by up to a tenth.
             same = [gpu for gpu in same if abs(gpu.memory_gib / memory_gib - 1) <= 0.1]

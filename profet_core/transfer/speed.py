@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.transfer.model import BenchmarkPoint, TransferModel
+from profet_core.transfer.model import BenchmarkPoint, OwnPoint, TransferModel
 
 #: A network that computes more or less than the benchmark gains more or less from a GPU whose arithmetic grew faster
 #: than its bandwidth. A data sheet's roofline would say by how much; half of it counts as one standard deviation. As a
@@ -48,7 +48,7 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
 def _benchmark(model: TransferModel, gpu: Gpu) -> tuple[BenchmarkPoint, str] | None:
     """The GPU's own published point or a relative's carried over, and where it is from in words; None if neither is."""
     if point := model.points.get(gpu.name):
-        return point, f"published ResNet-50 training speed of {point.measured_on}"
+        return point, point.source
     relative = _relative(model, gpu)
     if relative is None:
         return None
@@ -70,8 +70,10 @@ def _relative(model: TransferModel, gpu: Gpu) -> str | None:
     """A GPU of the same compute capability with a point: the one nearest in number of SMs."""
     same = [
         name
-        for name in model.points
-        if name in model.gpus and model.gpus[name].compute_capability == gpu.compute_capability
+        for name, point in model.points.items()
+        if name in model.gpus
+        and model.gpus[name].compute_capability == gpu.compute_capability
+        and not isinstance(point, OwnPoint)
     ]
     return min(same, key=lambda name: abs(math.log(model.gpus[name].sm_count / gpu.sm_count)), default=None)
 

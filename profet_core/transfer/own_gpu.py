@@ -1,0 +1,109 @@
+"""GPUs of the user's own, as transfer knows GPUs: a data sheet, and the speed that one throughput tells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from types import MappingProxyType
+
+from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, ThroughputPoint
+from profet_core.errors import InputError
+from profet_core.transfer.model import OwnPoint, TransferModel
+from profet_core.transfer.published import THROUGHPUT_LOG_SD, load_reference_steps, log_times_reference
+from profet_core.units import format_significant
+
+#: TF32 was 1.1 to 1.8 times as fast as FP32 where both were published (A100, RTX 3090): what an FP32 throughput leaves
+#: open of a GPU that has TF32.
+TF32_LOG_GAIN, TF32_LOG_SD = math.log(1.4), math.log(1.8 / 1.1) / (2 * 1.645)
+#: Of a data sheet's peak a step gets at most this much (fast algorithms of convolution take fewer operations than are
+#: counted) and at least this little.
+MOST_OF_PEAK, LEAST_OF_PEAK = 3.0, 0.001
+#: Between a speed that was measured and one by data sheet there is at most this factor.
+_SHEET_FACTOR = 10.0
+
+
+def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
+    """The model with data sheets and speeds of the user's own GPUs; what it says of the others stays.
+
+    Raises
+    ------
+    InputError : a throughput that can't be, or that there is nothing to compare with; see `check_own_gpu`.
+    """
+    rows = tuple(own)
+    points = {row.name: _own_point(model, row) for row in rows if row.point is not None}
+    return replace(
+        model,
+        gpus=model.gpus.with_own(row.gpu for row in rows),
+        points=MappingProxyType({**model.points, **points}),
+    )
+
+
+def check_own_gpu(model: TransferModel, own: OwnGpu) -> None:
+    """Refuse a speed that the data sheet can't have.
+
+    Raises
+    ------
+    InputError : one line that names the GPU.
+    """
+    with_own_gpus(model, [own])
+
+
+def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
+    point = own.point
+    if isinstance(point, SpeedPoint):
+        log_speed = math.log(point.times_reference)
+        _check_speed(model, own.gpu, log_speed)
+        times = format_significant(point.times_reference, 2)
+        return OwnPoint(log_speed, point.log_sd, own.name, f"{times} times {model.reference_gpu}: {own.source}")
+    assert point is not None
+    steps = load_reference_steps()
+    try:
+        log_speed = log_times_reference(steps, model.step, point)
+    except InputError as error:
+        raise InputError(f"{own.name}: {error}") from None
+    _check_throughput(own.gpu, point, steps.gflop_per_image(point.network, point.pixels))
+    _check_speed(model, own.gpu, log_speed)
+    said = (
+        f"{format_significant(point.images_per_s)} images a second of {point.network}, {point.pixels} pixels, "
+        f"batch {point.batch_size}: {own.source}"
+    )
+    if point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None:
+        return OwnPoint(
+            log_speed + TF32_LOG_GAIN,
+            math.hypot(THROUGHPUT_LOG_SD, TF32_LOG_SD),
+            own.name,
+            f"guessed from FP32, {said}",
+        )
+    return OwnPoint(log_speed, THROUGHPUT_LOG_SD, own.name, said)
+
+
+def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) -> None:
+    """Between a share of the data sheet's peak that no step gets, and one that none falls below."""
+    tf32 = gpu.tf32_tensor_dense_tflops
+    if point.precision == "tf32" and tf32 is None:
+        raise InputError(f"{gpu.name}: its data sheet has no TF32: say fp32.")
+    peak = max(gpu.fp32_tflops, (tf32 or 0.0) if point.precision == "tf32" else 0.0)
+    per_s = 1_000 * peak / gflop_per_image
+    if not LEAST_OF_PEAK * per_s <= point.images_per_s <= MOST_OF_PEAK * per_s:
+        raise InputError(
+            f"{gpu.name}: {point.images_per_s:,.6g} images a second of {point.network} can't be: {peak:g} TFLOP/s "
+            f"allow {format_significant(LEAST_OF_PEAK * per_s, 2)} to {format_significant(MOST_OF_PEAK * per_s, 2)}. "
+            "Are they of one GPU, training, in FP32 or TF32?"
+        )
+
+
+def _check_speed(model: TransferModel, gpu: Gpu, log_speed: float) -> None:
+    """By data sheet, the slowest and the fastest that a GPU could be beside the reference."""
+    reference = model.gpus[model.reference_gpu]
+    ratios = [
+        gpu.fp32_tflops / reference.fp32_tflops,
+        (gpu.tf32_tensor_dense_tflops or gpu.fp32_tflops) / reference.fp32_tflops,
+        gpu.bandwidth_gb_per_s / reference.bandwidth_gb_per_s,
+    ]
+    if not min(ratios) / _SHEET_FACTOR <= math.exp(log_speed) <= max(ratios) * _SHEET_FACTOR:
+        raise InputError(
+            f"{gpu.name}: {format_significant(math.exp(log_speed), 2)} times {model.reference_gpu} is far from its "
+            f"data sheet's {format_significant(min(ratios), 2)} to {format_significant(max(ratios), 2)}: check both."
+        )
