@@ -94,16 +94,29 @@ def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) 
         )
 
 
+def speed_bounds(model: TransferModel, gpu: Gpu) -> tuple[float, float]:
+    """The slowest and the fastest, times the reference, that its data sheet leaves room for."""
+    low, high = _sheet_range(model, gpu)
+    return low / _SHEET_FACTOR, high * _SHEET_FACTOR
+
+
 def _check_speed(model: TransferModel, gpu: Gpu, log_speed: float) -> None:
-    """By data sheet, the slowest and the fastest that a GPU could be beside the reference."""
+    slowest, fastest = speed_bounds(model, gpu)
+    # What the bounds themselves come back as.
+    if not 0.999 * slowest <= math.exp(log_speed) <= 1.001 * fastest:
+        low, high = _sheet_range(model, gpu)
+        raise InputError(
+            f"{gpu.name}: {format_significant(math.exp(log_speed), 2)} times {model.reference_gpu} is far from its "
+            f"data sheet's {format_significant(low, 2)} to {format_significant(high, 2)}: check both."
+        )
+
+
+def _sheet_range(model: TransferModel, gpu: Gpu) -> tuple[float, float]:
+    """The least and the most that a figure of the data sheet is times the reference's."""
     reference = model.gpus[model.reference_gpu]
     ratios = [
         gpu.fp32_tflops / reference.fp32_tflops,
         (gpu.tf32_tensor_dense_tflops or gpu.fp32_tflops) / reference.fp32_tflops,
         gpu.bandwidth_gb_per_s / reference.bandwidth_gb_per_s,
     ]
-    if not min(ratios) / _SHEET_FACTOR <= math.exp(log_speed) <= max(ratios) * _SHEET_FACTOR:
-        raise InputError(
-            f"{gpu.name}: {format_significant(math.exp(log_speed), 2)} times {model.reference_gpu} is far from its "
-            f"data sheet's {format_significant(min(ratios), 2)} to {format_significant(max(ratios), 2)}: check both."
-        )
+    return min(ratios), max(ratios)
