@@ -95,7 +95,8 @@ class Catalog(Mapping[str, Instance]):
         """The catalogue with offers of the user's own laid over it.
 
         One replaces the offer of the same instance, region, os and market; others are added, new instances at the end.
-        An own row's status and vcpus count for all offers of its instance; its GPUs must be the catalogue's.
+        An own row's status, vcpus and host count for all offers of its instance; its provider and GPUs must be the
+        catalogue's.
 
         Raises
         ------
@@ -108,7 +109,7 @@ class Catalog(Mapping[str, Instance]):
         place = {name: number for number, name in enumerate(dict.fromkeys([*self, *(row.name for row in own)]))}
         for row in own:
             if row.name in self:
-                for column in ("gpu", "gpu_count", "gpu_memory_gib"):
+                for column in ("provider", "gpu", "gpu_count", "gpu_memory_gib"):
                     _check_same_column(self[row.name], row, column)
         return Catalog(sorted([*rows, *own], key=lambda row: place[row.name]))
 
@@ -119,7 +120,7 @@ def _rank(row: Instance) -> tuple:
 
 
 def _as_owner_says(row: Instance, own: Instance | None) -> Instance:
-    return row if own is None else replace(row, status=own.status, vcpus=own.vcpus)
+    return row if own is None else replace(row, status=own.status, vcpus=own.vcpus, host=own.host)
 
 
 def _check_same_machine(one: Instance, other: Instance) -> None:

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +14,10 @@ from profet_core.catalog.tables import Row, number_in, read_records, shipped_tex
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
 
+#: Share by which a memory may be off its data sheet's.
+_MEMORY_TOLERANCE = 0.1
+#: How a GPU is built in, where it is made in several ways.
+_FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
 _WHOLE = ("sm_count", "cuda_cores")
 _OPTIONAL = ("tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
 _POSITIVE = (
@@ -71,6 +76,10 @@ class Gpu:
         if not self.source:
             raise InputError(f"{self.name}: source is empty: say where the figures come from.")
 
+    def has_memory(self, memory_gib: float) -> bool:
+        """Whether that is its memory: what a driver reports and what a name says differ by up to a tenth."""
+        return abs(self.memory_gib / memory_gib - 1) <= _MEMORY_TOLERANCE
+
     @property
     def model(self) -> str:
         """The model designation, as `gpu_model` finds it: 'T4', 'V100'."""
@@ -111,7 +120,8 @@ class Gpus(Mapping[str, Gpu]):
         Parameters
         ----------
         name : its full name, or one that holds its model: "NVIDIA L4", "A100".
-        memory_gib : tells an A100 of 40 from one of 80 GiB, where the name doesn't.
+        memory_gib : tells an A100 of 40 from one of 80 GiB, where the name doesn't. Where it names no form (SXM, PCIe,
+            NVL), that of the table's first one is meant.
 
         Raises
         ------
@@ -120,26 +130,62 @@ class Gpus(Mapping[str, Gpu]):
         >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
         1555.0
         """
-        full = [gpu for gpu in self.values() if gpu.name.lower() == name.strip().lower()]
-        same = full or [gpu for gpu in self.values() if gpu.model.lower() == gpu_model(name).lower()]
-        same = [gpu for gpu in same if gpu.name not in self._own] or same
+        same = self._named(name)
         if len(same) > 1 and memory_gib is not None:
-            # What a driver reports and what a name says differ by up to a tenth.
-            same = [gpu for gpu in same if abs(gpu.memory_gib / memory_gib - 1) <= 0.1]
+            same = [gpu for gpu in same if gpu.has_memory(memory_gib)]
+        if len(same) > 1:
+            same = _of_form(name, same)
         if len(same) == 1:
             return same[0]
         if same:
             raise InputError(f"{name!r} may be any of {', '.join(gpu.name for gpu in same)}: give the full name.")
+        self.check_memory(name, memory_gib)
         names = {spelling.lower(): gpu.name for gpu in self.values() for spelling in (gpu.name, gpu.model)}
         close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
         meant = f"; did you mean {names[close[0]]}?" if close else "."
         raise InputError(f"Unknown GPU {name!r}{meant} Known are {', '.join(self)}.")
 
+    def check_memory(self, name: str, memory_gib: float | None) -> None:
+        """Refuse a memory that no GPU of that name has; a name without a data sheet may have any.
 
+        Raises
+        ------
+        InputError : saying what it has.
+        """
+        same = self._named(name)
+        if memory_gib is not None and same and not any(gpu.has_memory(memory_gib) for gpu in same):
+            sizes = " or ".join(f"{size:g}" for size in sorted({gpu.memory_gib for gpu in same}))
+            raise InputError(f"{name} has {sizes} GiB, not {memory_gib:g}")
+
+    def _named(self, name: str) -> list[Gpu]:
+        """GPUs of that full name, else of the model in it."""
+        bare = _bare(name)
+        full = [gpu for gpu in self.values() if _bare(gpu.name) == bare]
+        same = full or [gpu for gpu in self.values() if gpu.model.lower() == gpu_model(name).lower()]
+        return [gpu for gpu in same if gpu.name not in self._own] or same
+
+    def called(self, name: str) -> Gpu | None:
+        """The GPU that is called so: by its full name or its model, makers aside; None if none is."""
+        bare = _bare(name)
+        return next((gpu for gpu in self.values() if bare in (_bare(gpu.name), gpu.model.lower())), None)
+
+
+@cache
 def load_gpus() -> Gpus:
-    """The GPUs whose data sheets ship with the catalogue."""
+    """The GPUs whose data sheets ship with the catalogue; read once."""
     required = [field.name for field in fields(Gpu) if field.name != "name"]
     return Gpus(read_records(shipped_text("gpus.csv"), "The GPU table", key="gpu", required=required, make=_gpu))
+
+
+def _bare(name: str) -> str:
+    """A name without what some programs put before it and others don't: 'rtx 4090' of 'NVIDIA GeForce RTX 4090'."""
+    return re.sub(r"\b(nvidia|geforce|tesla|quadro)\b[ -]?|\bgeneration$", "", name.strip().lower()).strip()
+
+
+def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
+    """Those of the form that a name tells, else of the first one's."""
+    told = _FORM.search(name) or _FORM.search(gpus[0].name)
+    return [gpu for gpu in gpus if told is None or told.group(0).upper() in gpu.name.upper()] or gpus
 
 
 def gpu_model(name: str) -> str:

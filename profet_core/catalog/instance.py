@@ -22,7 +22,7 @@ MARKETS = (ON_DEMAND, SPOT, RESERVED, OWN_HARDWARE)
 OWN_PRICE = "own price"
 
 #: What an instance is, whoever rents it out and for how much.
-MACHINE_COLUMNS = ("gpu", "gpu_count", "gpu_memory_gib", "vcpus", "status")
+MACHINE_COLUMNS = ("provider", "gpu", "gpu_count", "gpu_memory_gib", "vcpus", "host", "status")
 OFFER_COLUMNS = ("region", "os", "market", "usd_per_hour", "as_of", "source")
 #: A catalogue in one file: the columns of one's own file and of `load_catalog(path)`, in order.
 FILE_COLUMNS = (
@@ -38,9 +38,17 @@ FILE_COLUMNS = (
     "status",
     "as_of",
     "source",
+    "provider",
+    "host",
 )
+#: Columns that a file may lack: those that came after the first files were written.
+OPTIONAL_COLUMNS = ("provider", "host")
+REQUIRED_COLUMNS = tuple(column for column in FILE_COLUMNS[1:] if column not in OPTIONAL_COLUMNS)
+#: Who rents out what nobody says of who does: its user.
+OWN_PROVIDER = "own"
 _WHOLE = ("gpu_count", "vcpus")
 _POSITIVE = ("gpu_memory_gib", "usd_per_hour")
+_PROVIDER = re.compile(r"[a-z0-9][a-z0-9.-]{0,30}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,8 @@ class Instance:
     source : where the price is from.
     own : the row is from the user's own file.
     machine_source : where GPU and status are from; of a retired instance also why it is.
+    provider : the cloud that rents it out, such as "aws"; `OWN_PROVIDER` for what is one's own.
+    host : generation of the host's processor, such as "cascade-lake"; "" where it is not known.
     """
 
     name: str
@@ -73,6 +83,8 @@ class Instance:
     source: str
     own: bool = False
     machine_source: str = ""
+    provider: str = OWN_PROVIDER
+    host: str = ""
 
     def __post_init__(self) -> None:
         for column in _WHOLE:
@@ -84,11 +96,20 @@ class Instance:
             raise InputError(f"{self.name}: status must be one of {', '.join(STATUSES)}, not {self.status!r}.")
         if self.market not in (*MARKETS, OWN_PRICE):
             raise InputError(f"{self.name}: market must be one of {', '.join(MARKETS)}, not {self.market!r}.")
+        if not _PROVIDER.fullmatch(self.provider):
+            raise InputError(
+                f"{self.name}: provider must be a short name in small letters such as aws, not {self.provider!r}."
+            )
 
     @property
     def gpu_model(self) -> str:
         """The GPU's short name: 'T4' of 'Tesla T4', 'V100' of 'Tesla V100-SXM2-16GB'."""
         return gpu_model(self.gpu)
+
+    @property
+    def usd_per_gpu_hour(self) -> float:
+        """What one of its GPUs comes to; to be shown beside the price, for nobody rents one alone."""
+        return self.usd_per_hour / self.gpu_count
 
     @property
     def node_note(self) -> str | None:
@@ -112,11 +133,13 @@ def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") 
     """
     name = row["instance"]
     for column in (*OFFER_COLUMNS, "gpu"):
-        if not row[column] and column != "usd_per_hour":
-            raise InputError(f"{name}: {column} is empty.")
+        if not row[column]:
+            more = ": give its price, or take the row out" if column == "usd_per_hour" else ""
+            raise InputError(f"{name}: {column} is empty{more}.")
     check_date(name, row["as_of"])
     # Text and numbers, by column; `Instance` checks them.
     values: dict[str, Any] = {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS)}
+    values["provider"] = values["provider"] or OWN_PROVIDER
     for column in (*_WHOLE, *_POSITIVE):
         kind = int if column in _WHOLE else float
         values[column] = None if column == "vcpus" and not row[column] else number_in(row, "instance", column, kind)

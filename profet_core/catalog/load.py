@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from profet_core.catalog.agreement import agreeing
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.instance import FILE_COLUMNS, MACHINE_COLUMNS, OFFER_COLUMNS, Instance, instance_from_row
+from profet_core.catalog.instance import (
+    MACHINE_COLUMNS,
+    OFFER_COLUMNS,
+    OPTIONAL_COLUMNS,
+    REQUIRED_COLUMNS,
+    Instance,
+    instance_from_row,
+)
 from profet_core.catalog.own import own_path, read_own, served_own_path
 from profet_core.catalog.tables import Row, file_text, read_records, shipped_text
 from profet_core.errors import CatalogError
@@ -20,8 +28,8 @@ def load_catalog(path: Path | None = None) -> Catalog:
 
     Parameters
     ----------
-    path : a CSV file with the columns `FILE_COLUMNS`, read alone; if None, the shipped catalogue with the user's own
-        file (see `own_path`) laid over it.
+    path : a CSV file with the columns `FILE_COLUMNS` (`OPTIONAL_COLUMNS` may lack), read alone; if None, the shipped
+        catalogue with the user's own file (see `own_path`) laid over it.
 
     Raises
     ------
@@ -30,7 +38,14 @@ def load_catalog(path: Path | None = None) -> Catalog:
     if path is not None:
         text = file_text(path, "The catalogue")
         return Catalog(
-            read_records(text, "Catalogue", key="instance", required=FILE_COLUMNS[1:], make=instance_from_row)
+            read_records(
+                text,
+                "Catalogue",
+                key="instance",
+                required=REQUIRED_COLUMNS,
+                optional=OPTIONAL_COLUMNS,
+                make=lambda row: agreeing(instance_from_row(row)),
+            )
         )
     catalog, problem = load_catalog_with_own()
     if problem is not None:

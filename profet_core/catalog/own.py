@@ -13,9 +13,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from profet_core.catalog.agreement import agreeing
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import load_gpus
-from profet_core.catalog.instance import FILE_COLUMNS, MACHINE_COLUMNS, Instance, instance_from_row, instance_to_row
+from profet_core.catalog.instance import (
+    FILE_COLUMNS,
+    MACHINE_COLUMNS,
+    OPTIONAL_COLUMNS,
+    OWN_PROVIDER,
+    REQUIRED_COLUMNS,
+    Instance,
+    instance_from_row,
+    instance_to_row,
+)
 from profet_core.catalog.tables import Row, file_text, read_records
 from profet_core.errors import CatalogError, InputError
 from profet_core.whole_files import only_one, write_whole
@@ -79,7 +89,8 @@ def parse_own(text: str, shipped: Catalog) -> list[Instance]:
         text,
         "Own catalogue",
         key="instance",
-        required=FILE_COLUMNS[1:],
+        required=REQUIRED_COLUMNS,
+        optional=OPTIONAL_COLUMNS,
         make=lambda row: own_row(row, shipped),
         may_be_empty=True,
     )
@@ -94,7 +105,9 @@ def own_row(cells: Row, shipped: Catalog) -> Instance:
     """
     known = shipped.get(cells["instance"])
     filled = {**cells, **{column: _machine_cell(cells, column, known) for column in MACHINE_COLUMNS}}
-    return instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
+    row = instance_from_row(filled, own=True, machine_source=known.machine_source if known else "")
+    # What contradicts the shipped catalogue is refused where it is laid over it.
+    return row if known else agreeing(row)
 
 
 def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
@@ -175,7 +188,7 @@ def _machine_cell(row: Row, column: str, known: Instance | None) -> str:
         # "T4" and "Tesla T4" are one GPU.
         same = not text or (column == "gpu" and _same_gpu(text, known))
         return ("" if shipped is None else str(shipped)) if same else text
-    if text or column in ("gpu", "vcpus"):
+    if text or column in ("gpu", "vcpus", "host"):
         return text
     if column == "gpu_memory_gib":
         try:
@@ -184,7 +197,7 @@ def _machine_cell(row: Row, column: str, known: Instance | None) -> str:
             raise InputError(
                 f"{row['instance']}: gpu_memory_gib is empty, and {row['gpu']!r} is no GPU with a data sheet here."
             ) from None
-    return {"gpu_count": "1", "status": "available"}[column]
+    return {"gpu_count": "1", "status": "available", "provider": OWN_PROVIDER}[column]
 
 
 def _same_gpu(text: str, known: Instance) -> bool:

@@ -48,7 +48,6 @@ GPU_COLUMNS = (
     "source",
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .()/_-]*", re.ASCII)
-_MAKER = re.compile(r"^(nvidia|amd|intel|tesla|geforce|quadro)\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,15 +326,7 @@ def _checked_name(name: str, shipped: Gpus) -> str:
         raise InputError("Give the GPU a name.")
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise InputError(f"A GPU's name has letters, digits, spaces and .()/_- only, unlike {name[:60]!r}.")
-    same = next((gpu.name for gpu in shipped.values() if _plain(name) in (_plain(gpu.name), _plain(gpu.model))), None)
+    same = shipped.called(name)
     if same is not None:
-        raise InputError(f"{name} is in the catalogue as {same}: choose that one, or take another name.")
+        raise InputError(f"{name} is in the catalogue as {same.name}: choose that one, or take another name.")
     return name
-
-
-def _plain(name: str) -> str:
-    """Without makers: 'NVIDIA Tesla T4' is 't4'."""
-    text = name.lower().strip()
-    while (shorter := _MAKER.sub("", text)) != text:
-        text = shorter
-    return text

@@ -43,6 +43,7 @@ def read_records(
     key: str,
     required: Sequence[str],
     make: Callable[[Row], Record],
+    optional: Sequence[str] = (),
     may_be_empty: bool = False,
 ) -> list[Record]:
     """One record a row, in the file's order.
@@ -50,7 +51,7 @@ def read_records(
     Parameters
     ----------
     text : CSV with a header. what : what the file is, to open an error's sentence.
-    key : the column that names a row. required : columns that every row must have.
+    key : the column that names a row. required : columns that every row must have. optional : empty where they lack.
     make : row -> record; its `InputError` becomes the catalogue's.
     may_be_empty : a header without rows is fine.
 
@@ -68,7 +69,8 @@ def read_records(
     if not rows:
         raise CatalogError(f"{what} has no rows.")
     try:
-        return [make(_checked(row, key, required)) for row in rows]
+        missing = dict.fromkeys(set(optional) - set(reader.fieldnames or ()), "")
+        return [make(_checked({**row, **missing}, key, (*required, *optional))) for row in rows]
     except InputError as error:
         raise CatalogError(f"{what}: {error}") from None
 

@@ -107,10 +107,12 @@ def own_gpu_input(resources: Resources) -> None:
 
 
 def _sheet_input() -> None:
-    left, right = st.columns(2, gap="small")
-    for number, (column, (key, label)) in enumerate(_SHEET.items()):
-        with left if number % 2 == 0 else right:
-            number_field(label, key, empty="has none" if column == _MAY_LACK else None)
+    # Two in a row; on a phone in their order.
+    fields = list(_SHEET.items())
+    for first in range(0, len(fields), 2):
+        for place, (column, (key, label)) in zip(st.columns(2, gap="small"), fields[first : first + 2], strict=False):
+            with place:
+                number_field(label, key, empty="has none" if column == _MAY_LACK else None)
 
 
 def _known_input() -> None:

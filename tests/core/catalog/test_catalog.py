@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 
 from profet_core import CatalogError, InputError, load_catalog
-from profet_core.catalog import MARKETS, STATUSES, Catalog, gpu_model, load_shipped
+from profet_core.catalog import MARKETS, STATUSES, Catalog, gpu_model, load_gpus, load_shipped
 from profet_core.catalog.offers import offers_in_market
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
@@ -139,7 +140,7 @@ def test_a_catalogue_of_ones_own_is_read(tmp_path, encoding):
         ([HEADER, ROW.replace("0.5", "cheap")], "my.box: usd_per_hour must be a number, not 'cheap'"),
         ([HEADER, ROW.replace("0.5", "-1")], "my.box: usd_per_hour must be a number above 0, not -1"),
         ([HEADER, ROW.replace("0.5", "nan")], "my.box: usd_per_hour must be a number above 0, not nan"),
-        ([HEADER, ROW.replace("0.5", "")], "my.box: usd_per_hour must be a number, not ''"),
+        ([HEADER, ROW.replace("0.5", "")], "my.box: usd_per_hour is empty: give its price, or take the row out."),
         ([HEADER, ROW.replace(",1,16,", ",1.5,16,")], "my.box: gpu_count must be a number, not '1.5'"),
         ([HEADER, ROW.replace(",1,16,", ",0,16,")], "my.box: gpu_count must be a whole number of at least 1, not 0"),
         ([HEADER, ROW.replace(",1,16,", ",1,-16,")], "my.box: gpu_memory_gib must be a number above 0"),
@@ -175,12 +176,18 @@ def test_every_shipped_price_is_dated_sourced_and_of_a_known_market():
         assert re.fullmatch(r"20\d\d(-\d\d(-\d\d)?)?", offer.as_of), offer.offer_key
         assert len(offer.source) > 5 and len(offer.machine_source) > 5, offer.offer_key
         assert offer.market in MARKETS and offer.os == "linux" and not offer.own
-        assert re.fullmatch(r"[a-z]+-[a-z]+-\d", offer.region), offer.offer_key
+        assert re.fullmatch(r"[\w-]+(, [\w-]+)*", offer.region.replace(" City", "").replace("United ", "")), (
+            offer.offer_key
+        )
 
 
 def test_every_retired_instance_says_why():
     retired = [entry for entry in load_shipped().values() if entry.status == "retired"]
-    assert [entry.name for entry in retired] == ["g3s.xlarge", "p2.xlarge", "p3.2xlarge"]
+    assert {entry.name.rpartition("/")[2].partition(".")[0] for entry in retired} == {
+        *("g3s", "p2", "p3"),
+        *(f"Standard_NV{size}s_v3" for size in (12, 24, 48)),
+        *(f"Standard_NC{size}s_v3" for size in (6, 12, 24)),
+    }
     for entry in retired:
         assert re.search(r"retired|migration", entry.machine_source, re.IGNORECASE), entry.name
 
@@ -193,6 +200,76 @@ def test_no_offer_is_there_twice():
 def test_eight_gpus_cost_eight_times_one_of_the_same_kind():
     shipped = load_shipped()
     assert shipped["p5.48xlarge"].usd_per_hour / shipped["p5.4xlarge"].usd_per_hour == pytest.approx(8, rel=0.05)
+
+
+def test_every_cloud_is_there_with_its_offers():
+    shipped = load_shipped()
+    assert Counter(entry.provider for entry in shipped.values()) == {
+        **{"aws": 23, "azure": 18, "gcp": 27, "lambda": 18, "nebius": 8, "runpod": 29, "vast": 33, "verda": 9}
+    }
+    spot = [offer for offer in shipped.all_offers if offer.market == "spot"]
+    assert (len(shipped), len(shipped.all_offers), len(spot)) == (165, 235, 70)
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "gpu_count", "host", "usd_per_hour"),
+    [
+        ("p3.2xlarge", "Tesla V100-SXM2-16GB", 1, "broadwell", 3.06),
+        ("gcp/n1-standard-4+1xV100", "Tesla V100-SXM2-16GB", 1, "skylake", 2.67),
+        ("verda/1V100.6V", "Tesla V100-SXM2-16GB", 1, "", 0.1381),
+        ("azure/Standard_NC6s_v3", "Tesla V100-PCIE-16GB", 1, "broadwell", 3.06),
+        ("azure/Standard_NV12s_v3", "Tesla M60", 1, "broadwell", 1.14),
+        ("azure/Standard_NC24ads_A100_v4", "A100-PCIE-80GB", 1, "milan", 3.673),
+        ("azure/Standard_ND96amsr_A100_v4", "A100-SXM4-80GB", 8, "rome", 32.77),
+        ("runpod/1x-A100-80GB", "A100-PCIE-80GB", 1, "", 1.39),
+        ("runpod/1x-A100-80GB-SXM", "A100-SXM4-80GB", 1, "", 1.59),
+        ("lambda/gpu_1x_a100", "A100-PCIE-40GB", 1, "", 1.99),
+        ("lambda/gpu_8x_a100", "A100-SXM4-40GB", 8, "", 15.92),
+        ("vast/1x-A100_PCIE", "A100-PCIE-80GB", 1, "", 0.87),
+        ("nebius/gpu-h200-sxm_1gpu-16vcpu-200gb", "H200-SXM-141GB", 1, "sapphire-rapids", 3.5),
+    ],
+)
+def test_an_offers_gpu_is_told_by_its_name(name, gpu, gpu_count, host, usd_per_hour):
+    entry = load_shipped()[name]
+    assert (entry.gpu, entry.gpu_count, entry.host) == (gpu, gpu_count, host)
+    assert entry.usd_per_hour == usd_per_hour
+    assert entry.gpu in load_gpus()
+
+
+def test_what_a_name_leaves_open_is_said():
+    shipped = load_shipped()
+    assert "SXM2 assumed" in shipped["verda/1V100.6V"].machine_source
+    assert "PCIe assumed" in shipped["lambda/gpu_1x_a100"].machine_source
+    assert "assumed" not in shipped["gcp/a2-highgpu-1g"].machine_source
+
+
+def test_a_gpus_share_of_a_nodes_price_stands_beside_it():
+    node = load_shipped()["p5.48xlarge"]
+    assert (node.usd_per_hour, node.usd_per_gpu_hour) == (55.04, 6.88)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (
+            ROW.replace("1,16", "8,128"),
+            "Catalogue: my.box: Tesla T4 has 16 GiB, not 128: gpu_memory_gib is of one GPU.",
+        ),
+        (ROW.replace("0.5", "0"), "Catalogue: my.box: usd_per_hour must be a number above 0, not 0"),
+    ],
+)
+def test_a_row_that_contradicts_its_gpu_or_has_no_price_is_refused(tmp_path, row, says):
+    with pytest.raises(CatalogError) as caught:
+        load_catalog(written(tmp_path, HEADER, row))
+    assert str(caught.value).startswith(says) and "\n" not in str(caught.value)
+
+
+def test_a_provider_is_a_short_name(tmp_path):
+    header = f"{HEADER},provider,host"
+    assert load_catalog(written(tmp_path, HEADER, ROW))["my.box"].provider == "own"
+    assert load_catalog(written(tmp_path, header, f"{ROW},ovh,milan"))["my.box"].provider == "ovh"
+    with pytest.raises(CatalogError, match=r"my\.box: provider must be a short name in small letters such as aws"):
+        load_catalog(written(tmp_path, header, f"{ROW},My Cloud!,"))
 
 
 def test_a_node_says_that_its_price_is_the_nodes():
@@ -249,7 +326,7 @@ def test_an_own_price_replaces_the_usual_offer_only(tmp_path):
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        (SPOT.replace("Tesla T4", "L4"), "my.box: gpu is 'Tesla T4' in one row and 'L4' in another"),
+        (SPOT.replace("T4", "P4"), "my.box: gpu is 'Tesla T4' in one row and 'Tesla P4' in another"),
         (SPOT.replace(",1,16,", ",2,16,"), "my.box: gpu_count is 1 in one row and 2 in another"),
         (SPOT.replace("available", "retired"), "my.box: status is 'available' in one row"),
         (

@@ -19,6 +19,8 @@ CORES_PER_SM = {
     "Ampere": (64, 128),  # A100 has 64, A10G and RTX 3090 have 128
     "Ada Lovelace": 128,
     "Hopper": 128,
+    "Blackwell": 128,
+    "Blackwell 2.0": 128,
 }
 
 
@@ -91,7 +93,16 @@ def test_every_instance_has_exactly_one_gpu_and_its_memory(gpus, catalog):
         ("nvidia l4", None, "L4"),
         ("V100", None, "Tesla V100-SXM2-16GB"),
         ("A100", 40, "A100-SXM4-40GB"),
-        ("NVIDIA A100 80GB PCIe", 79.3, "A100-SXM4-80GB"),
+        ("NVIDIA A100 80GB PCIe", 79.3, "A100-PCIE-80GB"),
+        ("NVIDIA A100-SXM4-80GB", 79.3, "A100-SXM4-80GB"),
+        ("Tesla V100-PCIE-16GB", None, "Tesla V100-PCIE-16GB"),
+        ("P100", None, "Tesla P100-PCIE-16GB"),
+        ("NVIDIA H100 NVL", None, "H100-NVL-94GB"),
+        ("NVIDIA H100 PCIe", 79.6, "H100-PCIE-80GB"),
+        ("NVIDIA GeForce RTX 4090", None, "GeForce RTX 4090"),
+        ("NVIDIA RTX A6000", None, "RTX A6000"),
+        ("NVIDIA RTX 6000 Ada Generation", None, "RTX 6000 Ada Generation"),
+        ("NVIDIA A10", None, "A10"),
         ("a100-sxm4-40gb", None, "A100-SXM4-40GB"),
         ("GeForce RTX 3090", None, "GeForce RTX 3090"),
     ],
@@ -103,6 +114,15 @@ def test_a_name_finds_its_gpu(gpus, name, memory_gib, found):
 def test_a_name_that_fits_two_gpus_is_not_guessed(gpus):
     with pytest.raises(InputError, match=r"'A100' may be any of A100-SXM4-40GB, A100-SXM4-80GB: give the full name"):
         gpus.find("A100")
+
+
+def test_a_memory_that_no_such_gpu_has_is_refused(gpus):
+    gpus.check_memory("Voodoo", 3)
+    gpus.check_memory("A100", 80)
+    with pytest.raises(InputError, match=r"^A100 has 40 or 80 GiB, not 640$"):
+        gpus.check_memory("A100", 640)
+    with pytest.raises(InputError, match=r"^A100 has 40 or 80 GiB, not 640$"):
+        gpus.find("A100", 640)
 
 
 def test_an_unknown_gpu_is_refused_with_the_closest_one(gpus):

@@ -69,10 +69,23 @@ def test_own_rows_are_laid_over_the_shipped_ones(own):
     cheaper = catalog["g4dn.xlarge"]
     assert (cheaper.usd_per_hour, cheaper.own, cheaper.source) == (0.4, True, "our contract")
     assert (cheaper.gpu, cheaper.vcpus, cheaper.gpu_memory_gib) == ("Tesla T4", 4, 16)
-    assert len(catalog.offers("g4dn.xlarge")) == 1, "it replaces the shipped price"
+    on_demand = [offer for offer in catalog.offers("g4dn.xlarge") if offer.market == "on-demand"]
+    assert on_demand == [cheaper], "it replaces the shipped price"
+    assert (cheaper.provider, cheaper.host) == ("aws", "cascade-lake")
     mine = catalog["my.l4"]
     assert (mine.gpu, mine.gpu_count, mine.gpu_memory_gib, mine.vcpus, mine.status) == ("L4", 1, 24, None, "available")
+    assert (mine.provider, mine.host) == ("own", "")
     assert not catalog["g5.xlarge"].own
+
+
+def test_own_rows_may_name_their_provider_and_host(own):
+    own(f"{HEADER},provider,host", f"{CHEAPER},,", f"{MINE},hetzner,genoa")
+    catalog = load_catalog()
+    assert (catalog["my.l4"].provider, catalog["my.l4"].host) == ("hetzner", "genoa")
+    assert catalog["g4dn.xlarge"].provider == "aws"
+    own(f"{HEADER},provider,host", f"{CHEAPER},gcp,")
+    with pytest.raises(CatalogError, match=r"^g4dn\.xlarge: provider is 'aws' in one row and 'gcp' in another"):
+        load_catalog()
 
 
 def test_an_own_spot_price_stands_beside_the_shipped_one(own):
@@ -85,7 +98,7 @@ def test_an_own_price_of_another_region_is_the_usual_one(own):
     own(HEADER, CHEAPER.replace("us-east-1", "eu-west-1"))
     catalog = load_catalog()
     assert catalog["g4dn.xlarge"].region == "eu-west-1"
-    assert [o.usd_per_hour for o in catalog.offers("g4dn.xlarge") if o.region == "us-east-1"] == [0.526]
+    assert [o.usd_per_hour for o in catalog.offers("g4dn.xlarge") if o.region == "us-east-1"] == [0.526, 0.2039]
 
 
 def test_an_own_status_counts_and_an_empty_one_follows_the_catalogue(own):
@@ -151,7 +164,7 @@ def test_what_is_written_is_read_back(own):
     assert read_own(path, shipped) == rows
     assert "Tesla T4" not in path.read_text(), "what the catalogue knows stays the catalogue's"
     write_own(path, [], shipped)
-    assert path.read_text() == HEADER + "\n"
+    assert path.read_text() == HEADER + ",provider,host\n"
     assert read_own(path, shipped) == []
 
 

@@ -1,0 +1,1 @@
+"""Writes the catalogue's tables: the offers of each cloud, and the data sheets of their GPUs."""

@@ -1,0 +1,184 @@
+"""What each cloud means by its offers' names: which GPU it is exactly, on which host, and whether it can be rented.
+
+Names of machines are read as the clouds' own documents define them; where a name leaves a GPU's form open, what is
+assumed is said. How to add a cloud: a `Cloud` here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from profet_core.errors import InputError
+
+A100_40, A100_40_PCIE = "A100-SXM4-40GB", "A100-PCIE-40GB"
+A100_80, A100_80_PCIE = "A100-SXM4-80GB", "A100-PCIE-80GB"
+V100, V100_PCIE = "Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"
+
+#: A GPU of the list -> its data sheet, where the cloud leaves no choice.
+USUAL_GPUS = {
+    "A10": "A10",
+    "A100-40GB": A100_40,
+    "A100-80GB": A100_80,
+    "A10G": "A10G",
+    "A40": "A40",
+    "B200": "B200",
+    "H100-NVL": "H100-NVL-94GB",
+    "H100-PCIe": "H100-PCIE-80GB",
+    "H100-SXM": "H100-SXM5-80GB",
+    "H200": "H200-SXM-141GB",
+    "L4": "L4",
+    "L40S": "L40S",
+    "M60": "Tesla M60",
+    "P100": "Tesla P100-PCIE-16GB",
+    "RTX-3090": "GeForce RTX 3090",
+    "RTX-4090": "GeForce RTX 4090",
+    "RTX-5090": "GeForce RTX 5090",
+    "RTX-6000-Ada": "RTX 6000 Ada Generation",
+    "RTX-A6000": "RTX A6000",
+    "T4": "Tesla T4",
+    "V100-16GB": V100,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """Machines of one cloud whose names begin alike.
+
+    Attributes
+    ----------
+    pattern : matched at the start of the cloud's own name of the machine.
+    host : generation of the host's processor, as the cloud publishes it; "" if it doesn't.
+    gpu : its data sheet, where it is not the usual one of the list's name.
+    assumed : what the name does not tell and is taken for granted.
+    retired : why it can't be rented any more; "" if it can.
+    """
+
+    pattern: str
+    host: str = ""
+    gpu: str = ""
+    assumed: str = ""
+    retired: str = ""
+
+    def gpu_of(self, listed: str) -> str:
+        """The data sheet of the GPU that the list of prices calls `listed`.
+
+        Raises
+        ------
+        InputError : a GPU that has no line here.
+        """
+        if listed not in USUAL_GPUS:
+            raise InputError(f"The GPU {listed!r} has no data sheet: name one in USUAL_GPUS.")
+        return self.gpu or USUAL_GPUS[listed]
+
+
+def _native(name: str) -> str:
+    return name
+
+
+def _runpod(name: str) -> str:
+    """'1x-A40' of '1x_A40_SECURE': all listed ones are of the secure cloud."""
+    return name.removesuffix("_SECURE").replace("_", "-", 1)
+
+
+def _vast(name: str) -> str:
+    """'1x-A100_SXM4' of '1x-A100_SXM4-32-65536': vCPUs and memory are the market's minimum, not a machine's."""
+    return re.sub(r"-\d+-\d+$", "", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """A cloud's machines; the first that fits counts, and one that none fits has an unknown host.
+
+    Attributes
+    ----------
+    short_name : the list's name of a machine -> its name in the catalogue, behind "provider/".
+    """
+
+    machines: tuple[Machines, ...]
+    short_name: Callable[[str], str] = _native
+
+
+_P3 = "AWS migration notice 2025-12-20; no longer described by the AWS API in 2026-05"
+_SXM2 = "form of the V100 not told, SXM2 assumed"
+
+CLOUDS = {
+    "aws": Cloud(
+        (
+            Machines("g3s", host="broadwell"),
+            Machines("p2", host="broadwell"),
+            Machines("p3", host="broadwell", retired=_P3),
+            Machines("g4dn|p4d", host="cascade-lake"),
+            Machines("g5", host="rome"),
+            Machines("g6|p5\\.", host="milan"),
+            Machines("p5en", host="sapphire-rapids"),
+            Machines("p6-b200", host="emerald-rapids"),
+        )
+    ),
+    "gcp": Cloud(
+        (
+            Machines("n1", host="skylake"),
+            Machines("a2|g2", host="cascade-lake"),
+            Machines("a3-highgpu", host="sapphire-rapids"),
+            Machines("a3-ultragpu", host="emerald-rapids"),
+        )
+    ),
+    "azure": Cloud(
+        (
+            Machines("Standard_NV.*_A10_v5", host="milan"),
+            Machines("Standard_ND96asr_v4|Standard_ND96amsr_A100_v4|Standard_NC.*_T4_v3", host="rome"),
+            Machines("Standard_NC.*_A100_v4", host="milan", gpu=A100_80_PCIE),
+            Machines("Standard_NC.*_H100_v5", host="genoa"),
+            Machines("Standard_ND.*_H100_v5", host="sapphire-rapids"),
+            Machines("Standard_NV\\d+s_v3", host="broadwell", retired="Azure notice: NVv3 retired on 2026-09-30"),
+            Machines(
+                "Standard_NC\\d+s_v3",
+                host="broadwell",
+                gpu=V100_PCIE,
+                retired="Azure notice: NCv3 retired on 2025-09-30",
+            ),
+        )
+    ),
+    "lambda": Cloud(
+        (
+            Machines("gpu_[124]x_a100$", gpu=A100_40_PCIE, assumed="PCIe assumed: only eight are said to be SXM4"),
+            Machines("gpu_8x_v100", assumed=_SXM2),
+        )
+    ),
+    "nebius": Cloud(
+        (
+            Machines("gpu-b200", host="emerald-rapids"),
+            Machines("gpu-h[12]00", host="sapphire-rapids"),
+            Machines("gpu-l40s-a", host="ice-lake"),
+            Machines("gpu-l40s-d", host="genoa"),
+        )
+    ),
+    "runpod": Cloud((Machines(r"\dx_A100-80GB_", gpu=A100_80_PCIE),), _runpod),
+    "vast": Cloud(
+        (Machines(r"\dx-A100_PCIE", gpu=A100_80_PCIE), Machines(r"\dx-Tesla_V100", assumed=_SXM2)),
+        _vast,
+    ),
+    "verda": Cloud((Machines(r"\dA100", assumed="SXM4 assumed"), Machines(r"\dV100", assumed=_SXM2))),
+}
+
+
+def offer_name(provider: str, machine: str) -> str:
+    """The name in the catalogue: AWS's as they are, others behind their cloud, such as 'gcp/a2-highgpu-1g'."""
+    return machine if provider == "aws" else f"{provider}/{_cloud(provider).short_name(machine)}"
+
+
+def machine_facts(provider: str, machine: str) -> Machines:
+    """What is known of a machine by its cloud's own name.
+
+    Raises
+    ------
+    InputError : a cloud that has no line here.
+    """
+    return next((one for one in _cloud(provider).machines if re.match(one.pattern, machine)), Machines(""))
+
+
+def _cloud(provider: str) -> Cloud:
+    if provider not in CLOUDS:
+        raise InputError(f"Nothing is known of the cloud {provider!r}: add its machines to CLOUDS.")
+    return CLOUDS[provider]

@@ -1,0 +1,111 @@
+"""Writes `instances.csv` and `prices.csv`: what each instance is, and what it costs in one region and market."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from profet_core.catalog.gpus import Gpus
+from profet_core.catalog.instance import MACHINE_COLUMNS, OFFER_COLUMNS, ON_DEMAND, SPOT
+from profet_core.errors import InputError
+from profet_lab.catalog.clouds import Machines, machine_facts, offer_name
+
+#: The list of all clouds among the measurements.
+CLOUDS_FILE = Path("prices_clouds.csv")
+#: The first ten instances, all AWS's: their text and prices stay as they were looked up.
+FIRST_INSTANCES, FIRST_PRICES = "first_instances.csv", "first_prices.csv"
+INSTANCE_COLUMNS = ("instance", *MACHINE_COLUMNS, "source")
+PRICE_COLUMNS = ("instance", *OFFER_COLUMNS)
+_FIRST_PROVIDER = "aws"
+_MARKETS = {ON_DEMAND: "usd_per_hour_on_demand", SPOT: "usd_per_hour_spot"}
+#: Digits of a commit that name it.
+_COMMIT_DIGITS = 9
+
+Row = dict[str, str]
+
+
+def read_rows(text: str) -> list[Row]:
+    """The rows of a CSV file's text."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def table_text(columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """Rows as the text of a CSV file."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def catalogue_tables(
+    first_instances: Iterable[Row], first_prices: Iterable[Row], listed: Iterable[Row], gpus: Gpus
+) -> tuple[list[Row], list[Row]]:
+    """Rows of `instances.csv` and `prices.csv`; an offer that the first prices have stays as it is there.
+
+    Parameters
+    ----------
+    listed : rows of `CLOUDS_FILE`.
+
+    Raises
+    ------
+    InputError : a row without a price, of an unknown cloud or GPU, or two of one name.
+    """
+    machines = {row["instance"]: _first_machine(row) for row in first_instances}
+    offers = {(row["instance"], row["region"], row["market"]): row for row in first_prices}
+    seen: set[str] = set()
+    for row in listed:
+        name = offer_name(row["provider"], row["instance"])
+        if name in seen:
+            raise InputError(f"{name} is listed twice: give one of them another name.")
+        seen.add(name)
+        machines.setdefault(name, _machine(name, row, gpus))
+        for offer in _offers(name, row):
+            offers.setdefault((name, offer["region"], offer["market"]), offer)
+    place = {name: number for number, name in enumerate(machines)}
+    return list(machines.values()), sorted(offers.values(), key=lambda row: place[row["instance"]])
+
+
+def _first_machine(row: Row) -> Row:
+    facts = machine_facts(_FIRST_PROVIDER, row["instance"])
+    return {**row, "provider": _FIRST_PROVIDER, "host": facts.host}
+
+
+def _machine(name: str, row: Row, gpus: Gpus) -> Row:
+    facts = machine_facts(row["provider"], row["instance"])
+    gpu = gpus[facts.gpu_of(row["gpu"])]
+    return {
+        "instance": name,
+        "provider": row["provider"],
+        "gpu": gpu.name,
+        "gpu_count": row["gpu_count"],
+        "gpu_memory_gib": f"{gpu.memory_gib:g}",
+        "vcpus": row["vcpus"],
+        "host": facts.host,
+        "status": "retired" if facts.retired else "available",
+        "source": _machine_source(row, facts),
+    }
+
+
+def _machine_source(row: Row, facts: Machines) -> str:
+    listed = f"listed by SkyPilot as {row['gpu']}, {row['as_of']}"
+    return "; ".join(part for part in (facts.retired, listed, facts.assumed) if part)
+
+
+def _offers(name: str, row: Row) -> Iterable[Row]:
+    """An offer a market that has a price."""
+    prices = {market: row[column] for market, column in _MARKETS.items() if row[column]}
+    if not prices or any(float(price) <= 0 for price in prices.values()):
+        raise InputError(f"{name} has no price: take its row out of {CLOUDS_FILE}.")
+    for market, price in prices.items():
+        yield {
+            "instance": name,
+            "region": ", ".join(part.strip() for part in row["region"].split(",") if part.strip()),
+            "os": "linux",
+            "market": market,
+            "usd_per_hour": price,
+            "as_of": row["as_of"],
+            "source": f"SkyPilot {row['source_path']} @ {row['source_commit'][:_COMMIT_DIGITS]} (Apache-2.0)",
+        }

@@ -1,0 +1,106 @@
+"""The shipped tables are what the lists of offers give, and rows that can't be offers are refused in one line."""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+
+import pytest
+
+from profet_core import InputError
+from profet_core.catalog import load_gpus
+from profet_core.catalog.tables import shipped_text
+from profet_lab.catalog.clouds import offer_name
+from profet_lab.catalog.tables import (
+    CLOUDS_FILE,
+    FIRST_INSTANCES,
+    FIRST_PRICES,
+    INSTANCE_COLUMNS,
+    PRICE_COLUMNS,
+    catalogue_tables,
+    read_rows,
+    table_text,
+)
+from profet_lab.measurements.tables import DataError, data_folder
+
+LISTED = {
+    "provider": "gcp",
+    "instance": "n1-standard-8+2xV100",
+    "gpu": "V100-16GB",
+    "gpu_count": "2",
+    "vcpus": "8",
+    "memory_gib": "30",
+    "usd_per_hour_on_demand": "5.34",
+    "usd_per_hour_spot": "2.28146",
+    "region": ", US, NA",
+    "source_path": "catalogs/v8/gcp/vms.csv",
+    "source_commit": "006059e0f18acb1341e22a27751e9f80df6ba92f",
+    "as_of": "2026",
+}
+
+
+def first(name: str) -> list[dict[str, str]]:
+    return read_rows(resources.files("profet_lab.catalog").joinpath(name).read_text(encoding="utf-8"))
+
+
+def tables(*listed: dict[str, str]):
+    return catalogue_tables([], [], listed, load_gpus())
+
+
+@pytest.mark.data
+def test_the_shipped_tables_are_made_from_the_lists():
+    try:
+        data = data_folder()
+    except DataError as error:
+        if os.environ.get("PROFET_REQUIRE_ALL"):
+            pytest.fail(str(error))
+        pytest.skip(f"needs the list of offers: {error}")
+    listed = read_rows((data / CLOUDS_FILE).read_text(encoding="utf-8"))
+    machines, offers = catalogue_tables(first(FIRST_INSTANCES), first(FIRST_PRICES), listed, load_gpus())
+    assert table_text(INSTANCE_COLUMNS, machines) == shipped_text("instances.csv")
+    assert table_text(PRICE_COLUMNS, offers) == shipped_text("prices.csv")
+
+
+def test_an_offer_becomes_a_machine_and_a_price_a_market():
+    (machine,), offers = tables(LISTED)
+    assert machine == {
+        "instance": "gcp/n1-standard-8+2xV100",
+        "provider": "gcp",
+        "gpu": "Tesla V100-SXM2-16GB",
+        "gpu_count": "2",
+        "gpu_memory_gib": "16",
+        "vcpus": "8",
+        "host": "skylake",
+        "status": "available",
+        "source": "listed by SkyPilot as V100-16GB, 2026",
+    }
+    assert [(row["market"], row["usd_per_hour"], row["region"]) for row in offers] == [
+        ("on-demand", "5.34", "US, NA"),
+        ("spot", "2.28146", "US, NA"),
+    ]
+    assert offers[0]["source"] == "SkyPilot catalogs/v8/gcp/vms.csv @ 006059e0f (Apache-2.0)"
+
+
+def test_names_are_readable_and_say_their_cloud():
+    assert offer_name("aws", "p3.8xlarge") == "p3.8xlarge"
+    assert offer_name("runpod", "1x_A100-80GB-SXM_SECURE") == "runpod/1x-A100-80GB-SXM"
+    assert offer_name("vast", "1x-A100_SXM4-32-65536") == "vast/1x-A100_SXM4"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"usd_per_hour_on_demand": "", "usd_per_hour_spot": ""}, r"gcp/n1-standard-8\+2xV100 has no price"),
+        ({"usd_per_hour_on_demand": "0"}, r"gcp/n1-standard-8\+2xV100 has no price"),
+        ({"provider": "nimbus"}, "Nothing is known of the cloud 'nimbus': add its machines to CLOUDS"),
+        ({"gpu": "Voodoo"}, "The GPU 'Voodoo' has no data sheet: name one in USUAL_GPUS"),
+    ],
+)
+def test_what_can_not_be_an_offer_is_refused_in_one_line(change, says):
+    with pytest.raises(InputError, match=says):
+        tables({**LISTED, **change})
+
+
+def test_a_name_is_one_offers():
+    with pytest.raises(InputError, match=r"V100 is listed twice: give one of them another name"):
+        tables(LISTED, LISTED)
