@@ -217,7 +217,10 @@ def read_own_gpus(path: Path | None, shipped: Gpus) -> tuple[OwnGpu, ...]:
     """
     if path is None or not path.exists():
         return ()
-    return parse_own_gpus(file_text(path, "Your own list of GPUs"), shipped)
+    try:
+        return parse_own_gpus(file_text(path, "Your own list of GPUs"), shipped)
+    except CatalogError as error:
+        raise CatalogError(f"{error} Repair or remove your own file {path}.") from None
 
 
 def parse_own_gpus(text: str, shipped: Gpus) -> tuple[OwnGpu, ...]:
@@ -230,7 +233,10 @@ def parse_own_gpus(text: str, shipped: Gpus) -> tuple[OwnGpu, ...]:
         make=lambda row: own_gpu_of(row, shipped),
         may_be_empty=True,
     )
-    return checked_own_gpus(found)
+    try:
+        return checked_own_gpus(found)
+    except InputError as error:
+        raise CatalogError(f"Own GPUs: {error}") from None
 
 
 def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:
@@ -238,15 +244,15 @@ def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:
 
     Raises
     ------
-    CatalogError : there are.
+    InputError : there are.
     """
     rows = tuple(found)
     names = [row.instance for row in rows]
     twice = next((row.name for row in rows if names.count(row.instance) > 1), None)
     if twice is not None:
-        raise CatalogError(f"{twice} is there twice among your own GPUs: keep one.")
+        raise InputError(f"{twice} is there twice among your own GPUs: keep one.")
     if len(rows) > MAX_OWN_GPUS:
-        raise CatalogError(f"You would have {len(rows)} GPUs of your own, and {MAX_OWN_GPUS} is all there is room for.")
+        raise InputError(f"You would have {len(rows)} GPUs of your own, and {MAX_OWN_GPUS} is all there is room for.")
     return rows
 
 
@@ -264,6 +270,7 @@ def write_own_gpus(path: Path, rows: Sequence[OwnGpu]) -> None:
 
     Raises
     ------
+    InputError : one is there twice, or they are too many.
     CatalogError : the file can't be written.
     """
     text = own_gpus_text(checked_own_gpus(rows))

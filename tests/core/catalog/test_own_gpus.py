@@ -82,9 +82,9 @@ def test_a_wrong_row_is_one_line(cells, says):
 
 
 def test_a_list_has_each_once_and_not_too_many():
-    with pytest.raises(CatalogError, match=r"^RTX 4080 is there twice"):
+    with pytest.raises(InputError, match=r"^RTX 4080 is there twice"):
         checked_own_gpus([own(), own(gpu="rtx 4080")])
-    with pytest.raises(CatalogError, match="You would have 21 GPUs of your own, and 20"):
+    with pytest.raises(InputError, match="You would have 21 GPUs of your own, and 20"):
         checked_own_gpus([own(gpu=f"card {number}") for number in range(21)])
     with pytest.raises(CatalogError, match="Own GPUs: row RTX 4080 has no column 'like'"):
         parse_own_gpus("gpu\nRTX 4080\n", SHIPPED)
