@@ -11,7 +11,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, ThroughputPoint
 from profet_core.errors import InputError
 from profet_core.transfer.model import OwnPoint, TransferModel
-from profet_core.transfer.published import THROUGHPUT_LOG_SD, load_reference_steps, log_times_reference
+from profet_core.transfer.published import load_reference_steps, log_times_reference, throughput_log_sd
 from profet_core.units import format_significant
 
 #: TF32 was 1.1 to 1.8 times as fast as FP32 where both were published (A100, RTX 3090): what an FP32 throughput leaves
@@ -72,11 +72,11 @@ def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
     if point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None:
         return OwnPoint(
             log_speed + TF32_LOG_GAIN,
-            math.hypot(THROUGHPUT_LOG_SD, TF32_LOG_SD),
+            math.hypot(throughput_log_sd(point), TF32_LOG_SD),
             own.name,
             f"guessed from FP32, {said}",
         )
-    return OwnPoint(log_speed, THROUGHPUT_LOG_SD, own.name, said)
+    return OwnPoint(log_speed, throughput_log_sd(point), own.name, said)
 
 
 def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) -> None:

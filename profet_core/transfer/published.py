@@ -16,14 +16,17 @@ from profet_core.errors import InputError
 from profet_core.transfer.step import StepLaw, gpu_time_ms
 
 REFERENCE_STEPS_NAME = "reference_steps.csv"
+#: The network whose speed a GPU's speed is.
+BENCHMARK = "ResNet50"
 #: Smaller batches wait for the host, which is another one. Beyond the largest that was measured (128 or 256) a step
 #: is taken to grow as its batch.
 BATCH_RANGE = (16, 4096)
 #: Between 128, 224 and 256 a step grows as a power of its area; above, as its area (299 pixels of Inception v3).
 PIXEL_RANGE = (128, 320)
 #: Of the reference GPU itself others publish throughputs that are so far from its steps here: framework, input and
-#: batch (`python -m profet_lab.transfer.reference_steps`).
-THROUGHPUT_LOG_SD = 0.13
+#: batch. And another network than ResNet-50 tells a speed that is so far from the one that ResNet-50 tells of the same
+#: GPU at the same source (`python -m profet_lab.transfer.reference_steps` prints both).
+THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD = 0.13, 0.17
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,11 @@ def check_size(steps: ReferenceSteps, point: ThroughputPoint) -> None:
     ):
         if not least <= value <= most:
             raise InputError(f"{what} must be {least} to {most}, not {value}: nothing to compare with was measured.")
+
+
+def throughput_log_sd(point: ThroughputPoint) -> float:
+    """Standard deviation of the speed that a throughput tells, in the logarithm."""
+    return THROUGHPUT_LOG_SD if point.network == BENCHMARK else math.hypot(THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD)
 
 
 def log_times_reference(steps: ReferenceSteps, law: StepLaw, point: ThroughputPoint) -> float:

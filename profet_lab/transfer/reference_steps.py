@@ -1,7 +1,7 @@
 """Writes the reference GPU's steps that published throughputs are compared with, and how far off such comparisons are.
 
 `python -m profet_lab.transfer.reference_steps [DATA]` writes `profet_core/transfer/reference_steps.csv` and prints the
-spread that `profet_core.transfer.published.THROUGHPUT_LOG_SD` has.
+spreads that `profet_core.transfer.published` has.
 """
 
 from __future__ import annotations
@@ -13,19 +13,25 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from profet_core.artifacts.models import load_models
-from profet_core.catalog.own_gpus import ThroughputPoint
+from profet_core.catalog.own_gpus import PRECISIONS, ThroughputPoint
 from profet_core.transfer import published
-from profet_core.transfer.published import REFERENCE_STEPS_NAME, ReferenceStep, ReferenceSteps
+from profet_core.transfer.published import (
+    BATCH_RANGE,
+    PIXEL_RANGE,
+    REFERENCE_STEPS_NAME,
+    ReferenceStep,
+    ReferenceSteps,
+    log_times_reference,
+)
 from profet_core.transfer.step import StepLaw
 from profet_core.whole_files import write_whole
 from profet_lab.classes.bank import class_bank
-from profet_lab.measurements.tables import Measurements, data_folder, load_architectures, load_measurements
+from profet_lab.measurements.tables import DataError, Measurements, data_folder, load_architectures, load_measurements
 from profet_lab.transfer.log_errors import root_mean_square
-from profet_lab.transfer.steps import Steps, all_steps, median_steps
+from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE
 
 THROUGHPUT_FILE = Path("external") / "training_throughput.csv"
@@ -63,22 +69,39 @@ def reference_steps(medians: Steps, architectures: pd.DataFrame) -> list[Referen
     ]
 
 
-def throughput_log_sd(steps: Sequence[ReferenceStep], law: StepLaw, folder: Path) -> tuple[float, int]:
-    """How far throughputs published of the reference GPU itself are from its steps here: root mean square of the
-    logarithm, each network at each source counted once; and how many of these.
+def throughput_log_sds(steps: Sequence[ReferenceStep], law: StepLaw, folder: Path) -> tuple[float, float]:
+    """How far apart throughputs are, root mean square of the logarithm.
+
+    First those published of the reference GPU itself from its steps here, each network at each source counted once.
+    Then the speeds that ResNet-50 and another network tell of one GPU, each pair of these counted once.
+
+    Raises
+    ------
+    DataError : there are no published throughputs.
     """
-    found = ReferenceSteps(steps)
-    table = pd.read_csv(folder / THROUGHPUT_FILE)
-    table = table[table.gpu.str.contains("V100") & (table.gpus == 1) & (table.precision == "fp32")]
-    table = table[table.network.isin(found.networks) & (table.batch_size >= published.BATCH_RANGE[0])]
-    table = table[table.pixels.between(*published.PIXEL_RANGE)]
+    path = folder / THROUGHPUT_FILE
+    if not path.is_file():
+        raise DataError(f"No {THROUGHPUT_FILE} in {folder}: the spread of throughputs is found in it.")
+    table = _comparable(pd.read_csv(path), ReferenceSteps(steps), law)
+    of_reference = table[table.gpu.str.contains("V100") & (table.precision == "fp32")]
+    noise = of_reference.groupby(["network", "source_repo"]).log_times.mean()
+    # The same source on the same GPU: what is left is the network.
+    means = table.groupby(["gpu", "precision", "source_repo", "network"]).log_times.mean().unstack()
+    away = means.drop(columns=BENCHMARK[0]).sub(means[BENCHMARK[0]], axis=0).groupby("gpu").mean().stack()
+    return root_mean_square(noise.tolist()), root_mean_square(away.dropna().tolist())
+
+
+def _comparable(table: pd.DataFrame, steps: ReferenceSteps, law: StepLaw) -> pd.DataFrame:
+    """Throughputs of one GPU in FP32 or TF32 that there is a step to compare with, as `log_times` its speed."""
+    table = table[(table.gpus == 1) & table.precision.isin(PRECISIONS) & table.network.isin(steps.networks)]
+    table = table[table.batch_size.between(*BATCH_RANGE) & table.pixels.between(*PIXEL_RANGE)]
     points = [
-        ThroughputPoint(float(row.images_per_s), row.network, int(row.pixels), int(row.batch_size), "fp32")
-        for row in table.itertuples()
+        ThroughputPoint(float(speed), network, int(pixels), int(batch_size), precision)
+        for speed, network, pixels, batch_size, precision in zip(
+            table.images_per_s, table.network, table.pixels, table.batch_size, table.precision, strict=True
+        )
     ]
-    errors = [published.log_times_reference(found, law, point) for point in points]
-    grouped = pd.Series(errors).groupby([table.network.to_numpy(), table.source_repo.to_numpy()]).mean()
-    return root_mean_square(np.asarray(grouped).tolist()), len(grouped)
+    return table.assign(log_times=[log_times_reference(steps, law, point) for point in points])
 
 
 def steps_csv(steps: Sequence[ReferenceStep]) -> str:
@@ -103,8 +126,8 @@ def main() -> None:
     write_whole(path, steps_csv(steps).encode())
     transfer = load_models().transfer
     assert transfer is not None
-    log_sd, count = throughput_log_sd(steps, transfer.step, folder)
-    print(f"{len(steps)} steps in {path.name}; published throughputs differ by {log_sd:.3f} ({count} network-sources)")
+    noise, network = throughput_log_sds(steps, transfer.step, folder)
+    print(f"{len(steps)} steps in {path.name}; THROUGHPUT_LOG_SD {noise:.3f}, OTHER_NETWORK_LOG_SD {network:.3f}")
 
 
 if __name__ == "__main__":

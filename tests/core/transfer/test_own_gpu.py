@@ -92,6 +92,14 @@ def test_nobody_else_s_number_moves(knowledge, resnet):
     assert "rtx-4080" not in knowledge.catalog and "RTX 4080" not in knowledge.models.transfer.gpus
 
 
+def test_a_throughput_of_another_network_is_less_sure(knowledge, resnet):
+    sure, less = (
+        rows_of(knowledge.with_own_gpus([own(**{**MEASURED, "network": network})]), resnet)["rtx-4080"]
+        for network in ("ResNet50", "InceptionV3")
+    )
+    assert less.interval.log_half_width > 1.1 * sure.interval.log_half_width
+
+
 def test_an_fp32_throughput_of_a_gpu_with_tf32_is_a_guess(knowledge, resnet):
     tf32, fp32 = (own(**{**MEASURED, "precision": precision}) for precision in ("tf32", "fp32"))
     sure, guess = (rows_of(knowledge.with_own_gpus([one]), resnet)["rtx-4080"] for one in (tf32, fp32))
