@@ -8,6 +8,7 @@ from typing import final
 from profet_core.advice.certainty import chance_at_most, deviation_of_interval, surest_certainty
 from profet_core.advice.request import Request
 from profet_core.catalog import Instance
+from profet_core.catalog.instance import OWN_HARDWARE
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis, Interval, StepTime
 from profet_core.units import MS_PER_S, positive_number
@@ -80,6 +81,11 @@ class Plan:
     def label(self) -> str:
         """'g5.xlarge' on demand, 'g5.xlarge spot' or 'g5.xlarge own price' in another market."""
         return self.offer.name if self.offer.market == "on-demand" else f"{self.offer.name} {self.offer.market}"
+
+    @property
+    def verb(self) -> str:
+        """What to do with it: nobody rents hardware of their own."""
+        return "Use" if self.offer.market == OWN_HARDWARE else "Rent"
 
     @property
     def whole_node(self) -> bool:
