@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from profet_core.catalog.narrowing import SURENESS_WORDS
+from profet_core.catalog.offers import MARKET_CHOICES
+
+#: Of the flag that shows what `cheapest_by_gpu` hides.
+EVERY_OFFER_HELP = "a row for each offer (default: the cheapest of each GPU, unless offers are narrowed)"
+_PROVIDER_HELP = "only these clouds: aws, azure, gcp, lambda, nebius, runpod, vast, verda; own: your own"
+
 
 def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
     """`--format`; `default` is `argparse.SUPPRESS` where a word before has set it."""
@@ -51,6 +58,33 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--second-batch", type=int, metavar="N", help="batch size it was recorded at")
     parser.add_argument("--second-pixels", type=int, metavar="N", help="pixel size it was recorded at")
     parser.add_argument("--second-latency-ms", type=float, help="its anchor latency")
+
+
+def add_narrowing(parser: argparse.ArgumentParser, *, market: str | None = None, **default: str) -> None:
+    """Which offers: by cloud, region, market, GPU and memory; `default=argparse.SUPPRESS` where words before set them.
+
+    Parameters
+    ----------
+    market : the one without a word about it; None: each instance's usual price.
+    """
+    unset = default.get("default")
+    add = parser.add_argument_group("offers").add_argument
+    add("--provider", "--cloud", type=names, metavar="A,B", default=default.get("default", ()), help=_PROVIDER_HELP)
+    add("--region", default=unset, help="offers there only: us-east-1, or a part of it such as US")
+    add(
+        "--market",
+        choices=MARKET_CHOICES,
+        default=default.get("default", market),
+        help=f"offers of this market (default: {market or 'the usual one of each instance'})",
+    )
+    add("--gpu", type=names, metavar="A,B", default=default.get("default", ()), help="only these GPUs: V100,T4")
+    add("--gpu-count", type=int, metavar="N", default=unset, help="only offers of so many GPUs: 1, 2, 4 or 8")
+    add("--min-memory-gib", type=float, metavar="GIB", default=unset, help="GPUs with at least as much memory")
+
+
+def add_sureness(parser: argparse.ArgumentParser) -> None:
+    """`--sureness`, where something is predicted."""
+    parser.add_argument("--sureness", choices=SURENESS_WORDS, help="only numbers at least as sure")
 
 
 def add_steps(parser: argparse.ArgumentParser) -> None:

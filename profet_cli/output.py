@@ -41,10 +41,13 @@ def print_warnings(warnings: Iterable[str]) -> None:
 
 
 def print_notes(rows: Iterable[StepTime]) -> None:
-    """The notes of derived, transferred and carried latencies, one line each."""
+    """The notes of latencies, one line each behind all that it is said of."""
+    names: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.note:
-            print(f"{row.instance}, {row.basis}: {row.note}")
+            names.setdefault((row.basis, row.note), []).append(row.instance)
+    for (basis, note), several in names.items():
+        print(f"{', '.join(several)}, {basis}: {note}")
 
 
 def print_profile_warnings(profile: Profile) -> None:

@@ -21,12 +21,10 @@ MEASURED_EPOCH_FACTOR = (1.06, 1.09)
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """What one instance takes and costs. Speed-up is None if the anchor's latency is unknown."""
+    """What one instance takes and costs at an offer's price; speed-up is None if the anchor's latency is unknown."""
 
-    instance: str
+    offer: Instance
     latency_ms: float
-    usd_per_hour: float
-    status: str
     step_usd: float
     cost_per_1000_steps_usd: float
     images_per_s: float
@@ -35,6 +33,21 @@ class CostRow:
     total_s: float
     total_usd: float
     speedup: float | None
+
+    @property
+    def instance(self) -> str:
+        """Its name."""
+        return self.offer.name
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Of the whole instance."""
+        return self.offer.usd_per_hour
+
+    @property
+    def status(self) -> str:
+        """Whether it can be rented."""
+        return self.offer.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +101,8 @@ def _row(
 ) -> CostRow:
     epoch_ms = steps * latency_ms
     return CostRow(
-        instance=instance.name,
+        offer=instance,
         latency_ms=latency_ms,
-        usd_per_hour=instance.usd_per_hour,
-        status=instance.status,
         step_usd=cost_usd(latency_ms, instance.usd_per_hour),
         cost_per_1000_steps_usd=cost_usd(1000 * latency_ms, instance.usd_per_hour),
         images_per_s=batch_size / latency_ms * MS_PER_S,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import final
 
+#: A step whose launches alone take this share of it is limited by its host.
+HOST_BOUND_SHARE = 0.7
 #: Two-sided 90 % quantile of the normal distribution.
 NORMAL_90 = 1.645
 
@@ -115,7 +117,7 @@ class RelativeInterval:
 @final
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a latency on a GPU that nobody profiled was made of: max(free_ms, launch_ms).
+    """What a latency on a GPU that nobody profiled was made of: the longer of `free_ms` and `launch_ms`.
 
     Attributes
     ----------
@@ -133,8 +135,8 @@ class Reach:
 
     @property
     def limited_by_host(self) -> bool:
-        """A faster GPU would take as long."""
-        return self.launch_ms >= self.free_ms
+        """A GPU twice as fast would hardly be faster."""
+        return self.launch_ms >= HOST_BOUND_SHARE * self.free_ms
 
     def scaled(self, factor: float) -> Reach:
         """Both latencies times `factor`."""

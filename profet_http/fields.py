@@ -20,6 +20,18 @@ class Field:
 
 Fields = Mapping[str, Field]
 
+_OFFERS: Fields = {
+    "provider": Field(NAMES, "only these clouds, such as gcp; own: the server's own offers"),
+    "region": Field(TEXT, "offers there only: us-east-1, or a part of it such as US"),
+    "market": Field(
+        TEXT, "offers of this market: on-demand, spot, reserved or any; each instance's usual one without it"
+    ),
+    "gpu": Field(NAMES, "only these GPUs, by name or model"),
+    "gpu_count": Field(WHOLE, "only offers of so many GPUs"),
+    "min_memory_gib": Field(NUMBER, "GPUs with at least as much memory, GiB"),
+}
+_NARROWED: Fields = {**_OFFERS, "sureness": Field(TEXT, "only numbers at least as sure: rough, fair or good")}
+
 _PROFILE: Fields = {
     "profile": Field(PROFILE, "profile of training steps, in PROFET JSON; or a file in any format that is read", True),
     "anchor": Field(TEXT, "instance the profile was recorded on", True),
@@ -32,6 +44,7 @@ _PROFILE: Fields = {
     "own_gpus": Field(
         OWN_GPUS, "GPUs of your own, each an instance too, as columns of `profet gpus`; for this request"
     ),
+    **_NARROWED,
 }
 
 PREDICT: Fields = {
@@ -64,7 +77,6 @@ ADVISE: Fields = {
     "budget_usd": Field(NUMBER, "what it may cost: the fastest within it"),
     "certainty": Field(NUMBER, "chance that a limit is kept to; 0.9 without it"),
     "market": Field(TEXT, "offers to choose from: on-demand, spot, reserved or any; on-demand without it"),
-    "region": Field(TEXT, "offers there only"),
     "spot_discount": Field(NUMBER, "guess spot prices this far below on-demand, 0 to 1, where there are none"),
     "include_retired": Field(FLAG, "instances that can't be rented any more too"),
     "compare": Field(NAMES, "two instances: which one, and how sure"),
@@ -72,8 +84,7 @@ ADVISE: Fields = {
 
 INSTANCES: Fields = {
     "all": Field(FLAG, "every offer: regions and markets"),
-    "region": Field(TEXT, "only offers of this region"),
-    "market": Field(TEXT, "only offers of this market"),
+    **_OFFERS,
 }
 
 

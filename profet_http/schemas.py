@@ -38,6 +38,13 @@ def record(**properties: Schema) -> Schema:
 
 
 TEXTS = many(TEXT)
+RENTED: Mapping[str, Schema] = {
+    "provider": TEXT,
+    "gpu": TEXT,
+    "gpu_count": WHOLE,
+    "usd_per_gpu_hour": NUMBER,
+    "price_note": TEXT,
+}
 BASIS: Schema = {"type": "string", "enum": ["given", "measured", "derived", "transferred", "carried"]}
 MEMORY = by_name(
     record(
@@ -66,6 +73,7 @@ PREDICTION = record(
             usd_per_hour=NUMBER,
             status=TEXT,
             note=TEXT,
+            **RENTED,
         )
     ),
     interval_level=maybe(NUMBER),
@@ -99,6 +107,7 @@ COSTS = record(
             co2e_kg_at_most=maybe(NUMBER),
             basis=BASIS,
             note=TEXT,
+            **RENTED,
         )
     ),
     warnings=TEXTS,
@@ -136,6 +145,9 @@ ADVICE = record(
             in_budget=maybe(NUMBER),
             rests_on=TEXT,
             note=TEXT,
+            provider=TEXT,
+            usd_per_gpu_hour=NUMBER,
+            price_note=TEXT,
         )
     ),
     fastest=_PICK,
@@ -200,6 +212,10 @@ OFFERS = many(
         source=TEXT,
         own=FLAG,
         machine_source=TEXT,
+        provider=TEXT,
+        host=TEXT,
+        usd_per_gpu_hour=NUMBER,
+        price_note=TEXT,
         basis=TEXT,
     )
 )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 
-from profet_cli.arguments import add_format, add_training
+from profet_cli.arguments import EVERY_OFFER_HELP, add_format, add_narrowing, add_sureness, add_training
 from profet_cli.memory import fit_cell
+from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, print_json, print_notes, print_table, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge, training_question
-from profet_core.answers.cost import answer_cost
+from profet_core.answers.cost import CostAnswer, answer_cost
 from profet_core.answers.questions import TrainingQuestion
-from profet_core.cost import CostRow, CostTable
+from profet_core.cost import CostRow
 from profet_core.documents.cost import cost_document
-from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer
 from profet_core.units import format_duration, format_significant, format_usd
 
 
@@ -22,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The training."""
     add_format(parser)
     add_training(parser)
+    add_narrowing(parser)
+    add_sureness(parser)
+    parser.add_argument("--every-offer", action="store_true", help=EVERY_OFFER_HELP)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -36,21 +37,28 @@ def run(options: argparse.Namespace) -> None:
         print_json(document)
     else:
         print_warnings(training.warnings)
-        _print_costs(answer.table, {row.instance: row for row in training.steps.step_times}, answer.fits)
+        every = options.every_offer or question.narrowing.is_narrow
+        _print_costs(answer, question.anchor, every=every)
 
 
-def _print_costs(table: CostTable, step_times: Mapping[str, StepTime], fits: Mapping[str, FitAnswer]) -> None:
-    columns = ("instance", "in memory (batch)", "an epoch", "$ an epoch", f"{table.epochs} epochs", "$ in all")
+def _print_costs(answer: CostAnswer, anchor: str, *, every: bool) -> None:
+    table, fits = answer.table, answer.fits
+    step_times = {row.instance: row for row in answer.training.steps.step_times}
+    shown = table.rows if every else cheapest_by_gpu(table.rows, lambda row: row.offer, {anchor})
+    columns = ("instance", "GPU", "in memory (batch)", "an epoch", "$ an epoch", f"{table.epochs} epochs", "$ in all")
     print_table(
         (*columns, "images/s", "speed-up", "basis", "status"),
-        [_text_row(row, fit_cell(fits, row.instance), step_times[row.instance].basis) for row in table.rows],
+        [_text_row(row, fit_cell(fits, row.instance), step_times[row.instance].basis) for row in shown],
     )
-    print_notes(step_times[row.instance] for row in table.rows)
+    print_hidden(len(table.rows) - len(shown))
+    print_notes(step_times[row.instance] for row in shown)
+    print_old_prices(row.offer for row in shown)
 
 
 def _text_row(row: CostRow, fit: str, basis: str) -> tuple[str, ...]:
     return (
         row.instance,
+        gpus_cell(row.offer),
         fit,
         format_duration(row.epoch_s),
         format_usd(row.epoch_usd),

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from profet_cli.arguments import add_format, add_profile, instance_number, names
+from profet_cli.arguments import (
+    EVERY_OFFER_HELP,
+    add_format,
+    add_narrowing,
+    add_profile,
+    add_sureness,
+    instance_number,
+    names,
+)
 from profet_cli.memory import fit_cell
+from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge, predict_question
 from profet_core.answers.predict import PredictAnswer, answer_predict
@@ -33,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--measured-trace", metavar="TRACE", help="the anchor's profile of what was measured, if not TRACE"
     )
     parser.add_argument("--measured-trace-latency-ms", type=float, help="its anchor latency")
+    add_narrowing(parser)
+    add_sureness(parser)
+    parser.add_argument("--every-offer", action="store_true", help=EVERY_OFFER_HELP)
     parser.add_argument("--targets", type=names, metavar="A,B", help="instances to predict (default: all others)")
 
 
@@ -43,20 +55,28 @@ def run(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json(prediction_document(answer.prediction, answer.fits))
     else:
-        _print_prediction(answer)
+        every = options.every_offer or question.narrowing.is_narrow or bool(question.targets)
+        _print_prediction(answer, every=every)
 
 
-def _print_prediction(answer: PredictAnswer) -> None:
+def _print_prediction(answer: PredictAnswer, *, every: bool) -> None:
     prediction, profile, fits = answer.prediction, answer.profile, answer.fits
+    rows = prediction.predictions
+    shown = rows if every else cheapest_by_gpu(rows, lambda row: row.offer, {prediction.anchor})
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in profile.ignored)))
     level = prediction.interval_level
     bounds = () if level is None else (f"low ({level:.0%})", f"high ({level:.0%})")
     print_table(
-        ("instance", "ms a step", *bounds, "in memory (batch)", "$ per 1,000 steps", "$ an hour", "basis", "status"),
-        [_text_row(row, fit_cell(fits, row.instance), level is not None) for row in prediction.predictions],
+        (
+            *("instance", "GPU", "ms a step", *bounds, "in memory (batch)", "$ per 1,000 steps"),
+            *("$ an hour", "$ a GPU", "basis", "status"),
+        ),
+        [_text_row(row, fit_cell(fits, row.instance), level is not None) for row in shown],
     )
-    print_notes(prediction.predictions)
-    bases = dict.fromkeys(row.basis for row in prediction.predictions)
+    print_hidden(len(rows) - len(shown))
+    print_notes(shown)
+    print_old_prices(row.offer for row in shown)
+    bases = dict.fromkeys(row.basis for row in shown)
     print("Basis: " + "; ".join(f"{basis}: {basis.words}" for basis in bases) + ".")
     if prediction.likeness and not prediction.likeness.warned_of:
         print(_likeness_text(prediction.likeness))
@@ -77,11 +97,13 @@ def _text_row(row: InstancePrediction, fit: str, with_bounds: bool) -> tuple[str
     bounds = (cell(interval and interval.low_ms, format_ms), cell(interval and interval.high_ms, format_ms))
     return (
         row.instance,
+        gpus_cell(row.offer),
         "not given" if row.latency_ms is None else format_ms(row.latency_ms),
         *(bounds if with_bounds else ()),
         fit,
         cell(row.cost_per_1000_steps_usd, format_usd),
         format_usd(row.usd_per_hour),
+        format_usd(row.offer.usd_per_gpu_hour),
         row.basis,
         row.status,
     )

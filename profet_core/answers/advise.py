@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.comparison import Comparison, compare
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Workload
+from profet_core.answers.narrowed import narrowed_rows
 from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
+from profet_core.catalog.narrowing import narrowed, narrowed_catalog
 from profet_core.catalog.offers import offers_in_market
 from profet_core.errors import InputError
 
@@ -32,17 +34,21 @@ def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spel
     ProfetError : one line that says what is wrong with the question and what to do.
     """
     limits = Limits(question.deadline_hours, question.budget_usd, question.certainty)
+    narrowing = question.narrowing
+    # Guesses of spot prices are made from on-demand ones: the market narrows last.
+    catalog, names = narrowed_catalog(knowledge.catalog, replace(narrowing, market=None), knowledge.gpus)
     offers = offers_in_market(
-        knowledge.catalog,
-        question.market,
-        region=question.region,
-        own_usd_per_hour=question.price,
-        spot_discount=question.spot_discount,
+        catalog, question.market, own_usd_per_hour=question.price, spot_discount=question.spot_discount
     )
+    offers = tuple(offer for offer in offers if offer.name in names)
+    if not offers:
+        # Says what to widen.
+        narrowed(knowledge.catalog.all_offers, narrowing, knowledge.gpus)
     training = predicted_training(knowledge, question, spelling)
     steps = training.steps
+    rows = narrowed_rows(steps.step_times, narrowing, names, question.anchor)
     advice = advise(
-        steps.step_times,
+        [row for row in rows if row.instance in names],
         offers,
         Workload(question.images, steps.batch_size, question.epochs, question.validation_images),
         limits,

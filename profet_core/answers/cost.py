@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
 from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.cost import CostTable, cost_table
@@ -30,10 +31,13 @@ def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spel
     ------
     ProfetError : one line that says what is wrong with the question and what to do.
     """
+    narrowing = question.narrowing
+    knowledge, names = narrowed_knowledge(knowledge, narrowing)
     knowledge = replace(knowledge, catalog=knowledge.catalog.with_prices(question.price))
     training = predicted_training(knowledge, question, spelling)
+    wanted = {row.instance for row in narrowed_rows(training.steps.step_times, narrowing, names, question.anchor)}
     table = cost_table(
-        training.steps.latencies_ms,
+        {name: latency_ms for name, latency_ms in training.steps.latencies_ms.items() if name in wanted},
         knowledge.catalog,
         images=question.images,
         validation_images=question.validation_images,

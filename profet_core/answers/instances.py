@@ -5,6 +5,7 @@ from __future__ import annotations
 from profet_core.answers.questions import InstancesQuestion
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Instance
+from profet_core.catalog.narrowing import narrowed
 from profet_core.prediction.unprofiled import basis_by_instance
 
 #: The basis of an instance that nothing is predicted for.
@@ -14,13 +15,16 @@ PRICE_ONLY = "price only"
 def answer_instances(
     models: Models | None, catalog: Catalog, question: InstancesQuestion
 ) -> list[tuple[Instance, str]]:
-    """Each offer and its basis; without models none has one. "measured" instances can be the anchor."""
+    """Each offer and its basis; without models none has one.
+
+    Raises
+    ------
+    NoOffersError : none is such an offer, and what to widen.
+    """
     basis_of = {} if models is None else basis_by_instance(models, catalog)
     return [(offer, basis_of.get(offer.name, PRICE_ONLY)) for offer in _wanted(catalog, question)]
 
 
 def _wanted(catalog: Catalog, question: InstancesQuestion) -> list[Instance]:
-    market, region = question.market, question.region
-    if not (question.all or market or region):
-        return list(catalog.values())
-    return [row for row in catalog.all_offers if market in (None, row.market) and region in (None, row.region)]
+    every = question.all or question.market or question.region
+    return narrowed(catalog.all_offers if every else catalog.values(), question.narrowing)

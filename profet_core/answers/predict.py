@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
 from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling
 from profet_core.errors import LatencyDoubtError, NoPredictionError, ProfileError
 from profet_core.memory.fit import FitAnswer, fits_by_instance
@@ -31,9 +32,13 @@ def answer_predict(knowledge: Knowledge, question: PredictQuestion, spelling: Sp
     ------
     ProfetError : one line that says what is wrong with the question and what to do.
     """
+    narrowing = question.narrowing
+    knowledge, names = narrowed_knowledge(knowledge, narrowing)
     profile, prediction = predicted_question(knowledge, question, spelling, question.targets)
     if question.measured:
         prediction = _corrected(knowledge, question, spelling, profile, prediction)
+    rows = narrowed_rows(prediction.predictions, narrowing, names, prediction.anchor)
+    prediction = replace(prediction, predictions=tuple(rows))
     instances = [row.instance for row in prediction.predictions]
     fits = fits_by_instance(
         knowledge.models.memory, knowledge.catalog, knowledge.gpus, profile, prediction.anchor, instances

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpus
+from profet_core.catalog.instance import ON_DEMAND
+from profet_core.catalog.narrowing import Narrowing
 from profet_core.catalog.own_gpus import OwnGpu, with_offers_of
 from profet_core.profiles import Profile
 from profet_core.transfer.own_gpu import with_own_gpus
@@ -50,8 +52,34 @@ class Spelling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileQuestion:
-    """A profile, its anchor, and how to predict from it.
+class OffersQuestion:
+    """Which offers of the catalogue; each field as `Narrowing` has it, empty or None where it narrows nothing."""
+
+    provider: Sequence[str] = ()
+    region: str | None = None
+    market: str | None = None
+    gpu: Sequence[str] = ()
+    gpu_count: int | None = None
+    min_memory_gib: float | None = None
+    sureness: str | None = None
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """The same, checked."""
+        return Narrowing(
+            provider=tuple(self.provider),
+            region=self.region,
+            market=self.market,
+            gpu=tuple(self.gpu),
+            gpu_count=() if self.gpu_count is None else (self.gpu_count,),
+            min_memory_gib=self.min_memory_gib,
+            sureness=self.sureness,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileQuestion(OffersQuestion):
+    """A profile, its anchor, how to predict from it, and which offers to answer for.
 
     Attributes
     ----------
@@ -124,7 +152,7 @@ class AdviseQuestion(TrainingQuestion):
     Attributes
     ----------
     deadline_hours, budget_usd : limits; `certainty` : chance with which they must be kept to.
-    market, region, spot_discount : which offers, as `catalog.offers.offers_in_market` takes them.
+    market, spot_discount : as `catalog.offers.offers_in_market` takes them.
     include_retired : instances that can't be rented any more too.
     compare : two plans, by instance or by "instance market".
     """
@@ -132,17 +160,14 @@ class AdviseQuestion(TrainingQuestion):
     deadline_hours: float | None = None
     budget_usd: float | None = None
     certainty: float = 0.9
-    market: str = "on-demand"
-    region: str | None = None
+    market: str = ON_DEMAND
     spot_discount: float | None = None
     include_retired: bool = False
     compare: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstancesQuestion:
+class InstancesQuestion(OffersQuestion):
     """Which offers of the catalogue: each instance's usual one, `all`, or those of a region or market."""
 
     all: bool = False
-    region: str | None = None
-    market: str | None = None

@@ -87,13 +87,23 @@ class Gpu:
 
 
 class Gpus(Mapping[str, Gpu]):
-    """GPUs by full name, in the file's order. Immutable."""
+    """GPUs by full name, in the file's order. Immutable.
+
+    Attributes
+    ----------
+    own : names of those that are the user's own.
+    """
 
     def __init__(self, gpus: list[Gpu], own: Collection[str] = ()) -> None:
         self._by_name = MappingProxyType({gpu.name: gpu for gpu in gpus})
-        self._own = frozenset(own)
+        self.own = frozenset(own)
         if len({gpu.name.lower() for gpu in gpus}) != len(gpus):
             raise CatalogError("The GPU table names a GPU twice: keep one row each.")
+        self._by_bare: dict[str, list[Gpu]] = {}
+        self._by_model: dict[str, list[Gpu]] = {}
+        for gpu in gpus:
+            self._by_bare.setdefault(_bare(gpu.name), []).append(gpu)
+            self._by_model.setdefault(gpu.model.lower(), []).append(gpu)
 
     def __getitem__(self, name: str) -> Gpu:
         return self._by_name[name]
@@ -107,7 +117,7 @@ class Gpus(Mapping[str, Gpu]):
     @property
     def shipped(self) -> Gpus:
         """Without the user's own."""
-        return Gpus([gpu for name, gpu in self.items() if name not in self._own]) if self._own else self
+        return Gpus([gpu for name, gpu in self.items() if name not in self.own]) if self.own else self
 
     def with_own(self, own: Iterable[Gpu]) -> Gpus:
         """With GPUs of the user's own after them; a name means one of these only where it means no other."""
@@ -130,7 +140,7 @@ class Gpus(Mapping[str, Gpu]):
         >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
         1555.0
         """
-        same = self._named(name)
+        same = self.named(name)
         if len(same) > 1 and memory_gib is not None:
             same = [gpu for gpu in same if gpu.has_memory(memory_gib)]
         if len(same) > 1:
@@ -152,22 +162,22 @@ class Gpus(Mapping[str, Gpu]):
         ------
         InputError : saying what it has.
         """
-        same = self._named(name)
+        same = self.named(name)
         if memory_gib is not None and same and not any(gpu.has_memory(memory_gib) for gpu in same):
             sizes = " or ".join(f"{size:g}" for size in sorted({gpu.memory_gib for gpu in same}))
             raise InputError(f"{name} has {sizes} GiB, not {memory_gib:g}")
 
-    def _named(self, name: str) -> list[Gpu]:
-        """GPUs of that full name, else of the model in it."""
-        bare = _bare(name)
-        full = [gpu for gpu in self.values() if _bare(gpu.name) == bare]
-        same = full or [gpu for gpu in self.values() if gpu.model.lower() == gpu_model(name).lower()]
-        return [gpu for gpu in same if gpu.name not in self._own] or same
+    def named(self, name: str) -> list[Gpu]:
+        """GPUs of that full name, however it is written, else of the model in it; none is no error."""
+        if name in self._by_name:
+            return [self._by_name[name]]
+        same = self._by_bare.get(_bare(name)) or self._by_model.get(gpu_model(name).lower(), [])
+        return [gpu for gpu in same if gpu.name not in self.own] or same
 
     def called(self, name: str) -> Gpu | None:
         """The GPU that is called so: by its full name or its model, makers aside; None if none is."""
         bare = _bare(name)
-        return next((gpu for gpu in self.values() if bare in (_bare(gpu.name), gpu.model.lower())), None)
+        return next(iter(self._by_bare.get(bare) or self._by_model.get(bare, [])), None)
 
 
 @cache

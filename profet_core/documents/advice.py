@@ -12,6 +12,7 @@ from profet_core.advice.plans import Plan
 from profet_core.advice.request import Workload
 from profet_core.advice.within import Within
 from profet_core.advice.words import answer_sentences
+from profet_core.catalog.price_age import old_price_note
 from profet_core.documents.parts import Document
 
 
@@ -71,6 +72,9 @@ def _plan_document(plan: Plan) -> Document:
         "in_budget": plan.in_budget,
         "rests_on": plan.latency_note,
         "note": plan.note,
+        "provider": offer.provider,
+        "usd_per_gpu_hour": offer.usd_per_gpu_hour,
+        "price_note": old_price_note(offer),
     }
 
 

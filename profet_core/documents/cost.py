@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from profet_core.cost import CostRow, CostTable
-from profet_core.documents.parts import Document, memory_document
+from profet_core.documents.parts import Document, memory_document, rented_document
 from profet_core.energy.estimate import Energy
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
@@ -56,4 +56,5 @@ def _row_document(row: CostRow, step_time: StepTime, energy: Energy | None) -> D
         "co2e_kg_at_most": energy and energy.co2e_kg,
         "basis": step_time.basis,
         "note": step_time.note,
+        **rented_document(row.offer),
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from profet_core.catalog.price_age import old_price_note
+
 if TYPE_CHECKING:
     # Commands that need no numbers load no library for them.
     from profet_core.catalog import Instance
@@ -32,6 +34,21 @@ def offer_document(offer: Instance) -> Document:
         "source": offer.source,
         "own": offer.own,
         "machine_source": offer.machine_source,
+        "provider": offer.provider,
+        "host": offer.host,
+        "usd_per_gpu_hour": offer.usd_per_gpu_hour,
+        "price_note": old_price_note(offer),
+    }
+
+
+def rented_document(offer: Instance) -> Document:
+    """Of an offer what stands beside any number of it: whose it is, its GPUs, and how old its price is."""
+    return {
+        "provider": offer.provider,
+        "gpu": offer.gpu,
+        "gpu_count": offer.gpu_count,
+        "usd_per_gpu_hour": offer.usd_per_gpu_hour,
+        "price_note": old_price_note(offer),
     }
 
 

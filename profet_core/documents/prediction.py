@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from profet_core.documents.parts import Document, memory_document, unknown_operations_document
+from profet_core.documents.parts import Document, memory_document, rented_document, unknown_operations_document
 from profet_core.memory.fit import FitAnswer
 from profet_core.prediction.estimates import Likeness
 from profet_core.prediction.records import InstancePrediction, Prediction
@@ -40,6 +40,7 @@ def _row_document(row: InstancePrediction) -> Document:
         "usd_per_hour": row.usd_per_hour,
         "status": row.status,
         "note": row.note,
+        **rented_document(row.offer),
     }
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from profet_core.artifacts.models import Method, Models
 from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.latency import Basis, StepTime
 from profet_core.networks.batch import ProfileBatch
@@ -23,6 +22,7 @@ from profet_core.prediction.refusals import check_predictable
 from profet_core.prediction.steps import counted
 from profet_core.prediction.unprofiled import unprofiled_gpus, unprofiled_steps
 from profet_core.profiles.record import Profile
+from profet_core.transfer.estimate import Placed
 from profet_core.transfer.known import Latencies
 from profet_core.units import positive_number
 
@@ -33,15 +33,15 @@ class _Request:
 
     Attributes
     ----------
-    targets : instances beside the anchor. gpus : those of them that nobody profiled, and their GPU.
+    targets : instances beside the anchor, in order. gpus : those of them that nobody profiled, their GPU and host.
     """
 
     models: Models
     catalog: Catalog
     method: Method
     anchor: str
-    targets: Sequence[str]
-    gpus: Mapping[str, Gpu]
+    targets: Mapping[str, None]
+    gpus: Mapping[str, Placed]
 
     @property
     def estimated(self) -> list[str]:
@@ -155,7 +155,7 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
     chosen = models.method(method)
     # The documented ensemble is what it was: four instances.
     gpus = unprofiled_gpus(models, catalog) if chosen.kind == "classes" else {}
-    wanted = _check_targets([*models.instances, *gpus], anchor, targets)
+    wanted = dict.fromkeys(_check_targets([*models.instances, *gpus], anchor, targets))
     beyond = {name: gpu for name, gpu in gpus.items() if name in wanted}
     return _Request(models, catalog, chosen, anchor, wanted, beyond)
 

@@ -24,11 +24,21 @@ class InstancePrediction(StepTime):
     Attributes
     ----------
     members : latency as each member of the ensemble has it, milliseconds.
+    offer : the instance at the price that counts.
     """
 
     members: Mapping[str, float]
-    usd_per_hour: float
-    status: str
+    offer: Instance
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Of the whole instance."""
+        return self.offer.usd_per_hour
+
+    @property
+    def status(self) -> str:
+        """Whether it can be rented."""
+        return self.offer.status
 
     @property
     def cost_per_1000_steps_usd(self) -> float | None:
@@ -74,8 +84,7 @@ def prediction_row(catalog: Catalog, step: StepTime, members: Mapping[str, float
         relative=step.relative,
         reach=step.reach,
         members=members or {},
-        usd_per_hour=entry.usd_per_hour,
-        status=entry.status,
+        offer=entry,
     )
 
 

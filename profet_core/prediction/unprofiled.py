@@ -8,45 +8,73 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog import Catalog, gpu_model
+from profet_core.catalog.gpus import Gpu, Gpus
 from profet_core.errors import InputError
 from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, RelativeInterval, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.refusals import unattributed_log_width
-from profet_core.transfer.estimate import TransferEstimate, estimate_gpus, other_host_log_half_width
+from profet_core.prediction.host_time import host_times_ms
+from profet_core.transfer.estimate import Placed, TransferEstimate, estimate_gpus, other_host_log_half_width
+from profet_core.transfer.hosts import host_named
 from profet_core.transfer.known import AnchorSteps, Latencies
-from profet_core.transfer.step import step_parts
+from profet_core.transfer.parts import step_parts
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
     from profet_core.transfer.model import TransferModel
 
+#: Bases in the order of the rows.
+_ORDER = (Basis.MEASURED, Basis.DERIVED, Basis.TRANSFERRED)
 
-def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Gpu]:
-    """Instances of the catalogue that were not profiled but have a known GPU, and that GPU; derived ones first.
+
+def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Placed]:
+    """Instances of the catalogue that were not profiled but have a known GPU: that GPU and the host; the surer bases
+    first.
 
     Empty if these models have no transfer.
     """
     transfer = models.transfer
     if transfer is None:
         return {}
-    found = {}
+    # Many offers have one GPU.
+    sheets: dict[tuple[str, float], Gpu | None] = {}
+    found: dict[str, Placed] = {}
     for name, entry in catalog.items():
-        if name not in models.instances:
-            try:
-                found[name] = transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
-            except InputError:
-                continue  # A price without a data sheet: shown in the catalogue only.
-    return dict(sorted(found.items(), key=lambda item: transfer.basis_of(item[1])))
+        key = entry.gpu, entry.gpu_memory_gib
+        if key not in sheets:
+            sheets[key] = _data_sheet(transfer.gpus, *key)
+        gpu = sheets[key]
+        # A price without a data sheet is shown in the catalogue only.
+        if gpu is not None and name not in models.instances:
+            found[name] = gpu, host_named(entry.host)
+    rank = {gpu: _ORDER.index(_basis(transfer, gpu)) for gpu in {gpu for gpu, _ in found.values()}}
+    return dict(sorted(found.items(), key=lambda item: rank[item[1][0]]))
+
+
+def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
+    try:
+        return gpus.find(name, memory_gib)
+    except InputError:
+        return None
+
+
+def _basis(transfer: TransferModel, gpu: Gpu) -> Basis:
+    """What stands behind a latency on the GPU: measured where an instance with the very same one was profiled."""
+    return Basis.MEASURED if gpu.name in _profiled(transfer) else transfer.basis_of(gpu)
+
+
+def _profiled(transfer: TransferModel) -> dict[str, str]:
+    """GPU by its full name -> the instance that was profiled with it."""
+    return {row.gpu: name for name, row in transfer.step.instances.items()}
 
 
 def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
     """What a prediction for each instance of the catalogue rests on; absent where only a price is known."""
     found = dict.fromkeys(models.instances, Basis.MEASURED)
     if models.transfer is not None:
-        found |= {name: models.transfer.basis_of(gpu) for name, gpu in unprofiled_gpus(models, catalog).items()}
+        found |= {name: _basis(models.transfer, gpu) for name, (gpu, _) in unprofiled_gpus(models, catalog).items()}
     return found
 
 
@@ -54,38 +82,68 @@ def unprofiled_steps(
     transfer: TransferModel,
     batch: ProfileBatch,
     known: Mapping[str, Latencies],
-    gpus: Mapping[str, Gpu],
+    placed: Mapping[str, Placed],
     *,
     tf32: bool,
 ) -> Iterable[tuple[StepTime, ...]]:
-    """For each profile one step time an instance of `gpus`, made when it is consumed.
+    """For each profile one step time an instance of `placed`, made when it is consumed.
 
     Parameters
     ----------
     known : profiled instance -> latencies as they are shown; the anchor is absent if its latency is not known.
-    gpus : instance -> its GPU, at least one of what `unprofiled_gpus` gives.
+    placed : instance -> its GPU and host, at least one of what `unprofiled_gpus` gives.
     """
-    recorded = AnchorSteps(batch.anchor, step_parts(load_operation_classes(), batch.inputs), batch.latency_ms)
-    profiled = {row.gpu: name for name, row in transfer.step.instances.items()}
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
+    recorded = AnchorSteps(batch.anchor, parts, batch.latency_ms)
+    profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != batch.anchor}
-    new = {gpu.name: gpu for gpu in gpus.values() if gpu.name not in profiled}
-    estimates = estimate_gpus(transfer, recorded, others, new.values(), tf32=tf32)
+    # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.
+    distinct = dict.fromkeys(placed.values())
+    new = [one for one in distinct if one[0].name not in profiled]
+    estimates = estimate_gpus(transfer, recorded, others, new, tf32=tf32)
     widths = [unattributed_log_width(profile) for profile in batch.profiles]
-    columns: list[Iterable[StepTime]] = []
-    for instance, gpu in gpus.items():
+    columns: dict[Placed, Iterable[StepTime]] = {}
+    for one in distinct:
+        gpu, host = one
         same = profiled.get(gpu.name)
         if same is None:
-            columns.append(_estimated(instance, estimates[gpu.name], widths))
+            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, profiled))
         elif same in known:
-            host_half = other_host_log_half_width(transfer.step, recorded, known[same].latency_ms)
-            columns.append(_same_gpu(instance, same, known[same], host_half))
+            host_half = other_host_log_half_width(transfer.step, recorded, known[same].latency_ms, host)
+            columns[one] = _same_gpu(same, known[same], host_half)
         else:
-            columns.append([_unknown(instance, same)] * len(batch.profiles))
-    return zip(*columns, strict=True)
+            columns[one] = [_unknown(same)] * len(batch.profiles)
+    for rows in zip(*columns.values(), strict=True):
+        by_placed = dict(zip(columns, rows, strict=True))
+        yield tuple(_of_instance(instance, by_placed[one]) for instance, one in placed.items())
 
 
-def _estimated(instance: str, estimate: TransferEstimate, widths: Sequence[float]) -> Iterable[StepTime]:
-    """`widths` : by how much each interval is widened on either side, in the logarithm."""
+def _of_instance(instance: str, row: StepTime) -> StepTime:
+    return StepTime(
+        instance=instance,
+        latency_ms=row.latency_ms,
+        basis=row.basis,
+        interval=row.interval,
+        note=row.note,
+        relative=row.relative,
+        reach=row.reach,
+    )
+
+
+def _sibling_note(gpu: Gpu, profiled: Iterable[str]) -> str:
+    """What tells a GPU from the profiled one of the same model; empty if there is none."""
+    sibling = next((name for name in profiled if gpu_model(name) == gpu.model), None)
+    return "" if sibling is None else f"{gpu.name}, not the {sibling} that was profiled"
+
+
+def _estimated(estimate: TransferEstimate, widths: Sequence[float], more: str) -> Iterable[StepTime]:
+    """A GPU's rows, whose `instance` is still open.
+
+    Parameters
+    ----------
+    widths : by how much each interval is widened on either side, in the logarithm. more : comes to the note.
+    """
+    note = "; ".join(part for part in (estimate.note, more) if part)
     rows = zip(
         estimate.latencies.latency_ms.tolist(),
         estimate.latencies.log_half_width.tolist(),
@@ -96,12 +154,12 @@ def _estimated(instance: str, estimate: TransferEstimate, widths: Sequence[float
     )
     return (
         StepTime(
-            instance=instance,
+            instance="",
             latency_ms=latency_ms,
             basis=estimate.basis,
             # Known latencies are that much wider already, but for the anchor's own, which counts here too.
             interval=Interval.within_factor(latency_ms, math.exp(half)).widened(width),
-            note=f"{LIMITED_BY_HOST}; {estimate.note}" if reach.limited_by_host else estimate.note,
+            note=f"{LIMITED_BY_HOST}; {note}" if reach.limited_by_host else note,
             relative=RelativeInterval(estimate.relative_to, relative),
             reach=reach,
         )
@@ -118,14 +176,14 @@ def _reaches(estimate: TransferEstimate) -> Iterable[Reach]:
     )
 
 
-def _same_gpu(instance: str, same: str, latencies: Latencies, host_half: np.ndarray) -> Iterable[StepTime]:
-    """An instance with the GPU of a profiled one takes its latency; its host may launch faster or slower."""
+def _same_gpu(same: str, latencies: Latencies, host_half: np.ndarray) -> Iterable[StepTime]:
+    """An instance with the very GPU of a profiled one takes its latency; its host may launch faster or slower."""
     rows = zip(latencies.latency_ms.tolist(), latencies.log_half_width.tolist(), host_half.tolist(), strict=True)
     return (
         StepTime(
-            instance=instance,
+            instance="",
             latency_ms=latency_ms,
-            basis=Basis.DERIVED,
+            basis=Basis.MEASURED,
             interval=Interval.within_factor(latency_ms, math.exp(math.hypot(half, host))),
             note=_same_gpu_note(same),
             relative=RelativeInterval(same, host),
@@ -135,8 +193,8 @@ def _same_gpu(instance: str, same: str, latencies: Latencies, host_half: np.ndar
     )
 
 
-def _unknown(instance: str, same: str) -> StepTime:
-    return StepTime(instance=instance, latency_ms=None, basis=Basis.DERIVED, note=_same_gpu_note(same))
+def _unknown(same: str) -> StepTime:
+    return StepTime(instance="", latency_ms=None, basis=Basis.MEASURED, note=_same_gpu_note(same))
 
 
 def _same_gpu_note(instance: str) -> str:

@@ -1,49 +1,30 @@
 """Latency on GPUs that nobody profiled, from what is known of the step on GPUs that were.
 
 Two ways, and an estimate's basis names the one it took. Derived: the GPU ran the same networks in another source of
-measurements (`derived.py`). Transferred: the step's GPU time is carried over from each profiled instance by one
-constant, the ratio of a benchmark network's GPU times, or of data sheets; copy, start and the launch floor stay as they
-are (`step.py`). Neither is a measurement: intervals rest on an assumption that the estimate's note names.
+measurements (`derived.py`). Transferred: the step's work is carried over from each profiled instance, kind by kind, and
+what its host takes is added (`carry.py`). Neither is a measurement: intervals rest on an assumption that the estimate's
+note names.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import NORMAL_90, Basis
+from profet_core.transfer.carry import Carried, carry
 from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
+from profet_core.transfer.hosts import Host
 from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
 from profet_core.transfer.model import TransferModel
-from profet_core.transfer.speed import Speed, known_speed, mix_log_sd
+from profet_core.transfer.speed import Speed, target_of
 from profet_core.transfer.step import StepLaw, gpu_time_ms
 
-LEAST_FREE_SHARE = 0.02
-#: Hosts of the measured instances launch at speeds this far apart (g4dn against p3), in the logarithm; that of a GPU's
-#: instance is not known.
-HOST_LOG_SD = 0.26
-
-
-@dataclass(frozen=True, slots=True)
-class KernelWeights:
-    """How known latencies are weighed in the geometric mean of what each gives for the GPU.
-
-    weight = free share ** free_share_power * exp(-nearness * |log speed|): by the share of the step that launches don't
-    hide, and by an exponential kernel over the distance of the two GPUs' speeds. Not inverse variances: the setting was
-    chosen by leaving one GPU out among any three (`python -m profet_lab.transfer.weights`); over all settings tried
-    there the mean error moves by less than 2 points. Without T4 or V100 the choice would be power 0: GPUs judged by the
-    choice made without them err by 10.2 % instead of 10.0 %.
-    """
-
-    free_share_power: float = 1.0
-    nearness: float = 2.0
-
-
-WEIGHTS = KernelWeights()
+#: A GPU and its host.
+Placed = tuple[Gpu, Host]
 
 
 @dataclass(frozen=True)
@@ -73,11 +54,11 @@ def estimate_gpus(
     model: TransferModel,
     recorded: AnchorSteps,
     others: Mapping[str, Latencies],
-    gpus: Iterable[Gpu],
+    wanted: Iterable[Placed],
     *,
     tf32: bool,
-) -> dict[str, TransferEstimate]:
-    """Latencies on GPUs that were not profiled, by their full names.
+) -> dict[Placed, TransferEstimate]:
+    """Latencies on GPUs that were not profiled, by GPU and host.
 
     Parameters
     ----------
@@ -86,14 +67,15 @@ def estimate_gpus(
     tf32 : convolutions and products run in TF32 where the GPU has it, as frameworks do unasked.
     """
     known = known_steps(model.step, recorded, others)
-    return {gpu.name: _estimate(model, known, gpu, tf32) for gpu in gpus}
-
-
-def _estimate(model: TransferModel, known: KnownSteps, gpu: Gpu, tf32: bool) -> TransferEstimate:
-    law = model.derived.get(gpu.name)
-    if law and all(name in known.latencies for name in law.instances):
-        return _derived(law, known, gpu, tf32)
-    return _transferred(model, known, gpu, tf32)
+    found: dict[Placed, TransferEstimate] = {}
+    carried: list[Placed] = []
+    for placed in wanted:
+        law = model.derived.get(placed[0].name)
+        if law and all(name in known.latencies for name in law.instances):
+            found[placed] = _derived(law, known, placed[0], tf32)
+        else:
+            carried.append(placed)
+    return found | _transferred(model, known, carried, tf32)
 
 
 def _derived(law: DerivedLaw, known: KnownSteps, gpu: Gpu, tf32: bool) -> TransferEstimate:
@@ -113,87 +95,41 @@ def _derived(law: DerivedLaw, known: KnownSteps, gpu: Gpu, tf32: bool) -> Transf
     )
 
 
-def _transferred(model: TransferModel, known: KnownSteps, gpu: Gpu, tf32: bool) -> TransferEstimate:
-    speed = known_speed(model, gpu, tf32)
-    away = known.parts.compute_share - model.step.instances[known.anchor].benchmark_compute_share
-    log_speed = _log_speeds(model, speed)
-    found = transfer(known, log_speed, speed.log_half_width, mix_log_sd(model, gpu, tf32, away))
+def _transferred(
+    model: TransferModel, known: KnownSteps, wanted: Sequence[Placed], tf32: bool
+) -> dict[Placed, TransferEstimate]:
+    if not wanted:
+        return {}
+    targets, speeds = zip(*(target_of(model, gpu, host, tf32) for gpu, host in wanted), strict=True)
+    found = carry(known, model.reference, targets)
     # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
     relative = np.hypot(found.log_half_width, known.latencies[known.anchor].log_half_width)
+    return {
+        placed: _estimate(known, found, place, speeds[place], relative[place]) for place, placed in enumerate(wanted)
+    }
+
+
+def _estimate(
+    known: KnownSteps, found: Carried, place: int, speed: Speed, relative: np.ndarray
+) -> TransferEstimate:
     return TransferEstimate(
-        latencies=found,
+        latencies=Latencies(found.latency_ms[place], found.log_half_width[place]),
         basis=Basis.TRANSFERRED,
         note=speed.note,
         relative_to=known.anchor,
         relative_log_half_width=relative,
-        weights=dict(zip(known.latencies, _normalised_weights(known, log_speed, WEIGHTS), strict=True)),
-        free_ms=carried_gpu_ms(known, log_speed) + known.fixed_ms,
-        launch_ms=known.floor_ms,
+        weights=dict(zip(known.latencies, found.weights[place], strict=True)),
+        free_ms=found.latency_ms[place],
+        launch_ms=found.launch_ms[place],
     )
 
 
-def _log_speeds(model: TransferModel, speed: Speed) -> dict[str, float]:
-    """How many times faster a GPU is than each profiled instance's, in the logarithm."""
-    reference_ms = model.step.instances[model.reference].benchmark_gpu_ms
-    return {
-        name: speed.log_speed + math.log(row.benchmark_gpu_ms / reference_ms)
-        for name, row in model.step.instances.items()
-    }
-
-
-def transfer(
-    known: KnownSteps,
-    log_speed: Mapping[str, float],
-    log_half_width: float,
-    mix_log_sd: np.ndarray | float,
-    *,
-    weights: KernelWeights = WEIGHTS,
-) -> Latencies:
-    """Latencies on a GPU: the weighted geometric mean of GPU times carried over, then copy, start and launches.
-
-    Parameters
-    ----------
-    log_speed : instance -> logarithm of how many times faster the GPU is than the instance's.
-    log_half_width : 90 % half width, but for what follows.
-    mix_log_sd : spread from the mix of operations, (profiles,); it weighs as much as GPU time does. The intervals of
-        the known latencies and the doubt about the host are added here.
-    """
-    weight = _normalised_weights(known, log_speed, weights)
-    gpu_ms = carried_gpu_ms(known, log_speed, weights)
-    latency_ms = np.maximum(gpu_ms + known.fixed_ms, known.floor_ms)
-    host_share = _host_share(gpu_ms, known.fixed_ms, known.floor_ms)
-    known_half = (weight * [row.log_half_width for row in known.latencies.values()]).sum(axis=0)
-    assumed = np.hypot(HOST_LOG_SD * host_share, mix_log_sd * (1 - host_share))
-    return Latencies(latency_ms, np.sqrt(log_half_width**2 + known_half**2 + (NORMAL_90 * assumed) ** 2))
-
-
-def carried_gpu_ms(known: KnownSteps, log_speed: Mapping[str, float], weights: KernelWeights = WEIGHTS) -> np.ndarray:
-    """GPU time, (profiles,): the weighted geometric mean of those that are known, each carried over."""
-    weight = _normalised_weights(known, log_speed, weights)
-    logs = [
-        np.log(gpu_time_ms(row.latency_ms, known.fixed_ms)) - log_speed[name] for name, row in known.latencies.items()
-    ]
-    return np.exp((weight * logs).sum(axis=0))
-
-
-def _normalised_weights(known: KnownSteps, log_speed: Mapping[str, float], weights: KernelWeights) -> np.ndarray:
-    """(instances, profiles)."""
-    found = []
-    for name, row in known.latencies.items():
-        free = np.clip(1 - known.floor_ms / row.latency_ms, LEAST_FREE_SHARE, 1)
-        found.append(free**weights.free_share_power * math.exp(-weights.nearness * abs(log_speed[name])))
-    return np.array(found) / np.sum(found, axis=0)
-
-
-def other_host_log_half_width(law: StepLaw, recorded: AnchorSteps, latency_ms: np.ndarray) -> np.ndarray:
-    """Doubt about a latency that is known on the same GPU in another instance, (profiles,).
+def other_host_log_half_width(law: StepLaw, recorded: AnchorSteps, latency_ms: np.ndarray, host: Host) -> np.ndarray:
+    """Doubt about a latency that is known on the same GPU in another host, (profiles,).
 
     Half the width of a 90 % interval in the logarithm: the host launches and copies at a speed that nobody measured.
     """
-    fixed_ms = law.fixed_ms(recorded.parts)
-    floor_ms = law.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
-    return NORMAL_90 * HOST_LOG_SD * _host_share(gpu_time_ms(latency_ms, fixed_ms), fixed_ms, floor_ms)
-
-
-def _host_share(gpu_ms: np.ndarray, fixed_ms: np.ndarray, floor_ms: np.ndarray) -> np.ndarray:
-    return 1 - gpu_ms / (gpu_ms + np.maximum(fixed_ms, floor_ms))
+    fixed_ms = law.fixed_ms(recorded.parts, recorded.anchor, host)
+    beside_ms = np.maximum(fixed_ms, host.launch * law.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms))
+    gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
+    return NORMAL_90 * host.log_sd * (1 - gpu_ms / (gpu_ms + beside_ms))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.transfer.step import StepLaw, StepParts
+from profet_core.transfer.parts import StepParts
+from profet_core.transfer.step import StepLaw
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,16 @@ class KnownSteps:
     Attributes
     ----------
     latencies : profiled instance -> latencies there, the anchor's last.
-    fixed_ms : copy and start, (profiles,). floor_ms : launch floor, (profiles,).
+    floor_ms : what launches take on the reference host, (profiles,).
+    work_ms : profiled instance -> the GPU's work there, (profiles,).
     """
 
+    law: StepLaw
     anchor: str
     parts: StepParts
     latencies: Mapping[str, Latencies]
-    fixed_ms: np.ndarray
     floor_ms: np.ndarray
+    work_ms: Mapping[str, np.ndarray]
 
 
 def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latencies]) -> KnownSteps:
@@ -69,14 +72,19 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latenc
     """
     anchor, parts = recorded.anchor, recorded.parts
     latencies = {**others, anchor: _anchor_latencies(law, recorded)}
-    # Launches are the network's: on no GPU does its step take less.
-    least_ms = np.minimum.reduce([row.latency_ms for row in latencies.values()])
+    # Launches are the network's: on no host does its step take less.
+    least_ms = np.minimum.reduce([row.latency_ms / law.host(name).launch for name, row in latencies.items()])
+    floor_ms = np.minimum(law.floor_ms(parts, anchor, recorded.latency_ms), least_ms)
     return KnownSteps(
+        law=law,
         anchor=anchor,
         parts=parts,
         latencies=latencies,
-        fixed_ms=law.fixed_ms(parts),
-        floor_ms=np.minimum(law.floor_ms(parts, anchor, recorded.latency_ms), least_ms),
+        floor_ms=floor_ms,
+        work_ms={
+            name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.host(name)), floor_ms)
+            for name, row in latencies.items()
+        },
     )
 
 

@@ -16,22 +16,25 @@ from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.step import InstanceStep, StepLaw
 
 TRANSFER_NAME = "transfer.json"
-TRANSFER_VERSION = 2
+TRANSFER_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkPoint:
-    """Published speed of the benchmark network over the reference GPU's, in the logarithm.
+    """Published speed of the benchmark's work over the reference GPU's, in the logarithm.
 
     Attributes
     ----------
-    measured_on : the GPU that ran it: this one, or one with the same chip.
-    log_sd : standard deviation from another framework, batch size and, where it was another card, the card.
+    measured_on : the GPU that ran it: this one, or one with the same chip. tables : so many agree on it in the mean.
+    log_sd : standard deviation between tables, from another batch size and, where it was another card, the card.
+    log_throughput : published images a second over the reference's, tails of kernels included.
     """
 
     log_speed: float
     log_sd: float
     measured_on: str
+    tables: int
+    log_throughput: float
 
     @property
     def source(self) -> str:
@@ -58,17 +61,16 @@ class Spread:
     Attributes
     ----------
     between : root mean square of each GPU's mean error. within : standard deviation of the networks' around it.
-    gpus : left out in turn. t90 : two-sided 90 % quantile of Student's t for so many.
+    gpus : left out in turn.
     """
 
     between: float
     within: float
     gpus: int
-    t90: float
 
     def log_half_width(self, *more: float) -> float:
         """90 % half width; `more`: standard deviations that come to a GPU's own error."""
-        return math.hypot(self.t90 * math.hypot(self.between, *more), NORMAL_90 * self.within)
+        return NORMAL_90 * math.hypot(self.between, self.within, *more)
 
 
 @dataclass(frozen=True)
@@ -78,18 +80,23 @@ class TransferModel:
     Attributes
     ----------
     reference : profiled instance that published points are relative to.
-    spread : errors of leave-one-GPU-out with a benchmark point. sheet_spread : with the data sheet alone.
-    relative_log_sd : error of data sheets between GPUs with published points.
-    points, derived : by full GPU name.
+    spread : errors of leave-one-GPU-out with a benchmark point.
+    sheet_log_sd, relative_log_sd, kernel_log_sd : error of a speed that is told by data sheets alone, by those beside a
+        GPU with published points, and by kernels.
+    points, fp32_points, derived : by full GPU name; `fp32_points` of GPUs whose `points` are TF32.
+    kernels : full GPU name -> kind -> speed of its kernels over the reference GPU's, in the logarithm.
     checksum : of the file's content.
     """
 
     step: StepLaw
     reference: str
     spread: Spread
-    sheet_spread: Spread
+    sheet_log_sd: float
     relative_log_sd: float
+    kernel_log_sd: float
     points: Mapping[str, BenchmarkPoint]
+    fp32_points: Mapping[str, BenchmarkPoint]
+    kernels: Mapping[str, Mapping[str, float]]
     derived: Mapping[str, DerivedLaw]
     gpus: Gpus
     fitted_on: Mapping[str, str]
@@ -136,14 +143,24 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
         step=StepLaw(
             start_ms=finite_number(law["start_ms"]),
             copy_factor=finite_number(law["copy_factor"]),
-            profiling_slowdown=finite_number(law["profiling_slowdown"]),
+            tail_share=finite_number(law["tail_share"]),
+            bandwidth_tilt=finite_number(law["bandwidth_tilt"]),
+            scattered_power=finite_number(law["scattered_power"]),
             instances=MappingProxyType({name: _record(InstanceStep, row) for name, row in law["instances"].items()}),
         ),
         reference=str(content["reference"]),
         spread=_record(Spread, content["spread"]),
-        sheet_spread=_record(Spread, content["sheet_spread"]),
+        sheet_log_sd=finite_number(content["sheet_log_sd"]),
         relative_log_sd=finite_number(content["relative_log_sd"]),
-        points=MappingProxyType({name: _record(BenchmarkPoint, row) for name, row in content["points"].items()}),
+        kernel_log_sd=finite_number(content["kernel_log_sd"]),
+        points=_points(content["points"]),
+        fp32_points=_points(content["fp32_points"]),
+        kernels=MappingProxyType(
+            {
+                name: MappingProxyType({kind: finite_number(value) for kind, value in row.items()})
+                for name, row in content["kernels"].items()
+            }
+        ),
         derived=MappingProxyType({name: _record(DerivedLaw, row) for name, row in content["derived"].items()}),
         gpus=gpus,
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
@@ -154,9 +171,18 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
     return model
 
 
+def _points(rows: Mapping) -> Mapping[str, BenchmarkPoint]:
+    return MappingProxyType({name: _record(BenchmarkPoint, row) for name, row in rows.items()})
+
+
 def _record(kind: type[_Record], row: Mapping) -> _Record:
     values: dict[str, Any] = {
-        field.name: finite_number(row[field.name]) if field.type == "float" else row[field.name]
-        for field in fields(kind)
+        field.name: _value(str(field.type), row[field.name]) for field in fields(kind)
     }
     return kind(**values)
+
+
+def _value(kind: str, value: Any) -> Any:
+    if kind == "float":
+        return finite_number(value)
+    return tuple(finite_number(one) for one in value) if kind == "tuple[float, ...]" else value

@@ -10,13 +10,19 @@ from types import MappingProxyType
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, ThroughputPoint
 from profet_core.errors import InputError
+from profet_core.latency import NORMAL_90
 from profet_core.transfer.model import OwnPoint, TransferModel
-from profet_core.transfer.published import load_reference_steps, log_times_reference, throughput_log_sd
+from profet_core.transfer.published import (
+    load_reference_steps,
+    log_times_reference,
+    throughput_log_sd,
+    work_log_speed,
+)
+from profet_core.transfer.speed import TF32_LOG_GAIN
 from profet_core.units import format_significant
 
-#: TF32 was 1.1 to 1.8 times as fast as FP32 where both were published (A100, RTX 3090): what an FP32 throughput leaves
-#: open of a GPU that has TF32.
-TF32_LOG_GAIN, TF32_LOG_SD = math.log(1.4), math.log(1.8 / 1.1) / (2 * 1.645)
+#: What an FP32 throughput leaves open of a GPU in TF32: published networks gain 1.1 to 1.8 times.
+TF32_LOG_SD = math.log(1.8 / 1.1) / (2 * NORMAL_90)
 #: Of a data sheet's peak a step gets at most this much (fast algorithms of convolution take fewer operations than are
 #: counted) and at least this little.
 MOST_OF_PEAK, LEAST_OF_PEAK = 3.0, 0.001
@@ -32,11 +38,14 @@ def with_own_gpus(model: TransferModel, own: Iterable[OwnGpu]) -> TransferModel:
     InputError : a throughput that can't be, or that there is nothing to compare with; see `check_own_gpu`.
     """
     rows = tuple(own)
-    points = {row.name: _own_point(model, row) for row in rows if row.point is not None}
+    told = {row.name: (row, _own_point(model, row)) for row in rows if row.point is not None}
+    in_fp32 = {name: point for name, (row, point) in told.items() if _is_fp32_beside_tf32(row)}
+    points = {name: _in_tf32(point) if name in in_fp32 else point for name, (_, point) in told.items()}
     return replace(
         model,
         gpus=model.gpus.with_own(row.gpu for row in rows),
         points=MappingProxyType({**model.points, **points}),
+        fp32_points=MappingProxyType({**model.fp32_points, **in_fp32}),
     )
 
 
@@ -51,32 +60,43 @@ def check_own_gpu(model: TransferModel, own: OwnGpu) -> None:
 
 
 def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
-    point = own.point
+    """What is known of its speed, in the precision in which it is known."""
+    point, steps = own.point, load_reference_steps()
     if isinstance(point, SpeedPoint):
-        log_speed = math.log(point.times_reference)
-        _check_speed(model, own.gpu, log_speed)
-        times = format_significant(point.times_reference, 2)
-        return OwnPoint(log_speed, point.log_sd, own.name, f"{times} times {model.reference_gpu}: {own.source}")
-    assert point is not None
-    steps = load_reference_steps()
-    try:
-        log_speed = log_times_reference(steps, model.step, point)
-    except InputError as error:
-        raise InputError(f"{own.name}: {error}") from None
-    _check_throughput(own.gpu, point, steps.gflop_per_image(point.network, point.pixels))
-    _check_speed(model, own.gpu, log_speed)
-    said = (
-        f"{format_significant(point.images_per_s)} images a second of {point.network}, {point.pixels} pixels, "
-        f"batch {point.batch_size}: {own.source}"
-    )
-    if point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None:
-        return OwnPoint(
-            log_speed + TF32_LOG_GAIN,
-            math.hypot(throughput_log_sd(point), TF32_LOG_SD),
-            own.name,
-            f"guessed from FP32, {said}",
+        log_speed = log_times = math.log(point.times_reference)
+        log_sd = point.log_sd
+        said = f"{format_significant(point.times_reference, 2)} times {model.reference_gpu}: {own.source}"
+    else:
+        assert point is not None
+        try:
+            log_times = log_times_reference(steps, model.step, point)
+        except InputError as error:
+            raise InputError(f"{own.name}: {error}") from None
+        _check_throughput(own.gpu, point, steps.gflop_per_image(point.network, point.pixels))
+        log_speed, log_sd = work_log_speed(steps, model, own.gpu.sm_count, log_times), throughput_log_sd(point)
+        said = (
+            f"{format_significant(point.images_per_s)} images a second of {point.network}, {point.pixels} pixels, "
+            f"batch {point.batch_size}: {own.source}"
         )
-    return OwnPoint(log_speed, throughput_log_sd(point), own.name, said)
+    _check_speed(model, own.gpu, log_times)
+    return OwnPoint(log_speed, log_sd, own.name, 1, log_times, said)
+
+
+def _is_fp32_beside_tf32(own: OwnGpu) -> bool:
+    """Whether its throughput is in FP32, though it has TF32."""
+    in_fp32 = isinstance(own.point, ThroughputPoint) and own.point.precision == "fp32"
+    return in_fp32 and own.gpu.tf32_tensor_dense_tflops is not None
+
+
+def _in_tf32(point: OwnPoint) -> OwnPoint:
+    """A guess of the same in TF32."""
+    return replace(
+        point,
+        log_speed=point.log_speed + TF32_LOG_GAIN,
+        log_sd=math.hypot(point.log_sd, TF32_LOG_SD),
+        log_throughput=point.log_throughput + TF32_LOG_GAIN,
+        said=f"guessed from FP32, {point.said}",
+    )
 
 
 def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) -> None:

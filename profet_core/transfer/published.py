@@ -13,11 +13,13 @@ import numpy as np
 
 from profet_core.catalog.own_gpus import ThroughputPoint
 from profet_core.errors import InputError
+from profet_core.transfer.model import TransferModel
 from profet_core.transfer.step import StepLaw, gpu_time_ms
 
 REFERENCE_STEPS_NAME = "reference_steps.csv"
 #: The network whose speed a GPU's speed is.
 BENCHMARK = "ResNet50"
+_BENCHMARK_SIZE = (224, 64)
 #: Smaller batches wait for the host, which is another one. Beyond the largest that was measured (128 or 256) a step
 #: is taken to grow as its batch.
 BATCH_RANGE = (16, 4096)
@@ -79,6 +81,7 @@ class ReferenceSteps:
 
     def _at_batch(self, law: StepLaw, steps: list[ReferenceStep], batch_size: int) -> float:
         ordered = sorted(steps, key=lambda step: step.batch_size)
+        # The reference's host is the one that copy and start are told of.
         fixed_ms = np.array([law.copy_factor * step.copy_ms + law.start_ms for step in ordered])
         times_ms = gpu_time_ms(np.array([step.latency_ms for step in ordered]), fixed_ms)
         largest = ordered[-1].batch_size
@@ -126,6 +129,17 @@ def check_size(steps: ReferenceSteps, point: ThroughputPoint) -> None:
 def throughput_log_sd(point: ThroughputPoint) -> float:
     """Standard deviation of the speed that a throughput tells, in the logarithm."""
     return THROUGHPUT_LOG_SD if point.network == BENCHMARK else math.hypot(THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD)
+
+
+def work_log_speed(steps: ReferenceSteps, model: TransferModel, multiprocessors: int, log_times: float) -> float:
+    """Speed of the benchmark's work over the reference's, in the logarithm, of how many times as fast its GPU time is.
+
+    Tails of kernels are no work: they grow with the GPU's multiprocessors.
+    """
+    reference = model.step.instances[model.reference]
+    gpu_ms, work_ms = steps.gpu_ms(model.step, BENCHMARK, *_BENCHMARK_SIZE), reference.benchmark_work_ms
+    tails_ms = max(gpu_ms - work_ms, 0.0) * multiprocessors / reference.multiprocessors
+    return math.log(work_ms / float(gpu_time_ms(np.array(gpu_ms * math.exp(-log_times)), np.array(tails_ms))))
 
 
 def log_times_reference(steps: ReferenceSteps, law: StepLaw, point: ThroughputPoint) -> float:

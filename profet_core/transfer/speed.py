@@ -1,86 +1,145 @@
-"""How fast a GPU runs the benchmark network beside the reference GPU: from a published point, or from data sheets."""
+"""How fast a GPU does the benchmark's work beside the reference GPU: by published points, by kernels, or by data sheets."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.transfer.model import BenchmarkPoint, OwnPoint, TransferModel
+from profet_core.transfer.carry import Target
+from profet_core.transfer.hosts import Host
+from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
+
+if TYPE_CHECKING:
+    from profet_core.transfer.model import TransferModel
 
 #: A network that computes more or less than the benchmark gains more or less from a GPU whose arithmetic grew faster
-#: than its bandwidth. A data sheet's roofline would say by how much; half of it counts as one standard deviation. As a
-#: correction it gained nothing in leave-one-GPU-out.
-MIX_SHARE = 0.5
+#: than its bandwidth. The law tilts kinds halfway; of what a data sheet's roofline would add, a quarter counts as one
+#: standard deviation.
+MIX_SHARE = 0.25
+#: TF32 over FP32 where kernels are known in FP32 alone: published networks gain 1.1 to 1.8 times.
+TF32_LOG_GAIN = math.log(1.4)
 
-_ASSUMED = "90 % if errors are log-normal and spread as on the GPUs left out (Student's t, {n} GPUs)"
+_ASSUMED = "90 % if errors are log-normal and spread as on the GPUs left out ({n} GPUs)"
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Benchmark speed of a GPU over the reference's, in the logarithm; the interval's half width; where it is from."""
+    """Benchmark speed of a GPU over the reference's, in the logarithm; the interval's half width; where it is from.
+
+    Attributes
+    ----------
+    log_sd : of the speed itself, beside the law's spread.
+    """
 
     log_speed: float
+    log_sd: float
     log_half_width: float
     note: str
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
-    """The best that is known of a GPU: its own published point, a relative's by data sheet, or data sheets alone.
+    """The best that is known of a GPU: its published points, its kernels, a relative's points by data sheet, or data
+    sheets alone.
 
-    Points of GPUs with TF32 are TF32. For FP32 the data sheets count, never above the point.
+    Points of GPUs with TF32 are TF32. In FP32 there are other points, kernels or data sheets, never above the TF32
+    point.
     """
     assumed = _ASSUMED.format(n=model.spread.gpus)
-    sheet = math.log(gpu.fp32_tflops / model.gpus[model.reference_gpu].fp32_tflops)
-    benchmark = _benchmark(model, gpu)
-    if benchmark is None:
-        return Speed(sheet, model.sheet_spread.log_half_width(), f"no published benchmark: data sheet alone; {assumed}")
-    point, source = benchmark
-    if gpu.tf32_tensor_dense_tflops is not None and not tf32:
-        half = model.sheet_spread.log_half_width(point.log_sd)
-        return Speed(min(point.log_speed, sheet), half, f"FP32 by data sheet, {source}; {assumed}")
-    precision = "TF32" if gpu.tf32_tensor_dense_tflops else "FP32"
-    return Speed(point.log_speed, model.spread.log_half_width(point.log_sd), f"{precision}, {source}; {assumed}")
+    in_tf32 = tf32 and gpu.tf32_tensor_dense_tflops is not None
+    has_tf32 = gpu.tf32_tensor_dense_tflops is not None
+    precision = "TF32" if in_tf32 else "FP32"
+    points = model.points if in_tf32 or not has_tf32 else model.fp32_points
+    if point := points.get(gpu.name):
+        return _speed(model, point.log_speed, point.log_sd, f"{precision}, {point.source}; {assumed}")
+    log_speed, log_sd, source = _unpublished(model, gpu, in_tf32)
+    if has_tf32 and not in_tf32 and (point := model.points.get(gpu.name)):
+        log_speed = min(log_speed, point.log_speed)
+    return _speed(model, log_speed, log_sd, f"{precision}, {source}; {assumed}")
 
 
-def _benchmark(model: TransferModel, gpu: Gpu) -> tuple[BenchmarkPoint, str] | None:
-    """The GPU's own published point or a relative's carried over, and where it is from in words; None if neither is."""
-    if point := model.points.get(gpu.name):
-        return point, point.source
-    relative = _relative(model, gpu)
-    if relative is None:
-        return None
-    theirs = model.points[relative]
-    log_speed = theirs.log_speed + _sheet_ratio(gpu, model.gpus[relative])
-    source = f"no published benchmark: that of {theirs.measured_on} carried over by data sheet"
-    return BenchmarkPoint(log_speed, model.relative_log_sd, theirs.measured_on), source
+def _speed(model: TransferModel, log_speed: float, log_sd: float, note: str) -> Speed:
+    return Speed(log_speed, log_sd, model.spread.log_half_width(log_sd), note)
 
 
-def mix_log_sd(model: TransferModel, gpu: Gpu, tf32: bool, away: np.ndarray) -> np.ndarray:
-    """Spread from the mix of operations; `away`: compute share less the benchmark's, (profiles,)."""
-    reference = model.gpus[model.reference_gpu]
+def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, float, str]:
+    """Log speed, its standard deviation, and where both are from."""
+    if gpu.name in model.kernels:
+        return kernel_log_speed(model, gpu, in_tf32), model.kernel_log_sd, "no published benchmark: its kernels' speeds"
+    relative = _relative(model, gpu) if in_tf32 or gpu.tf32_tensor_dense_tflops is None else None
+    if relative is not None:
+        theirs, sheets = model.points[relative], model.gpus
+        log_speed = theirs.log_speed + sheet_log_speed(gpu, sheets[relative], in_tf32)
+        log_sd = math.hypot(model.relative_log_sd, theirs.log_sd)
+        return log_speed, log_sd, f"no published benchmark: that of {theirs.measured_on} carried over by data sheet"
+    log_speed = sheet_log_speed(gpu, model.gpus[model.reference_gpu], in_tf32)
+    return log_speed, model.sheet_log_sd, "no published benchmark: data sheet alone"
+
+
+def kernel_log_speed(model: TransferModel, gpu: Gpu, in_tf32: bool) -> float:
+    """Benchmark speed over the reference's by the speeds of single kernels, each weighed by its share of the benchmark."""
+    kernels = model.kernels[gpu.name]
+    share = dict(zip(KINDS, shares(model.step.instances[model.reference].benchmark_kinds_ms), strict=True))
+    convolution = kernels.get(CONVOLUTION, kernels[PRODUCT]) + (TF32_LOG_GAIN if in_tf32 else 0.0)
+    bandwidth = log_bandwidth(model, gpu)
+    computed = share[CONVOLUTION] + share[PRODUCT]
+    return -math.log(computed * math.exp(-convolution) + (1 - computed) * math.exp(-bandwidth))
+
+
+def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
+    """Speed of bandwidth-bound work over the reference's, in the logarithm: of kernels, or by data sheet."""
+    measured = model.kernels.get(gpu.name, {}).get(BANDWIDTH)
+    if measured is not None:
+        return measured
+    return math.log(gpu.bandwidth_gb_per_s / model.gpus[model.reference_gpu].bandwidth_gb_per_s)
+
+
+def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
+    """A GPU in a host as `carry` takes it, and what is known of its speed."""
+    speed = known_speed(model, gpu, tf32)
+    target = Target(
+        host=host,
+        multiprocessors=gpu.sm_count,
+        log_speed=speed.log_speed,
+        log_bandwidth=log_bandwidth(model, gpu),
+        log_half_width=speed.log_half_width,
+        mix_log_sd=mix_log_sd(gpu, model.gpus[model.reference_gpu], tf32),
+    )
+    return target, speed
+
+
+def mix_log_sd(gpu: Gpu, reference: Gpu, tf32: bool) -> float:
+    """Spread from the mix of operations, of a step that differs from the benchmark's by its whole compute share."""
     peak = gpu.tf32_tensor_dense_tflops if tf32 and gpu.tf32_tensor_dense_tflops else gpu.fp32_tflops
     grew = math.log(peak / reference.fp32_tflops) - math.log(gpu.bandwidth_gb_per_s / reference.bandwidth_gb_per_s)
-    return MIX_SHARE * abs(grew) * np.abs(away)
+    return MIX_SHARE * abs(grew)
 
 
 def _relative(model: TransferModel, gpu: Gpu) -> str | None:
     """A GPU of the same compute capability with a point: the one nearest in number of SMs."""
     same = [
         name
-        for name, point in model.points.items()
+        for name in model.points
+        # Of a user's own GPU no other one's speed is taken.
         if name in model.gpus
+        and name not in model.gpus.own
         and model.gpus[name].compute_capability == gpu.compute_capability
-        and not isinstance(point, OwnPoint)
     ]
     return min(same, key=lambda name: abs(math.log(model.gpus[name].sm_count / gpu.sm_count)), default=None)
 
 
-def _sheet_ratio(gpu: Gpu, other: Gpu) -> float:
+def sheet_log_speed(gpu: Gpu, other: Gpu, in_tf32: bool) -> float:
+    """Log ratio of two GPUs' speeds by data sheets: half arithmetic, half bandwidth.
+
+    TF32 counts for half of the arithmetic, since networks gain far less of it than the peak.
+    """
+    bandwidth = gpu.bandwidth_gb_per_s / other.bandwidth_gb_per_s
+    fp32 = half_and_half(gpu.fp32_tflops / other.fp32_tflops, bandwidth)
+    if not in_tf32:
+        return fp32
     peaks = [one.tf32_tensor_dense_tflops or one.fp32_tflops for one in (gpu, other)]
-    return half_and_half(peaks[0] / peaks[1], gpu.bandwidth_gb_per_s / other.bandwidth_gb_per_s)
+    return (fp32 + half_and_half(peaks[0] / peaks[1], bandwidth)) / 2
 
 
 def half_and_half(arithmetic: float, bandwidth: float) -> float:

@@ -1,16 +1,28 @@
-"""Reads published ResNet-50 training speeds of other GPUs, and names the point of each GPU of the catalogue."""
+"""Reads published ResNet-50 training speeds of other GPUs, and names the points of each GPU of the catalogue."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from profet_lab.measurements.tables import DataError
 
 POINTS_FILE = Path("external") / "resnet50_training_points.csv"
+THROUGHPUT_FILE = Path("external") / "training_throughput.csv"
 REFERENCE_POINT = "V100-SXM2-16GB"
+#: V100 under the names of the tables, the nearest to the reference first.
+_REFERENCES = ("Tesla V100-SXM2-16GB", "Tesla V100 (16 GB)", "Tesla V100 (32 GB)", "Tesla V100-SXM3-32GB")
+#: The SXM3's higher power limit makes it this much faster: both in NVIDIA's table of TensorFlow.
+_FASTER_REFERENCE = {"Tesla V100-SXM3-32GB": math.log(432 / 412)}
+#: Smaller batches measure launches too.
+_LEAST_BATCH = 64
+#: Tables of training as people run it. What runs batches of 12 without an update, or simulates, is left out.
+_TABLES = ("lambdal/lambda-tensorflow-benchmark", "NVIDIA/DeepLearningExamples", "ml-energy/zeus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +52,35 @@ PUBLISHED_GPUS = (
 )
 #: GPU of the catalogue -> its point, or that of a GPU with the same chip.
 POINT_OF = {
+    "A10": "A10 (PCIe; not A10G)",
     "A10G": "A10 (PCIe; not A10G)",
     "L40S": "RTX 6000 Ada (AD102 as L40S; 142 SM)",
+    "RTX 6000 Ada Generation": "RTX 6000 Ada (AD102 as L40S; 142 SM)",
+    "A100-PCIE-40GB": "A100-PCIE-40GB",
     "A100-SXM4-40GB": "A100-PCIE-40GB",
     "A100-SXM4-80GB": "A100-SXM4-80GB",
+    "A100-PCIE-80GB": "A100-PCIE-80GB",
+    "H100-PCIE-80GB": "H100-PCIE-80GB",
     "H100-SXM5-80GB": "H100-SXM5-80GB",
     "H200-SXM-141GB": "H200-SXM-141GB",
     "GeForce RTX 3090": "GeForce RTX 3090",
 }
+#: The same GPU under both names.
+OWN_POINTS = {**{name: name for name in POINT_OF}, "A10": POINT_OF["A10"], "RTX 6000 Ada Generation": POINT_OF["L40S"]}
+#: GPU of the catalogue -> its names in the tables of `THROUGHPUT_FILE`.
+_NAMES = {
+    "A100-PCIE-40GB": "A100-PCIE-40GB",
+    "A100-SXM4-40GB": "A100-SXM4-40GB",
+    "A100-SXM4-80GB": "A100-SXM4-80GB",
+    "A40": "A40",
+    "GeForce RTX 2080 Ti": "GeForce RTX 2080 Ti",
+    "GeForce RTX 3090": "GeForce RTX 3090",
+    "RTX A6000": "RTX A6000",
+    "Tesla P100-PCIE-16GB": "Tesla P100-PCIE-16GB",
+}
+#: The same chip and memory on two boards: their tables count as one GPU's.
+_SAME_CARD = (("A100-PCIE-40GB", "A100-SXM4-40GB"),)
+_PRECISIONS = {True: ("tf32",), False: ("fp32", "fp32-inferred")}
 
 
 def load_speeds(folder: Path) -> dict[str, float]:
@@ -57,13 +90,64 @@ def load_speeds(folder: Path) -> dict[str, float]:
     ------
     DataError : the file, the reference or a GPU is missing.
     """
-    path = folder / POINTS_FILE
-    if not path.is_file():
-        raise DataError(f"No {POINTS_FILE} in {folder}: transfer to GPUs nobody profiled is fitted on it.")
-    table = pd.read_csv(path)
+    table = pd.read_csv(_found(folder, POINTS_FILE))
     wanted = table[((table.gpu == REFERENCE_POINT) & (table.precision == "fp32")) | (table.precision == "tf32")]
     speeds = {str(gpu): float(speed) for gpu, speed in zip(wanted.gpu, wanted.images_per_s, strict=True)}
     missing = [name for name in (REFERENCE_POINT, *(gpu.point for gpu in PUBLISHED_GPUS)) if name not in speeds]
     if missing:
-        raise DataError(f"{path} has no row of {missing[0]}.")
+        raise DataError(f"{POINTS_FILE} has no row of {missing[0]}.")
     return speeds
+
+
+def table_log_ratios(folder: Path) -> dict[tuple[str, bool], list[float]]:
+    """(GPU of the catalogue, TF32) -> ResNet-50's training speed over V100's in the logarithm, one a table.
+
+    A table is one repository's with one framework, at 224 pixels and batches of 64 and more; runs under XLA are left
+    out, since V100's were without.
+    """
+    table = pd.read_csv(_found(folder, THROUGHPUT_FILE))
+    table = table[
+        (table.gpus == 1)
+        & (table.network == "ResNet50")
+        & (table.pixels == 224)
+        & (table.batch_size >= _LEAST_BATCH)
+        & table.source_repo.isin(_TABLES)
+        & ~table.source_file.str.contains("XLA")
+    ]
+    found: dict[tuple[str, bool], list[float]] = {}
+    for _, rows in table.groupby(["source_repo", "framework"]):
+        reference = _reference_log_speed(rows)
+        for name, there in _NAMES.items():
+            for tf32, precisions in _PRECISIONS.items():
+                own = rows[(rows.gpu == there) & rows.precision.isin(precisions)]
+                if reference is not None and len(own):
+                    found.setdefault((name, tf32), []).append(_log_speed(own) - reference)
+    return found
+
+
+def _reference_log_speed(rows: pd.DataFrame) -> float | None:
+    for name in _REFERENCES:
+        own = rows[(rows.gpu == name) & (rows.precision == "fp32")]
+        if len(own):
+            return _log_speed(own) - _FASTER_REFERENCE.get(name, 0.0)
+    return None
+
+
+def _log_speed(rows: pd.DataFrame) -> float:
+    return float(np.log(rows.images_per_s).median())
+
+
+def log_ratios(
+    speeds: Mapping[str, float], tables: Mapping[tuple[str, bool], list[float]], gpu: str, *, tf32: bool
+) -> list[float]:
+    """What all tables say of a GPU in one precision: its speed over V100's in the logarithm."""
+    names = next((names for names in _SAME_CARD if gpu in names), (gpu,))
+    own = {OWN_POINTS[name] for name in names if name in OWN_POINTS and tf32}
+    first = [math.log(speeds[name] / speeds[REFERENCE_POINT]) for name in sorted(own & set(speeds))]
+    return [*first, *(ratio for name in names for ratio in tables.get((name, tf32), []))]
+
+
+def _found(folder: Path, name: Path) -> Path:
+    if not (folder / name).is_file():
+        raise DataError(f"No {name} in {folder}: transfer to GPUs nobody profiled is fitted on it.")
+    return folder / name

@@ -3,45 +3,135 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
-from profet_core.catalog.gpus import load_gpus
+from profet_core.catalog.gpus import Gpu, Gpus
+from profet_core.transfer.hosts import REFERENCE_HOST
 from profet_core.transfer.model import BenchmarkPoint
-from profet_core.transfer.speed import half_and_half
-from profet_lab.measurements.published_points import POINT_OF, PUBLISHED_GPUS, REFERENCE_POINT, PublishedGpu
+from profet_core.transfer.speed import half_and_half, sheet_log_speed
+from profet_core.transfer.step import StepLaw
+from profet_lab.measurements.published_points import (
+    OWN_POINTS,
+    POINT_OF,
+    PUBLISHED_GPUS,
+    PublishedGpu,
+    load_speeds,
+    log_ratios,
+    table_log_ratios,
+)
 from profet_lab.transfer.log_errors import root_mean_square
-from profet_lab.transfer.steps import BENCHMARK, Steps
+from profet_lab.transfer.step_law import benchmark_floor_ms
+from profet_lab.transfer.steps import BENCHMARK, Steps, gpu_of
 
+#: What two tables of one pair of GPUs differ by at least, in the logarithm: they disagree by 5 to 20 %.
+LEAST_TABLE_LOG_SD = 0.08
 #: Batch sizes that the published points' differ by, as far as every GPU was measured at them.
 _BATCH_SIZES = (16, 64)
 
 
-def benchmark_points(speeds: Mapping[str, float], medians: Steps, reference: str) -> dict[str, BenchmarkPoint]:
-    """A point for each GPU of `POINT_OF`, relative to the reference GPU."""
-    published = {gpu.point: gpu for gpu in PUBLISHED_GPUS}
-    batch_sd = batch_log_sd(medians, reference)
-    chip_sd = same_chip_log_sd(speeds)
-    gpus = load_gpus()
-    found = {}
-    for name, point in POINT_OF.items():
-        gpu = gpus[name]
-        sheet = _sheet(gpu.fp32_tflops, gpu.bandwidth_gb_per_s, published[point])
-        own = name == point
-        found[name] = BenchmarkPoint(
-            log_speed=math.log(speeds[point] / speeds[REFERENCE_POINT]) + (0.0 if own else sheet),
-            log_sd=batch_sd if own else math.hypot(batch_sd, chip_sd),
-            measured_on=point.split(" (")[0],
-        )
-    return found
+@dataclass(frozen=True)
+class Published:
+    """Published speeds of ResNet-50.
+
+    Attributes
+    ----------
+    speeds : images a second of one table. tables : as `table_log_ratios` gives them.
+    """
+
+    speeds: Mapping[str, float]
+    tables: Mapping[tuple[str, bool], list[float]]
+
+    def log_ratios(self, gpu: str, *, tf32: bool) -> list[float]:
+        """What each table says of a GPU under its own name."""
+        return log_ratios(self.speeds, self.tables, gpu, tf32=tf32)
+
+    @property
+    def names(self) -> list[str]:
+        """GPUs with a point of their own, or of a GPU with the same chip."""
+        return sorted({*POINT_OF, *(name for name, _ in self.tables)})
+
+
+def load_published(folder: Path) -> Published:
+    """Everything published of ResNet-50.
+
+    Raises
+    ------
+    DataError : a file or a GPU is missing.
+    """
+    return Published(load_speeds(folder), table_log_ratios(folder))
+
+
+def benchmark_points(
+    published: Published, law: StepLaw, medians: Steps, reference: str, gpus: Gpus
+) -> tuple[dict[str, BenchmarkPoint], dict[str, BenchmarkPoint]]:
+    """A point of each GPU in TF32, or FP32 where it has no TF32; and the FP32 points of those that have it."""
+    points, fp32_points = {}, {}
+    table_sd = math.hypot(table_log_sd(published), batch_log_sd(medians, reference))
+    for name in published.names:
+        gpu, has_tf32 = gpus[name], gpus[name].tf32_tensor_dense_tflops is not None
+        own = published.log_ratios(name, tf32=has_tf32)
+        if own:
+            points[name] = _point(law, medians, reference, gpu, own, table_sd, name)
+        elif has_tf32 and name in POINT_OF:
+            points[name] = _same_chip_point(published, law, medians, reference, gpu, table_sd)
+        if has_tf32 and (own := published.log_ratios(name, tf32=False)):
+            fp32_points[name] = _point(law, medians, reference, gpu, own, table_sd, name)
+    return points, fp32_points
+
+
+def _same_chip_point(
+    published: Published, law: StepLaw, medians: Steps, reference: str, gpu: Gpu, table_sd: float
+) -> BenchmarkPoint:
+    point = POINT_OF[gpu.name]
+    there = {one.point: one for one in PUBLISHED_GPUS}[point]
+    named = next(name for name, own in OWN_POINTS.items() if own == point and POINT_OF.get(name) == point)
+    sheet = _sheet(gpu.fp32_tflops, gpu.bandwidth_gb_per_s, there)
+    ratios = [one + sheet for one in published.log_ratios(named, tf32=True)]
+    log_sd = math.hypot(table_sd, same_chip_log_sd(published.speeds))
+    return _point(law, medians, reference, gpu, ratios, log_sd, point.split(" (")[0])
+
+
+def _point(
+    law: StepLaw,
+    medians: Steps,
+    reference: str,
+    gpu: Gpu,
+    ratios: Sequence[float],
+    log_sd: float,
+    measured_on: str,
+) -> BenchmarkPoint:
+    log_throughput = float(np.mean(ratios))
+    return BenchmarkPoint(
+        log_speed=work_log_speed(law, medians, reference, gpu.sm_count, log_throughput),
+        log_sd=log_sd / math.sqrt(len(ratios)),
+        measured_on=measured_on,
+        tables=len(ratios),
+        log_throughput=log_throughput,
+    )
+
+
+def work_log_speed(law: StepLaw, medians: Steps, reference: str, multiprocessors: int, log_throughput: float) -> float:
+    """Speed of the benchmark's work over the reference's, in the logarithm, of the speed of its steps.
+
+    Published steps wait for no copy, and large batches hide the host.
+    """
+    row = np.flatnonzero(medians.benchmark)
+    parts, latency_ms = medians.with_latency[reference].of(row), medians.latency_ms[reference][row]
+    gpu_ms = float((latency_ms - law.fixed_ms(parts, reference, REFERENCE_HOST))[0])
+    tails_ms = float(law.tails_ms(benchmark_floor_ms(law, medians), multiprocessors)[0])
+    work_ms = gpu_ms * math.exp(-log_throughput) - tails_ms
+    return math.log(law.instances[reference].benchmark_work_ms / work_ms)
 
 
 def batch_log_sd(medians: Steps, reference: str) -> float:
     """How far the reference's speed beside other GPUs moves between batch 16 and 64, root mean square of the logarithm.
 
-    The published points differ in batch size by up to a factor of ten, and in framework.
+    The published points differ in batch size by up to a factor of ten.
     """
     table = medians.workloads
     network, pixels, _ = BENCHMARK
@@ -50,8 +140,17 @@ def batch_log_sd(medians: Steps, reference: str) -> float:
         for batch_size in _BATCH_SIZES
     )
     moved = {name: np.log(values[large] / values[small])[0] for name, values in medians.latency_ms.items()}
-    away = [value - moved[reference] for name, value in moved.items() if name != reference]
-    return root_mean_square(away)
+    return root_mean_square([value - moved[reference] for name, value in moved.items() if name != reference])
+
+
+def table_log_sd(published: Published) -> float:
+    """How far tables of one GPU lie apart: pooled standard deviation, and no less than `LEAST_TABLE_LOG_SD`."""
+    groups = [published.log_ratios(name, tf32=tf32) for name in published.names for tf32 in (True, False)]
+    away = [np.array(one) - np.mean(one) for one in groups if len(one) > 1]
+    if not away:
+        return LEAST_TABLE_LOG_SD
+    freedom = sum(len(one) - 1 for one in away)
+    return max(float(np.sqrt(np.concatenate(away) @ np.concatenate(away) / freedom)), LEAST_TABLE_LOG_SD)
 
 
 def same_chip_log_sd(speeds: Mapping[str, float]) -> float:
@@ -62,16 +161,28 @@ def same_chip_log_sd(speeds: Mapping[str, float]) -> float:
     )
 
 
-def other_chip_log_sd(speeds: Mapping[str, float]) -> float:
-    """The same of two chips, by TF32 peak and bandwidth as `transfer.speed` carries a point over."""
-    pairs = [(a, b) for a, b in combinations(PUBLISHED_GPUS, 2) if a.chip != b.chip]
+def relative_log_sd(points: Mapping[str, BenchmarkPoint], gpus: Gpus) -> float:
+    """How far data sheets miss the ratio of two points of one compute capability: root mean square log error."""
     return root_mean_square(
         [
-            _log_ratio(speeds, a, b)
-            - half_and_half(a.tf32_tflops / b.tf32_tflops, a.bandwidth_gb_per_s / b.bandwidth_gb_per_s)
-            for a, b in pairs
+            points[a].log_speed - points[b].log_speed - sheet_log_speed(gpus[a], gpus[b], True)
+            for a, b in combinations(points, 2)
+            if gpus[a].compute_capability == gpus[b].compute_capability
         ]
     )
+
+
+def sheet_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, reference: str, gpus: Gpus) -> float:
+    """How far data sheets miss the speed over the reference's, of published and of profiled GPUs."""
+    sheet, errors = gpus[law.instances[reference].gpu], []
+    for name, point in points.items():
+        in_tf32 = gpus[name].tf32_tensor_dense_tflops is not None
+        errors.append(point.log_speed - sheet_log_speed(gpus[name], sheet, in_tf32))
+    for name, row in law.instances.items():
+        if name != reference:
+            speed = math.log(law.instances[reference].benchmark_work_ms / row.benchmark_work_ms)
+            errors.append(speed - sheet_log_speed(gpu_of(name), sheet, False))
+    return root_mean_square(errors)
 
 
 def _log_ratio(speeds: Mapping[str, float], gpu: PublishedGpu, other: PublishedGpu) -> float:

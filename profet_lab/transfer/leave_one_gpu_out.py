@@ -1,4 +1,4 @@
-"""Leave-one-GPU-out: of the target the data sheet is known, and at most the benchmark's latency at one batch size."""
+"""Leave-one-GPU-out: of the target the data sheet and kernels are known, and at most the benchmark's latency."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
-from profet_core.catalog.gpus import Gpu
-from profet_core.transfer.estimate import transfer
+from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.latency import NORMAL_90
+from profet_core.transfer.carry import WEIGHTS, KernelWeights, Target, carry
+from profet_core.transfer.hosts import Host, host_named
 from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
 from profet_core.transfer.model import Spread
-from profet_core.transfer.speed import MIX_SHARE
-from profet_core.transfer.step import StepLaw, StepParts, gpu_time_ms
+from profet_core.transfer.speed import mix_log_sd, sheet_log_speed
+from profet_core.transfer.step import StepLaw, gpu_time_ms
+from profet_lab.measurements.kernels import log_bandwidth
 from profet_lab.transfer.log_errors import root_mean_square
-from profet_lab.transfer.step_law import fit_step_law
-from profet_lab.transfer.steps import BENCHMARK, Steps, gpu_of
+from profet_lab.transfer.step_law import benchmark_floor_ms, fit_step_law
+from profet_lab.transfer.steps import BENCHMARK, HOST_OF, Steps, gpu_of
 
 #: (anchor, instance, anchor's latency known) -> latencies on the instance, (rows,).
 KnownLatencies = Callable[[str, str, bool], Latencies]
+#: Full GPU name -> kind -> speed of its kernels over V100's, in the logarithm.
+Kernels = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -35,26 +39,44 @@ class TargetGpu:
     """
 
     gpu: Gpu
+    host: Host
     benchmark_ms: float | None
     published: tuple[str, float] | None = None
 
 
-def log_speeds(law: StepLaw, target: TargetGpu, benchmark_fixed_ms: float) -> dict[str, float]:
-    """How many times faster the GPU is than each known instance's, in the logarithm."""
+def reference_of(law: StepLaw) -> str:
+    """The fastest of the known instances: speeds are told relative to it."""
+    return min(law.instances, key=lambda name: law.instances[name].benchmark_work_ms)
+
+
+def target_of(law: StepLaw, medians: Steps, kernels: Kernels, target: TargetGpu, log_half_width: float) -> Target:
+    """The left-out GPU as the law takes it."""
+    reference = reference_of(law)
+    beside = gpu_of(reference)
+    bandwidths = {name: gpu.bandwidth_gb_per_s for name, gpu in load_gpus().items()}
+    return Target(
+        host=target.host,
+        multiprocessors=target.gpu.sm_count,
+        log_speed=_log_speed(law, medians, target, reference),
+        log_bandwidth=log_bandwidth(kernels, target.gpu.name, bandwidths, beside.name),
+        log_half_width=log_half_width,
+        mix_log_sd=mix_log_sd(target.gpu, beside, tf32=False),
+    )
+
+
+def _log_speed(law: StepLaw, medians: Steps, target: TargetGpu, reference: str) -> float:
+    """How many times faster it does the benchmark's work than the reference, in the logarithm."""
     if target.published:
-        reference, log_speed = target.published
-        reference_ms = law.instances[reference].benchmark_gpu_ms
-        return {name: log_speed + math.log(row.benchmark_gpu_ms / reference_ms) for name, row in law.instances.items()}
+        instance, log_speed = target.published
+        rows = law.instances
+        return log_speed + math.log(rows[reference].benchmark_work_ms / rows[instance].benchmark_work_ms)
     if target.benchmark_ms is None:
-        return {name: math.log(target.gpu.fp32_tflops / gpu_of(name).fp32_tflops) for name in law.instances}
-    gpu_ms = float(gpu_time_ms(np.array(target.benchmark_ms), np.array(benchmark_fixed_ms)))
-    return {name: math.log(row.benchmark_gpu_ms / gpu_ms) for name, row in law.instances.items()}
-
-
-def benchmark_fixed_ms(law: StepLaw, medians: Steps) -> float:
-    """Copy and start of the benchmark: the median over the known instances' profiles."""
-    row = np.flatnonzero(medians.benchmark)[0]
-    return float(np.median([law.fixed_ms(medians.with_latency[name])[row] for name in law.instances]))
+        return sheet_log_speed(target.gpu, gpu_of(reference), in_tf32=False)
+    row = np.flatnonzero(medians.benchmark)
+    fixed = [law.fixed_ms(medians.with_latency[name].of(row), name, target.host) for name in law.instances]
+    gpu_ms = gpu_time_ms(np.array([target.benchmark_ms]), np.median(fixed, axis=0))
+    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(benchmark_floor_ms(law, medians), target.gpu.sm_count))
+    return math.log(law.instances[reference].benchmark_work_ms / float(work_ms[0]))
 
 
 def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, latency_known: bool) -> KnownSteps:
@@ -64,22 +86,13 @@ def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, lat
     return known_steps(law, AnchorSteps(anchor, parts, steps.latency_ms[anchor] if latency_known else None), others)
 
 
-def predict_target(
-    law: StepLaw, known: KnownSteps, target: TargetGpu, speeds: Mapping[str, float], log_half_width: float
-) -> Latencies:
+def predict_target(law: StepLaw, known: KnownSteps, target: Target, weights: KernelWeights = WEIGHTS) -> Latencies:
     """Latencies on the left-out GPU with their intervals as they are served, (rows,)."""
-    return transfer(known, speeds, log_half_width, mix_spread(law, known.parts, known.anchor, target.gpu))
+    found = carry(known, reference_of(law), [target], weights)
+    return Latencies(found.latency_ms[0], found.log_half_width[0])
 
 
-def mix_spread(law: StepLaw, parts: StepParts, anchor: str, gpu: Gpu) -> np.ndarray:
-    """Spread from the mix of operations, (rows,), beside the fastest known GPU."""
-    fastest = gpu_of(min(law.instances, key=lambda name: law.instances[name].benchmark_gpu_ms))
-    grew = math.log(gpu.fp32_tflops / fastest.fp32_tflops)
-    grew -= math.log(gpu.bandwidth_gb_per_s / fastest.bandwidth_gb_per_s)
-    return MIX_SHARE * abs(grew) * np.abs(parts.compute_share - law.instances[anchor].benchmark_compute_share)
-
-
-def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray, *, sheet_only: bool) -> Spread:
+def spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.ndarray) -> Spread:
     """Log errors on the GPUs of `instances`, each left out in turn; latencies on the others known.
 
     Parameters
@@ -91,19 +104,18 @@ def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray, *, sheet_
     for left_out in instances:
         others = [name for name in instances if name != left_out]
         law = fit_step_law(medians, others, rows)
-        target = profiled_target(medians, left_out, sheet_only=sheet_only)
-        speeds = log_speeds(law, target, benchmark_fixed_ms(law, medians))
+        target = target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0)
         known = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in others]
-        errors = [np.log(transfer(one, speeds, 0.0, 0.0).latency_ms / medians.latency_ms[left_out]) for one in known]
-        means.append(np.mean(np.array(errors)[:, judged]))
-        variances.append(np.var(np.array(errors)[:, judged]))
-    return Spread(
-        between=root_mean_square(means),
-        within=float(np.sqrt(np.mean(variances))),
-        gpus=len(instances),
-        # Two-sided 90 %: the spread of so few GPUs is badly known.
-        t90=float(stats.t.ppf(0.95, len(instances) - 1)),
-    )
+        found = [predict_target(law, one, target).latency_ms for one in known]
+        errors = np.log(np.array(found) / medians.latency_ms[left_out])[:, judged]
+        means.append(np.mean(errors))
+        variances.append(_spread_within(errors))
+    return Spread(between=root_mean_square(means), within=float(np.sqrt(np.mean(variances))), gpus=len(instances))
+
+
+def _spread_within(errors: np.ndarray) -> float:
+    """Variance of a normal distribution with as wide a middle 90 %: a few far networks count as no more than that."""
+    return float(np.quantile(np.abs(errors - errors.mean()), 0.9) / NORMAL_90) ** 2
 
 
 def measured_latencies(steps: Steps) -> KnownLatencies:
@@ -115,4 +127,4 @@ def measured_latencies(steps: Steps) -> KnownLatencies:
 def profiled_target(medians: Steps, instance: str, *, sheet_only: bool) -> TargetGpu:
     """One of the profiled GPUs as if only its data sheet and the benchmark were known."""
     benchmark_ms = float(medians.latency_ms[instance][medians.benchmark][0])
-    return TargetGpu(gpu_of(instance), None if sheet_only else benchmark_ms)
+    return TargetGpu(gpu_of(instance), host_named(HOST_OF[instance]), None if sheet_only else benchmark_ms)

@@ -1,47 +1,98 @@
-"""Fits the law of a step, `profet_core.transfer.step.StepLaw`: GPU time, copy, start and launch floor."""
+"""Fits the law of a step, `profet_core.transfer.step.StepLaw`: GPU work by kind, copy, start, tails and launch floor."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 from sklearn.linear_model import QuantileRegressor
 
+from profet_core.transfer.hosts import host_named
+from profet_core.transfer.parts import KINDS
 from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms
-from profet_lab.transfer.steps import Steps, gpu_of
+from profet_lab.transfer.steps import HOST_OF, Steps, gpu_of
 
 #: A step is bound by its GPU if the profile's busy time fills at least this share of its latency, and by launches if
 #: it fills at most the second.
 GPU_BOUND, LAUNCH_BOUND = 0.5, 0.8
+#: Work of a kind that takes less than this tells nothing of its speed, milliseconds; nor do fewer steps than that many.
+_LEAST_MS, _LEAST_STEPS = 0.3, 5
 #: Where the search for the slope of floors over gaps starts, in the logarithm, and how long it goes on.
 _LOG_SLOPES = (-0.5, 0.5, 1.5)
-_ITERATIONS = 600
+_ITERATIONS = 1500
 
 
-def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> StepLaw:
+@dataclass(frozen=True, slots=True)
+class LawSetting:
+    """What is chosen, not fitted: by leaving one GPU out among any three (`python -m profet_lab.transfer.weights`)."""
+
+    tail_share: float = 0.15
+    bandwidth_tilt: float = 0.5
+    scattered_power: float = 0.3
+
+
+SETTING = LawSetting()
+
+
+def fit_step_law(
+    steps: Steps, instances: Sequence[str], rows: np.ndarray, setting: LawSetting = SETTING
+) -> StepLaw:
     """Fit the law to `rows` (boolean mask) of medians on `instances`; of others nothing is read.
 
     Copy and start are medians over the instances, since hosts share them; the rest is fitted on each instance alone.
-    The benchmark's GPU time comes from its own row, which need not be among `rows`.
+    The benchmark's work comes from its own row, which need not be among `rows`.
     """
     shared = np.median([_copy_and_start(steps, name, rows) for name in instances], axis=0)
     copy_factor, start_ms = (float(value) for value in shared)
-    slow = np.concatenate([_profiling_slowdowns(steps, name, rows) for name in instances])
-    # Where launches bound no step, nothing tells: 1 makes the profiled step itself the bound.
-    law = StepLaw(start_ms, copy_factor, float(np.median(slow)) if len(slow) else 1.0, {})
-    floors_ms = network_floors(steps, instances, rows)
-    found = {name: _instance_step(steps, law, name, rows, floors_ms) for name in instances}
+    law = StepLaw(
+        start_ms=start_ms,
+        copy_factor=copy_factor,
+        tail_share=setting.tail_share,
+        bandwidth_tilt=setting.bandwidth_tilt,
+        scattered_power=setting.scattered_power,
+        instances={},
+    )
+    floors_ms, speeds = network_floors(steps, instances, rows), _kind_log_speeds(steps, instances, rows)
+    slowdown = _profiling_slowdown(steps, instances, rows)
+    found = {
+        name: _instance_step(steps, law, name, rows, floors_ms, speeds[name], slowdown) for name in instances
+    }
     law = replace(law, instances=found)
+    benchmark = np.flatnonzero(steps.benchmark)
+    law = replace(
+        law,
+        instances={
+            name: replace(row, benchmark_work_ms=benchmark_work_ms(law, steps, name, benchmark))
+            for name, row in found.items()
+        },
+    )
     halves = {name: _own_half_width(steps, law, name, rows) for name in instances}
-    return replace(law, instances={name: replace(row, own_log_half_width=halves[name]) for name, row in found.items()})
+    return replace(
+        law, instances={name: replace(row, own_log_half_width=halves[name]) for name, row in law.instances.items()}
+    )
+
+
+def benchmark_work_ms(law: StepLaw, steps: Steps, instance: str, benchmark: np.ndarray) -> float:
+    """The benchmark's GPU work on an instance of the law."""
+    parts, latency_ms = steps.with_latency[instance].of(benchmark), steps.latency_ms[instance][benchmark]
+    fixed_ms = law.fixed_ms(parts, instance, law.host(instance))
+    return float(law.work_ms(instance, latency_ms, fixed_ms, benchmark_floor_ms(law, steps))[0])
+
+
+def benchmark_floor_ms(law: StepLaw, steps: Steps) -> np.ndarray:
+    """What launches of the benchmark take on the reference host, (1,): the median over the instances' profiles."""
+    rows = np.flatnonzero(steps.benchmark)
+    floors = [law.floor_ms(steps.with_latency[name].of(rows), name, steps.latency_ms[name][rows]) for name in law.instances]
+    return np.median(floors, axis=0)
 
 
 def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> np.ndarray:
-    """The launch floor of each row's network, milliseconds: NaN where the GPU bounds even its shortest step.
+    """The launch floor of each row's network on the reference host, milliseconds; NaN where the GPU bounds even its
+    shortest step.
 
     A floor is the network's: the shortest of its latencies on any of the instances, if launches bound that step, which
     then has more gaps than work.
@@ -57,42 +108,77 @@ def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> 
 def _shortest_if_launched(steps: Steps, instance: str, own: np.ndarray) -> float:
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
     row = own[np.argmin(latency_ms[own])]
-    return float(latency_ms[row]) if parts.idle_ms[row] > parts.busy_ms[row] else np.nan
+    launched = parts.idle_ms[row] > parts.busy_ms[row]
+    return float(latency_ms[row]) / host_named(HOST_OF[instance]).launch if launched else np.nan
+
+
+def _kind_log_speeds(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> Mapping[str, tuple[float, ...]]:
+    """By instance and kind, over the geometric mean of the instances: medians over steps with enough of the kind."""
+    logs = np.log(np.maximum([steps.with_latency[name].kinds_ms[rows] for name in instances], 1e-9))
+    enough = np.exp(logs).min(axis=0) > _LEAST_MS
+    over_mean = logs.mean(axis=0) - logs
+    typical = np.median(over_mean[:, :, 0], axis=1)
+    columns = [
+        np.median(over_mean[:, enough[:, kind], kind], axis=1) if enough[:, kind].sum() >= _LEAST_STEPS else typical
+        for kind in range(len(KINDS))
+    ]
+    return {name: tuple(float(column[place]) for column in columns) for place, name in enumerate(instances)}
 
 
 def _copy_and_start(steps: Steps, instance: str, rows: np.ndarray) -> tuple[float, float]:
-    """Factor of the copy and the start, ms: least absolute relative error where the GPU bounds the step."""
+    """Factor of the copy and the start on the reference host, ms: least absolute relative error where the GPU bounds
+    the step.
+    """
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
     chosen = rows & (parts.busy_ms > GPU_BOUND * latency_ms)
     columns = np.column_stack([parts.busy_ms, parts.copy_ms, np.ones_like(latency_ms)])
     inputs = (columns / latency_ms[:, None])[chosen]
     fit = QuantileRegressor(quantile=0.5, alpha=0, fit_intercept=False).fit(inputs, np.ones(len(inputs)))
-    return max(fit.coef_[1], 0.0), max(fit.coef_[2], 0.0)
+    return max(fit.coef_[1], 0.0), max(fit.coef_[2], 0.0) / host_named(HOST_OF[instance]).launch
 
 
-def _profiling_slowdowns(steps: Steps, instance: str, rows: np.ndarray) -> np.ndarray:
-    """Profiled over unprofiled step where launches bound it."""
+def _profiling_slowdown(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> float:
+    """Profiled over unprofiled step where launches bound it: the median over all instances."""
+    slow = []
+    for name in instances:
+        parts, latency_ms = steps.with_latency[name], steps.latency_ms[name]
+        chosen = rows & (parts.idle_ms > parts.busy_ms)
+        slow.append(((parts.busy_ms + parts.idle_ms) / latency_ms)[chosen])
+    found = np.concatenate(slow)
+    # Where launches bound no step, nothing tells: 1 makes the profiled step itself the bound.
+    return float(np.median(found)) if len(found) else 1.0
+
+
+def _instance_step(
+    steps: Steps,
+    law: StepLaw,
+    instance: str,
+    rows: np.ndarray,
+    floors_ms: np.ndarray,
+    kind_log_speeds: tuple[float, ...],
+    slowdown: float,
+) -> InstanceStep:
+    """All of an instance but the benchmark's work and how far its own profiles miss its latency."""
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
-    chosen = rows & (parts.idle_ms > parts.busy_ms)
-    return ((parts.busy_ms + parts.idle_ms) / latency_ms)[chosen]
-
-
-def _instance_step(steps: Steps, law: StepLaw, instance: str, rows: np.ndarray, floors_ms: np.ndarray) -> InstanceStep:
-    """All of an instance but how far its own profiles miss its latency."""
-    parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
-    gpu_ms = gpu_time_ms(latency_ms, law.fixed_ms(parts))
-    bound = rows & (parts.busy_ms > LAUNCH_BOUND * latency_ms)
     benchmark = np.flatnonzero(steps.benchmark)[0]
     row = InstanceStep(
         gpu=gpu_of(instance).name,
+        host=HOST_OF[instance],
+        multiprocessors=gpu_of(instance).sm_count,
         idle_ms=float(parts.idle_ms[rows].min()),
         idle_per_copy=0.0,
         floor_per_idle=0.0,
-        gpu_per_busy=float(np.median((gpu_ms / parts.busy_ms)[bound])),
+        profiling_slowdown=slowdown,
+        gpu_per_busy=1.0,
         own_log_half_width=0.0,
-        benchmark_gpu_ms=float(gpu_ms[benchmark]),
-        benchmark_compute_share=float(parts.compute_share[benchmark]),
+        kind_log_speeds=kind_log_speeds,
+        benchmark_work_ms=1.0,
+        benchmark_kinds_ms=tuple(float(value) for value in parts.kinds_ms[benchmark]),
     )
+    alone = replace(law, instances={instance: row})
+    gpu_ms = gpu_time_ms(latency_ms, alone.fixed_ms(parts, instance, alone.host(instance)))
+    bound = rows & (parts.busy_ms > LAUNCH_BOUND * latency_ms)
+    row = replace(row, gpu_per_busy=float(np.median((gpu_ms / parts.busy_ms)[bound])))
     judged = rows & np.isfinite(floors_ms)
     return _with_floor(steps, law, row, instance, judged, floors_ms) if judged.any() else row
 
@@ -102,19 +188,20 @@ def _with_floor(
 ) -> InstanceStep:
     """The coefficients of gaps whose floor, as it is served, is nearest to the networks': least absolute log error.
 
-    Every network weighs the same.
+    Every network weighs the same. The slowdown stays within a factor of two of what all instances show.
     """
     weights = 1 / pd.Series(judged).groupby(steps.architectures).transform("sum").to_numpy(float)[judged]
     parts = steps.with_latency[instance].of(judged)
     latency_ms, true_ms = steps.latency_ms[instance][judged], floors_ms[judged]
 
     def of(values: np.ndarray) -> InstanceStep:
-        idle_ms, idle_per_copy, log_slope = (float(value) for value in values)
+        idle_ms, idle_per_copy, log_slope, log_slower = (float(value) for value in values)
         return replace(
             row,
             idle_ms=max(idle_ms, 0.0),
             idle_per_copy=max(idle_per_copy, 0.0),
             floor_per_idle=math.exp(log_slope),
+            profiling_slowdown=row.profiling_slowdown * math.exp(min(max(log_slower, -math.log(2)), math.log(2))),
         )
 
     def error(values: np.ndarray) -> float:
@@ -122,7 +209,7 @@ def _with_floor(
         return float((weights * np.abs(np.log(found_ms / true_ms))).sum())
 
     tried = [
-        minimize(error, [row.idle_ms, 0.1, start], method="Nelder-Mead", options={"maxiter": _ITERATIONS})
+        minimize(error, [row.idle_ms, 0.1, start, 0.0], method="Nelder-Mead", options={"maxiter": _ITERATIONS})
         for start in _LOG_SLOPES
     ]
     return of(min(tried, key=lambda one: one.fun).x)

@@ -10,12 +10,13 @@ import pandas as pd
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import Gpu, load_gpus
-from profet_core.transfer.step import StepParts, step_parts
+from profet_core.transfer.parts import StepParts, step_parts
 from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WORKLOAD
 
-#: The network whose latency on a GPU tells its speed: its name, pixel and batch size.
-BENCHMARK = ("ResNet50", 224, 32)
+#: The network whose latency on a GPU tells its speed: its name, pixel and batch size. The largest batch that all four
+#: ran, since published speeds are of large ones.
+BENCHMARK = ("ResNet50", 224, 64)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def median_steps(steps: Steps) -> Steps:
     index = groups.ngroup().to_numpy()
 
     def median(values: np.ndarray) -> np.ndarray:
-        return pd.Series(values).groupby(index).median().to_numpy()
+        return pd.DataFrame(values).groupby(index).median().to_numpy().reshape(-1, *values.shape[1:])
 
     def parts(given: StepParts) -> StepParts:
         return StepParts(**{name: median(getattr(given, name)) for name in StepParts.__dataclass_fields__})
@@ -87,3 +88,12 @@ def median_steps(steps: Steps) -> Steps:
 def gpu_of(instance: str) -> Gpu:
     """The data sheet of an instance's GPU."""
     return load_gpus().find(load_shipped()[instance].gpu)
+
+
+#: Processors of the hosts that PROFET measured, as EC2 documents them.
+HOST_OF = {
+    "g3s.xlarge": "broadwell",
+    "g4dn.xlarge": "cascade-lake",
+    "p2.xlarge": "broadwell",
+    "p3.2xlarge": "broadwell",
+}

@@ -14,14 +14,18 @@ from profet_core.transfer.model import TRANSFER_NAME, TRANSFER_VERSION, Transfer
 from profet_lab.classes.bank import class_bank
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.measurements.epoch_times import EPOCHS_FILE, load_epochs
-from profet_lab.measurements.published_points import POINTS_FILE, load_speeds
+from profet_lab.measurements.kernels import KERNELS_FILE, load_kernel_speeds
+from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
-from profet_lab.transfer.benchmark_points import benchmark_points, other_chip_log_sd
+from profet_lab.transfer.benchmark_points import benchmark_points, load_published, relative_log_sd, sheet_log_sd
 from profet_lab.transfer.derived_law import fit_derived
 from profet_lab.transfer.leave_one_gpu_out import spread
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import all_steps, median_steps
 
+#: Speeds that kernels alone tell, beside what ResNet-50 was published at: the largest error of A100, P100 and T4 in
+#: FP32 (`python -m profet_lab.transfer.kernel_check`), and TF32's gain is no kernel's.
+KERNEL_LOG_SD = 0.2
 #: Instance with the GPU that published points are relative to.
 REFERENCE = "p3.2xlarge"
 
@@ -33,30 +37,29 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
     ------
     DataError : one of the files is missing.
     """
-    epochs, speeds = load_epochs(folder, measurements.all_latencies), load_speeds(folder)
+    epochs = load_epochs(folder, measurements.all_latencies)
     medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
+    kernels, gpus = load_kernel_speeds(folder), load_gpus()
     everything = np.ones(len(medians.workloads), bool)
     law = fit_step_law(medians, medians.instances, everything)
-    instances = medians.instances
+    points, fp32_points = benchmark_points(load_published(folder), law, medians, REFERENCE, gpus)
     content = {
         "schema_version": TRANSFER_VERSION,
         "reference": REFERENCE,
-        "step": {
-            "start_ms": law.start_ms,
-            "copy_factor": law.copy_factor,
-            "profiling_slowdown": law.profiling_slowdown,
-            "instances": {name: asdict(row) for name, row in law.instances.items()},
-        },
-        "spread": asdict(spread(medians, instances, everything, sheet_only=False)),
-        "sheet_spread": asdict(spread(medians, instances, everything, sheet_only=True)),
-        "relative_log_sd": other_chip_log_sd(speeds),
-        "points": {name: asdict(row) for name, row in benchmark_points(speeds, medians, REFERENCE).items()},
+        "step": asdict(law),
+        "spread": asdict(spread(medians, kernels, medians.instances, everything)),
+        "sheet_log_sd": sheet_log_sd(points, law, REFERENCE, gpus),
+        "relative_log_sd": relative_log_sd(points, gpus),
+        "kernel_log_sd": KERNEL_LOG_SD,
+        "points": {name: asdict(row) for name, row in points.items()},
+        "fp32_points": {name: asdict(row) for name, row in fp32_points.items()},
+        "kernels": kernels,
         "derived": {name: asdict(row) for name, row in fit_derived(epochs).items()},
         "fitted_on": {
             **measurements.sha256,
             **{
                 str(name): sha256_hex((folder / name).read_bytes())
-                for name in (ARCHITECTURES_FILE, EPOCHS_FILE, POINTS_FILE)
+                for name in (ARCHITECTURES_FILE, EPOCHS_FILE, KERNELS_FILE, POINTS_FILE, THROUGHPUT_FILE)
             },
         },
     }

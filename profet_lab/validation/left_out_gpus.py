@@ -9,19 +9,20 @@ import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
 from profet_core.transfer.known import Latencies
-from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.hosts import UNKNOWN_HOST
+from profet_core.transfer.model import BenchmarkPoint, Spread
 from profet_core.transfer.step import StepLaw
 from profet_lab.cases import CASES, WITH_LATENCY
 from profet_lab.measurements.epoch_times import DERIVED
 from profet_lab.measurements.tables import WORKLOAD
 from profet_lab.transfer.leave_one_gpu_out import (
+    Kernels,
     TargetGpu,
-    benchmark_fixed_ms,
     known_of,
-    log_speeds,
     predict_target,
     profiled_target,
     spread,
+    target_of,
 )
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps
@@ -34,6 +35,7 @@ _SHEET_ONLY = {"": False, "sheet_only_": True}
 def predict_unseen(
     steps: Steps,
     medians: Steps,
+    kernels: Kernels,
     ensemble: EnsembleLatencies,
     laws: Mapping[str, StepLaw],
     anchor: str,
@@ -50,9 +52,8 @@ def predict_unseen(
     latency_ms, half_widths = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
     for name, law in laws.items():
         rows = steps.architectures == name
-        speeds = log_speeds(law, target, benchmark_fixed_ms(law, medians))
         known = known_of(law, steps, anchor, ensemble.known(name), latency_known)
-        found = predict_target(law, known, target, speeds, log_half_width[name])
+        found = predict_target(law, known, target_of(law, medians, kernels, target, log_half_width[name]))
         latency_ms[rows], half_widths[rows] = found.latency_ms[rows], found.log_half_width[rows]
     return Latencies(latency_ms, half_widths)
 
@@ -65,35 +66,41 @@ def laws_left_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw
     }
 
 
-def spreads_left_out(medians: Steps, instances: Sequence[str], *more: float, sheet_only: bool) -> dict[str, float]:
-    """Half width by architecture left out: leave-one-GPU-out inside `instances` alone, Student's t for as many.
-
-    Parameters
-    ----------
-    more : standard deviations that come to a GPU's own error.
-    """
+def spreads_left_out(medians: Steps, kernels: Kernels, instances: Sequence[str]) -> dict[str, Spread]:
+    """By architecture left out: leave-one-GPU-out inside `instances` alone."""
     return {
-        str(name): spread(medians, instances, medians.architectures != name, sheet_only=sheet_only).log_half_width(
-            *more
-        )
+        str(name): spread(medians, kernels, instances, medians.architectures != name)
         for name in np.unique(medians.architectures)
     }
 
 
-def profiled_gpus(steps: Steps, medians: Steps, ensemble: EnsembleLatencies) -> dict:
-    """The 12 directions: error, misses of the interval, and what one plain constant gives."""
+def half_widths(spreads: Mapping[str, Spread], *more: float) -> dict[str, float]:
+    """Half width by architecture left out; `more`: standard deviations that come to a GPU's own error."""
+    return {name: row.log_half_width(*more) for name, row in spreads.items()}
+
+
+def profiled_gpus(
+    steps: Steps, medians: Steps, kernels: Kernels, ensemble: EnsembleLatencies, sheet_log_sd: float
+) -> dict:
+    """The 12 directions: error, misses of the interval, and what one plain constant gives.
+
+    Parameters
+    ----------
+    sheet_log_sd : error of a speed that data sheets alone tell.
+    """
     directions, predicted_ms = [], {}
     for left_out in steps.instances:
         others = [name for name in steps.instances if name != left_out]
         laws = laws_left_out(medians, others)
-        half_widths = {sheet: spreads_left_out(medians, others, sheet_only=sheet) for sheet in (False, True)}
+        spreads = spreads_left_out(medians, kernels, others)
+        widths = {False: half_widths(spreads), True: half_widths(spreads, sheet_log_sd)}
         for anchor in others:
             row: dict = {"anchor": anchor, "target": left_out, "n": len(steps.workloads)}
             for prefix, sheet_only in _SHEET_ONLY.items():
                 target = profiled_target(medians, left_out, sheet_only=sheet_only)
                 for known, case in CASES.items():
                     found = predict_unseen(
-                        steps, medians, ensemble, laws, anchor, target, known, half_widths[sheet_only]
+                        steps, medians, kernels, ensemble, laws, anchor, target, known, widths[sheet_only]
                     )
                     row |= _figures(found, steps.latency_ms[left_out], steps.architectures, f"{prefix}{{}}_{case}")
                     if known and not sheet_only:
@@ -121,11 +128,13 @@ def _model_mape(steps: Steps, predicted_ms: Mapping[tuple[str, str], np.ndarray]
 
 def other_gpus(
     medians: Steps,
+    kernels: Kernels,
     ensemble: EnsembleLatencies,
     epochs: pd.DataFrame,
     step_ms: np.ndarray,
     points: Mapping[str, BenchmarkPoint],
     reference: str,
+    sheet_log_sd: float,
 ) -> list[dict]:
     """A10G and P100, of which only data sheet and the benchmark's corrected step are known; truth is corrected too.
 
@@ -138,7 +147,8 @@ def other_gpus(
     """
     instances = medians.instances
     laws = laws_left_out(medians, instances)
-    half_widths = {sheet: spreads_left_out(medians, instances, sheet_only=sheet) for sheet in (False, True)}
+    spreads = spreads_left_out(medians, kernels, instances)
+    widths_of = {False: half_widths(spreads), True: half_widths(spreads, sheet_log_sd)}
     found = []
     for source, gpu in DERIVED.items():
         true_ms = _true_ms(medians, epochs.assign(step_ms=step_ms)[(epochs.instance == source).to_numpy()])
@@ -146,20 +156,20 @@ def other_gpus(
         sheet = load_gpus()[gpu]
         ways = {
             prefix: (
-                TargetGpu(sheet, None if sheet_only else float(true_ms[medians.benchmark][0])),
-                half_widths[sheet_only],
+                TargetGpu(sheet, UNKNOWN_HOST, None if sheet_only else float(true_ms[medians.benchmark][0])),
+                widths_of[sheet_only],
             )
             for prefix, sheet_only in _SHEET_ONLY.items()
         }
         if gpu in points:
             ways["published_"] = (
-                TargetGpu(sheet, None, (reference, points[gpu].log_speed)),
-                spreads_left_out(medians, instances, points[gpu].log_sd, sheet_only=False),
+                TargetGpu(sheet, UNKNOWN_HOST, None, (reference, points[gpu].log_speed)),
+                half_widths(spreads, points[gpu].log_sd),
             )
         for anchor in instances:
             row: dict = {"anchor": anchor, "target": gpu, "n": int(has.sum())}
             for prefix, (target, widths) in ways.items():
-                predicted = predict_unseen(medians, medians, ensemble, laws, anchor, target, True, widths)
+                predicted = predict_unseen(medians, medians, kernels, ensemble, laws, anchor, target, True, widths)
                 row |= _figures_of(predicted, true_ms, medians, has, f"{prefix}{{}}_{WITH_LATENCY}")
             found.append(row)
     return found

@@ -14,6 +14,7 @@ import pandas as pd
 from profet_core.catalog.gpus import load_gpus
 from profet_core.files import default_models_folder
 from profet_core.transfer.estimate import estimate_gpus
+from profet_core.transfer.hosts import UNKNOWN_HOST
 from profet_core.transfer.known import AnchorSteps, Latencies
 from profet_core.transfer.model import TransferModel, load_transfer
 from profet_lab.measurements.tables import data_folder, load_measurements
@@ -49,15 +50,15 @@ def predicted_steps(data: TransferData, model: TransferModel) -> pd.DataFrame:
 
 def _predicted(data: TransferData, model: TransferModel) -> Iterator[pd.DataFrame]:
     steps, ensemble, gpus = data.medians, data.median_ensemble, load_gpus()
-    wanted = [gpus[name] for name in sorted({*model.points, *model.derived})]
+    wanted = [(gpus[name], UNKNOWN_HOST) for name in sorted({*model.points, *model.derived})]
     for anchor in steps.instances:
         others = {name: ensemble.latency_ms[anchor, name, True] for name in steps.instances if name != anchor}
         recorded = AnchorSteps(anchor, steps.parts(anchor, True), steps.latency_ms[anchor])
         known = {name: Latencies.measured(values) for name, values in others.items()}
         found = {gpu_of(name).name: values for name, values in others.items()}
         found |= {
-            name: estimate.latencies.latency_ms
-            for name, estimate in estimate_gpus(model, recorded, known, wanted, tf32=True).items()
+            gpu.name: estimate.latencies.latency_ms
+            for (gpu, _), estimate in estimate_gpus(model, recorded, known, wanted, tf32=True).items()
         }
         for name, values in found.items():
             yield steps.workloads.assign(anchor=anchor, gpu=name, latency_ms=values)

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from profet_core.catalog.gpus import load_gpus
 from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.step import StepLaw
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.fit_networks import STEPS
 from profet_lab.measurements.epoch_times import load_epochs
-from profet_lab.measurements.published_points import load_speeds
+from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
-from profet_lab.transfer.benchmark_points import benchmark_points
+from profet_lab.transfer.benchmark_points import benchmark_points, load_published, sheet_log_sd
 from profet_lab.transfer.epoch_correction import corrected_left_out
+from profet_lab.transfer.leave_one_gpu_out import Kernels
+from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.transfer.transfer_file import REFERENCE
 from profet_lab.validation.derived import derived_report, route_report
@@ -64,7 +69,22 @@ class TransferData:
     @cached_property
     def points(self) -> dict[str, BenchmarkPoint]:
         """Published speeds of other GPUs."""
-        return benchmark_points(load_speeds(self.folder), self.medians, REFERENCE)
+        return benchmark_points(load_published(self.folder), self.law, self.medians, REFERENCE, load_gpus())[0]
+
+    @cached_property
+    def law(self) -> StepLaw:
+        """Fitted on everything."""
+        return fit_step_law(self.medians, self.medians.instances, np.ones(len(self.medians.workloads), bool))
+
+    @cached_property
+    def sheet_log_sd(self) -> float:
+        """Error of data sheets."""
+        return sheet_log_sd(self.points, self.law, REFERENCE, load_gpus())
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        """Speeds of single kernels."""
+        return load_kernel_speeds(self.folder)
 
     @cached_property
     def epochs(self) -> pd.DataFrame:
@@ -76,8 +96,17 @@ def left_out_gpus_section(data: TransferData) -> dict:
     """Leave-one-GPU-out over the profiled GPUs, then over those of the other source."""
     corrected_ms = corrected_left_out(data.epochs)
     return {
-        **profiled_gpus(data.steps, data.medians, data.ensemble),
-        "other_gpus": other_gpus(data.medians, data.median_ensemble, data.epochs, corrected_ms, data.points, REFERENCE),
+        **profiled_gpus(data.steps, data.medians, data.kernels, data.ensemble, data.sheet_log_sd),
+        "other_gpus": other_gpus(
+            data.medians,
+            data.kernels,
+            data.median_ensemble,
+            data.epochs,
+            corrected_ms,
+            data.points,
+            REFERENCE,
+            data.sheet_log_sd,
+        ),
     }
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from profet_cli.arguments import add_format, add_training, names
+from profet_cli.arguments import EVERY_OFFER_HELP, add_format, add_narrowing, add_sureness, add_training, names
 from profet_cli.commands.advise.text import print_advice
 from profet_cli.output import print_json, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge, training_question
@@ -27,13 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--certainty", type=float, default=0.9, metavar="SHARE", help="chance that a limit is kept to (default: 0.9)"
     )
-    parser.add_argument(
-        "--market",
-        choices=["on-demand", "spot", "reserved", "any"],
-        default="on-demand",
-        help="offers to choose from (default: on-demand)",
-    )
-    parser.add_argument("--region", help="offers there only (default: the usual one of each instance)")
+    add_narrowing(parser, market="on-demand")
+    add_sureness(parser)
+    parser.add_argument("--every-offer", action="store_true", help=EVERY_OFFER_HELP)
     parser.add_argument(
         "--spot-discount",
         type=float,
@@ -61,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
         print_json(advice_document(answer.advice, answer.comparison, question.anchor, warnings))
     else:
         print_warnings(warnings)
-        print_advice(answer.advice, answer.comparison)
+        print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)
 
 
 def _write(target: Path, page: str, read: Sequence[str | Path | None]) -> None:

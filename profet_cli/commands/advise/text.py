@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, cell, print_table
 from profet_core.advice.advise import Advice
 from profet_core.advice.certainty import format_certainty
@@ -18,30 +20,49 @@ from profet_core.units import format_duration, format_usd
 Chances = Mapping[str, Callable[[Plan], float | None]]
 
 
-def print_advice(advice: Advice, comparison: Comparison | None) -> None:
-    """The answer first, then the table of plans, then lists."""
+def print_advice(advice: Advice, comparison: Comparison | None, *, every: bool) -> None:
+    """The answer first, then the table of plans, then lists.
+
+    Parameters
+    ----------
+    every : all plans; else what is picked, what more money buys, and the cheapest offer of each GPU.
+    """
+    named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}
+    named |= {plan.instance for plan in (comparison.a, comparison.b)} if comparison else set()
+    shown = advice.plans if every else cheapest_by_gpu(advice.plans, lambda plan: plan.offer, named)
     print("\n".join(answer_sentences(advice)))
     print()
-    _print_plans(advice)
-    bases = dict.fromkeys(plan.basis for plan in advice.plans)
+    _print_plans(advice, shown)
+    print_hidden(len(advice.plans) - len(shown))
+    bases = dict.fromkeys(plan.basis for plan in shown)
     _print_list("Basis:", [f"{basis}: {basis.words}" for basis in bases])
-    sources = {plan.instance: plan.latency_note for plan in advice.plans if plan.latency_note}
-    _print_list("What times rest on:", [f"{instance}: {source}" for instance, source in sources.items()])
+    sources = {plan.instance: plan.latency_note for plan in shown if plan.latency_note}
+    _print_list("What times rest on:", _grouped(sources))
     _print_list("Picks:", _pick_lines(advice))
     _print_list("What more money buys:", [upgrade_line(upgrade) for upgrade in advice.upgrades])
-    _print_list("Beaten in time and money:", dominated_lines(advice))
-    _print_list("Left out:", [f"{excluded.instance}: {excluded.reason}" for excluded in advice.excluded])
+    beaten = [dominated for dominated in advice.dominated if dominated.plan in shown]
+    _print_list("Beaten in time and money:", dominated_lines(replace(advice, dominated=tuple(beaten))))
+    _print_list("Left out:", _grouped({excluded.instance: excluded.reason for excluded in advice.excluded}))
+    print_old_prices(plan.offer for plan in shown)
     if comparison:
         _print_list(f"{comparison.a.label} against {comparison.b.label}:", comparison_sentences(comparison))
 
 
-def _print_plans(advice: Advice) -> None:
+def _grouped(texts: Mapping[str, str]) -> list[str]:
+    """A line for each text, behind all that it is said of."""
+    names: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        names.setdefault(text, []).append(name)
+    return [f"{', '.join(several)}: {text}" for text, several in names.items()]
+
+
+def _print_plans(advice: Advice, shown: Sequence[Plan]) -> None:
     chances = _chances(advice.request.limits)
-    with_bounds = any(plan.interval for plan in advice.plans)
+    with_bounds = any(plan.interval for plan in shown)
     bounds = ("from", "to") if with_bounds else ()
     print_table(
-        ("offer", "time", *bounds, "cost", *bounds, *chances, "$ an hour", "basis", "note"),
-        [_text_row(plan, chances, with_bounds) for plan in advice.plans],
+        ("offer", "GPU", "time", *bounds, "cost", *bounds, *chances, "$ an hour", "$ a GPU", "basis", "note"),
+        [_text_row(plan, chances, with_bounds) for plan in shown],
     )
 
 
@@ -60,12 +81,14 @@ def _text_row(plan: Plan, chances: Chances, with_bounds: bool) -> tuple[str, ...
     costs = (cell(interval and interval.low_usd, format_usd), cell(interval and interval.high_usd, format_usd))
     return (
         plan.label,
+        gpus_cell(plan.offer),
         format_duration(plan.total_s),
         *(times if with_bounds else ()),
         format_usd(plan.total_usd),
         *(costs if with_bounds else ()),
         *(cell(chance(plan), format_certainty) for chance in chances.values()),
         format_usd(plan.offer.usd_per_hour),
+        format_usd(plan.offer.usd_per_gpu_hour),
         plan.basis,
         plan.note or MISSING,
     )

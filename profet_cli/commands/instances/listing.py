@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from profet_cli.arguments import add_format
+from profet_cli.arguments import add_format, add_narrowing
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.catalog import Instance, load_catalog, load_gpus
+from profet_core.catalog.offers import NoOffersError
 from profet_core.catalog.own_gpus import with_offers_of
+from profet_core.catalog.price_age import price_age_years
 from profet_core.documents.instances import instances_document
 from profet_core.errors import ArtifactError
 from profet_core.units import listed_price
@@ -17,16 +19,21 @@ if TYPE_CHECKING:
     from profet_core.answers.questions import InstancesQuestion
 
 
+_ALL_HELP = "every offer: regions and markets"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which offers, before any action."""
     add_format(parser)
-    _add_offers(parser, default=None)
+    parser.add_argument("--all", action="store_true", default=None, help=_ALL_HELP)
+    add_narrowing(parser)
 
 
 def add_list_arguments(parser: argparse.ArgumentParser) -> None:
     """The same after the word `list`: nothing is a default there, for it would overwrite what came before the word."""
     add_format(parser, default=argparse.SUPPRESS)
-    _add_offers(parser, default=argparse.SUPPRESS)
+    parser.add_argument("--all", action="store_true", default=argparse.SUPPRESS, help=_ALL_HELP)
+    add_narrowing(parser, default=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -34,23 +41,30 @@ def run(options: argparse.Namespace) -> None:
     # Numbers are for the list only, not for `add` and its like.
     from profet_core.answers.questions import InstancesQuestion
 
-    question = InstancesQuestion(all=bool(options.all), region=options.region, market=options.market)
-    rows = _answered(question)
+    question = InstancesQuestion(
+        all=bool(options.all),
+        provider=options.provider,
+        region=options.region,
+        market=options.market,
+        gpu=options.gpu,
+        gpu_count=options.gpu_count,
+        min_memory_gib=options.min_memory_gib,
+    )
+    try:
+        rows = _answered(question)
+    except NoOffersError as error:
+        print_warnings([f"{error} `profet instances add` and `refresh` bring more"])
+        rows = []
     if options.format == "json":
         print_json(instances_document(rows))
         return
-    if not rows:
-        print_warnings(["the catalogue has no such offers; `profet instances add` and `refresh` bring some"])
     print_table(
-        ("instance", "GPU", "GPUs", "$ an hour", "region", "market", "as of", "status", "basis"),
+        ("instance", "cloud", "GPU", "GPUs", "$ an hour", "$ a GPU", "region", "market", "as of", "status", "basis"),
         [_text_row(offer, basis) for offer, basis in rows],
     )
-
-
-def _add_offers(parser: argparse.ArgumentParser, default: str | None) -> None:
-    parser.add_argument("--all", action="store_true", default=default, help="every offer: regions and markets")
-    parser.add_argument("--region", default=default, help="only offers of this region")
-    parser.add_argument("--market", default=default, help="only offers of this market")
+    old = sum(bool(price_age_years(offer.as_of)) for offer, _ in rows)
+    if old:
+        print(f"old: {old} of these prices are more than a year old; `profet instances refresh` brings today's")
 
 
 def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
@@ -73,12 +87,14 @@ def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
 def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:
     return (
         offer.name,
+        offer.provider,
         offer.gpu,
         str(offer.gpu_count),
         listed_price(offer.usd_per_hour),
+        listed_price(offer.usd_per_gpu_hour),
         offer.region,
         f"{offer.market}, own" if offer.own else offer.market,
-        offer.as_of,
+        f"{offer.as_of}, old" if price_age_years(offer.as_of) else offer.as_of,
         offer.status,
         basis,
     )

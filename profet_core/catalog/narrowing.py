@@ -1,0 +1,175 @@
+"""Which offers a person wants to see: narrowed by cloud, region, market, GPU, memory and number of GPUs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from profet_core.catalog.collection import Catalog
+from profet_core.catalog.gpus import Gpus, load_gpus
+from profet_core.catalog.instance import MARKETS, OWN_HARDWARE, Instance
+from profet_core.catalog.offers import ANY_MARKET, NoOffersError
+from profet_core.errors import InputError
+from profet_core.units import positive_number, whole_number
+
+#: Steps of how sure a number is, from the least.
+SURENESS_WORDS = ("rough", "fair", "good")
+_FIELD_WORDS = {"provider": "cloud", "region": "region", "market": "market", "gpu": "GPU"}
+#: How many values a refusal lists: those close to what was typed, or all there are.
+_MOST_CLOSE, _MOST_SHOWN = 3, 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowing:
+    """What an offer must be to be kept; what is None or empty narrows nothing.
+
+    Attributes
+    ----------
+    provider : clouds, such as "aws"; "own" for one's own.
+    region : a whole region, or a part of one such as "US" of "Texas, US, NA".
+    market : "on-demand", "spot", "reserved" or "any"; hardware of one's own counts in each.
+    gpu : GPUs by their name or model, such as "V100".
+    gpu_count : numbers of GPUs of a whole offer.
+    min_memory_gib : of one GPU, at least.
+    sureness : "rough", "fair" or "good": numbers at least as sure; it narrows predictions, not offers.
+    """
+
+    provider: tuple[str, ...] = ()
+    region: str | None = None
+    market: str | None = None
+    gpu: tuple[str, ...] = ()
+    gpu_count: tuple[int, ...] = ()
+    min_memory_gib: float | None = None
+    sureness: str | None = None
+
+    def __post_init__(self) -> None:
+        for count in self.gpu_count:
+            whole_number("The number of GPUs", count)
+        if self.min_memory_gib is not None:
+            positive_number("The GPU memory", self.min_memory_gib)
+        if self.market not in (None, ANY_MARKET, *MARKETS):
+            raise InputError(f"Unknown market {self.market!r}: choose one of {', '.join((*MARKETS, ANY_MARKET))}.")
+        if self.sureness not in (None, *SURENESS_WORDS):
+            raise InputError(f"Unknown sureness {self.sureness!r}: choose one of {', '.join(SURENESS_WORDS)}.")
+
+    @property
+    def least_sureness(self) -> int:
+        """The step that a number must reach, 1 to 3, as `advice.sureness.Sureness` has them."""
+        return 1 if self.sureness is None else 1 + SURENESS_WORDS.index(self.sureness)
+
+    @property
+    def of_offers(self) -> bool:
+        """Whether it narrows offers at all."""
+        return bool(self.given - {"sureness"})
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether few offers are left, so that each is of interest: a market has hundreds."""
+        return bool(self.given - {"market", "sureness"})
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Names of the fields that narrow."""
+        return frozenset(field.name for field in fields(self) if getattr(self, field.name) not in (None, ()))
+
+    def conditions(self, gpus: Gpus) -> dict[str, Callable[[Instance], bool]]:
+        """Field that narrows offers -> what it asks of one."""
+        names = {gpu.name for text in self.gpu for gpu in gpus.named(text)}
+        texts = {text.strip().lower() for text in self.gpu if not gpus.named(text)}
+        every: dict[str, Callable[[Instance], bool]] = {
+            "provider": lambda offer: offer.provider in self.provider,
+            "region": lambda offer: offer.market == OWN_HARDWARE or is_in_region(offer, self.region or ""),
+            "market": lambda offer: self.market in (ANY_MARKET, offer.market) or offer.market == OWN_HARDWARE,
+            "gpu": lambda offer: offer.gpu in names or bool({offer.gpu.lower(), offer.gpu_model.lower()} & texts),
+            "gpu_count": lambda offer: offer.gpu_count in self.gpu_count,
+            "min_memory_gib": lambda offer: offer.gpu_memory_gib >= (self.min_memory_gib or 0),
+        }
+        return {name: asks for name, asks in every.items() if name in self.given}
+
+
+def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None = None) -> list[Instance]:
+    """The offers that are wanted, in their order.
+
+    Raises
+    ------
+    NoOffersError : none is; one line that says what to widen.
+    """
+    conditions = narrowing.conditions(gpus or load_gpus())
+    every = list(offers)
+    found = [offer for offer in every if all(asks(offer) for asks in conditions.values())]
+    if not found and every:
+        raise NoOffersError(_what_to_widen(every, narrowing, conditions))
+    return found
+
+
+def narrowed_catalog(
+    catalog: Catalog, narrowing: Narrowing, gpus: Gpus | None = None, *, keep: Iterable[str] = ()
+) -> tuple[Catalog, frozenset[str]]:
+    """The catalogue in which the wanted instances have their wanted offers only, and the names of these.
+
+    The usual price of an instance is then the usual one of its wanted offers; other instances stay as they are, for
+    predictions rest on them.
+
+    Parameters
+    ----------
+    keep : instances whose every offer stays, such as the anchor.
+
+    Raises
+    ------
+    NoOffersError : as `narrowed`.
+    """
+    if not narrowing.of_offers:
+        return catalog, frozenset(catalog)
+    wanted = narrowed(catalog.all_offers, narrowing, gpus)
+    names = frozenset(offer.name for offer in wanted)
+    taken = names - set(keep)
+    others = (offer for offer in catalog.all_offers if offer.name not in taken)
+    place = {name: number for number, name in enumerate(catalog)}
+    rows = sorted((*(offer for offer in wanted if offer.name in taken), *others), key=lambda offer: place[offer.name])
+    return Catalog(rows), names
+
+
+def is_in_region(offer: Instance, region: str) -> bool:
+    """Whether an offer is in a region, whole or named by a part: "US" of "Texas, US, NA"."""
+    wanted, whole = region.strip().lower(), offer.region.lower()
+    return wanted == whole or wanted in whole.split(", ")
+
+
+def _what_to_widen(
+    offers: Sequence[Instance], narrowing: Narrowing, conditions: Mapping[str, Callable[[Instance], bool]]
+) -> str:
+    for name, asks in conditions.items():
+        if not any(map(asks, offers)):
+            return f"No offer has {_words(name, narrowing)}: {_what_there_is(name, narrowing, offers)}."
+    asked = ", ".join(_words(name, narrowing) for name in conditions)
+    ways = []
+    for name in conditions:
+        others = [asks for other, asks in conditions.items() if other != name]
+        left = sum(all(asks(offer) for asks in others) for offer in offers)
+        if left:
+            ways.append(f"{_words(name, narrowing)} ({left} {'offer' if left == 1 else 'offers'} without it)")
+    return f"No offer has all of {asked}: widen {' or '.join(ways) if ways else 'more than one of them'}."
+
+
+def _words(field: str, narrowing: Narrowing) -> str:
+    """What a field asks for: 'cloud aws or gcp'."""
+    value = getattr(narrowing, field)
+    texts = " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    if field == "min_memory_gib":
+        return f"{narrowing.min_memory_gib:g} GiB a GPU"
+    if field == "gpu_count":
+        return f"{texts} GPUs"
+    return f"{_FIELD_WORDS[field]} {texts}"
+
+
+def _what_there_is(field: str, narrowing: Narrowing, offers: Sequence[Instance]) -> str:
+    if field == "min_memory_gib":
+        return f"the largest have {max(offer.gpu_memory_gib for offer in offers):g} GiB"
+    if field == "gpu_count":
+        return f"there are {', '.join(map(str, sorted({offer.gpu_count for offer in offers})))}"
+    known = {str(getattr(offer, field)) for offer in offers}
+    value = getattr(narrowing, field)
+    wanted = value[0] if isinstance(value, tuple) else str(value)
+    close = difflib.get_close_matches(wanted.lower(), known, n=_MOST_CLOSE, cutoff=0.5)
+    return f"choose one of {', '.join(sorted(close or known)[:_MOST_SHOWN])}"

@@ -1,0 +1,142 @@
+"""A step recorded on a GPU that nobody profiled, as if it had been recorded on GPUs that were: the law, inverted.
+
+Work is carried back kind by kind by the same speeds that carry it there; copy, start, tails and launches are told apart
+as on profiled instances, by what is typical of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.transfer.carry import Target, beside, join, kind_log_speeds
+from profet_core.transfer.parts import KINDS, StepParts, shares
+from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms, least_bound_ms
+
+#: Gaps of a GPU that nobody profiled say little of its host: where the GPU bounds the step, launches take at most this
+#: many times the reference GPU's work. Chosen with one of the four left out as anchor.
+MOST_LAUNCHES = 1.0
+
+
+@dataclass(frozen=True)
+class ForeignSteps:
+    """Steps recorded on a GPU that nobody profiled.
+
+    Attributes
+    ----------
+    target : the GPU and its host, as `carry` takes them.
+    latency_ms : measured there, milliseconds, (profiles,); None: not known.
+    """
+
+    target: Target
+    parts: StepParts
+    latency_ms: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class AsRecorded:
+    """The same steps as if recorded on a profiled instance.
+
+    Attributes
+    ----------
+    latency_ms : there, by the law alone, (profiles,). parts : what a profile there would show.
+    kind_factors : time there over the recorded time, by kind, (kinds,).
+    """
+
+    latency_ms: np.ndarray
+    parts: StepParts
+    kind_factors: np.ndarray
+
+
+@dataclass(frozen=True)
+class CarriedBack:
+    """Steps of another GPU, told of every profiled instance.
+
+    Attributes
+    ----------
+    own_ms : latency on the GPU itself, measured or by the profile, (profiles,). floor_ms : launches on the reference
+        host, (profiles,). by_instance : profiled instance -> the steps there.
+    """
+
+    own_ms: np.ndarray
+    floor_ms: np.ndarray
+    by_instance: Mapping[str, AsRecorded]
+
+
+def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack:
+    """The steps as if recorded on each instance of the law.
+
+    Parameters
+    ----------
+    reference : the profiled instance that the target's speed is relative to.
+    """
+    target, parts = steps.target, steps.parts
+    fixed_ms = law.copy_factor * parts.copy_ms + law.start_ms * target.host.launch
+    gpu_ms = _typical(law, lambda row: row.gpu_per_busy) * parts.busy_ms
+    launch_ms = _launches_ms(law, steps)
+    own_ms = join(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
+    launch_ms = np.minimum(launch_ms, own_ms)
+    gpu_bound = parts.idle_ms <= parts.busy_ms
+    most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_time_ms(own_ms, fixed_ms))
+    floor_ms = np.where(gpu_bound, np.minimum(launch_ms, most_ms + law.start_ms), launch_ms) / target.host.launch
+    work_ms = gpu_time_ms(gpu_time_ms(own_ms, fixed_ms), law.tails_ms(floor_ms, target.multiprocessors))
+    there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
+    return CarriedBack(own_ms, floor_ms, there)
+
+
+def _launches_ms(law: StepLaw, steps: ForeignSteps) -> np.ndarray:
+    """What launches take on the steps' own host, (profiles,), read as is typical of the profiled instances."""
+    parts = steps.parts
+    gaps_ms = parts.idle_ms - _typical(law, lambda row: row.idle_ms)
+    gaps_ms = np.maximum(gaps_ms - _typical(law, lambda row: row.idle_per_copy) * parts.copy_ms, 0)
+    slowdown = _typical(law, lambda row: row.profiling_slowdown)
+    start_ms = law.start_ms * steps.target.host.launch
+    return least_bound_ms(
+        [
+            (parts.busy_ms + parts.idle_ms) / slowdown,
+            start_ms + _typical(law, lambda row: row.floor_per_idle) * gaps_ms,
+            parts.host_ms / slowdown,
+        ]
+    )
+
+
+def _typical(law: StepLaw, of: Callable[[InstanceStep], float]) -> float:
+    return float(np.median([of(row) for row in law.instances.values()]))
+
+
+def _as_recorded(
+    law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray, floor_ms: np.ndarray
+) -> AsRecorded:
+    row, host, parts = law.instances[name], law.host(name), steps.parts
+    factors = np.exp(kind_log_speeds(law, name, reference, steps.target))
+    fixed_ms = law.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + law.start_ms * host.launch
+    tails_ms = law.tails_ms(floor_ms, row.multiprocessors)
+    free_ms = _work_there_ms(law, reference, steps, name, work_ms) + tails_ms + fixed_ms
+    kinds_ms = parts.kinds_ms * factors
+    copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
+    # Gaps as launches leave them there: between kernels, or all of a step that they bound.
+    launch_ms = floor_ms * host.launch
+    gaps_ms = launch_ms / row.floor_per_idle + row.idle_ms + row.idle_per_copy * copy_ms
+    idle_ms = np.maximum(gaps_ms, row.profiling_slowdown * launch_ms - kinds_ms.sum(axis=1))
+    return AsRecorded(
+        latency_ms=join(free_ms, launch_ms),
+        parts=StepParts(kinds_ms, copy_ms, idle_ms, parts.host_ms),
+        kind_factors=factors,
+    )
+
+
+def _work_there_ms(
+    law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray
+) -> np.ndarray:
+    """Work on a profiled instance, (profiles,): the benchmark's by its speed, others' as their kinds differ from it."""
+    factors = np.exp(kind_log_speeds(law, name, reference, steps.target))
+    benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)
+    speed = np.exp(steps.target.log_speed + beside(law, name, reference))
+    return work_ms * (shares(steps.parts.kinds_ms) @ factors) / (benchmark @ factors) * speed
+
+
+def class_factors(kinds: tuple[str, ...], as_recorded: AsRecorded) -> np.ndarray:
+    """`kind_factors` of classes of operations, given each one's kind, (classes,)."""
+    return as_recorded.kind_factors[[KINDS.index(kind) for kind in kinds]]

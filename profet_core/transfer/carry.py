@@ -1,0 +1,172 @@
+"""Carries the work of steps from profiled instances to other GPUs, kind by kind, and adds what their hosts take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.latency import NORMAL_90
+from profet_core.transfer.hosts import Host
+from profet_core.transfer.known import KnownSteps
+from profet_core.transfer.parts import BANDWIDTH, KINDS, SCATTERED, shares
+from profet_core.transfer.step import InstanceStep, StepLaw
+
+LEAST_FREE_SHARE = 0.02
+#: Power in which work and launches add up where neither hides the other: no step turns from one to the other at once.
+_JOINED = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWeights:
+    """How known latencies are weighed in the geometric mean of what each gives for the GPU.
+
+    weight = free share ** free_share_power * exp(-nearness * |log speed|): by the share of the step that launches don't
+    hide, and by an exponential kernel over the distance of the two GPUs' speeds. Not inverse variances: the setting was
+    chosen by leaving one GPU out among any three (`python -m profet_lab.transfer.weights`).
+    """
+
+    free_share_power: float = 1.0
+    nearness: float = 3.0
+
+
+WEIGHTS = KernelWeights()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A GPU in a host, and what is known of its speed.
+
+    Attributes
+    ----------
+    log_speed : how many times faster it does the benchmark's work than the reference's GPU, in the logarithm.
+    log_bandwidth : the same of work that is bound by its memory's bandwidth.
+    log_half_width : half the 90 % interval of its work, but for what `carry` adds. mix_log_sd : spread for a step that
+        computes nothing but convolutions and products, or none, over the benchmark's.
+    """
+
+    host: Host
+    multiprocessors: int
+    log_speed: float
+    log_bandwidth: float
+    log_half_width: float
+    mix_log_sd: float
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Steps on other GPUs; arrays of shape (targets, profiles).
+
+    Attributes
+    ----------
+    free_ms : if the host kept up. launch_ms : what the host needs to launch the step.
+    log_half_width : half the 90 % interval in the logarithm.
+    weights : (targets, instances, profiles), power with which each known latency counts.
+    """
+
+    free_ms: np.ndarray
+    launch_ms: np.ndarray
+    log_half_width: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def latency_ms(self) -> np.ndarray:
+        """The longer of both, and a little more where they are close."""
+        return join(self.free_ms, self.launch_ms)
+
+
+def carry(
+    known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS
+) -> Carried:
+    """Steps on each target: the weighted geometric mean of work carried over, then tails, copy, start and launches.
+
+    Parameters
+    ----------
+    reference : the profiled instance that speeds are relative to; all but `known`'s anchor may lack a latency.
+    """
+    law, names = known.law, list(known.latencies)
+    log_speeds = np.array([[one.log_speed + beside(law, name, reference) for name in names] for one in targets])
+    log_work = np.array([np.log(known.work_ms[name]) for name in names])
+    log_carried = log_work[None] + np.array([_log_times(known, reference, one, names) for one in targets])
+    weight = _normalised_weights(known, log_speeds, weights)
+    work_ms = np.exp((weight * log_carried).sum(axis=1))
+
+    per_target = np.array([[one.multiprocessors, one.host.launch, one.host.log_sd] for one in targets])[:, :, None]
+    multiprocessors, launch, host_log_sd = per_target[:, 0], per_target[:, 1], per_target[:, 2]
+    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * multiprocessors
+    fixed_ms = np.array([law.fixed_ms(known.parts, known.anchor, one.host) for one in targets])
+    launch_ms = known.floor_ms * launch
+
+    known_half = (weight * np.array([known.latencies[name].log_half_width for name in names])).sum(axis=1)
+    host_share = 1 - work_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
+    away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
+    mix_log_sd = np.array([one.mix_log_sd for one in targets])[:, None] * away
+    assumed = np.hypot(host_log_sd * host_share, mix_log_sd * (1 - host_share))
+    own = np.array([one.log_half_width for one in targets])[:, None]
+    return Carried(
+        free_ms=gpu_ms + fixed_ms,
+        launch_ms=launch_ms,
+        log_half_width=np.sqrt(own**2 + known_half**2 + (NORMAL_90 * assumed) ** 2),
+        weights=weight,
+    )
+
+
+def join(free_ms: np.ndarray, launch_ms: np.ndarray) -> np.ndarray:
+    """A step of what the GPU and what launches take: the longer, and a little more where they are close."""
+    return (free_ms**_JOINED + launch_ms**_JOINED) ** (1 / _JOINED)
+
+
+def beside(law: StepLaw, name: str, reference: str) -> float:
+    """How many times faster the reference does the benchmark's work than an instance, in the logarithm."""
+    return math.log(law.instances[name].benchmark_work_ms / law.instances[reference].benchmark_work_ms)
+
+
+def kind_log_speeds(law: StepLaw, name: str, reference: str, target: Target) -> np.ndarray:
+    """How many times faster a target does work of each kind than an instance, in the logarithm, (kinds,).
+
+    Convolutions and products share what the benchmark tells; bandwidth-bound work lies between that and the bandwidth.
+    """
+    found = np.full(len(KINDS), target.log_speed + beside(law, name, reference))
+    speed = found[0]
+    of = KINDS.index(BANDWIDTH)
+    row, base = law.instances[name].kind_log_speeds, law.instances[reference].kind_log_speeds
+    bandwidth = target.log_bandwidth + base[of] - row[of]
+    found[of] += law.bandwidth_tilt * (bandwidth - speed)
+    found[KINDS.index(SCATTERED)] = law.scattered_power * speed
+    return found
+
+
+def _log_times(known: KnownSteps, reference: str, target: Target, names: Sequence[str]) -> np.ndarray:
+    """Logarithm of work on the target over that on each instance, (instances, profiles).
+
+    The benchmark's own is what its speed says: the mix of kinds counts only as far as it differs from the benchmark's.
+    """
+    law, anchor = known.law, known.law.instances[known.anchor]
+    rows = []
+    for name in names:
+        away = np.exp(-kind_log_speeds(law, name, reference, target))
+        there = kinds_there(anchor, law.instances[name], known.parts.kinds_ms)
+        benchmark = kinds_there(anchor, law.instances[name], np.array(anchor.benchmark_kinds_ms))
+        speed = target.log_speed + beside(law, name, reference)
+        rows.append(np.log(shares(there) @ away) - math.log(float(shares(benchmark) @ away)) - speed)
+    return np.array(rows)
+
+
+def kinds_there(anchor: InstanceStep, other: InstanceStep, kinds_ms: np.ndarray) -> np.ndarray:
+    """Work by kind on another profiled instance, up to a factor, of what was recorded on the anchor, (..., kinds)."""
+    return kinds_ms * np.exp(np.array(anchor.kind_log_speeds) - np.array(other.kind_log_speeds))
+
+
+def _normalised_weights(known: KnownSteps, log_speeds: np.ndarray, weights: KernelWeights) -> np.ndarray:
+    """(targets, instances, profiles); `log_speeds`: (targets, instances)."""
+    free = np.array([_free_share(known, name) for name in known.latencies])
+    found = free[None] ** weights.free_share_power * np.exp(-weights.nearness * np.abs(log_speeds))[:, :, None]
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def _free_share(known: KnownSteps, name: str) -> np.ndarray:
+    """Share of a step that launches don't hide, (profiles,)."""
+    launch_ms = known.floor_ms * known.law.host(name).launch
+    return np.clip(1 - launch_ms / known.latencies[name].latency_ms, LEAST_FREE_SHARE, 1)

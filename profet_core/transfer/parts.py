@@ -1,0 +1,89 @@
+"""A profiled step by what bounds it: GPU work of each kind, the copy of its batch, and the gaps that launches leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.networks.stacks import StepInputs
+from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
+
+CONVOLUTION, PRODUCT, SCATTERED, BANDWIDTH = "convolution", "matrix product", "depthwise gradient", "bandwidth"
+#: Kinds of GPU work that another GPU speeds up alike. The filter gradient of a depthwise convolution is one of its own:
+#: its kernels fill no GPU, so a T4 takes 1.2 times V100's time for it where everything else takes 3 times.
+KINDS = (CONVOLUTION, PRODUCT, SCATTERED, BANDWIDTH)
+_KIND_OF_CLASS = {
+    "convolution": CONVOLUTION,
+    "convolution filter gradient": CONVOLUTION,
+    "convolution input gradient": CONVOLUTION,
+    "matrix product": PRODUCT,
+    "depthwise filter gradient": SCATTERED,
+}
+
+
+@dataclass(frozen=True)
+class StepParts:
+    """Device time of profiles by what bounds it, milliseconds of one step as recorded.
+
+    Attributes
+    ----------
+    kinds_ms : GPU work by kind, (profiles, kinds) in the order of `KINDS`. copy_ms, idle_ms : (profiles,).
+    host_ms : what the host's threads spent on the step's operations, (profiles,); infinity where the profile does not
+        tell.
+    """
+
+    kinds_ms: np.ndarray
+    copy_ms: np.ndarray
+    idle_ms: np.ndarray
+    host_ms: np.ndarray
+
+    @property
+    def busy_ms(self) -> np.ndarray:
+        """All GPU work, (profiles,)."""
+        return self.kinds_ms.sum(axis=1)
+
+    @property
+    def compute_share(self) -> np.ndarray:
+        """Convolutions and matrix products as a share of the GPU work, (profiles,): what an arithmetic peak bounds."""
+        compute = self.kinds_ms[:, : KINDS.index(PRODUCT) + 1].sum(axis=1)
+        return compute / np.maximum(self.busy_ms, 1e-9)
+
+    def of(self, rows: np.ndarray) -> StepParts:
+        """Those of some profiles."""
+        return StepParts(self.kinds_ms[rows], self.copy_ms[rows], self.idle_ms[rows], self.host_ms[rows])
+
+
+def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: np.ndarray | None = None) -> StepParts:
+    """Parts of steps whose class times are repaired as the default method repairs them.
+
+    Operations without a class count as bound by bandwidth, as most are.
+
+    Parameters
+    ----------
+    host_ms : as `StepParts` has it; None where no profile tells.
+    """
+    kinds_ms = np.zeros((len(inputs.classes_ms), len(KINDS)))
+    for column, name in enumerate(classes.device):
+        if name not in (COPY_CLASS, IDLE_CLASS):
+            kinds_ms[:, KINDS.index(kind_of_class(name))] += inputs.classes_ms[:, column]
+    kinds_ms[:, KINDS.index(BANDWIDTH)] += inputs.unknown_ms[:, 0]
+    columns = {name: inputs.classes_ms[:, tuple(classes.device).index(name)] for name in (COPY_CLASS, IDLE_CLASS)}
+    return StepParts(
+        kinds_ms=kinds_ms,
+        copy_ms=columns[COPY_CLASS],
+        idle_ms=columns[IDLE_CLASS],
+        host_ms=np.full(len(kinds_ms), np.inf) if host_ms is None else host_ms,
+    )
+
+
+def kind_of_class(name: str) -> str:
+    """The kind of a class of operations: bound by bandwidth unless it is one of the others."""
+    return _KIND_OF_CLASS.get(name, BANDWIDTH)
+
+
+def shares(kinds_ms: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Times by kind as shares of their sum, along the last axis."""
+    values = np.asarray(kinds_ms, float)
+    return values / np.maximum(values.sum(axis=-1, keepdims=True), 1e-9)
