@@ -26,6 +26,7 @@ class Basis(StrEnum):
     DERIVED = "derived"
     TRANSFERRED = "transferred"
     CARRIED = "carried"
+    CARRIED_BACK = "carried-back"
 
     @property
     def words(self) -> str:
@@ -44,8 +45,8 @@ class Basis(StrEnum):
 
     @property
     def is_rough(self) -> bool:
-        """Nobody profiled the GPU."""
-        return self in (Basis.DERIVED, Basis.TRANSFERRED)
+        """Nobody profiled the GPU, or that of the anchor."""
+        return self in (Basis.DERIVED, Basis.TRANSFERRED, Basis.CARRIED_BACK)
 
 
 _WORDS = {
@@ -54,6 +55,7 @@ _WORDS = {
     Basis.DERIVED: "derived from others' timings of this GPU, which are biased; nobody profiled it",
     Basis.TRANSFERRED: "estimated from data sheets and benchmarks; nobody profiled this GPU",
     Basis.CARRIED: "carried to another size",
+    Basis.CARRIED_BACK: "predicted from a profile of a GPU that nobody profiled for the models",
 }
 
 
@@ -97,6 +99,11 @@ class Interval:
     def scaled(self, factor: float) -> Interval:
         """Both ends times `factor`: the relative width stays."""
         return Interval(self.low_ms * factor, self.high_ms * factor)
+
+    def combined(self, log_half_width: float) -> Interval:
+        """As wide as its own error and another, independent one, together."""
+        middle_ms = math.sqrt(self.low_ms * self.high_ms)
+        return Interval.around(middle_ms, math.hypot(self.log_half_width, log_half_width))
 
     def widened(self, log_half_width: float) -> Interval:
         """Wider by this much in the logarithm, on either side."""

@@ -6,51 +6,51 @@ from collections.abc import Sequence
 
 from profet_core.artifacts.models import Models
 from profet_core.artifacts.training_range import TrainingRange
-from profet_core.catalog import Catalog, gpu_model
+from profet_core.catalog import gpu_model
 from profet_core.operations.unknown import UnknownOperations
+from profet_core.prediction.anchors import Anchor, anchor_gpu
 from profet_core.prediction.estimates import ProfileEstimates
 from profet_core.prediction.input_wait import input_wait_warning
 from profet_core.prediction.refusals import WARNED_UNATTRIBUTED_SHARE
 from profet_core.prediction.steps import steps_note
 from profet_core.profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
+from profet_core.profiles.trace_events.precision_signs import TF32
 from profet_core.units import US_PER_MS, format_ms
 
 #: Operations that a method has no place for matter above this share of the busy time.
 NOTABLE_UNKNOWN_SHARE = 0.05
 
 
-def caveats(
-    models: Models, catalog: Catalog, profile: Profile, anchor: str, estimates: ProfileEstimates
-) -> tuple[str, ...]:
+def caveats(models: Models, profile: Profile, anchor: Anchor, estimates: ProfileEstimates) -> tuple[str, ...]:
     """What to keep in mind about `estimates`, which a method made from `profile`: one sentence each, gravest first."""
     found = [
         *profile.warnings,
-        _wrong_gpu_warning(catalog, profile, anchor),
-        _precision_warning(profile),
+        _wrong_gpu_warning(models, profile, anchor),
+        _precision_warning(profile, anchor),
         _compiled_warning(profile),
         steps_note(profile),
         _unattributed_warning(profile),
         input_wait_warning(profile),
         _unknown_warning(estimates.unknown),
         *estimates.warnings,
-        _range_warning(models.ranges[anchor], profile, anchor),
+        None if anchor.gpu else _range_warning(models.ranges[anchor.instance], profile, anchor.name),
         _floor_warning(estimates.at_floor),
     ]
     # A recorder may have written into the profile what is said of it anyway.
     return tuple(dict.fromkeys(text for text in found if text))
 
 
-def _wrong_gpu_warning(catalog: Catalog, profile: Profile, anchor: str) -> str | None:
+def _wrong_gpu_warning(models: Models, profile: Profile, anchor: Anchor) -> str | None:
     recorded = profile.meta.gpu
-    if recorded is None or gpu_model(recorded) == catalog[anchor].gpu_model:
+    gpu = anchor_gpu(models, anchor)
+    if recorded is None or gpu is None or gpu_model(recorded) == gpu_model(gpu):
         return None
-    return (
-        f"The profile says it was recorded on {recorded}, but {anchor} has {catalog[anchor].gpu}: is the anchor right?"
-    )
+    return f"The profile says it was recorded on {recorded}, but {anchor.name} has {gpu}: is the anchor right?"
 
 
-def _precision_warning(profile: Profile) -> str | None:
-    if profile.meta.precision is None or profile.meta.precision.lower() in ("fp32", "float32"):
+def _precision_warning(profile: Profile, anchor: Anchor) -> str | None:
+    said = (profile.meta.precision or "fp32").lower()
+    if said in ("fp32", "float32") or (said == TF32 and anchor.gpu is not None):
         return None
     return (
         f"The profile says {profile.meta.precision}; the models were trained on FP32 steps only: expect larger errors."

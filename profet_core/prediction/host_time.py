@@ -26,7 +26,5 @@ def host_times_ms(profiles: Sequence[Profile]) -> np.ndarray:
 def _host_ms(profile: Profile) -> float:
     if not waits_for_loader(profile):
         return np.inf
-    total_us = sum(
-        us for name, us in profile.operations.items() if name.startswith(HOST_PREFIX) and name not in _WAITS
-    )
+    total_us = sum(us for name, us in profile.operations.items() if name.startswith(HOST_PREFIX) and name not in _WAITS)
     return total_us / US_PER_MS if total_us > 0 else np.inf

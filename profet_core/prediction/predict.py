@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from profet_core.artifacts.models import Method, Models
 from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.latency import Basis, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.prediction import by_class, documented
+from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.caveats import caveats
 from profet_core.prediction.estimates import Estimates, ProfileEstimates
+from profet_core.prediction.foreign import foreign_estimates, with_doubt
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.records import Prediction, prediction_row
 from profet_core.prediction.refusals import check_predictable
 from profet_core.prediction.steps import counted
-from profet_core.prediction.unprofiled import unprofiled_gpus, unprofiled_steps
+from profet_core.prediction.unprofiled import OwnGpu, recorded_steps, unprofiled_gpus, unprofiled_steps
 from profet_core.profiles.record import Profile
 from profet_core.transfer.estimate import Placed
 from profet_core.transfer.known import Latencies
@@ -33,21 +36,21 @@ class _Request:
 
     Attributes
     ----------
-    targets : instances beside the anchor, in order. gpus : those of them that nobody profiled, their GPU and host.
+    targets : instances beside the anchor, in order. placed : those of them that nobody profiled, their GPU and host.
     """
 
     models: Models
     catalog: Catalog
     method: Method
-    anchor: str
+    anchor: Anchor
     targets: Mapping[str, None]
-    gpus: Mapping[str, Placed]
+    placed: Mapping[str, Placed]
 
     @property
     def estimated(self) -> list[str]:
         """Targets of the method itself; GPUs that nobody profiled take all profiled instances."""
-        profiled = self.models.instances
-        return [name for name in (profiled if self.gpus else self.targets) if name in profiled and name != self.anchor]
+        profiled, own = self.models.instances, self.anchor.instance
+        return [name for name in (profiled if self.placed else self.targets) if name in profiled and name != own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +127,19 @@ def predict_many(
     """
     request = _request(models, catalog, anchor, targets, method)
     for profile in profiles:
-        check_predictable(models, catalog, profile)
+        check_predictable(models, profile)
     steps = _steps(profiles, latencies_ms)
     if not trust_latency:
         for step in steps:
             if step.latency_ms is not None:
-                check_latency(models, step.profile, anchor, step.latency_ms)
+                check_latency(models, step.profile, request.anchor.instance, step.latency_ms)
     if not steps:
         return []
-    batch = _batch(anchor, [_Step(*without_input_wait(step.profile, step.latency_ms)) for step in steps])
+    batch = _batch(
+        request.anchor.instance, [_Step(*without_input_wait(step.profile, step.latency_ms)) for step in steps]
+    )
+    if request.anchor.gpu is not None:
+        return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
     estimate = by_class.estimate if request.method.kind == "classes" else documented.estimate
     estimates = estimate(models, request.method, batch, request.estimated)
     unprofiled = _unprofiled(request, batch, estimates, steps, tf32)
@@ -140,6 +147,41 @@ def predict_many(
         _prediction(request, step, estimates.of(number), more)
         for number, (step, more) in enumerate(zip(steps, unprofiled, strict=True))
     ]
+
+
+def _from_foreign(
+    request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool
+) -> list[Prediction]:
+    """Predictions from a GPU that nobody profiled."""
+    transfer = request.models.transfer
+    assert transfer is not None
+    told = [_in_tf32(step.profile, tf32) for step in steps]
+    # One precision a call: profiles that say otherwise than the first are rare, and are told apart by who asks.
+    found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=told[0])
+    own_half = np.full(found.own_ms.shape, 0.0 if batch.latency_known else found.log_half_width)
+    others = unprofiled_steps(
+        transfer,
+        found.recorded,
+        batch.profiles,
+        found.known,
+        request.placed,
+        tf32=tf32,
+        own=OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half)),
+    )
+    note = f"from a profile of {gpu.name}, which nobody profiled for the models"
+    predictions = []
+    for number, (step, more) in enumerate(zip(steps, others, strict=True)):
+        one = found.estimates.of(number)
+        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=note) for row in one.steps)
+        beyond = [row if row.basis is Basis.MEASURED else with_doubt(row, found.log_half_width) for row in more]
+        predictions.append(_prediction(request, step, replace(one, steps=rows), beyond))
+    return predictions
+
+
+def _in_tf32(profile: Profile, tf32: bool) -> bool:
+    """Whether a profiled step ran in TF32, where its GPU has it: as its kernels tell, else as frameworks do unasked."""
+    said = (profile.meta.precision or "").lower()
+    return tf32 if not said else said == "tf32"
 
 
 def check_instance(models: Models, instance: str, role: str = "instance") -> str:
@@ -151,13 +193,27 @@ def check_instance(models: Models, instance: str, role: str = "instance") -> str
 
 def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:
     """The request, its names checked."""
-    check_instance(models, anchor, "anchor")
-    chosen = models.method(method)
+    found, chosen = find_anchor(models, catalog, anchor), models.method(method)
     # The documented ensemble is what it was: four instances.
-    gpus = unprofiled_gpus(models, catalog) if chosen.kind == "classes" else {}
-    wanted = dict.fromkeys(_check_targets([*models.instances, *gpus], anchor, targets))
-    beyond = {name: gpu for name, gpu in gpus.items() if name in wanted}
-    return _Request(models, catalog, chosen, anchor, wanted, beyond)
+    if chosen.kind != "classes":
+        if found.name not in models.instances:
+            raise InputError(
+                f"The documented ensemble starts from {', '.join(models.instances)} only: take the default method."
+            )
+        return _Request(
+            models, catalog, chosen, found, dict.fromkeys(_check_targets(models.instances, anchor, targets)), {}
+        )
+    placed = unprofiled_gpus(models, catalog)
+    if found.gpu is None and found.name != found.instance and models.transfer is not None:
+        # The anchor's own GPU in the host that was measured.
+        step = models.transfer.step
+        gpu = models.transfer.gpus[step.instances[found.instance].gpu]
+        placed = {found.instance: (gpu, step.host(found.instance)), **placed}
+    names = [*models.instances, *(name for name in placed if name not in models.instances)]
+    wanted = dict.fromkeys(_check_targets(names, anchor, targets))
+    return _Request(
+        models, catalog, chosen, found, wanted, {name: one for name, one in placed.items() if name in wanted}
+    )
 
 
 def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str] | None) -> list[str]:
@@ -198,30 +254,34 @@ def _unprofiled(
 ) -> Iterable[tuple[StepTime, ...]]:
     """For each step the step times on instances whose GPU nobody profiled."""
     transfer = request.models.transfer
-    if transfer is None or not request.gpus:
+    if transfer is None or not request.placed:
         return [()] * len(steps)
     given_ms = _latencies_ms(steps)
-    given = {} if given_ms is None else {request.anchor: Latencies.measured(given_ms)}
-    return unprofiled_steps(transfer, batch, {**estimates.latencies, **given}, request.gpus, tf32=tf32)
+    given = {} if given_ms is None else {request.anchor.instance: Latencies.measured(given_ms)}
+    known = {**estimates.latencies, **given}
+    return unprofiled_steps(transfer, recorded_steps(batch), batch.profiles, known, request.placed, tf32=tf32)
 
 
 def _prediction(
     request: _Request, step: _Step, estimates: ProfileEstimates, unprofiled: Sequence[StepTime]
 ) -> Prediction:
     """One profile's rows: the anchor, the measured targets, the others; with their caveats."""
-    anchor = StepTime(instance=request.anchor, latency_ms=step.latency_ms, basis=Basis.GIVEN)
+    name = request.anchor.name
+    given = StepTime(instance=name, latency_ms=step.latency_ms, basis=Basis.GIVEN)
+    # A GPU that nobody rents out has no row.
+    anchor = (given,) if name in request.catalog else ()
     found = (row for row in (*estimates.steps, *unprofiled) if row.instance in request.targets)
     return Prediction(
-        anchor=request.anchor,
+        anchor=name,
         anchor_latency_ms=step.latency_ms,
         method=request.method.name,
         predictions=tuple(
-            prediction_row(request.catalog, row, estimates.member_ms.get(row.instance)) for row in (anchor, *found)
+            prediction_row(request.catalog, row, estimates.member_ms.get(row.instance)) for row in (*anchor, *found)
         ),
         interval_level=estimates.interval_level,
         unknown_operations=estimates.unknown,
         steps=step.profile.steps,
         steps_basis=step.profile.steps_basis,
         likeness=estimates.likeness,
-        warnings=caveats(request.models, request.catalog, step.profile, request.anchor, estimates),
+        warnings=caveats(request.models, step.profile, request.anchor, estimates),
     )

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.errors import InputError
+from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.latency_doubt import check_latency
-from profet_core.prediction.predict import check_instance, predict_many
+from profet_core.prediction.predict import predict_many
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.refusals import refusal_by
 from profet_core.prediction.steps import counted
@@ -88,13 +89,13 @@ def predict_each(
 def _judged(models: Models, catalog: Catalog, one: RecordedProfile) -> tuple[EachPrediction, float | None]:
     """What speaks against a profile or its latency, and the latency to predict it with."""
     profile = counted(one.profile, one.latency_ms)
-    if refused := refusal_by(models, catalog, profile):
+    if refused := refusal_by(models, profile):
         return EachPrediction(profile, refusal=refused), None
     if one.anchor is None or one.latency_ms is None:
         return EachPrediction(profile), None
-    check_instance(models, one.anchor, "anchor")
+    anchor = find_anchor(models, catalog, one.anchor)
     try:
-        check_latency(models, profile, one.anchor, one.latency_ms)
+        check_latency(models, profile, anchor.instance, one.latency_ms)
     except InputError as error:
         return EachPrediction(profile, doubt=f"{error} Predicted without it."), None
     return EachPrediction(profile), one.latency_ms

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from profet_core.catalog import Catalog, gpu_model
 from profet_core.errors import NoPredictionError
+from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.record import NO_DEVICE, Profile
 
 if TYPE_CHECKING:
@@ -45,29 +45,20 @@ def refusal(profile: Profile) -> str:
     return ""
 
 
-def refusal_by(models: Models, catalog: Catalog, profile: Profile) -> str:
-    """As `refusal`, or that these models start from no GPU like the one the profile says it was recorded on."""
+def refusal_by(models: Models, profile: Profile) -> str:
+    """As `refusal`, or that nothing is known of the GPU the profile says it was recorded on."""
     reason, recorded = refusal(profile), profile.meta.gpu
-    if reason or recorded is None:
-        return reason
-    model = gpu_model(recorded)
-    if any(catalog[name].gpu_model == model for name in models.instances):
-        return ""
-    anchors = [f"{catalog[name].gpu} ({name})" for name in models.instances]
-    return (
-        f"The profile says it was recorded on {recorded}, and predictions start from {', '.join(anchors)} "
-        "only: record the step on one of these."
-    )
+    return reason or ("" if recorded is None else unknown_gpu(models, recorded))
 
 
-def check_predictable(models: Models, catalog: Catalog, profile: Profile) -> None:
+def check_predictable(models: Models, profile: Profile) -> None:
     """Refuse a profile that these models can predict no latency from.
 
     Raises
     ------
     NoPredictionError : with the reason and what to do.
     """
-    if reason := refusal_by(models, catalog, profile):
+    if reason := refusal_by(models, profile):
         raise NoPredictionError(reason)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,9 @@ from profet_core.errors import InputError
 from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, RelativeInterval, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
-from profet_core.prediction.refusals import unattributed_log_width
 from profet_core.prediction.host_time import host_times_ms
+from profet_core.prediction.refusals import unattributed_log_width
+from profet_core.profiles.record import Profile
 from profet_core.transfer.estimate import Placed, TransferEstimate, estimate_gpus, other_host_log_half_width
 from profet_core.transfer.hosts import host_named
 from profet_core.transfer.known import AnchorSteps, Latencies
@@ -78,41 +80,60 @@ def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
     return found
 
 
+@dataclass(frozen=True)
+class OwnGpu:
+    """The anchor's GPU, where nobody profiled it: the anchor's name, the GPU, and its latencies."""
+
+    anchor: str
+    gpu: Gpu
+    latencies: Latencies
+
+
+def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
+    """A batch as the transfer takes it."""
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
+    return AnchorSteps(batch.anchor, parts, batch.latency_ms)
+
+
 def unprofiled_steps(
     transfer: TransferModel,
-    batch: ProfileBatch,
+    recorded: AnchorSteps,
+    profiles: Sequence[Profile],
     known: Mapping[str, Latencies],
     placed: Mapping[str, Placed],
     *,
     tf32: bool,
+    own: OwnGpu | None = None,
 ) -> Iterable[tuple[StepTime, ...]]:
     """For each profile one step time an instance of `placed`, made when it is consumed.
 
     Parameters
     ----------
-    known : profiled instance -> latencies as they are shown; the anchor is absent if its latency is not known.
+    recorded : the steps on a profiled instance. known : profiled instance -> latencies as they are shown; the anchor
+        is absent if its latency is not known. own : the GPU that the steps were recorded on, if nobody profiled it.
     placed : instance -> its GPU and host, at least one of what `unprofiled_gpus` gives.
     """
-    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
-    recorded = AnchorSteps(batch.anchor, parts, batch.latency_ms)
-    profiled = _profiled(transfer)
-    others = {name: row for name, row in known.items() if name in transfer.instances and name != batch.anchor}
+    same_as = _profiled(transfer)
+    latencies = dict(known)
+    if own is not None:
+        same_as[own.gpu.name], latencies[own.anchor] = own.anchor, own.latencies
+    others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
     # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.
     distinct = dict.fromkeys(placed.values())
-    new = [one for one in distinct if one[0].name not in profiled]
+    new = [one for one in distinct if one[0].name not in same_as]
     estimates = estimate_gpus(transfer, recorded, others, new, tf32=tf32)
-    widths = [unattributed_log_width(profile) for profile in batch.profiles]
+    widths = [unattributed_log_width(profile) for profile in profiles]
     columns: dict[Placed, Iterable[StepTime]] = {}
     for one in distinct:
         gpu, host = one
-        same = profiled.get(gpu.name)
+        same = same_as.get(gpu.name)
         if same is None:
-            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, profiled))
-        elif same in known:
-            host_half = other_host_log_half_width(transfer.step, recorded, known[same].latency_ms, host)
-            columns[one] = _same_gpu(same, known[same], host_half)
+            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, _profiled(transfer)))
+        elif same in latencies:
+            host_half = other_host_log_half_width(transfer.step, recorded, latencies[same].latency_ms, host)
+            columns[one] = _same_gpu(same, latencies[same], host_half)
         else:
-            columns[one] = [_unknown(same)] * len(batch.profiles)
+            columns[one] = [_unknown(same)] * len(profiles)
     for rows in zip(*columns.values(), strict=True):
         by_placed = dict(zip(columns, rows, strict=True))
         yield tuple(_of_instance(instance, by_placed[one]) for instance, one in placed.items())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.transfer.carry import Target, beside, join, kind_log_speeds
-from profet_core.transfer.parts import KINDS, StepParts, shares
+from profet_core.transfer.parts import StepParts, shares
 from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms, least_bound_ms
 
 #: Gaps of a GPU that nobody profiled say little of its host: where the GPU bounds the step, launches take at most this
@@ -127,16 +127,9 @@ def _as_recorded(
     )
 
 
-def _work_there_ms(
-    law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray
-) -> np.ndarray:
+def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray) -> np.ndarray:
     """Work on a profiled instance, (profiles,): the benchmark's by its speed, others' as their kinds differ from it."""
     factors = np.exp(kind_log_speeds(law, name, reference, steps.target))
     benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)
     speed = np.exp(steps.target.log_speed + beside(law, name, reference))
     return work_ms * (shares(steps.parts.kinds_ms) @ factors) / (benchmark @ factors) * speed
-
-
-def class_factors(kinds: tuple[str, ...], as_recorded: AsRecorded) -> np.ndarray:
-    """`kind_factors` of classes of operations, given each one's kind, (classes,)."""
-    return as_recorded.kind_factors[[KINDS.index(kind) for kind in kinds]]

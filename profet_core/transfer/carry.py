@@ -77,9 +77,7 @@ class Carried:
         return join(self.free_ms, self.launch_ms)
 
 
-def carry(
-    known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS
-) -> Carried:
+def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights: KernelWeights = WEIGHTS) -> Carried:
     """Steps on each target: the weighted geometric mean of work carried over, then tails, copy, start and launches.
 
     Parameters

@@ -109,9 +109,7 @@ def _transferred(
     }
 
 
-def _estimate(
-    known: KnownSteps, found: Carried, place: int, speed: Speed, relative: np.ndarray
-) -> TransferEstimate:
+def _estimate(known: KnownSteps, found: Carried, place: int, speed: Speed, relative: np.ndarray) -> TransferEstimate:
     return TransferEstimate(
         latencies=Latencies(found.latency_ms[place], found.log_half_width[place]),
         basis=Basis.TRANSFERRED,

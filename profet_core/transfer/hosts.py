@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-#: Launch time over Broadwell's by clock: the sustained all-core turbo that EC2 documents of p3 (2.7 GHz) and g4dn (3.1),
-#: at 1.1 times the instructions per clock since Skylake.
+#: Launch time over Broadwell's by clock: the sustained all-core turbo that EC2 documents of p3 (2.7 GHz) and of g4dn
+#: (3.1 GHz), at 1.1 times the instructions per clock since Skylake.
 _CASCADE_LAKE_LAUNCH = 2.7 / (3.1 * 1.1)
 #: Standard deviation of the logarithm of copy, start and launches on a host that was measured beside another GPU, and
 #: on one that was not: the two measured ones lie 0.24 apart.

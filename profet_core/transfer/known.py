@@ -37,11 +37,13 @@ class AnchorSteps:
     Attributes
     ----------
     latency_ms : measured there, milliseconds, (profiles,); None: not known.
+    floor_ms : what launches take on the reference host, (profiles,), where that is known otherwise than by the parts.
     """
 
     anchor: str
     parts: StepParts
     latency_ms: np.ndarray | None
+    floor_ms: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latenc
     latencies = {**others, anchor: _anchor_latencies(law, recorded)}
     # Launches are the network's: on no host does its step take less.
     least_ms = np.minimum.reduce([row.latency_ms / law.host(name).launch for name, row in latencies.items()])
-    floor_ms = np.minimum(law.floor_ms(parts, anchor, recorded.latency_ms), least_ms)
+    told_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
+    floor_ms = np.minimum(told_ms, least_ms)
     return KnownSteps(
         law=law,
         anchor=anchor,

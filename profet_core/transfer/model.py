@@ -80,7 +80,7 @@ class TransferModel:
     Attributes
     ----------
     reference : profiled instance that published points are relative to.
-    spread : errors of leave-one-GPU-out with a benchmark point.
+    spread : errors of leave-one-GPU-out with a benchmark point. anchor_spread : with the GPU left out as anchor.
     sheet_log_sd, relative_log_sd, kernel_log_sd : error of a speed that is told by data sheets alone, by those beside a
         GPU with published points, and by kernels.
     points, fp32_points, derived : by full GPU name; `fp32_points` of GPUs whose `points` are TF32.
@@ -91,6 +91,7 @@ class TransferModel:
     step: StepLaw
     reference: str
     spread: Spread
+    anchor_spread: Spread
     sheet_log_sd: float
     relative_log_sd: float
     kernel_log_sd: float
@@ -150,6 +151,7 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
         ),
         reference=str(content["reference"]),
         spread=_record(Spread, content["spread"]),
+        anchor_spread=_record(Spread, content["anchor_spread"]),
         sheet_log_sd=finite_number(content["sheet_log_sd"]),
         relative_log_sd=finite_number(content["relative_log_sd"]),
         kernel_log_sd=finite_number(content["kernel_log_sd"]),
@@ -176,9 +178,7 @@ def _points(rows: Mapping) -> Mapping[str, BenchmarkPoint]:
 
 
 def _record(kind: type[_Record], row: Mapping) -> _Record:
-    values: dict[str, Any] = {
-        field.name: _value(str(field.type), row[field.name]) for field in fields(kind)
-    }
+    values: dict[str, Any] = {field.name: _value(str(field.type), row[field.name]) for field in fields(kind)}
     return kind(**values)
 
 

@@ -123,9 +123,7 @@ class StepLaw:
         """The anchor's latency by its own profile, (profiles,), where nobody measured it."""
         host = self.host(anchor)
         gpu_ms = self.instances[anchor].gpu_per_busy * parts.busy_ms
-        return np.maximum(
-            gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch
-        )
+        return np.maximum(gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch)
 
 
 def least_bound_ms(bounds: Sequence[np.ndarray]) -> np.ndarray:

@@ -32,7 +32,20 @@ _GPUS = {
     "NVIDIA L4": ("L4",),
     "NVIDIA H100 80GB HBM3": ("H100-SXM5-80GB",),
 }
-_SIZES = ["operation", "B", "M", "N", "K", "H", "input_channels", "output_channels", "kernel_size", "input_size", "stride", "padding"]
+_SIZES = [
+    "operation",
+    "B",
+    "M",
+    "N",
+    "K",
+    "H",
+    "input_channels",
+    "output_channels",
+    "kernel_size",
+    "input_size",
+    "stride",
+    "padding",
+]
 
 
 def load_kernel_speeds(folder: Path) -> dict[str, dict[str, float]]:
@@ -63,7 +76,9 @@ def _log_speed(latencies: pd.DataFrame, gpu: str) -> float | None:
     return float(np.log(reference / own)[both].median()) if both.sum() >= _LEAST_KERNELS else None
 
 
-def log_bandwidth(kernels: Mapping[str, Mapping[str, float]], gpu: str, sheet_gb_per_s: Mapping[str, float], beside: str) -> float:
+def log_bandwidth(
+    kernels: Mapping[str, Mapping[str, float]], gpu: str, sheet_gb_per_s: Mapping[str, float], beside: str
+) -> float:
     """Speed of bandwidth-bound work on a GPU over another's, in the logarithm: by kernels of both, else by data sheet."""
     known = {**{name: row[BANDWIDTH] for name, row in kernels.items() if BANDWIDTH in row}, "Tesla V100-SXM2-16GB": 0.0}
     if gpu in known and beside in known:

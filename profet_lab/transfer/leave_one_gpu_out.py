@@ -10,6 +10,7 @@ import numpy as np
 
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.latency import NORMAL_90
+from profet_core.transfer.anchor import ForeignSteps, carry_back
 from profet_core.transfer.carry import WEIGHTS, KernelWeights, Target, carry
 from profet_core.transfer.hosts import Host, host_named
 from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
@@ -111,6 +112,33 @@ def spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.
         means.append(np.mean(errors))
         variances.append(_spread_within(errors))
     return Spread(between=root_mean_square(means), within=float(np.sqrt(np.mean(variances))), gpus=len(instances))
+
+
+def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.ndarray) -> Spread:
+    """Log errors of the law alone from each of `instances`, left out as anchor, to the others.
+
+    Parameters
+    ----------
+    rows : as `spread` takes them.
+    """
+    judged = rows & (medians.architectures != BENCHMARK[0])
+    means, variances = [], []
+    for left_out in instances:
+        law, steps = foreign_steps(medians, kernels, instances, left_out, rows)
+        back = carry_back(law, reference_of(law), steps)
+        errors = [np.log(one.latency_ms / medians.latency_ms[name]) for name, one in back.by_instance.items()]
+        means.append(np.mean(np.array(errors)[:, judged]))
+        variances.append(_spread_within(np.array(errors)[:, judged]))
+    return Spread(between=root_mean_square(means), within=float(np.sqrt(np.mean(variances))), gpus=len(instances))
+
+
+def foreign_steps(
+    medians: Steps, kernels: Kernels, instances: Sequence[str], left_out: str, rows: np.ndarray
+) -> tuple[StepLaw, ForeignSteps]:
+    """The law of the others, and all steps recorded on the one that is left out as anchor."""
+    law = fit_step_law(medians, [name for name in instances if name != left_out], rows)
+    target = target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0)
+    return law, ForeignSteps(target, medians.with_latency[left_out], medians.latency_ms[left_out])
 
 
 def _spread_within(errors: np.ndarray) -> float:

@@ -38,9 +38,7 @@ class LawSetting:
 SETTING = LawSetting()
 
 
-def fit_step_law(
-    steps: Steps, instances: Sequence[str], rows: np.ndarray, setting: LawSetting = SETTING
-) -> StepLaw:
+def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setting: LawSetting = SETTING) -> StepLaw:
     """Fit the law to `rows` (boolean mask) of medians on `instances`; of others nothing is read.
 
     Copy and start are medians over the instances, since hosts share them; the rest is fitted on each instance alone.
@@ -58,9 +56,7 @@ def fit_step_law(
     )
     floors_ms, speeds = network_floors(steps, instances, rows), _kind_log_speeds(steps, instances, rows)
     slowdown = _profiling_slowdown(steps, instances, rows)
-    found = {
-        name: _instance_step(steps, law, name, rows, floors_ms, speeds[name], slowdown) for name in instances
-    }
+    found = {name: _instance_step(steps, law, name, rows, floors_ms, speeds[name], slowdown) for name in instances}
     law = replace(law, instances=found)
     benchmark = np.flatnonzero(steps.benchmark)
     law = replace(
@@ -86,7 +82,9 @@ def benchmark_work_ms(law: StepLaw, steps: Steps, instance: str, benchmark: np.n
 def benchmark_floor_ms(law: StepLaw, steps: Steps) -> np.ndarray:
     """What launches of the benchmark take on the reference host, (1,): the median over the instances' profiles."""
     rows = np.flatnonzero(steps.benchmark)
-    floors = [law.floor_ms(steps.with_latency[name].of(rows), name, steps.latency_ms[name][rows]) for name in law.instances]
+    floors = [
+        law.floor_ms(steps.with_latency[name].of(rows), name, steps.latency_ms[name][rows]) for name in law.instances
+    ]
     return np.median(floors, axis=0)
 
 

@@ -19,7 +19,7 @@ from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FIL
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
 from profet_lab.transfer.benchmark_points import benchmark_points, load_published, relative_log_sd, sheet_log_sd
 from profet_lab.transfer.derived_law import fit_derived
-from profet_lab.transfer.leave_one_gpu_out import spread
+from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import all_steps, median_steps
 
@@ -48,6 +48,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
         "reference": REFERENCE,
         "step": asdict(law),
         "spread": asdict(spread(medians, kernels, medians.instances, everything)),
+        "anchor_spread": asdict(anchor_spread(medians, kernels, medians.instances, everything)),
         "sheet_log_sd": sheet_log_sd(points, law, REFERENCE, gpus),
         "relative_log_sd": relative_log_sd(points, gpus),
         "kernel_log_sd": KERNEL_LOG_SD,

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
-from profet_core.transfer.known import Latencies
 from profet_core.transfer.hosts import UNKNOWN_HOST
+from profet_core.transfer.known import Latencies
 from profet_core.transfer.model import BenchmarkPoint, Spread
 from profet_core.transfer.step import StepLaw
 from profet_lab.cases import CASES, WITH_LATENCY

@@ -1,0 +1,114 @@
+"""What a prediction can start from: an instance of the catalogue or a GPU, profiled or not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpu
+from profet_core.errors import InputError
+from profet_core.transfer.hosts import REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
+
+if TYPE_CHECKING:
+    from profet_core.artifacts.models import Models
+
+#: Parts of a GPU, or parts that run slower than the card of that name.
+_PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b", re.IGNORECASE)
+_LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Where profiles were recorded.
+
+    Attributes
+    ----------
+    name : as it was asked for. instance : the profiled instance whose models read the profiles.
+    gpu : None where the GPU is that instance's; else what nobody profiled, and the profiles are carried to `instance`.
+    """
+
+    name: str
+    instance: str
+    gpu: Gpu | None
+    host: Host
+
+
+def anchor_names(models: Models) -> tuple[str, ...]:
+    """All that can be chosen: the profiled instances, then every GPU with a data sheet that nobody profiled."""
+    if models.transfer is None:
+        return tuple(models.instances)
+    profiled = {row.gpu for row in models.transfer.step.instances.values()}
+    return (*models.instances, *sorted((name for name in models.transfer.gpus if name not in profiled), key=str.lower))
+
+
+def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
+    """The anchor of a name: an instance of the catalogue, or a GPU as its data sheet or a profile names it.
+
+    Raises
+    ------
+    InputError : nothing here has that name, or models without transfer don't know its GPU.
+    """
+    if name in models.instances:
+        return Anchor(name, name, None, _host(models, catalog, name))
+    transfer = models.transfer
+    if transfer is None:
+        raise InputError(f"Unknown anchor {name!r}: choose one of {', '.join(models.instances)}.")
+    entry = catalog.get(name)
+    try:
+        gpu = transfer.gpus.find(name) if entry is None else transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
+    except InputError as error:
+        raise InputError(
+            f"Unknown anchor {name!r}: choose one of {', '.join(models.instances)}, any instance of the catalogue, or "
+            f"a GPU by its name. {error}"
+        ) from None
+    host = UNKNOWN_HOST if entry is None else host_named(entry.host)
+    same = next((known for known, row in transfer.step.instances.items() if row.gpu == gpu.name), None)
+    return Anchor(name, transfer.reference, gpu, host) if same is None else Anchor(name, same, None, host)
+
+
+def anchor_gpu(models: Models, anchor: Anchor) -> str | None:
+    """Full name of an anchor's GPU; None where models without transfer don't know it."""
+    if anchor.gpu is not None:
+        return anchor.gpu.name
+    return None if models.transfer is None else models.transfer.step.instances[anchor.instance].gpu
+
+
+def recorded_on(models: Models, recorded: str | None) -> str | None:
+    """The anchor that a profile's GPU means: a profiled instance, or the full name of another GPU; None: not known."""
+    if recorded is None or unknown_gpu(models, recorded):
+        return None
+    try:
+        gpu = models.transfer.gpus.find(recorded) if models.transfer else None
+    except InputError:
+        return None
+    if gpu is None or models.transfer is None:
+        return None
+    same = (known for known, row in models.transfer.step.instances.items() if row.gpu == gpu.name)
+    return next(same, gpu.name)
+
+
+def unknown_gpu(models: Models, recorded: str) -> str:
+    """Why no prediction can start from a GPU that a profile names, and what to do: one line; empty if one can."""
+    says = f"The profile says it was recorded on {recorded}"
+    if _PART_OF_A_GPU.search(recorded):
+        return f"{says}, a part of a GPU, whose speed is its slice's: record the step on a whole GPU."
+    if _LAPTOP.search(recorded):
+        return f"{says}, a laptop's GPU, which runs slower than the card of that name: add it as a GPU of your own."
+    if models.transfer is None:
+        return ""
+    try:
+        models.transfer.gpus.find(recorded)
+    except InputError as error:
+        # Several GPUs of one model: whoever asks says which.
+        if "may be any of" not in str(error):
+            return f"{says}, of which no data sheet is known here: add it as a GPU of your own."
+    return ""
+
+
+def _host(models: Models, catalog: Catalog, name: str) -> Host:
+    if models.transfer is not None and name in models.transfer.step.instances:
+        return models.transfer.step.host(name)
+    entry = catalog.get(name)
+    return REFERENCE_HOST if entry is None else host_named(entry.host)

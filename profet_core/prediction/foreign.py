@@ -1,0 +1,162 @@
+"""Predictions from a GPU that nobody profiled: its profiles are carried to profiled instances, and predicted from each.
+
+Leaving each of the four out as anchor, the law alone and the models fed by it err on different steps: their geometric
+mean, half and half, errs less than either (`profet validate --transfer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from profet_core.artifacts.models import Method, Models
+from profet_core.catalog.gpus import Gpu
+from profet_core.latency import StepTime
+from profet_core.networks.batch import ProfileBatch
+from profet_core.networks.stacks import LEAST_KNOWN_SHARE, StepInputs
+from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
+from profet_core.operations.clusters import UnknownOperations
+from profet_core.prediction import by_class
+from profet_core.prediction.estimates import Estimates, floors_ms
+from profet_core.prediction.host_time import host_times_ms
+from profet_core.transfer.anchor import AsRecorded, CarriedBack, ForeignSteps, carry_back
+from profet_core.transfer.hosts import Host
+from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.parts import BANDWIDTH, KINDS, kind_of_class, step_parts
+from profet_core.transfer.speed import target_of
+
+#: Share of the law in the geometric mean with the models.
+LAW_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class CarriedBatch(ProfileBatch):
+    """Profiles as they would have been recorded on another instance, which is the batch's anchor.
+
+    Attributes
+    ----------
+    carried : their class times there. operations : those without a class.
+    """
+
+    carried: StepInputs
+    operations: Sequence[UnknownOperations]
+
+    @cached_property
+    def inputs(self) -> StepInputs:
+        """The class times there."""
+        return self.carried
+
+    @property
+    def unknown(self) -> Sequence[UnknownOperations]:
+        """Operations without a class, per profile."""
+        return self.operations
+
+
+@dataclass(frozen=True)
+class ForeignEstimates:
+    """Profiles of a GPU that nobody profiled, told of every profiled instance.
+
+    Attributes
+    ----------
+    estimates : latencies on each of them. own_ms : on the GPU itself, (profiles,), measured or by the profile.
+    recorded : the steps as if recorded on the reference instance: where other GPUs are reached from.
+    known : profiled instance -> latencies to reach other GPUs from, exact: the doubt about all of them is one.
+    log_half_width : of everything that is told from these profiles, 90 %.
+    """
+
+    estimates: Estimates
+    own_ms: np.ndarray
+    recorded: AnchorSteps
+    known: Mapping[str, Latencies]
+    log_half_width: float
+
+
+def foreign_estimates(
+    models: Models, method: Method, batch: ProfileBatch, gpu: Gpu, host: Host, *, tf32: bool
+) -> ForeignEstimates:
+    """Estimates from profiles recorded on `gpu` in `host`.
+
+    Parameters
+    ----------
+    batch : the profiles; its anchor is the reference instance. tf32 : the profiled steps ran in TF32.
+    """
+    transfer = models.transfer
+    assert transfer is not None
+    parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
+    target, speed = target_of(transfer, gpu, host, tf32)
+    back = carry_back(transfer.step, transfer.reference, ForeignSteps(target, parts, batch.latency_ms))
+    half = transfer.anchor_spread.log_half_width(speed.log_sd)
+    if batch.latency_ms is None:
+        half = float(np.hypot(half, np.median([row.own_log_half_width for row in transfer.step.instances.values()])))
+    estimates = _joined(models, method, batch, back, half)
+    reference = transfer.reference
+    return ForeignEstimates(
+        estimates=estimates,
+        own_ms=back.own_ms,
+        recorded=AnchorSteps(
+            anchor=reference,
+            parts=back.by_instance[reference].parts,
+            latency_ms=estimates.latency_ms[list(estimates.targets).index(reference)],
+            floor_ms=back.floor_ms,
+        ),
+        known={
+            name: Latencies.measured(row) for name, row in zip(estimates.targets, estimates.latency_ms, strict=True)
+        },
+        log_half_width=half,
+    )
+
+
+def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, half: float) -> Estimates:
+    """Law and models as one estimate a profiled instance."""
+    names = list(back.by_instance)
+    each = {
+        name: by_class.estimate(
+            models, method, _carried_batch(batch, name, there), [other for other in names if other != name]
+        )
+        for name, there in back.by_instance.items()
+    }
+    rows = []
+    for name, there in back.by_instance.items():
+        told = [np.log(one.latency_ms[list(one.targets).index(name)]) for other, one in each.items() if other != name]
+        rows.append(LAW_SHARE * np.log(there.latency_ms) + (1 - LAW_SHARE) * np.mean(told, axis=0))
+    joined_ms = np.exp(np.array(rows))
+    nearest = each[batch.anchor]
+    return replace(
+        nearest,
+        targets=names,
+        member_ms={},
+        joined_ms=joined_ms,
+        floor_ms=floors_ms(models, names),
+        log_half_width=np.full(joined_ms.shape, half),
+    )
+
+
+def _carried_batch(batch: ProfileBatch, name: str, there: AsRecorded) -> CarriedBatch:
+    classes, inputs = load_operation_classes(), batch.inputs
+    classes_ms = inputs.classes_ms.copy()
+    for column, one in enumerate(classes.device):
+        classes_ms[:, column] *= there.kind_factors[KINDS.index(kind_of_class(one))]
+    columns = tuple(classes.device)
+    classes_ms[:, columns.index(COPY_CLASS)] = there.parts.copy_ms
+    classes_ms[:, columns.index(IDLE_CLASS)] = there.parts.idle_ms
+    unknown_ms = inputs.unknown_ms * there.kind_factors[KINDS.index(BANDWIDTH)]
+    latency_ms = there.latency_ms[:, None]
+    carried = replace(
+        inputs,
+        classes_ms=classes_ms,
+        unknown_ms=unknown_ms,
+        latency_ms=np.maximum(latency_ms - unknown_ms, LEAST_KNOWN_SHARE * latency_ms),
+    )
+    return CarriedBatch(batch.profiles, name, there.latency_ms, carried, batch.unknown)
+
+
+def with_doubt(row: StepTime, log_half_width: float) -> StepTime:
+    """A step time that was told from another GPU's profile: its interval holds the doubt about that GPU too."""
+    interval = row.interval and row.interval.combined(log_half_width)
+    relative = row.relative and replace(
+        row.relative, log_half_width=float(np.hypot(row.relative.log_half_width, log_half_width))
+    )
+    return replace(row, interval=interval, relative=relative)
