@@ -51,40 +51,34 @@ def check_own_gpu(model: TransferModel, own: OwnGpu) -> None:
 
 
 def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
-    point = own.point
-    if isinstance(point, SpeedPoint):
-        log_speed = math.log(point.times_reference)
-        _check_speed(model, own.gpu, log_speed)
-        times = format_significant(point.times_reference, 2)
-        return OwnPoint(log_speed, point.log_sd, own.name, f"{times} times {model.reference_gpu}: {own.source}")
+    point, steps = own.point, load_reference_steps()
     assert point is not None
-    steps = load_reference_steps()
-    try:
-        log_speed = log_times_reference(steps, model.step, point)
-    except InputError as error:
-        raise InputError(f"{own.name}: {error}") from None
-    _check_throughput(own.gpu, point, steps.gflop_per_image(point.network, point.pixels))
-    _check_speed(model, own.gpu, log_speed)
-    said = (
-        f"{format_significant(point.images_per_s)} images a second of {point.network}, {point.pixels} pixels, "
-        f"batch {point.batch_size}: {own.source}"
-    )
-    if point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None:
-        return OwnPoint(
-            log_speed + TF32_LOG_GAIN,
-            math.hypot(throughput_log_sd(point), TF32_LOG_SD),
-            own.name,
-            f"guessed from FP32, {said}",
+    if point.precision == "tf32" and own.gpu.tf32_tensor_dense_tflops is None:
+        raise InputError(f"{own.name}: its data sheet has no TF32: say fp32.")
+    if isinstance(point, SpeedPoint):
+        log_speed, log_sd = math.log(point.times_reference), point.log_sd
+        said = f"{format_significant(point.times_reference, 2)} times {model.reference_gpu}: {own.source}"
+    else:
+        try:
+            log_speed, log_sd = log_times_reference(steps, model.step, point), throughput_log_sd(point)
+        except InputError as error:
+            raise InputError(f"{own.name}: {error}") from None
+        _check_throughput(own.gpu, point, steps.gflop_per_image(point.network, point.pixels))
+        said = (
+            f"{format_significant(point.images_per_s)} images a second of {point.network}, {point.pixels} pixels, "
+            f"batch {point.batch_size}: {own.source}"
         )
-    return OwnPoint(log_speed, throughput_log_sd(point), own.name, said)
+    _check_speed(model, own.gpu, log_speed)
+    if point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None:
+        log_speed, log_sd = log_speed + TF32_LOG_GAIN, math.hypot(log_sd, TF32_LOG_SD)
+        said = f"guessed from FP32, {said}"
+    return OwnPoint(log_speed, log_sd, own.name, said)
 
 
 def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) -> None:
     """Between a share of the data sheet's peak that no step gets, and one that none falls below."""
-    tf32 = gpu.tf32_tensor_dense_tflops
-    if point.precision == "tf32" and tf32 is None:
-        raise InputError(f"{gpu.name}: its data sheet has no TF32: say fp32.")
-    peak = max(gpu.fp32_tflops, (tf32 or 0.0) if point.precision == "tf32" else 0.0)
+    tf32_tflops = gpu.tf32_tensor_dense_tflops if point.precision == "tf32" else None
+    peak = max(gpu.fp32_tflops, tf32_tflops or 0.0)
     per_s = 1_000 * peak / gflop_per_image
     if not LEAST_OF_PEAK * per_s <= point.images_per_s <= MOST_OF_PEAK * per_s:
         raise InputError(
