@@ -69,10 +69,7 @@ class ThroughputPoint:
         positive_number("images_per_s", self.images_per_s)
         whole_number("pixels", self.pixels)
         whole_number("batch_size", self.batch_size)
-        if self.precision not in PRECISIONS:
-            raise InputError(
-                f"precision must be {' or '.join(PRECISIONS)}, not {self.precision!r}: steps are predicted in these."
-            )
+        _check_precision(self.precision)
 
     @property
     def step_ms(self) -> float:
@@ -82,12 +79,17 @@ class ThroughputPoint:
 
 @dataclass(frozen=True, slots=True)
 class SpeedPoint:
-    """How many times as fast as the reference GPU it is; `log_sd`: standard deviation of the logarithm."""
+    """How many times as fast as the reference GPU it is; `log_sd`: standard deviation of the logarithm.
+
+    precision : one of `PRECISIONS`; the reference's is FP32.
+    """
 
     times_reference: float
     log_sd: float
+    precision: str
 
     def __post_init__(self) -> None:
+        _check_precision(self.precision)
         positive_number("times_reference", self.times_reference)
         positive_number("times_log_sd", self.log_sd)
 
@@ -149,6 +151,13 @@ class OwnGpu:
         )
 
 
+def _check_precision(precision: str) -> None:
+    if precision not in PRECISIONS:
+        raise InputError(
+            f"precision must be {' or '.join(PRECISIONS)}, not {precision!r}: steps are predicted in these."
+        )
+
+
 def electricity_usd_per_hour(tdp_w: float) -> float:
     """What an hour at the power limit costs, US dollars."""
     return round(tdp_w / 1_000 * USD_PER_KWH, 4)
@@ -195,7 +204,11 @@ def own_gpu_cells(own: OwnGpu) -> dict[str, str]:
     if isinstance(own.point, ThroughputPoint):
         found |= {column: getattr(own.point, column) for column in _THROUGHPUT_COLUMNS}
     elif own.point is not None:
-        found |= {"times_reference": own.point.times_reference, "times_log_sd": own.point.log_sd}
+        found |= {
+            "times_reference": own.point.times_reference,
+            "times_log_sd": own.point.log_sd,
+            "precision": own.point.precision,
+        }
     return {column: "" if found.get(column) is None else str(found[column]) for column in GPU_COLUMNS}
 
 
@@ -304,13 +317,15 @@ def _sheet(row: Row, name: str, like: Gpu) -> Gpu:
 
 
 def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
-    name = row["gpu"]
+    name, precision = row["gpu"], (row["precision"] or PRECISIONS[0]).lower()
     try:
         if row["times_reference"]:
             if row["images_per_s"]:
                 raise InputError("give images_per_s or times_reference, not both.")
             return SpeedPoint(
-                number_in(row, "gpu", "times_reference", float), number_in(row, "gpu", "times_log_sd", float)
+                times_reference=number_in(row, "gpu", "times_reference", float),
+                log_sd=number_in(row, "gpu", "times_log_sd", float),
+                precision=precision,
             )
         if not row["images_per_s"]:
             return None
@@ -322,7 +337,7 @@ def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
             network=row["network"],
             pixels=int(number_in(row, "gpu", "pixels", int)) if row["pixels"] else 224,
             batch_size=int(number_in(row, "gpu", "batch_size", int)),
-            precision=(row["precision"] or PRECISIONS[0]).lower(),
+            precision=precision,
         )
     except InputError as error:
         raise InputError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None

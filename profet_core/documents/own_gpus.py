@@ -31,7 +31,7 @@ def own_gpu_document(own: OwnGpu) -> Document:
         "network": throughput and throughput.network,
         "pixels": throughput and throughput.pixels,
         "batch_size": throughput and throughput.batch_size,
-        "precision": throughput and throughput.precision,
+        "precision": point and point.precision,
         "times_reference": speed and speed.times_reference,
         "times_log_sd": speed and speed.log_sd,
         "usd_per_hour": own.offer.usd_per_hour,

@@ -49,8 +49,11 @@ def speed_of_step(
         raise ArtifactError("These models know no GPUs but those that were profiled.")
     priced = with_offers_of(catalog, [own])
 
+    # Without TF32 cores it is FP32 whatever was asked for.
+    precision = "tf32" if tf32 and own.gpu.tf32_tensor_dense_tflops is not None else "fp32"
+
     def step(log_speed: float) -> StepTime:
-        at = replace(own, point=SpeedPoint(math.exp(log_speed), STEP_LOG_SD))
+        at = replace(own, point=SpeedPoint(math.exp(log_speed), STEP_LOG_SD, precision))
         there = models.with_transfer(with_own_gpus(transfer, [at]))
         found = predict(
             there, priced, profile, anchor, latency_ms=latency_ms, targets=[own.instance], trust_latency=True, tf32=tf32
@@ -60,7 +63,7 @@ def speed_of_step(
     slowest, fastest = (math.log(times) for times in speed_bounds(transfer, own.gpu))
     _check_within(own, measured_ms, step(slowest), step(fastest))
     log_speed = _where(lambda value: _latency_ms(step(value)) > measured_ms, slowest, fastest)
-    return SpeedPoint(float(f"{math.exp(log_speed):.6g}"), STEP_LOG_SD)
+    return SpeedPoint(float(f"{math.exp(log_speed):.6g}"), STEP_LOG_SD, precision)
 
 
 def _check_within(own: OwnGpu, measured_ms: float, slow: StepTime, fast: StepTime) -> None:

@@ -62,12 +62,14 @@ def check_own_gpu(model: TransferModel, own: OwnGpu) -> None:
 def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
     """What is known of its speed, in the precision in which it is known."""
     point, steps = own.point, load_reference_steps()
+    assert point is not None
+    if point.precision == "tf32" and own.gpu.tf32_tensor_dense_tflops is None:
+        raise InputError(f"{own.name}: its data sheet has no TF32: say fp32.")
     if isinstance(point, SpeedPoint):
         log_speed = log_times = math.log(point.times_reference)
         log_sd = point.log_sd
         said = f"{format_significant(point.times_reference, 2)} times {model.reference_gpu}: {own.source}"
     else:
-        assert point is not None
         try:
             log_times = log_times_reference(steps, model.step, point)
         except InputError as error:
@@ -83,9 +85,8 @@ def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
 
 
 def _is_fp32_beside_tf32(own: OwnGpu) -> bool:
-    """Whether its throughput is in FP32, though it has TF32."""
-    in_fp32 = isinstance(own.point, ThroughputPoint) and own.point.precision == "fp32"
-    return in_fp32 and own.gpu.tf32_tensor_dense_tflops is not None
+    """Whether its speed is known in FP32, though it has TF32."""
+    return own.point is not None and own.point.precision == "fp32" and own.gpu.tf32_tensor_dense_tflops is not None
 
 
 def _in_tf32(point: OwnPoint) -> OwnPoint:
@@ -101,10 +102,8 @@ def _in_tf32(point: OwnPoint) -> OwnPoint:
 
 def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) -> None:
     """Between a share of the data sheet's peak that no step gets, and one that none falls below."""
-    tf32 = gpu.tf32_tensor_dense_tflops
-    if point.precision == "tf32" and tf32 is None:
-        raise InputError(f"{gpu.name}: its data sheet has no TF32: say fp32.")
-    peak = max(gpu.fp32_tflops, (tf32 or 0.0) if point.precision == "tf32" else 0.0)
+    tf32_tflops = gpu.tf32_tensor_dense_tflops if point.precision == "tf32" else None
+    peak = max(gpu.fp32_tflops, tf32_tflops or 0.0)
     per_s = 1_000 * peak / gflop_per_image
     if not LEAST_OF_PEAK * per_s <= point.images_per_s <= MOST_OF_PEAK * per_s:
         raise InputError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import streamlit as st
 
 from profet_core import predict
 from profet_core.answers.questions import Knowledge
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import own_gpu_of
 from profet_core.units import format_ms
-from tests.pages.conftest import column, go, lines, link, open_prices, type_in
+from tests.pages.conftest import column, go, lines, link, open_prices, open_sections, type_in
 from tests.pages.expected import FIRST
 
 #: As a plan is called whose market is not on-demand.
@@ -124,6 +125,26 @@ def test_what_can_t_be_is_one_line_and_nothing_typed_is_lost(open_app, name, typ
 def test_an_impossible_throughput_is_one_line(open_app):
     app = put(throughput(fill(open_prices(open_app())), 70_000))
     assert lines(app.error)[0].startswith("RTX 4080: 70,000 images a second of ResNet50 can't be")
+
+
+def test_no_page_of_another_visitor_s_shows_it(open_app):
+    """About keeps its reports for all visitors: one who has a GPU of their own may be the first to ask."""
+    st.cache_resource.clear()
+    app = put(fill(open_prices(open_app()), **{"step-ms": 55.0}))
+    app.session_state["part"] = "unprofiled"
+    app = open_sections(go(app, "about"), "accuracy", "prices")
+    assert not app.exception and not app.error and "RTX 4080" in shown(app)
+    other = open_app("about", open="accuracy,prices", part="unprofiled")
+    assert not other.exception and not other.error
+    assert len(other.table) == len(app.table) and "RTX 4080" not in shown(other)
+    app.session_state["compare_samples"] = [FIRST]
+    assert not go(app, "profiles").exception and not app.error and "rtx-4080" in shown(app)
+
+
+def shown(app) -> str:
+    return " ".join(str(part.value) for part in (*app.table, *app.markdown, *app.caption)) + str(
+        [chart.proto.spec for chart in app.get("plotly_chart")]
+    )
 
 
 def test_files_go_in_and_out(open_app):

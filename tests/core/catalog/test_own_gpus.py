@@ -45,7 +45,9 @@ def test_it_can_be_had_at_its_price_or_at_its_electricity_s():
     assert dearer["rtx-4080"] == catalog["rtx-4080"], "an instance of that name says itself what it costs"
 
 
-@pytest.mark.parametrize("cells", [{}, POINT, {"times_reference": "1.8", "times_log_sd": "0.1", "source": "a table"}])
+@pytest.mark.parametrize(
+    "cells", [{}, POINT, {"times_reference": "1.8", "times_log_sd": "0.1", "precision": "tf32", "source": "a table"}]
+)
 def test_a_row_is_read_back_as_it_was_written(tmp_path, cells):
     rows = (own(**cells, tf32_tensor_dense_tflops="none" if not cells else "90"), own(gpu="other card"))
     assert parse_own_gpus(own_gpus_text(rows), SHIPPED) == rows

@@ -31,6 +31,21 @@ def test_the_measured_step_is_what_is_predicted(models, catalog, samples, measur
     assert row.interval.low_ms < measured_ms < row.interval.high_ms and "measured" in row.note
 
 
+def test_it_is_of_the_precision_that_the_training_runs_in(models, catalog, samples):
+    resnet = samples["resnet50-128px-b64-g4dn"]
+    found = {
+        tf32: speed_of_step(
+            models, catalog, resnet.profile, resnet.anchor, RTX, 90.0, latency_ms=resnet.latency_ms, tf32=tf32
+        )
+        for tf32 in (True, False)
+    }
+    assert {tf32: point.precision for tf32, point in found.items()} == {True: "tf32", False: "fp32"}
+    for tf32, point in found.items():
+        known = Knowledge(models, catalog, load_gpus()).with_own_gpus([replace(RTX, point=point)])
+        row = rows_of(known, resnet, tf32=tf32)["rtx-4080"]
+        assert row.latency_ms == pytest.approx(90.0, rel=1e-3)
+
+
 def test_a_faster_step_makes_every_other_network_faster(models, catalog, samples):
     vgg = samples["vgg16-224px-b16-g3s"]
     found = []
