@@ -10,8 +10,10 @@ import pytest
 from profet_cli.commands.instances import published_prices
 from profet_core.catalog import load_catalog, load_shipped
 
-gpuhunt = pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")
-from gpuhunt.providers import AbstractProvider
+pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")
+
+import gpuhunt
+from gpuhunt.providers.base import AbstractProvider
 
 PUBLISHED = Path(__file__).parent / "published_clouds"
 
