@@ -172,4 +172,4 @@ def _what_there_is(field: str, narrowing: Narrowing, offers: Sequence[Instance])
     value = getattr(narrowing, field)
     wanted = value[0] if isinstance(value, tuple) else str(value)
     close = difflib.get_close_matches(wanted.lower(), known, n=_MOST_CLOSE, cutoff=0.5)
-    return f"choose one of {', '.join(sorted(close or known)[:_MOST_SHOWN])}"
+    return f"choose one of {'; '.join(sorted(close or known)[:_MOST_SHOWN])}"
