@@ -142,7 +142,7 @@ def predict_many(
         return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
     estimate = by_class.estimate if request.method.kind == "classes" else documented.estimate
     estimates = estimate(models, request.method, batch, request.estimated)
-    unprofiled = _unprofiled(request, batch, estimates, steps, tf32)
+    unprofiled = _unprofiled(request, batch, estimates, tf32)
     return [
         _prediction(request, step, estimates.of(number), more)
         for number, (step, more) in enumerate(zip(steps, unprofiled, strict=True))
@@ -166,7 +166,7 @@ def _from_foreign(
         found.known,
         request.placed,
         tf32=tf32,
-        own=OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half)),
+        own=OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), batch.latency_known),
     )
     note = f"from a profile of {gpu.name}, which nobody profiled for the models"
     predictions = []
@@ -250,15 +250,13 @@ def _latencies_ms(steps: Sequence[_Step]) -> np.ndarray | None:
 
 
 def _unprofiled(
-    request: _Request, batch: ProfileBatch, estimates: Estimates, steps: Sequence[_Step], tf32: bool
+    request: _Request, batch: ProfileBatch, estimates: Estimates, tf32: bool
 ) -> Iterable[tuple[StepTime, ...]]:
     """For each step the step times on instances whose GPU nobody profiled."""
     transfer = request.models.transfer
     if transfer is None or not request.placed:
-        return [()] * len(steps)
-    given_ms = _latencies_ms(steps)
-    given = {} if given_ms is None else {request.anchor.instance: Latencies.measured(given_ms)}
-    known = {**estimates.latencies, **given}
+        return [()] * len(batch.profiles)
+    known = estimates.latencies
     return unprofiled_steps(transfer, recorded_steps(batch), batch.profiles, known, request.placed, tf32=tf32)
 
 

@@ -82,11 +82,14 @@ def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
 
 @dataclass(frozen=True)
 class OwnGpu:
-    """The anchor's GPU, where nobody profiled it: the anchor's name, the GPU, and its latencies."""
+    """The anchor's GPU, where nobody profiled it: the anchor's name, the GPU, its latencies, and whether these were
+    given.
+    """
 
     anchor: str
     gpu: Gpu
     latencies: Latencies
+    given: bool
 
 
 def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
@@ -109,15 +112,21 @@ def unprofiled_steps(
 
     Parameters
     ----------
-    recorded : the steps on a profiled instance. known : profiled instance -> latencies as they are shown; the anchor
-        is absent if its latency is not known. own : the GPU that the steps were recorded on, if nobody profiled it.
+    recorded : the steps on a profiled instance. known : other profiled instances -> latencies as they are shown; the
+        anchor's own is in `recorded`, where it is given. own : the GPU that the steps were recorded on, if nobody
+        profiled it.
     placed : instance -> its GPU and host, at least one of what `unprofiled_gpus` gives.
     """
     same_as = _profiled(transfer)
-    latencies = dict(known)
+    others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
+    latencies, by_profile = dict(known), ""
     if own is not None:
         same_as[own.gpu.name], latencies[own.anchor] = own.anchor, own.latencies
-    others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
+        by_profile = "" if own.given else own.anchor
+    elif recorded.latency_ms is not None:
+        latencies[recorded.anchor] = Latencies.measured(recorded.latency_ms)
+    else:
+        latencies[recorded.anchor], by_profile = _own_latencies(transfer, recorded), recorded.anchor
     # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.
     distinct = dict.fromkeys(placed.values())
     new = [one for one in distinct if one[0].name not in same_as]
@@ -129,11 +138,10 @@ def unprofiled_steps(
         same = same_as.get(gpu.name)
         if same is None:
             columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, _profiled(transfer)))
-        elif same in latencies:
-            host_half = other_host_log_half_width(transfer.step, recorded, latencies[same].latency_ms, host)
-            columns[one] = _same_gpu(same, latencies[same], host_half)
-        else:
-            columns[one] = [_unknown(same)] * len(profiles)
+            continue
+        note = _same_gpu_note(same) + ("; by the profile, as none was given" if same == by_profile else "")
+        host_half = other_host_log_half_width(transfer.step, recorded, latencies[same].latency_ms, host)
+        columns[one] = _same_gpu(same, latencies[same], host_half, note)
     for rows in zip(*columns.values(), strict=True):
         by_placed = dict(zip(columns, rows, strict=True))
         yield tuple(_of_instance(instance, by_placed[one]) for instance, one in placed.items())
@@ -197,7 +205,13 @@ def _reaches(estimate: TransferEstimate) -> Iterable[Reach]:
     )
 
 
-def _same_gpu(same: str, latencies: Latencies, host_half: np.ndarray) -> Iterable[StepTime]:
+def _own_latencies(transfer: TransferModel, recorded: AnchorSteps) -> Latencies:
+    """Latencies on the anchor itself, from what its profiles show."""
+    own_ms = transfer.step.own_latency_ms(recorded.parts, recorded.anchor)
+    return Latencies(own_ms, np.full(own_ms.shape, transfer.step.instances[recorded.anchor].own_log_half_width))
+
+
+def _same_gpu(same: str, latencies: Latencies, host_half: np.ndarray, note: str) -> Iterable[StepTime]:
     """An instance with the very GPU of a profiled one takes its latency; its host may launch faster or slower."""
     rows = zip(latencies.latency_ms.tolist(), latencies.log_half_width.tolist(), host_half.tolist(), strict=True)
     return (
@@ -206,16 +220,12 @@ def _same_gpu(same: str, latencies: Latencies, host_half: np.ndarray) -> Iterabl
             latency_ms=latency_ms,
             basis=Basis.MEASURED,
             interval=Interval.within_factor(latency_ms, math.exp(math.hypot(half, host))),
-            note=_same_gpu_note(same),
+            note=note,
             relative=RelativeInterval(same, host),
             reach=Reach({same: 1.0}, latency_ms),
         )
         for latency_ms, half, host in rows
     )
-
-
-def _unknown(same: str) -> StepTime:
-    return StepTime(instance="", latency_ms=None, basis=Basis.MEASURED, note=_same_gpu_note(same))
 
 
 def _same_gpu_note(instance: str) -> str:
