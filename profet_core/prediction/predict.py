@@ -17,7 +17,7 @@ from profet_core.prediction import by_class, documented
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.caveats import caveats
 from profet_core.prediction.estimates import Estimates, ProfileEstimates
-from profet_core.prediction.foreign import foreign_estimates, with_doubt
+from profet_core.prediction.foreign import foreign_estimates
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.records import Prediction, prediction_row
@@ -152,29 +152,32 @@ def predict_many(
 def _from_foreign(
     request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool
 ) -> list[Prediction]:
-    """Predictions from a GPU that nobody profiled."""
+    """Predictions from a GPU that nobody profiled: of the steps that ran in TF32, and of the others."""
+    told = [_in_tf32(step.profile, tf32) for step in steps]
+    found: dict[int, Prediction] = {}
+    for ran_in_tf32 in set(told):
+        rows = [row for row, one in enumerate(told) if one is ran_in_tf32]
+        latency_ms = None if batch.latency_ms is None else batch.latency_ms[rows]
+        part = ProfileBatch([batch.profiles[row] for row in rows], batch.anchor, latency_ms)
+        predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, ran_in_tf32, tf32)
+        found |= dict(zip(rows, predicted, strict=True))
+    return [found[row] for row in range(len(steps))]
+
+
+def _in_one_precision(
+    request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, ran_in_tf32: bool, tf32: bool
+) -> list[Prediction]:
     transfer = request.models.transfer
     assert transfer is not None
-    told = [_in_tf32(step.profile, tf32) for step in steps]
-    # One precision a call: profiles that say otherwise than the first are rare, and are told apart by who asks.
-    found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=told[0])
+    found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
     own_half = np.full(found.own_ms.shape, 0.0 if batch.latency_known else found.log_half_width)
-    others = unprofiled_steps(
-        transfer,
-        found.recorded,
-        batch.profiles,
-        found.known,
-        request.placed,
-        tf32=tf32,
-        own=OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), batch.latency_known),
-    )
-    note = f"from a profile of {gpu.name}, which nobody profiled for the models"
+    own = OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width)
+    others = unprofiled_steps(transfer, found.recorded, batch.profiles, found.known, request.placed, tf32=tf32, own=own)
     predictions = []
     for number, (step, more) in enumerate(zip(steps, others, strict=True)):
         one = found.estimates.of(number)
-        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=note) for row in one.steps)
-        beyond = [row if row.basis is Basis.MEASURED else with_doubt(row, found.log_half_width) for row in more]
-        predictions.append(_prediction(request, step, replace(one, steps=rows), beyond))
+        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=own.note) for row in one.steps)
+        predictions.append(_prediction(request, step, replace(one, steps=rows), more))
     return predictions
 
 
