@@ -25,7 +25,7 @@ class Anchor:
 
     Attributes
     ----------
-    name : as it was asked for. instance : the profiled instance whose models read the profiles.
+    name : of the instance, or the GPU's full name. instance : the profiled instance whose models read the profiles.
     gpu : None where the GPU is that instance's; else what nobody profiled, and the profiles are carried to `instance`.
     """
 
@@ -65,6 +65,8 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
         ) from None
     host = UNKNOWN_HOST if entry is None else host_named(entry.host)
     same = next((known for known, row in transfer.step.instances.items() if row.gpu == gpu.name), None)
+    # However a GPU was written, it has one name.
+    name = gpu.name if entry is None else name
     return Anchor(name, transfer.reference, gpu, host) if same is None else Anchor(name, same, None, host)
 
 

@@ -77,7 +77,7 @@ def predict(
 
     Parameters
     ----------
-    anchor : instance the profile was recorded on.
+    anchor : what the profile was recorded on: an instance of the catalogue, or a GPU by its name.
     latency_ms : measured step latency on the anchor, milliseconds.
     method : "default", or "profet": with the latency the median of three members, without it the mean of two
         (arXiv:2208.05130).
@@ -173,22 +173,22 @@ def _from_foreign(
     for number, (step, more) in enumerate(zip(steps, others, strict=True)):
         one = found.estimates.of(number)
         rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=note) for row in one.steps)
-        beyond = [row if row.basis is Basis.MEASURED else with_doubt(row, found.log_half_width) for row in more]
+        beyond = [_beyond(request, row, gpu, found.log_half_width) for row in more]
         predictions.append(_prediction(request, step, replace(one, steps=rows), beyond))
     return predictions
+
+
+def _beyond(request: _Request, row: StepTime, gpu: Gpu, log_half_width: float) -> StepTime:
+    """An unprofiled instance's row from a profile of `gpu`: no models learned of it, whatever its own GPU is."""
+    # The anchor's own GPU has the profile's own doubt already, and none if its latency was given.
+    doubted = row if request.placed[row.instance][0] == gpu else with_doubt(row, log_half_width)
+    return replace(doubted, basis=Basis.CARRIED_BACK) if row.basis is Basis.MEASURED else doubted
 
 
 def _in_tf32(profile: Profile, tf32: bool) -> bool:
     """Whether a profiled step ran in TF32, where its GPU has it: as its kernels tell, else as frameworks do unasked."""
     said = (profile.meta.precision or "").lower()
     return tf32 if not said else said == "tf32"
-
-
-def check_instance(models: Models, instance: str, role: str = "instance") -> str:
-    """`instance` if the models know it."""
-    if instance not in models.instances:
-        raise InputError(f"Unknown {role} {instance!r}: choose one of {', '.join(models.instances)}.")
-    return instance
 
 
 def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:
@@ -210,7 +210,7 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
         gpu = models.transfer.gpus[step.instances[found.instance].gpu]
         placed = {found.instance: (gpu, step.host(found.instance)), **placed}
     names = [*models.instances, *(name for name in placed if name not in models.instances)]
-    wanted = dict.fromkeys(_check_targets(names, anchor, targets))
+    wanted = dict.fromkeys(_check_targets(names, found.name, targets))
     return _Request(
         models, catalog, chosen, found, wanted, {name: one for name, one in placed.items() if name in wanted}
     )
@@ -284,4 +284,5 @@ def _prediction(
         steps_basis=step.profile.steps_basis,
         likeness=estimates.likeness,
         warnings=caveats(request.models, step.profile, request.anchor, estimates),
+        read_by=request.anchor.instance,
     )

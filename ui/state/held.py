@@ -142,7 +142,7 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     latency_ms = held.sample.latency_ms if held.sample else held.profile.meta.step_latency_ms
     follows = {slot.key("latency"): latency_ms, slot.key("unit"): "ms"}
     if slot.sets_anchor:
-        follows[slot.anchor_key] = held.sample.anchor if held.sample else resources.instance_of(held.profile)
+        follows[slot.anchor_key] = held.sample.anchor if held.sample else resources.anchor_of(held.profile)
     return follows
 
 
