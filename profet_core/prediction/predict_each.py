@@ -99,9 +99,11 @@ def _judged(models: Models, catalog: Catalog, one: RecordedProfile) -> tuple[Eac
     profile = counted(one.profile, one.latency_ms)
     if refused := refusal_by(models, profile):
         return EachPrediction(profile, refusal=refused), None
-    if one.anchor is None or one.latency_ms is None:
+    if one.anchor is None:
         return EachPrediction(profile), None
     anchor = find_anchor(models, catalog, one.anchor)
+    if one.latency_ms is None:
+        return EachPrediction(profile), None
     try:
         check_latency(models, profile, anchor.instance, one.latency_ms)
     except InputError as error:
