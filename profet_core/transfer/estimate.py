@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import NORMAL_90, Basis
+from profet_core.latency import HOST_BOUND_SHARE, NORMAL_90, Basis
 from profet_core.transfer.carry import Carried, carry
 from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
 from profet_core.transfer.hosts import Host
@@ -48,6 +48,11 @@ class TransferEstimate:
     weights: Mapping[str, np.ndarray]
     free_ms: np.ndarray
     launch_ms: np.ndarray
+
+    @property
+    def limited_by_host(self) -> np.ndarray:
+        """Steps that a GPU twice as fast would hardly make faster, (profiles,) of True and False."""
+        return self.launch_ms >= HOST_BOUND_SHARE * self.free_ms
 
 
 def estimate_gpus(

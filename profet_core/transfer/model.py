@@ -36,6 +36,23 @@ class BenchmarkPoint:
     tables: int
     log_throughput: float
 
+    @property
+    def source(self) -> str:
+        """Where it is from, in words."""
+        return f"published ResNet-50 training speed of {self.measured_on}"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPoint(BenchmarkPoint):
+    """What a user says of the speed of a GPU of their own; no other GPU's speed is taken from it."""
+
+    said: str
+
+    @property
+    def source(self) -> str:
+        """Where it is from, in words."""
+        return self.said
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -64,8 +81,8 @@ class TransferModel:
     ----------
     reference : profiled instance that published points are relative to.
     spread : errors of leave-one-GPU-out with a benchmark point. anchor_spread : with the GPU left out as anchor.
-    sheet_log_sd, relative_log_sd, kernel_log_sd : error of a speed that is told by data sheets alone, by those beside a
-        GPU with published points, and by kernels.
+    sheet_log_sd, relative_log_sd, same_chip_log_sd, kernel_log_sd : error of a speed that is told by data sheets alone,
+        by those beside a GPU with published points, by those of one chip, and by kernels.
     points, fp32_points, derived : by full GPU name; `fp32_points` of GPUs whose `points` are TF32.
     kernels : full GPU name -> kind -> speed of its kernels over the reference GPU's, in the logarithm.
     checksum : of the file's content.
@@ -77,6 +94,7 @@ class TransferModel:
     anchor_spread: Spread
     sheet_log_sd: float
     relative_log_sd: float
+    same_chip_log_sd: float
     kernel_log_sd: float
     points: Mapping[str, BenchmarkPoint]
     fp32_points: Mapping[str, BenchmarkPoint]
@@ -137,6 +155,7 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
         anchor_spread=_record(Spread, content["anchor_spread"]),
         sheet_log_sd=finite_number(content["sheet_log_sd"]),
         relative_log_sd=finite_number(content["relative_log_sd"]),
+        same_chip_log_sd=finite_number(content["same_chip_log_sd"]),
         kernel_log_sd=finite_number(content["kernel_log_sd"]),
         points=_points(content["points"]),
         fp32_points=_points(content["fp32_points"]),

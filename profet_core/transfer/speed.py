@@ -1,4 +1,4 @@
-"""How fast a GPU does the benchmark's work beside the reference GPU: by published points, by kernels, or by data sheets."""
+"""How fast a GPU does the benchmark's work beside the reference GPU: by published points, kernels, or data sheets."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
     precision = "TF32" if in_tf32 else "FP32"
     points = model.points if in_tf32 or not has_tf32 else model.fp32_points
     if point := points.get(gpu.name):
-        source = f"published ResNet-50 training speed of {point.measured_on}"
-        return _speed(model, point.log_speed, point.log_sd, f"{precision}, {source}; {assumed}")
+        return _speed(model, point.log_speed, point.log_sd, f"{precision}, {point.source}; {assumed}")
     log_speed, log_sd, source = _unpublished(model, gpu, in_tf32)
     if has_tf32 and not in_tf32 and (point := model.points.get(gpu.name)):
         log_speed = min(log_speed, point.log_speed)
@@ -66,6 +65,10 @@ def _speed(model: TransferModel, log_speed: float, log_sd: float, note: str) -> 
 
 def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, float, str]:
     """Log speed, its standard deviation, and where both are from."""
+    if chip := _same_chip(model, gpu, in_tf32):
+        name, log_speed, log_sd = chip
+        log_sd = math.hypot(model.same_chip_log_sd, log_sd)
+        return log_speed, log_sd, f"no published benchmark: {name} has the same chip, carried over by data sheet"
     if gpu.name in model.kernels:
         return kernel_log_speed(model, gpu, in_tf32), model.kernel_log_sd, "no published benchmark: its kernels' speeds"
     relative = _relative(model, gpu) if in_tf32 or gpu.tf32_tensor_dense_tflops is None else None
@@ -79,7 +82,7 @@ def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, 
 
 
 def kernel_log_speed(model: TransferModel, gpu: Gpu, in_tf32: bool) -> float:
-    """Benchmark speed over the reference's by the speeds of single kernels, each weighed by its share of the benchmark."""
+    """Benchmark speed over the reference's by the speeds of single kernels, weighed by their shares of the benchmark."""
     kernels = model.kernels[gpu.name]
     share = dict(zip(KINDS, shares(model.step.instances[model.reference].benchmark_kinds_ms), strict=True))
     convolution = kernels.get(CONVOLUTION, kernels[PRODUCT]) + (TF32_LOG_GAIN if in_tf32 else 0.0)
@@ -117,12 +120,38 @@ def mix_log_sd(gpu: Gpu, reference: Gpu, tf32: bool) -> float:
     return MIX_SHARE * abs(grew)
 
 
+def _same_chip(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[str, float, float] | None:
+    """A GPU of the same chip that was profiled or has a point: its name, then log speed and its standard deviation."""
+    profiled = {row.gpu: (beside_reference(model, name), 0.0) for name, row in model.step.instances.items()}
+    points = model.points if in_tf32 or gpu.tf32_tensor_dense_tflops is None else model.fp32_points
+    known = profiled | {name: (point.log_speed, point.log_sd) for name, point in points.items()}
+    for name, (log_speed, log_sd) in known.items():
+        sheet = model.gpus.get(name)
+        if sheet is not None and _chip(sheet) == _chip(gpu) and name != gpu.name:
+            fp32 = gpu.fp32_tflops / sheet.fp32_tflops
+            return name, log_speed + half_and_half(fp32, gpu.bandwidth_gb_per_s / sheet.bandwidth_gb_per_s), log_sd
+    return None
+
+
+def beside_reference(model: TransferModel, instance: str) -> float:
+    """How many times faster a profiled instance does the benchmark's work than the reference, in the logarithm."""
+    rows = model.step.instances
+    return math.log(rows[model.reference].benchmark_work_ms / rows[instance].benchmark_work_ms)
+
+
+def _chip(gpu: Gpu) -> tuple[float, int]:
+    return gpu.compute_capability, gpu.sm_count
+
+
 def _relative(model: TransferModel, gpu: Gpu) -> str | None:
     """A GPU of the same compute capability with a point: the one nearest in number of SMs."""
     same = [
         name
         for name in model.points
-        if name in model.gpus and model.gpus[name].compute_capability == gpu.compute_capability
+        # Of a user's own GPU no other one's speed is taken.
+        if name in model.gpus
+        and name not in model.gpus.own
+        and model.gpus[name].compute_capability == gpu.compute_capability
     ]
     return min(same, key=lambda name: abs(math.log(model.gpus[name].sm_count / gpu.sm_count)), default=None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +80,9 @@ _NAMES = {
 }
 #: The same chip and memory on two boards: their tables count as one GPU's.
 _SAME_CARD = (("A100-PCIE-40GB", "A100-SXM4-40GB"),)
+#: Batches of 12 without an update: they tell ratios at small batches, not the speed of training.
+_SMALL_BATCHES = ("aisensiy/pytorch-gpu-benchmark",)
+_WITHOUT_TF32 = ("GeForce RTX 2080 Ti", "Tesla P100-PCIE-16GB")
 _PRECISIONS = {True: ("tf32",), False: ("fp32", "fp32-inferred")}
 
 
@@ -99,30 +102,59 @@ def load_speeds(folder: Path) -> dict[str, float]:
     return speeds
 
 
-def table_log_ratios(folder: Path) -> dict[tuple[str, bool], list[float]]:
-    """(GPU of the catalogue, TF32) -> ResNet-50's training speed over V100's in the logarithm, one a table.
+def table_log_ratios(folder: Path) -> dict[tuple[str, bool], dict[str, float]]:
+    """(GPU of the catalogue, TF32) -> table -> ResNet-50's training speed over V100's, in the logarithm.
 
     A table is one repository's with one framework, at 224 pixels and batches of 64 and more; runs under XLA are left
     out, since V100's were without.
     """
-    table = pd.read_csv(_found(folder, THROUGHPUT_FILE))
-    table = table[
-        (table.gpus == 1)
-        & (table.network == "ResNet50")
-        & (table.pixels == 224)
-        & (table.batch_size >= _LEAST_BATCH)
-        & table.source_repo.isin(_TABLES)
-        & ~table.source_file.str.contains("XLA")
-    ]
-    found: dict[tuple[str, bool], list[float]] = {}
-    for _, rows in table.groupby(["source_repo", "framework"]):
+    table = _single_gpu_rows(folder, _TABLES)
+    table = table[(table.network == "ResNet50") & (table.pixels == 224) & (table.batch_size >= _LEAST_BATCH)]
+    found: dict[tuple[str, bool], dict[str, float]] = {}
+    for (repository, framework), rows in table.groupby(["source_repo", "framework"]):
         reference = _reference_log_speed(rows)
         for name, there in _NAMES.items():
             for tf32, precisions in _PRECISIONS.items():
                 own = rows[(rows.gpu == there) & rows.precision.isin(precisions)]
                 if reference is not None and len(own):
-                    found.setdefault((name, tf32), []).append(_log_speed(own) - reference)
+                    found.setdefault((name, tf32), {})[_table_name(repository, framework)] = _log_speed(own) - reference
     return found
+
+
+def published_steps(folder: Path) -> pd.DataFrame:
+    """Published steps beside V100's in the same table: gpu (of the catalogue), table, network, pixels, batch_size and
+    log_ratio, the logarithm of the step's latency over V100's for as many images.
+
+    Batches of other sizes are compared by the image.
+    """
+    table, rows = _single_gpu_rows(folder, (*_TABLES, *_SMALL_BATCHES)), []
+    for (repository, framework), part in table.groupby(["source_repo", "framework"]):
+        for (network, pixels), same in part.groupby(["network", "pixels"]):
+            for name, there in _NAMES.items():
+                tf32 = there not in _WITHOUT_TF32
+                own = same[(same.gpu == there) & same.precision.isin(_PRECISIONS[tf32])]
+                for batch_size, one in own.groupby("batch_size"):
+                    reference = _reference_log_speed(_nearest_batch(same, float(batch_size)))
+                    if reference is not None:
+                        ratio = reference - _log_speed(one)
+                        table_name = _table_name(repository, framework)
+                        rows.append((name, table_name, network, pixels, batch_size, ratio))
+    return pd.DataFrame(rows, columns=["gpu", "table", "network", "pixels", "batch_size", "log_ratio"])
+
+
+def _single_gpu_rows(folder: Path, repositories: Sequence[str]) -> pd.DataFrame:
+    table = pd.read_csv(_found(folder, THROUGHPUT_FILE))
+    return table[(table.gpus == 1) & table.source_repo.isin(repositories) & ~table.source_file.str.contains("XLA")]
+
+
+def _nearest_batch(rows: pd.DataFrame, batch_size: float) -> pd.DataFrame:
+    """Of each GPU the rows at the batch size nearest to this one."""
+    away = np.log(rows.batch_size / batch_size).abs()
+    return rows[away == away.groupby(rows.gpu).transform("min")]
+
+
+def _table_name(repository: object, framework: object) -> str:
+    return f"{repository}, {framework}"
 
 
 def _reference_log_speed(rows: pd.DataFrame) -> float | None:
@@ -138,13 +170,13 @@ def _log_speed(rows: pd.DataFrame) -> float:
 
 
 def log_ratios(
-    speeds: Mapping[str, float], tables: Mapping[tuple[str, bool], list[float]], gpu: str, *, tf32: bool
+    speeds: Mapping[str, float], tables: Mapping[tuple[str, bool], Mapping[str, float]], gpu: str, *, tf32: bool
 ) -> list[float]:
     """What all tables say of a GPU in one precision: its speed over V100's in the logarithm."""
     names = next((names for names in _SAME_CARD if gpu in names), (gpu,))
     own = {OWN_POINTS[name] for name in names if name in OWN_POINTS and tf32}
     first = [math.log(speeds[name] / speeds[REFERENCE_POINT]) for name in sorted(own & set(speeds))]
-    return [*first, *(ratio for name in names for ratio in tables.get((name, tf32), []))]
+    return [*first, *(ratio for name in names for ratio in tables.get((name, tf32), {}).values())]
 
 
 def _found(folder: Path, name: Path) -> Path:

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu, Gpus
-from profet_core.transfer.hosts import REFERENCE_HOST
-from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.hosts import REFERENCE_HOST, UNKNOWN_HOST
+from profet_core.transfer.model import BenchmarkPoint, TransferModel
 from profet_core.transfer.speed import half_and_half, sheet_log_speed
-from profet_core.transfer.step import StepLaw
+from profet_core.transfer.step import LEAST_GPU_SHARE, StepLaw
 from profet_lab.measurements.published_points import (
     OWN_POINTS,
     POINT_OF,
@@ -44,7 +44,14 @@ class Published:
     """
 
     speeds: Mapping[str, float]
-    tables: Mapping[tuple[str, bool], list[float]]
+    tables: Mapping[tuple[str, bool], Mapping[str, float]]
+
+    def without(self, table: str) -> Published:
+        """All but one of the tables of `tables`."""
+        kept = {
+            key: {name: ratio for name, ratio in rows.items() if name != table} for key, rows in self.tables.items()
+        }
+        return Published(self.speeds, {key: rows for key, rows in kept.items() if rows})
 
     def log_ratios(self, gpu: str, *, tf32: bool) -> list[float]:
         """What each table says of a GPU under its own name."""
@@ -70,18 +77,38 @@ def benchmark_points(
     published: Published, law: StepLaw, medians: Steps, reference: str, gpus: Gpus
 ) -> tuple[dict[str, BenchmarkPoint], dict[str, BenchmarkPoint]]:
     """A point of each GPU in TF32, or FP32 where it has no TF32; and the FP32 points of those that have it."""
+    log_sd = point_log_sd(published, medians, reference)
     points, fp32_points = {}, {}
-    table_sd = math.hypot(table_log_sd(published), batch_log_sd(medians, reference))
     for name in published.names:
-        gpu, has_tf32 = gpus[name], gpus[name].tf32_tensor_dense_tflops is not None
-        own = published.log_ratios(name, tf32=has_tf32)
-        if own:
-            points[name] = _point(law, medians, reference, gpu, own, table_sd, name)
-        elif has_tf32 and name in POINT_OF:
-            points[name] = _same_chip_point(published, law, medians, reference, gpu, table_sd)
-        if has_tf32 and (own := published.log_ratios(name, tf32=False)):
-            fp32_points[name] = _point(law, medians, reference, gpu, own, table_sd, name)
+        if point := _gpu_point(published, law, medians, reference, gpus[name], log_sd):
+            points[name] = point
+        own = published.log_ratios(name, tf32=False)
+        if own and gpus[name].tf32_tensor_dense_tflops is not None:
+            fp32_points[name] = _point(law, medians, reference, gpus[name], own, log_sd, name)
     return points, fp32_points
+
+
+def point_of(published: Published, model: TransferModel, medians: Steps, gpu: Gpu, gpus: Gpus) -> BenchmarkPoint | None:
+    """The point that these tables alone give a GPU; None if none of them has it."""
+    log_sd = point_log_sd(published, medians, model.reference)
+    return _gpu_point(published, model.step, medians, model.reference, gpu, log_sd)
+
+
+def point_log_sd(published: Published, medians: Steps, reference: str) -> float:
+    """Noise of one table's point, in the logarithm: other tables, and the batch size it was measured at."""
+    return math.hypot(table_log_sd(published), batch_log_sd(medians, reference))
+
+
+def _gpu_point(
+    published: Published, law: StepLaw, medians: Steps, reference: str, gpu: Gpu, log_sd: float
+) -> BenchmarkPoint | None:
+    has_tf32 = gpu.tf32_tensor_dense_tflops is not None
+    own = published.log_ratios(gpu.name, tf32=has_tf32)
+    if own:
+        return _point(law, medians, reference, gpu, own, log_sd, gpu.name)
+    if has_tf32 and gpu.name in POINT_OF:
+        return _same_chip_point(published, law, medians, reference, gpu, log_sd)
+    return None
 
 
 def _same_chip_point(
@@ -118,14 +145,18 @@ def _point(
 def work_log_speed(law: StepLaw, medians: Steps, reference: str, multiprocessors: int, log_throughput: float) -> float:
     """Speed of the benchmark's work over the reference's, in the logarithm, of the speed of its steps.
 
-    Published steps wait for no copy, and large batches hide the host.
+    A published step may have waited for its copy and its host, as PROFET's did, or have had its batch at hand: the
+    logarithm's mean of both readings.
     """
     row = np.flatnonzero(medians.benchmark)
     parts, latency_ms = medians.with_latency[reference].of(row), medians.latency_ms[reference][row]
-    gpu_ms = float((latency_ms - law.fixed_ms(parts, reference, REFERENCE_HOST))[0])
+    fixed_ms = float(law.fixed_ms(parts, reference, REFERENCE_HOST)[0])
+    there_ms = float(law.fixed_ms(parts, reference, UNKNOWN_HOST)[0])
     tails_ms = float(law.tails_ms(benchmark_floor_ms(law, medians), multiprocessors)[0])
-    work_ms = gpu_ms * math.exp(-log_throughput) - tails_ms
-    return math.log(law.instances[reference].benchmark_work_ms / work_ms)
+    slower, step_ms = math.exp(-log_throughput), float(latency_ms[0])
+    readings_ms = (step_ms - fixed_ms) * slower - tails_ms, step_ms * slower - there_ms - tails_ms
+    work_ms = [max(one, LEAST_GPU_SHARE * step_ms * slower) for one in readings_ms]
+    return math.log(law.instances[reference].benchmark_work_ms) - float(np.mean(np.log(work_ms)))
 
 
 def batch_log_sd(medians: Steps, reference: str) -> float:

@@ -17,7 +17,13 @@ from profet_lab.measurements.epoch_times import EPOCHS_FILE, load_epochs
 from profet_lab.measurements.kernels import KERNELS_FILE, load_kernel_speeds
 from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import ARCHITECTURES_FILE, Measurements
-from profet_lab.transfer.benchmark_points import benchmark_points, load_published, relative_log_sd, sheet_log_sd
+from profet_lab.transfer.benchmark_points import (
+    benchmark_points,
+    load_published,
+    relative_log_sd,
+    same_chip_log_sd,
+    sheet_log_sd,
+)
 from profet_lab.transfer.derived_law import fit_derived
 from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.step_law import fit_step_law
@@ -42,7 +48,8 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
     kernels, gpus = load_kernel_speeds(folder), load_gpus()
     everything = np.ones(len(medians.workloads), bool)
     law = fit_step_law(medians, medians.instances, everything)
-    points, fp32_points = benchmark_points(load_published(folder), law, medians, REFERENCE, gpus)
+    published = load_published(folder)
+    points, fp32_points = benchmark_points(published, law, medians, REFERENCE, gpus)
     content = {
         "schema_version": TRANSFER_VERSION,
         "reference": REFERENCE,
@@ -51,6 +58,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
         "anchor_spread": asdict(anchor_spread(medians, kernels, medians.instances, everything)),
         "sheet_log_sd": sheet_log_sd(points, law, REFERENCE, gpus),
         "relative_log_sd": relative_log_sd(points, gpus),
+        "same_chip_log_sd": same_chip_log_sd(published.speeds),
         "kernel_log_sd": KERNEL_LOG_SD,
         "points": {name: asdict(row) for name, row in points.items()},
         "fp32_points": {name: asdict(row) for name, row in fp32_points.items()},

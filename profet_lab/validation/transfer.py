@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from profet_core.catalog.gpus import load_gpus
-from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.model import BenchmarkPoint, transfer_model
 from profet_core.transfer.step import StepLaw
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.fit_networks import STEPS
@@ -24,11 +24,13 @@ from profet_lab.transfer.epoch_correction import corrected_left_out
 from profet_lab.transfer.leave_one_gpu_out import Kernels
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
-from profet_lab.transfer.transfer_file import REFERENCE
+from profet_lab.transfer.transfer_file import REFERENCE, transfer_content
 from profet_lab.validation.derived import derived_report, route_report
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies, ensemble_latencies
+from profet_lab.validation.left_out_anchors import fold_models, left_out_anchors
 from profet_lab.validation.left_out_gpus import other_gpus, profiled_gpus
 from profet_lab.validation.memory import memory_report
+from profet_lab.validation.published import published_report, self_checks
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,27 @@ def memory_section(data: TransferData) -> dict:
     return memory_report(data.measurements, data.folder)
 
 
+def left_out_anchors_section(data: TransferData) -> dict:
+    """Leave-one-GPU-out as anchor."""
+    models = fold_models(data.bank, seed=data.seed, steps=data.network_steps, progress=data.progress)
+    return left_out_anchors(models, data.steps, data.medians, data.kernels)
+
+
+def published_section(data: TransferData) -> dict:
+    """Published tables, and what must hold without any truth; of the law as it ships."""
+    gpus, model = load_gpus(), transfer_model(transfer_content(data.measurements, data.folder), load_gpus())
+    published = load_published(data.folder)
+    return {
+        "tables": published_report(model, published, data.medians, data.folder, gpus),
+        "self_checks": self_checks(model, data.medians, gpus),
+    }
+
+
 #: Name in the report -> what makes it. A section of another subject is one more line here and a printer in the command.
 SECTIONS: dict[str, Callable[[TransferData], dict]] = {
     "left_out_gpus": left_out_gpus_section,
+    "left_out_anchors": left_out_anchors_section,
+    "published": published_section,
     "derived": derived_section,
     "memory": memory_section,
 }

@@ -1,0 +1,203 @@
+"""Accuracy from a GPU that nobody profiled: each profiled one left out as anchor, and of it only its data sheet, its
+kernels and ResNet-50's step known.
+
+Neither the law nor the models that its profiles are carried to saw the GPU's profiles or the architecture asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from profet_core.networks.members import MEMBERS
+from profet_core.networks.stacks import LEAST_KNOWN_SHARE, StepInputs
+from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS
+from profet_core.prediction.foreign import LAW_SHARE
+from profet_core.transfer.anchor import AsRecorded, CarriedBack, ForeignSteps, carry_back
+from profet_core.transfer.carry import Target
+from profet_core.transfer.parts import BANDWIDTH, KINDS, kind_of_class
+from profet_core.transfer.step import StepLaw
+from profet_lab.cases import CASES
+from profet_lab.classes.bank import ClassBank
+from profet_lab.classes.boosted import BoostedTrees
+from profet_lab.classes.fit_member import fit_member
+from profet_lab.classes.folds import ClassFold, one_left_out
+from profet_lab.classes.member_weights import ensemble_ms
+from profet_lab.classes.stacked import StackedNetworks
+from profet_lab.measurements.tables import pairs
+from profet_lab.progress import Progress
+from profet_lab.transfer.leave_one_gpu_out import (
+    Kernels,
+    anchor_spread,
+    profiled_target,
+    reference_of,
+    target_of,
+)
+from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.steps import BENCHMARK, Steps
+
+#: Members' weights here: equal, since nothing may be chosen on the GPU that is left out.
+_WEIGHTS = (1 / 3, 1 / 3, 1 / 3)
+
+
+@dataclass(frozen=True)
+class FoldModels:
+    """Members of the default method, fitted once an architecture and pair."""
+
+    bank: ClassBank
+    folds: list[ClassFold]
+    members: Mapping[str, StackedNetworks | BoostedTrees]
+
+    def predict(self, anchor: str, target: str, architecture: str, inputs: StepInputs) -> np.ndarray:
+        """Latencies on the target, (rows,), by models that never saw the architecture."""
+        number = next(
+            number
+            for number, fold in enumerate(self.folds)
+            if fold.pair == (anchor, target) and architecture in fold.held_out
+        )
+        found = [
+            models.predict(number, _without_unseen(inputs, models.unseen[number]), self.bank.device_classes)
+            for models in self.members.values()
+        ]
+        return ensemble_ms(np.column_stack(found), _WEIGHTS)
+
+
+def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None) -> FoldModels:
+    """Fit every member with the anchor's latency given."""
+    folds = one_left_out(bank.architectures, pairs(bank.instances))
+    members = {
+        member: fit_member(
+            bank,
+            member,
+            [fold.training for fold in folds],
+            latency_known=True,
+            seed=seed,
+            steps=steps,
+            progress=progress,
+        )
+        for member in MEMBERS
+    }
+    return FoldModels(bank, folds, members)
+
+
+@dataclass(frozen=True)
+class _LeftOutLaw:
+    """The law of three GPUs that never saw an architecture, and the fourth as it is told by it.
+
+    Attributes
+    ----------
+    log_half_width : 90 % interval of what is told from the fourth. own_log_half_width : what comes to it where the
+        latency there is told by the profile.
+    """
+
+    law: StepLaw
+    target: Target
+    log_half_width: float
+    own_log_half_width: float
+
+    @classmethod
+    def fit(
+        cls, medians: Steps, kernels: Kernels, others: Sequence[str], left_out: str, architecture: str
+    ) -> _LeftOutLaw:
+        seen = medians.architectures != architecture
+        law = fit_step_law(medians, others, seen)
+        return cls(
+            law=law,
+            target=target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0),
+            log_half_width=anchor_spread(medians, kernels, others, seen).log_half_width(),
+            own_log_half_width=float(np.median([row.own_log_half_width for row in law.instances.values()])),
+        )
+
+
+def left_out_anchors(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels) -> dict:
+    """The 12 directions from a GPU that is left out as anchor: error, and misses of the interval."""
+    directions = [row for left_out in steps.instances for row in _directions(models, steps, medians, kernels, left_out)]
+    figures = [key for key in directions[0] if key not in ("anchor", "target", "n")]
+    by_anchor = {
+        name: {key: float(np.mean([row[key] for row in directions if row["anchor"] == name])) for key in figures}
+        for name in steps.instances
+    }
+    return {
+        "directions": directions,
+        "mean": {key: float(np.mean([row[key] for row in directions])) for key in figures},
+        "worst": {key: max(row[key] for row in directions) for key in figures if key.startswith("mape")},
+        "by_anchor": by_anchor,
+    }
+
+
+def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels, left_out: str) -> list[dict]:
+    others = [name for name in steps.instances if name != left_out]
+    rows: dict[str, dict] = {name: {"anchor": left_out, "target": name, "n": len(steps.workloads)} for name in others}
+    judged = steps.architectures != BENCHMARK[0]
+    laws = {
+        str(name): _LeftOutLaw.fit(medians, kernels, others, left_out, str(name))
+        for name in np.unique(steps.architectures)
+    }
+    for known, case in CASES.items():
+        predicted = {name: np.empty(len(steps.workloads)) for name in others}
+        by_law = {name: np.empty(len(steps.workloads)) for name in others}
+        half = np.empty(len(steps.workloads))
+        for architecture in np.unique(steps.architectures):
+            own = np.flatnonzero(steps.architectures == architecture)
+            fitted = laws[str(architecture)]
+            latency_ms = steps.latency_ms[left_out][own] if known else None
+            recorded = ForeignSteps(fitted.target, steps.parts(left_out, known).of(own), latency_ms)
+            back = carry_back(fitted.law, reference_of(fitted.law), recorded)
+            half[own] = fitted.log_half_width if known else np.hypot(fitted.log_half_width, fitted.own_log_half_width)
+            told = _told(models, back, models.bank.inputs[left_out, known].of_rows(own, None), str(architecture))
+            for name in others:
+                predicted[name][own], by_law[name][own] = told[name], back.by_instance[name].latency_ms
+        for name in others:
+            away = np.log(predicted[name] / steps.latency_ms[name])
+            rows[name] |= {
+                f"bias_{case}": float(100 * (np.exp(away.mean()) - 1)),
+                f"mape_{case}": _mape(predicted[name], steps.latency_ms[name]),
+                f"mape_without_resnet50_{case}": _mape(predicted[name][judged], steps.latency_ms[name][judged]),
+                f"mape_law_alone_{case}": _mape(by_law[name], steps.latency_ms[name]),
+                f"missed_90_{case}": float(100 * np.mean(np.abs(away) > half)),
+                f"median_interval_pct_{case}": float(100 * np.median(np.exp(half) - 1)),
+            }
+    return list(rows.values())
+
+
+def _told(models: FoldModels, back: CarriedBack, inputs: StepInputs, architecture: str) -> dict[str, np.ndarray]:
+    """Instance -> latencies as they are served: law and models half and half."""
+    logs: dict[str, list[np.ndarray]] = {name: [] for name in back.by_instance}
+    for anchor, there in back.by_instance.items():
+        carried = _carried_inputs(models.bank, inputs, there)
+        for name, found in logs.items():
+            if name != anchor:
+                found.append(np.log(models.predict(anchor, name, architecture, carried)))
+    return {
+        name: np.exp(LAW_SHARE * np.log(there.latency_ms) + (1 - LAW_SHARE) * np.mean(logs[name], axis=0))
+        for name, there in back.by_instance.items()
+    }
+
+
+def _carried_inputs(bank: ClassBank, inputs: StepInputs, there: AsRecorded) -> StepInputs:
+    columns = tuple(bank.classes.device)
+    classes_ms = inputs.classes_ms.copy()
+    for column, name in enumerate(columns):
+        classes_ms[:, column] *= there.kind_factors[KINDS.index(kind_of_class(name))]
+    classes_ms[:, columns.index(COPY_CLASS)] = there.parts.copy_ms
+    classes_ms[:, columns.index(IDLE_CLASS)] = there.parts.idle_ms
+    unknown_ms = inputs.unknown_ms * there.kind_factors[KINDS.index(BANDWIDTH)]
+    return replace(inputs, classes_ms=classes_ms, unknown_ms=unknown_ms, latency_ms=there.latency_ms[:, None])
+
+
+def _without_unseen(inputs: StepInputs, unseen: np.ndarray) -> StepInputs:
+    """Classes that a fold's models never saw count as unknown."""
+    assert inputs.latency_ms is not None
+    unknown_ms = inputs.unknown_ms + inputs.classes_ms[:, unseen].sum(axis=1, keepdims=True)
+    return replace(
+        inputs,
+        classes_ms=np.where(unseen, 0.0, inputs.classes_ms),
+        unknown_ms=unknown_ms,
+        latency_ms=np.maximum(inputs.latency_ms - unknown_ms, LEAST_KNOWN_SHARE * inputs.latency_ms),
+    )
+
+
+def _mape(predicted_ms: np.ndarray, true_ms: np.ndarray) -> float:
+    return float(100 * np.mean(np.abs(predicted_ms / true_ms - 1)))
