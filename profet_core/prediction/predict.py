@@ -17,7 +17,7 @@ from profet_core.prediction import by_class, documented
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.caveats import caveats
 from profet_core.prediction.estimates import Estimates, ProfileEstimates
-from profet_core.prediction.foreign import foreign_estimates, with_doubt
+from profet_core.prediction.foreign import foreign_estimates
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.records import Prediction, prediction_row
@@ -159,30 +159,14 @@ def _from_foreign(
     # One precision a call: profiles that say otherwise than the first are rare, and are told apart by who asks.
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=told[0])
     own_half = np.full(found.own_ms.shape, 0.0 if batch.latency_known else found.log_half_width)
-    others = unprofiled_steps(
-        transfer,
-        found.recorded,
-        batch.profiles,
-        found.known,
-        request.placed,
-        tf32=tf32,
-        own=OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half)),
-    )
-    note = f"from a profile of {gpu.name}, which nobody profiled for the models"
+    own = OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width)
+    others = unprofiled_steps(transfer, found.recorded, batch.profiles, found.known, request.placed, tf32=tf32, own=own)
     predictions = []
     for number, (step, more) in enumerate(zip(steps, others, strict=True)):
         one = found.estimates.of(number)
-        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=note) for row in one.steps)
-        beyond = [_beyond(request, row, gpu, found.log_half_width) for row in more]
-        predictions.append(_prediction(request, step, replace(one, steps=rows), beyond))
+        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=own.note) for row in one.steps)
+        predictions.append(_prediction(request, step, replace(one, steps=rows), more))
     return predictions
-
-
-def _beyond(request: _Request, row: StepTime, gpu: Gpu, log_half_width: float) -> StepTime:
-    """An unprofiled instance's row from a profile of `gpu`: no models learned of it, whatever its own GPU is."""
-    # The anchor's own GPU has the profile's own doubt already, and none if its latency was given.
-    doubted = row if request.placed[row.instance][0] == gpu else with_doubt(row, log_half_width)
-    return replace(doubted, basis=Basis.CARRIED_BACK) if row.basis is Basis.MEASURED else doubted
 
 
 def _in_tf32(profile: Profile, tf32: bool) -> bool:

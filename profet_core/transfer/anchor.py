@@ -110,7 +110,7 @@ def _as_recorded(
     law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray, floor_ms: np.ndarray
 ) -> AsRecorded:
     row, host, parts = law.instances[name], law.host(name), steps.parts
-    factors = np.exp(kind_log_speeds(law, name, reference, steps.target))
+    factors = _factors(law, name, reference, steps.target)
     fixed_ms = law.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + law.start_ms * host.launch
     tails_ms = law.tails_ms(floor_ms, row.multiprocessors)
     free_ms = _work_there_ms(law, reference, steps, name, work_ms) + tails_ms + fixed_ms
@@ -129,7 +129,12 @@ def _as_recorded(
 
 def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray) -> np.ndarray:
     """Work on a profiled instance, (profiles,): the benchmark's by its speed, others' as their kinds differ from it."""
-    factors = np.exp(kind_log_speeds(law, name, reference, steps.target))
+    factors = _factors(law, name, reference, steps.target)
     benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)
     speed = np.exp(steps.target.log_speed + beside(law, name, reference))
     return work_ms * (shares(steps.parts.kinds_ms) @ factors) / (benchmark @ factors) * speed
+
+
+def _factors(law: StepLaw, name: str, reference: str, target: Target) -> np.ndarray:
+    """Time on a profiled instance over that on the target, (kinds,)."""
+    return np.exp(kind_log_speeds(law, [name], reference, [target])[0, 0])
