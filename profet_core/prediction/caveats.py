@@ -60,8 +60,8 @@ def _unprofiled_anchor_warning(anchor: Anchor) -> str | None:
     if anchor.gpu is None:
         return None
     return (
-        f"Nobody profiled {anchor.gpu.name} for the models: the profile is carried to profiled GPUs by how fast each is "
-        "at each kind of operation, and all numbers are less sure."
+        f"Nobody profiled {anchor.gpu.name} for the models: the profile is carried to profiled GPUs by how fast each "
+        "is at each kind of operation, and all numbers are less sure."
     )
 
 

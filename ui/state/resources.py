@@ -50,8 +50,10 @@ class Resources:
         return anchor_names(self.models)
 
     def anchor_label(self, name: str) -> str:
-        """'g4dn.xlarge (Tesla T4)' of a measured instance, 'NVIDIA A100 80 GB (SXM)' of a GPU."""
-        return self.instance_label(name) if name in self.catalog else gpu_label(name)
+        """'g4dn.xlarge (Tesla T4)' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU; one's own as it is called."""
+        if name in self.catalog:
+            return self.instance_label(name)
+        return gpu_label(name) if name in load_gpus() else name
 
     def anchor_of(self, profile: Profile) -> str | None:
         """What the profile was recorded on, if the GPU that it names tells it."""
