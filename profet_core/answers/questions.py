@@ -86,6 +86,7 @@ class ProfileQuestion(OffersQuestion):
 
     Attributes
     ----------
+    anchor : instance or GPU that the profile was recorded on; None: the GPU that it names.
     steps : training steps the profile covers; None: what it tells.
     latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
@@ -94,7 +95,7 @@ class ProfileQuestion(OffersQuestion):
     """
 
     profile: Profile
-    anchor: str
+    anchor: str | None = None
     steps: int | None = None
     latency_ms: float | None = None
     without_latency: bool = False

@@ -216,6 +216,19 @@ def gpu_model(name: str) -> str:
     return found.group(1) if found else name.strip()
 
 
+def gpu_label(name: str) -> str:
+    """A GPU's full name as a person reads it: maker, model, memory and form.
+
+    >>> gpu_label("A100-SXM4-80GB"), gpu_label("Tesla P100-PCIE-16GB"), gpu_label("GeForce RTX 2080 Ti")
+    ('NVIDIA A100 80 GB (SXM)', 'NVIDIA Tesla P100 16 GB (PCIe)', 'NVIDIA GeForce RTX 2080 Ti')
+    """
+    parts = re.fullmatch(r"(.+?)-(SXM|PCIE|NVL)\d?-(\d+)GB", name)
+    if parts is None:
+        return f"NVIDIA {name}"
+    model, form, memory_gb = parts.groups()
+    return f"NVIDIA {model} {memory_gb} GB ({'PCIe' if form == 'PCIE' else form})"
+
+
 def _gpu(row: Row) -> Gpu:
     # Text and numbers, by column; `Gpu` checks them.
     values: dict[str, Any] = {column: row[column] for column in ("architecture", "source")}

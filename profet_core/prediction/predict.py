@@ -77,7 +77,7 @@ def predict(
 
     Parameters
     ----------
-    anchor : instance the profile was recorded on.
+    anchor : what the profile was recorded on: an instance of the catalogue, or a GPU by its name.
     latency_ms : measured step latency on the anchor, milliseconds.
     method : "default", or "profet": with the latency the median of three members, without it the mean of two
         (arXiv:2208.05130).
@@ -187,13 +187,6 @@ def _in_tf32(profile: Profile, tf32: bool) -> bool:
     return tf32 if not said else said == "tf32"
 
 
-def check_instance(models: Models, instance: str, role: str = "instance") -> str:
-    """`instance` if the models know it."""
-    if instance not in models.instances:
-        raise InputError(f"Unknown {role} {instance!r}: choose one of {', '.join(models.instances)}.")
-    return instance
-
-
 def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:
     """The request, its names checked."""
     found, chosen = find_anchor(models, catalog, anchor), models.method(method)
@@ -213,7 +206,7 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
         gpu = models.transfer.gpus[step.instances[found.instance].gpu]
         placed = {found.instance: (gpu, step.host(found.instance)), **placed}
     names = [*models.instances, *(name for name in placed if name not in models.instances)]
-    wanted = dict.fromkeys(_check_targets(names, anchor, targets))
+    wanted = dict.fromkeys(_check_targets(names, found.name, targets))
     return _Request(
         models, catalog, chosen, found, wanted, {name: one for name, one in placed.items() if name in wanted}
     )
@@ -285,4 +278,5 @@ def _prediction(
         steps_basis=step.profile.steps_basis,
         likeness=estimates.likeness,
         warnings=caveats(request.models, step.profile, request.anchor, estimates),
+        read_by=request.anchor.instance,
     )

@@ -174,7 +174,8 @@ def _point(growth: GrowthModel, step: KnownStep, instances: Sequence[str]) -> Kn
     # Where nothing is known, growth is read off any latency and then dropped.
     latency_ms = np.array([1.0 if row is None or row.latency_ms is None else row.latency_ms for row in found])
     halves = [row.interval.log_half_width if row is not None and row.interval is not None else 0.0 for row in found]
-    anchor = step.prediction.anchor
+    # Of an anchor that nobody profiled, the instance that its profile was carried to stands in.
+    anchor = step.prediction.read_by or step.prediction.anchor
     law = growth.laws.get(anchor)
     if law is None:
         raise ArtifactError(f"The models don't say how steps grow from a profile of {anchor}: run `profet train`.")

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from profet_core.catalog.offers import MARKET_CHOICES
+from profet_core.errors import InputError
+from profet_core.prediction.anchors import find_anchor
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
@@ -182,7 +184,22 @@ def _slot_settings(resources: Resources, slot: Slot, sample: str) -> Iterator[Se
     yield Setting(slot.key("source"), SOURCES[0], one_of(SOURCES))
     yield Setting(slot.key("sample"), sample, one_of(resources.samples))
     if slot.sets_anchor:
-        yield Setting(slot.anchor_key, None, one_of(resources.models.instances), follows_profile=True)
+        yield Setting(slot.anchor_key, None, _anchor_in(resources), follows_profile=True)
     yield Setting(slot.key("latency"), None, positive_or_empty, follows_profile=True)
     yield Setting(slot.key("unit"), "ms", one_of(MS_PER_UNIT), follows_profile=True)
     yield Setting(slot.key("steps"), None, whole_between(1, MAX_STEPS), follows_profile=True)
+
+
+def _anchor_in(resources: Resources) -> Callable[[str], str]:
+    """A parser that takes an anchor however it is written: an offer stands for its GPU."""
+
+    def parse(text: str) -> str:
+        if text in resources.anchors:
+            return text
+        try:
+            found = find_anchor(resources.models, resources.catalog, text)
+        except InputError:
+            raise ValueError(text) from None
+        return found.instance if found.gpu is None else found.gpu.name
+
+    return parse
