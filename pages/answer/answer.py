@@ -14,8 +14,7 @@ from profet_core.advice.advise import Advice, advise
 from profet_core.advice.headline import headline
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Workload
-from profet_core.advice.shortlist import MOST_SHORTLISTED, plan_a_gpu, shortlist
-from profet_core.advice.words import answer_sentences
+from profet_core.advice.words import answer_sentences, named_plans
 from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
 from profet_core.catalog.naming import gpu_words
@@ -31,6 +30,7 @@ from ui.inputs.narrowing import chosen_narrowing, narrowing_input
 from ui.inputs.network import size_questions
 from ui.inputs.offers import chosen_offers, offers_input
 from ui.inputs.recorded import latency_question
+from ui.inputs.table_rows import plans_with_a_mark, plans_with_a_row, rows_choice
 from ui.memory import fits_of
 from ui.notices import show_notices
 from ui.phrases import likeness_sentence, profile_phrase
@@ -39,7 +39,7 @@ from ui.report import report_button
 from ui.result_table.show import result_table
 from ui.state.page_keys import answer_keys
 from ui.state.resources import Resources
-from ui.state.settings import ANSWER_TABLE, ROWS
+from ui.state.settings import ANSWER_TABLE
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 from ui.sureness import sureness_explained
 from ui.texts import plain, unbroken
@@ -73,14 +73,14 @@ def body(resources: Resources) -> None:
         _choices(resources)
     fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
     advice = _advice(resources, network, steps, chosen_offers(resources), fits)
-    plans = _shown_plans(advice, network.outcome.prediction.anchor)
+    kept = _kept(advice, network.outcome.prediction.anchor)
     with answer:
         _say(network, advice)
         show_notices(network)
         limits = advice.request.limits
-        charted = plans if len(plans) <= MOST_SHORTLISTED else plan_a_gpu(advice)
-        show_chart(trade_off(points(advice, charted), limits.deadline_s, limits.budget_usd), "trade-off")
-    _table(resources, network, advice, fits, plans)
+        marked = plans_with_a_mark(advice.plans, kept)
+        show_chart(trade_off(points(advice, marked), limits.deadline_s, limits.budget_usd), "trade-off")
+    _table(resources, network, advice, fits, plans_with_a_row(advice.plans, kept))
 
 
 def _advice(
@@ -135,29 +135,17 @@ def _choices(resources: Resources) -> None:
         offers_input(resources)
 
 
-def _shown_plans(advice: Advice, anchor: str) -> list[Plan]:
-    """The plans that have a row: as many as are chosen, and the open one."""
-    chosen = st.session_state["rows"]
-    if chosen == "all":
-        return list(advice.plans)
-    few = plan_a_gpu(advice) if chosen == "gpus" else shortlist(advice, instances=[anchor])
-    wanted = {plan.label for plan in few} | {ANSWER_TABLE.open_row}
-    return [plan for plan in advice.plans if plan.label in wanted]
-
-
-def _rows_choice(advice: Advice) -> None:
-    """How many of the plans have a row, where they are many."""
-    gpus, every = len(plan_a_gpu(advice)), len(advice.plans)
-    if every > MOST_SHORTLISTED:
-        labels = {"best": "Best", "gpus": f"Each GPU ({gpus})", "all": f"All {every} offers"}
-        choice("Rows", "rows", ROWS, labels)
+def _kept(advice: Advice, anchor: str) -> list[Plan]:
+    """What has a row in any case: what the sentence names, the anchor to compare with, and the open row."""
+    labels = {plan.label for plan in named_plans(advice)} | {ANSWER_TABLE.open_row}
+    return [plan for plan in advice.plans if plan.label in labels or plan.instance == anchor]
 
 
 def _table(
     resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer], plans: Sequence[Plan]
 ) -> None:
     per = Per(st.session_state["per"])
-    _rows_choice(advice)
+    rows_choice(advice.plans)
     rows = answer_rows(advice, resources.gpus, load_regions(), fits, per, plans=plans)
     opened = result_table(
         rows,

@@ -74,7 +74,7 @@ def _price_line(offer: Instance) -> str:
 
 def _also_at(advice: Advice, plan: Plan) -> str:
     """Who else rents out as many of these GPUs, and for how much an hour, the cheapest first."""
-    others = sorted((other.offer for other in others_of_gpus(advice, plan)), key=lambda offer: offer.usd_per_hour)
+    others = sorted((other.offer for other in others_of_gpus(advice.plans, plan)), key=lambda offer: offer.usd_per_hour)
     named = [f"{_renter(offer)} {price_words(offer)}" for offer in others[:_ALSO_NAMED]]
     more = len(others) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pages.sizes.rows import SizeRow
 from profet_core.advice.sureness import plan_sureness
+from profet_core.catalog.naming import machine_words
 from profet_core.units import format_duration, format_ms, format_significant, format_usd, format_usd_range
 from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
@@ -20,7 +21,12 @@ def size_columns() -> tuple[Column[SizeRow], ...]:
             title="Instance",
             cell=_instance_cell,
             value=lambda row: row.instance,
-            data=lambda row: {"instance": row.instance, "gpu": row.plan.offer.gpu, "batch_size": row.batch_size},
+            data=lambda row: {
+                "instance": row.instance,
+                "gpu": row.plan.offer.gpu,
+                "provider": row.plan.offer.provider,
+                "batch_size": row.batch_size,
+            },
         ),
         Column(
             key="batch_size",
@@ -98,7 +104,7 @@ def size_columns() -> tuple[Column[SizeRow], ...]:
 def _instance_cell(row: SizeRow) -> Cell:
     offer = row.plan.offer
     beneath = gpu_cell(offer) if row.fits else f"{gpu_cell(offer)}, does not fit"
-    return Cell(row.instance, beneath=beneath, colour=gpu_look(offer.gpu).colour)
+    return Cell(machine_words(offer), beneath=beneath, colour=gpu_look(offer.gpu).colour)
 
 
 def _cost_range(row: SizeRow) -> str:

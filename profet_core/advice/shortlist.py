@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from profet_core.advice.advise import Advice
+from profet_core.advice.frontier import frontier
 from profet_core.advice.plans import Plan
-from profet_core.advice.words import named_plans
 from profet_core.catalog.nodes import is_ones_own
 
 #: As many as are taken in at a glance.
@@ -18,48 +17,54 @@ def same_gpus(plan: Plan) -> tuple[str, int]:
     return plan.offer.gpu_model, plan.offer.gpu_count
 
 
-def plan_a_gpu(advice: Advice) -> list[Plan]:
+def plan_a_gpu(plans: Iterable[Plan], keep: Collection[Plan] = ()) -> list[Plan]:
     """Of each GPU model and number of GPUs the cheapest plan, and what else must be in sight; the cheapest first.
 
-    In sight stays what no other plan beats, what the answer names, and what is one's own.
+    In sight stays what no other plan beats, what is one's own, and `keep`.
     """
+    every = _cheapest_first(plans)
     cheapest: dict[tuple[str, int], Plan] = {}
-    for plan in advice.plans:
+    for plan in every:
         cheapest.setdefault(same_gpus(plan), plan)
-    return _in_order(advice, (*cheapest.values(), *_in_sight(advice)))
+    return _of(every, (*cheapest.values(), *_in_sight(every, keep)))
 
 
-def shortlist(advice: Advice, most: int = MOST_SHORTLISTED, *, instances: Iterable[str] = ()) -> list[Plan]:
-    """Of `plan_a_gpu` the plans that are nearest to the frontier, the cheapest first; all plans where they are few.
+def shortlist(plans: Iterable[Plan], keep: Collection[Plan] = (), most: int = MOST_SHORTLISTED) -> list[Plan]:
+    """Of `plan_a_gpu` the plans that come nearest to the frontier, the cheapest first; all plans where they are few.
 
     Parameters
     ----------
+    keep : plans that must be in sight, such as those that a sentence names.
     most : so many, or more where more must be in sight.
-    instances : whose plans are in sight too, such as the one that the profile is from.
     """
-    if len(advice.plans) <= most:
-        return list(advice.plans)
-    names = set(instances)
-    found = dict.fromkeys((*_in_sight(advice), *(plan for plan in advice.plans if plan.instance in names)))
-    behind = {plan: _times_beaten(plan, advice.frontier) for plan in plan_a_gpu(advice) if plan not in found}
-    nearest = sorted(behind, key=behind.__getitem__)
-    return _in_order(advice, (*found, *nearest[: max(0, most - len(found))]))
+    every = _cheapest_first(plans)
+    if len(every) <= most:
+        return every
+    in_sight = _in_sight(every, keep)
+    best = frontier(every)
+    others = [plan for plan in plan_a_gpu(every) if plan not in in_sight]
+    nearest = sorted(others, key=lambda plan: _times_beaten(plan, best))
+    return _of(every, (*in_sight, *nearest[: max(0, most - len(in_sight))]))
 
 
-def others_of_gpus(advice: Advice, plan: Plan) -> list[Plan]:
+def others_of_gpus(plans: Iterable[Plan], plan: Plan) -> list[Plan]:
     """Plans on as many GPUs of the same model, the cheapest first."""
-    return [other for other in advice.plans if other != plan and same_gpus(other) == same_gpus(plan)]
+    return [other for other in _cheapest_first(plans) if other != plan and same_gpus(other) == same_gpus(plan)]
 
 
-def _in_sight(advice: Advice) -> list[Plan]:
-    return [*advice.frontier, *named_plans(advice), *(plan for plan in advice.plans if is_ones_own(plan.offer))]
+def _in_sight(plans: Sequence[Plan], keep: Iterable[Plan]) -> set[Plan]:
+    return {*frontier(plans), *keep, *(plan for plan in plans if is_ones_own(plan.offer))}
 
 
-def _times_beaten(plan: Plan, frontier: Sequence[Plan]) -> float:
+def _times_beaten(plan: Plan, best: Sequence[Plan]) -> float:
     """How many times a plan's time and money would both have to shrink for no other plan to beat it."""
-    return max(min(plan.total_s / best.total_s, plan.total_usd / best.total_usd) for best in frontier)
+    return max(min(plan.total_s / other.total_s, plan.total_usd / other.total_usd) for other in best)
 
 
-def _in_order(advice: Advice, plans: Iterable[Plan]) -> list[Plan]:
-    wanted = set(plans)
-    return [plan for plan in advice.plans if plan in wanted]
+def _of(plans: Sequence[Plan], wanted: Iterable[Plan]) -> list[Plan]:
+    wanted = set(wanted)
+    return [plan for plan in plans if plan in wanted]
+
+
+def _cheapest_first(plans: Iterable[Plan]) -> list[Plan]:
+    return sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import streamlit as st
 
 from profet_core.catalog.instance import SPOT
@@ -103,10 +105,8 @@ def _forget_gone(known: OfferChoices) -> None:
         state["region"] = USUAL_REGION
 
 
-def _some_of(label: str, key: str, options: tuple[str, ...], words=str) -> None:
-    st.multiselect(
-        label, options, format_func=words, key=key, placeholder="any", persist_state="session", max_selections=None
-    )
+def _some_of(label: str, key: str, options: Sequence[str], words: Callable[[str], str] = str) -> None:
+    st.multiselect(label, options, format_func=words, key=key, placeholder="any", persist_state="session")
 
 
 def _widen() -> None:
