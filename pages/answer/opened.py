@@ -15,7 +15,7 @@ from profet_core.catalog import Instance
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_and_cloud
 from profet_core.prediction.records import InstancePrediction
-from profet_core.units import format_ms, listed_price
+from profet_core.units import format_ms, format_usd, listed_price
 from ui.memory import fit_sentence, fits_of
 from ui.phrases import joined_phrase
 from ui.predicted.network import Network
@@ -69,7 +69,7 @@ def _price_line(offer: Instance) -> str:
     price = f"{listed_price(offer.usd_per_hour)} an hour"
     if offer.gpu_count == 1:
         return price
-    return f"{price} for {offer.gpu_count} GPUs, {listed_price(offer.usd_per_gpu_hour)} each"
+    return f"{price} for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
 
 
 def _also_at(advice: Advice, plan: Plan) -> str:

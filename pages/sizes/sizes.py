@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.sizes.columns import size_columns
 from pages.sizes.figure import size_curves
@@ -99,15 +100,16 @@ def body(resources: Resources) -> None:
     with st.sidebar:
         _inputs(resources)
     st.title("What do batch and pixel size do?")
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         choice("Size", "axis", AXES, _AXIS_LABELS)
         choice("Show", "shows", SHOWS, _SHOWS_LABELS)
         narrowing_input(resources)
+        rows_place = st.container(width="content")
     axis = st.session_state["axis"]
     source = _source(resources)
     if source.network is not None and axis == "pixels" and source.pixels is None:
         raise InputError("The profile doesn't say its pixel size: give the pixel size it was recorded at.")
-    _view(resources, source, axis)
+    _view(resources, source, axis, rows_place)
 
 
 def _inputs(resources: Resources) -> None:
@@ -135,14 +137,21 @@ def _source(resources: Resources) -> _Source:
     return _Source(network, state["batch"] or network.sure_batch_size, pixels)
 
 
-def _view(resources: Resources, source: _Source, axis: str) -> None:
-    """The curves, and what they say at the slider's size."""
+def _view(resources: Resources, source: _Source, axis: str, rows_place: DeltaGenerator) -> None:
+    """The curves, and what they say at the slider's size.
+
+    Parameters
+    ----------
+    rows_place : where it is asked how many offers are shown.
+    """
     offers = usual_offers(chosen_offers(resources), include_retired=st.session_state["retired"])
     every = _SizesView(resources, source, axis, offers)
     plans = every.plans()
     if not plans:
         st.info("Give an instance's latency at both ends to see its curve.")
         return
+    with rows_place:
+        rows_choice(plans)
     kept = [plan for plan in plans if plan.instance in (source.anchor, SIZES_TABLE.open_row)]
     view = every.narrowed(plans_with_a_row(plans, kept))
     rows = every.narrowed(plans_with_a_mark(plans, kept)).rows(_GRID[axis])
@@ -153,7 +162,6 @@ def _view(resources: Resources, source: _Source, axis: str) -> None:
     with live_view("curves"):
         show_chart(figure, "curves")
         live_part(lambda: _at_slider(view, chosen), resources, sizes_keys)
-    rows_choice(plans)
     if source.network is not None and source.other(axis) != source.recorded(_OTHER[axis]):
         st.caption(f"At {size_words(_OTHER[axis], source.other(axis) or 0)}, as chosen on Answer.")
     if axis == "pixels":

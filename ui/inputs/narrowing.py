@@ -42,7 +42,17 @@ def narrowing_fields(resources: Resources) -> None:
         _some_of("Cloud", "provider", known.providers, cloud_words)
     with gpus:
         _some_of("GPU", "gpu", known.gpus)
-    choice("Market", "market", MARKET_CHOICES)
+    market, region = st.columns(2, gap="small")
+    with market:
+        choice("Market", "market", MARKET_CHOICES)
+    with region:
+        st.selectbox(
+            "Region",
+            (USUAL_REGION, *known.regions),
+            format_func=lambda name: "any" if name == USUAL_REGION else name,
+            key="region",
+            persist_state="session",
+        )
     if spot_counts():
         whole_field(
             "Spot is cheaper by (%)",
@@ -52,27 +62,21 @@ def narrowing_fields(resources: Resources) -> None:
             empty="no guess",
             tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
         )
-    region, memory = st.columns(2, gap="small")
-    with region:
-        st.selectbox(
-            "Region",
-            (USUAL_REGION, *known.regions),
-            format_func=lambda name: "any" if name == USUAL_REGION else name,
-            key="region",
+    count, memory = st.columns(2, gap="small")
+    with count:
+        st.pills(
+            "GPUs in a machine",
+            known.gpu_counts,
+            selection_mode="multi",
+            key="gpu_count",
+            help=_COUNT_TIP,
             persist_state="session",
         )
     with memory:
         number_field("GiB a GPU, at least", "min_memory_gib", unit="GiB", empty="any")
-    st.pills(
-        "GPUs in a machine",
-        known.gpu_counts,
-        selection_mode="multi",
-        key="gpu_count",
-        help=_COUNT_TIP,
-        persist_state="session",
-    )
-    choice("How sure", "sureness", SURENESS_WORDS, _SURENESS_LABELS, tip=_SURENESS_TIP)
-    st.button("Every offer", key="narrowing:widen", icon=":material/filter_alt_off:", on_click=_widen)
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        choice("How sure", "sureness", SURENESS_WORDS, _SURENESS_LABELS, tip=_SURENESS_TIP)
+        st.button("Every offer", key="narrowing:widen", icon=":material/filter_alt_off:", on_click=_widen)
 
 
 def chosen_narrowing(resources: Resources) -> Narrowing:
