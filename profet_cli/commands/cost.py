@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
         print_json(document)
     else:
         print_warnings(training.warnings)
-        every = options.every_offer or question.narrowing.of_offers
+        every = options.every_offer or question.narrowing.is_narrow
         _print_costs(answer, question.anchor, every=every)
 
 

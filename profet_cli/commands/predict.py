@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json(prediction_document(answer.prediction, answer.fits))
     else:
-        every = options.every_offer or question.narrowing.of_offers or bool(question.targets)
+        every = options.every_offer or question.narrowing.is_narrow or bool(question.targets)
         _print_prediction(answer, every=every)
 
 

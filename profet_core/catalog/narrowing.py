@@ -64,6 +64,11 @@ class Narrowing:
         return bool(self.given - {"sureness"})
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether few offers are left, so that each is of interest: a market has hundreds."""
+        return bool(self.given - {"market", "sureness"})
+
+    @property
     def given(self) -> frozenset[str]:
         """Names of the fields that narrow."""
         return frozenset(field.name for field in fields(self) if getattr(self, field.name) not in (None, ()))
@@ -167,4 +172,4 @@ def _what_there_is(field: str, narrowing: Narrowing, offers: Sequence[Instance])
     value = getattr(narrowing, field)
     wanted = value[0] if isinstance(value, tuple) else str(value)
     close = difflib.get_close_matches(wanted.lower(), known, n=_MOST_CLOSE, cutoff=0.5)
-    return f"choose one of {', '.join(sorted(close or known)[:_MOST_SHOWN])}"
+    return f"choose one of {'; '.join(sorted(close or known)[:_MOST_SHOWN])}"

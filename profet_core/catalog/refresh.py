@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.instance import Instance
+from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.instance import OWN_PROVIDER, Instance
 from profet_core.errors import CatalogError
 from profet_core.units import listed_price, positive_number
 
@@ -18,7 +19,12 @@ SMALLEST_SPOT_SHARE = 1 / 20
 
 @dataclass(frozen=True, slots=True)
 class PublishedPrice:
-    """One price of a published list: of the whole instance with its `gpu_count` GPUs, US dollars an hour."""
+    """One price of a published list: of the whole instance with its `gpu_count` GPUs, US dollars an hour.
+
+    Attributes
+    ----------
+    provider, gpu, vcpus, host : of the machine, for an instance that the catalogue lacks; `gpu` None: no data sheet.
+    """
 
     instance: str
     gpu_count: int
@@ -27,6 +33,10 @@ class PublishedPrice:
     usd_per_hour: float
     as_of: str
     source: str
+    provider: str = OWN_PROVIDER
+    gpu: Gpu | None = None
+    vcpus: int | None = None
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +46,7 @@ class PriceChange:
     Attributes
     ----------
     offer : the row to lay over the catalogue.
-    old_usd_per_hour : the same offer's price so far; None: there was none.
+    old_usd_per_hour : the same offer's price so far; None: there was none. new : the catalogue lacked the instance.
     kept : the user typed this price in; it stays.
     doubt : why the price is not believable; None: it is.
     """
@@ -45,6 +55,7 @@ class PriceChange:
     old_usd_per_hour: float | None
     kept: bool
     doubt: str | None
+    new: bool = False
 
     @property
     def change_percent(self) -> float | None:
@@ -53,10 +64,13 @@ class PriceChange:
         return None if old is None else 100 * (self.offer.usd_per_hour / old - 1)
 
 
-def price_changes(catalog: Catalog, published: Iterable[PublishedPrice], *, source_prefix: str) -> list[PriceChange]:
-    """What a published list says of the catalogue's instances, in the catalogue's order.
+def price_changes(
+    catalog: Catalog, published: Iterable[PublishedPrice], *, source_prefix: str, with_new: bool = False
+) -> list[PriceChange]:
+    """What a published list says of the catalogue's instances, in the catalogue's order, then of new ones.
 
-    Instances the catalogue does not have are left out; of several prices of one offer (zones) the lowest counts.
+    Of several prices of one offer (zones) the lowest counts. An instance that the catalogue does not have is left out,
+    unless new ones are asked for, its GPU has a data sheet, and it has a price.
 
     Parameters
     ----------
@@ -64,13 +78,23 @@ def price_changes(catalog: Catalog, published: Iterable[PublishedPrice], *, sour
     """
     lowest: dict[tuple[str, str, str], PublishedPrice] = {}
     for price in published:
+        key = _key_of(price)
+        if price.instance not in catalog and not (with_new and price.gpu and price.usd_per_hour):
+            continue
         positive_number(f"The published price of {price.instance}", price.usd_per_hour)
-        key = price.instance, price.region, price.market
-        if price.instance in catalog and (key not in lowest or price.usd_per_hour < lowest[key].usd_per_hour):
+        if key not in lowest or price.usd_per_hour < lowest[key].usd_per_hour:
             lowest[key] = price
     place = {name: number for number, name in enumerate(catalog)}
-    ordered = sorted(lowest.values(), key=lambda price: (place[price.instance], price.region, price.market))
-    return [_change(catalog, price, source_prefix) for price in ordered]
+    ordered = sorted(lowest.values(), key=lambda price: (place.get(price.instance, len(place)), *_key_of(price)))
+    return [
+        _change(catalog, price, source_prefix) if price.instance in catalog else _new_offer(price) for price in ordered
+    ]
+
+
+def new_instances(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[str]:
+    """Names of instances that the catalogue lacks and whose GPU has a data sheet."""
+    listed = (price for price in published if price.gpu is not None and price.usd_per_hour)
+    return sorted({price.instance for price in listed if price.instance not in catalog})
 
 
 def check_believable(changes: Iterable[PriceChange]) -> None:
@@ -84,6 +108,33 @@ def check_believable(changes: Iterable[PriceChange]) -> None:
     if doubts:
         more = f" ({len(doubts) - 1} more like this)" if len(doubts) > 1 else ""
         raise CatalogError(f"{doubts[0]}{more}: nothing was changed. Use --force if it is right.")
+
+
+def _key_of(price: PublishedPrice) -> tuple[str, str, str]:
+    return price.instance, price.region, price.market
+
+
+def _new_offer(price: PublishedPrice) -> PriceChange:
+    if price.gpu is None:
+        raise ValueError(price.instance)
+    offer = Instance(
+        name=price.instance,
+        gpu=price.gpu.name,
+        gpu_count=price.gpu_count,
+        gpu_memory_gib=price.gpu.memory_gib,
+        vcpus=price.vcpus,
+        usd_per_hour=price.usd_per_hour,
+        region=price.region,
+        os="linux",
+        market=price.market,
+        status="available",
+        as_of=price.as_of,
+        source=price.source,
+        own=True,
+        provider=price.provider,
+        host=price.host,
+    )
+    return PriceChange(offer, None, kept=False, doubt=None, new=True)
 
 
 def _change(catalog: Catalog, price: PublishedPrice, source_prefix: str) -> PriceChange:

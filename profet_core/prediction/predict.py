@@ -23,7 +23,6 @@ from profet_core.prediction.refusals import check_predictable
 from profet_core.prediction.steps import counted
 from profet_core.prediction.unprofiled import unprofiled_gpus, unprofiled_steps
 from profet_core.profiles.record import Profile
-from profet_core.transfer.known import Latencies
 from profet_core.units import positive_number
 
 
@@ -135,7 +134,7 @@ def predict_many(
     batch = _batch(anchor, [_Step(*without_input_wait(step.profile, step.latency_ms)) for step in steps])
     estimate = by_class.estimate if request.method.kind == "classes" else documented.estimate
     estimates = estimate(models, request.method, batch, request.estimated)
-    unprofiled = _unprofiled(request, batch, estimates, steps, tf32)
+    unprofiled = _unprofiled(request, batch, estimates, tf32)
     return [
         _prediction(request, step, estimates.of(number), more)
         for number, (step, more) in enumerate(zip(steps, unprofiled, strict=True))
@@ -194,15 +193,13 @@ def _latencies_ms(steps: Sequence[_Step]) -> np.ndarray | None:
 
 
 def _unprofiled(
-    request: _Request, batch: ProfileBatch, estimates: Estimates, steps: Sequence[_Step], tf32: bool
+    request: _Request, batch: ProfileBatch, estimates: Estimates, tf32: bool
 ) -> Iterable[tuple[StepTime, ...]]:
     """For each step the step times on instances whose GPU nobody profiled."""
     transfer = request.models.transfer
     if transfer is None or not request.gpus:
-        return [()] * len(steps)
-    given_ms = _latencies_ms(steps)
-    given = {} if given_ms is None else {request.anchor: Latencies.measured(given_ms)}
-    return unprofiled_steps(transfer, batch, {**estimates.latencies, **given}, request.gpus, tf32=tf32)
+        return [()] * len(batch.profiles)
+    return unprofiled_steps(transfer, batch, estimates.latencies, request.gpus, tf32=tf32)
 
 
 def _prediction(

@@ -87,12 +87,14 @@ def unprofiled_steps(
 
     Parameters
     ----------
-    known : profiled instance -> latencies as they are shown; the anchor is absent if its latency is not known.
+    known : profiled instance -> latencies as they are shown; the anchor's own is in `batch`, where it is given.
     gpus : instance -> its GPU, at least one of what `unprofiled_gpus` gives.
     """
     recorded = AnchorSteps(batch.anchor, step_parts(load_operation_classes(), batch.inputs), batch.latency_ms)
     profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != batch.anchor}
+    if batch.latency_ms is not None:
+        known = {**known, batch.anchor: Latencies.measured(batch.latency_ms)}
     # Offers are many, GPUs are few: each is estimated once, and its offers share what was found.
     distinct = {gpu.name: gpu for gpu in gpus.values()}
     new = [gpu for name, gpu in distinct.items() if name not in profiled]
@@ -103,11 +105,13 @@ def unprofiled_steps(
         same = profiled.get(name)
         if same is None:
             columns[name] = _estimated(estimates[name], widths, _sibling_note(gpu, profiled))
-        elif same in known:
-            host_half = other_host_log_half_width(transfer.step, recorded, known[same].latency_ms)
-            columns[name] = _same_gpu(same, known[same], host_half)
-        else:
-            columns[name] = [_unknown(same)] * len(batch.profiles)
+            continue
+        latencies, note = known.get(same), _same_gpu_note(same)
+        if latencies is None:
+            # The anchor's own, which nobody gave: by the profile itself.
+            latencies, note = _own_latencies(transfer, recorded), f"{note}; by the profile, as none was given"
+        host_half = other_host_log_half_width(transfer.step, recorded, latencies.latency_ms)
+        columns[name] = _same_gpu(same, latencies, host_half, note)
     for rows in zip(*columns.values(), strict=True):
         by_gpu = dict(zip(columns, rows, strict=True))
         yield tuple(_of_instance(instance, by_gpu[gpu.name]) for instance, gpu in gpus.items())
@@ -171,7 +175,13 @@ def _reaches(estimate: TransferEstimate) -> Iterable[Reach]:
     )
 
 
-def _same_gpu(same: str, latencies: Latencies, host_half: np.ndarray) -> Iterable[StepTime]:
+def _own_latencies(transfer: TransferModel, recorded: AnchorSteps) -> Latencies:
+    """Latencies on the anchor itself, from what its profiles show."""
+    own_ms = transfer.step.own_latency_ms(recorded.parts, recorded.anchor)
+    return Latencies(own_ms, np.full(own_ms.shape, transfer.step.instances[recorded.anchor].own_log_half_width))
+
+
+def _same_gpu(same: str, latencies: Latencies, host_half: np.ndarray, note: str) -> Iterable[StepTime]:
     """An instance with the very GPU of a profiled one takes its latency; its host may launch faster or slower."""
     rows = zip(latencies.latency_ms.tolist(), latencies.log_half_width.tolist(), host_half.tolist(), strict=True)
     return (
@@ -180,16 +190,12 @@ def _same_gpu(same: str, latencies: Latencies, host_half: np.ndarray) -> Iterabl
             latency_ms=latency_ms,
             basis=Basis.MEASURED,
             interval=Interval.within_factor(latency_ms, math.exp(math.hypot(half, host))),
-            note=_same_gpu_note(same),
+            note=note,
             relative=RelativeInterval(same, host),
             reach=Reach({same: 1.0}, latency_ms),
         )
         for latency_ms, half, host in rows
     )
-
-
-def _unknown(same: str) -> StepTime:
-    return StepTime(instance="", latency_ms=None, basis=Basis.MEASURED, note=_same_gpu_note(same))
 
 
 def _same_gpu_note(instance: str) -> str:

@@ -7,10 +7,10 @@ import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from profet_core.catalog.clouds import Machines, machine_facts, offer_name
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import MACHINE_COLUMNS, OFFER_COLUMNS, ON_DEMAND, SPOT
 from profet_core.errors import InputError
-from profet_lab.catalog.clouds import Machines, machine_facts, offer_name
 
 #: The list of all clouds among the measurements.
 CLOUDS_FILE = Path("prices_clouds.csv")

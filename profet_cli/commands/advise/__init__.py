@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
         print_json(advice_document(answer.advice, answer.comparison, question.anchor, warnings))
     else:
         print_warnings(warnings)
-        print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.of_offers)
+        print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)
 
 
 def _write(target: Path, page: str, read: Sequence[str | Path | None]) -> None:

@@ -10,6 +10,17 @@ import socket
 from collections.abc import Collection, Iterator
 from datetime import date
 
+from profet_cli.commands.instances.published_items import (
+    LIVE_PROVIDERS,
+    PROVIDERS,
+    Item,
+    gpu_of,
+    is_offer,
+    name_of,
+    region_of,
+)
+from profet_core.catalog import Catalog
+from profet_core.catalog.clouds import machine_facts
 from profet_core.catalog.refresh import PublishedPrice
 from profet_core.errors import CatalogError, InputError
 
@@ -20,44 +31,89 @@ _TIMEOUT_S = 30.0
 _NOT_FETCHED = "The price list of {} can't be fetched"
 
 
-def published_prices(provider: str, regions: Collection[str]) -> list[PublishedPrice]:
-    """Every on-demand and spot price of GPU instances that a provider has in the regions.
+class PriceLists:
+    """gpuhunt's lists of every provider, fetched once.
 
     Raises
     ------
-    InputError : gpuhunt is not installed, or it does not know the provider.
-    CatalogError : the list can't be fetched, or it has none of the regions.
+    InputError : gpuhunt is not installed.
     """
-    gpuhunt = _gpuhunt()
-    catalog = gpuhunt.Catalog(auto_reload=False)
+
+    def __init__(self) -> None:
+        self.gpuhunt = _gpuhunt()
+        self.catalog = self.gpuhunt.Catalog(auto_reload=False)
+        self._is_loaded = FOLDER_VARIABLE in os.environ
+
+    def items(self, provider: str) -> list[Item]:
+        """A provider's rows with a GPU, from its list or from the market itself; raises what gpuhunt does."""
+        if provider in LIVE_PROVIDERS:
+            self.catalog.add_provider(_live_provider())
+        elif not self._is_loaded:
+            self.catalog.load()
+            self._is_loaded = True
+        return self.catalog.query(provider=PROVIDERS.get(provider, provider), min_gpu_count=1)
+
+    def version(self, provider: str) -> str:
+        """Of a provider's list; empty if it has none."""
+        return getattr(self.catalog.catalog.get(PROVIDERS.get(provider, provider)), "version", "")
+
+
+def published_prices(
+    lists: PriceLists, provider: str, regions: Collection[str], known: Catalog
+) -> list[PublishedPrice]:
+    """Every on-demand and spot price of GPU instances that a provider has in the regions.
+
+    Parameters
+    ----------
+    provider : as the catalogue calls it, or as gpuhunt does. known : the catalogue, which names offers.
+
+    Raises
+    ------
+    InputError : gpuhunt does not know the provider, or it has none of the regions.
+    CatalogError : the list can't be fetched.
+    """
     with _quiet_and_impatient():
         try:
-            if FOLDER_VARIABLE not in os.environ:
-                catalog.load()
-            items = catalog.query(provider=provider, min_gpu_count=1)
+            items = lists.items(provider)
         except ValueError:
             raise InputError(f"Unknown provider {provider!r}: gpuhunt publishes no price list of it.") from None
-        except (OSError, gpuhunt.GPUHuntError) as error:
+        except (OSError, lists.gpuhunt.GPUHuntError) as error:
             raise CatalogError(f"{_NOT_FETCHED.format(provider)} ({error}); nothing was changed.") from None
     if not items:
         raise CatalogError(f"{_NOT_FETCHED.format(provider)}; nothing was changed.")
-    found = [item for item in items if item.location in regions]
+    offers = [item for item in items if is_offer(provider, item)]
+    found = [item for item in offers if region_of(provider, item.location) in regions]
     if not found:
-        known = ", ".join(sorted({item.location for item in items}))
-        raise InputError(f"{provider} lists no GPU instance in {', '.join(sorted(regions))}: choose among {known}.")
-    version = getattr(catalog.catalog.get(provider), "version", "")
-    return [
-        PublishedPrice(
-            instance=item.instance_name,
-            gpu_count=item.gpu_count,
-            region=item.location,
-            market="spot" if item.spot else "on-demand",
-            usd_per_hour=item.price,
-            as_of=_date_of(version),
-            source=f"{SOURCE_PREFIX} {provider} {version}".strip(),
-        )
-        for item in found
-    ]
+        there = ", ".join(sorted({region_of(provider, item.location) for item in offers}))
+        raise InputError(f"{provider} lists no GPU instance in {', '.join(sorted(regions))}: choose among {there}.")
+    version = lists.version(provider)
+    return [price for item in found if (price := _price(provider, item, version, known)) is not None]
+
+
+def _price(provider: str, item: Item, version: str, known: Catalog) -> PublishedPrice | None:
+    gpu = gpu_of(provider, item) if provider in PROVIDERS else None
+    name = name_of(provider, item, gpu, known) if provider in PROVIDERS else item.instance_name
+    if name is None:
+        return None
+    return PublishedPrice(
+        instance=name,
+        gpu_count=item.gpu_count,
+        region=region_of(provider, item.location),
+        market="spot" if item.spot else "on-demand",
+        usd_per_hour=item.price,
+        as_of=_date_of(version),
+        source=f"{SOURCE_PREFIX} {provider} {version}".strip(),
+        provider=provider,
+        gpu=gpu,
+        vcpus=item.cpu or None,
+        host=machine_facts(provider, item.instance_name).host if provider in PROVIDERS else "",
+    )
+
+
+def _live_provider():
+    from gpuhunt.providers.vastai import VastAIProvider
+
+    return VastAIProvider()
 
 
 def _gpuhunt():

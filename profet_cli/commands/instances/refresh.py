@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import argparse
 
-from profet_cli.arguments import add_format
+from profet_cli.arguments import add_format, names
 from profet_cli.commands.instances.own_file import writable_path
-from profet_cli.commands.instances.published_prices import SOURCE_PREFIX, published_prices
-from profet_cli.output import cell, print_json, print_table
-from profet_core.catalog import HOME_REGION, load_catalog, load_shipped
+from profet_cli.commands.instances.published_items import ANYWHERE, GPUHUNT_NAMES, LIVE_PROVIDERS, PROVIDERS
+from profet_cli.commands.instances.published_prices import SOURCE_PREFIX, PriceLists, published_prices
+from profet_cli.output import cell, print_json, print_table, print_warnings
+from profet_core.catalog import HOME_REGION, Catalog, load_catalog, load_shipped
 from profet_core.catalog.own import changing_own, laid_over, read_own, write_own
-from profet_core.catalog.refresh import PriceChange, check_believable, price_changes
+from profet_core.catalog.refresh import (
+    PriceChange,
+    PublishedPrice,
+    check_believable,
+    new_instances,
+    price_changes,
+)
 from profet_core.documents.parts import Document, offer_document
-from profet_core.errors import InputError
+from profet_core.errors import InputError, ProfetError
 from profet_core.units import listed_price
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which list, and whether to write."""
     add_format(parser, default=argparse.SUPPRESS)
-    parser.add_argument("--provider", default="aws", help="default aws")
-    parser.add_argument("--region", action="append", help="default us-east-1; may be given several times")
+    parser.add_argument(
+        *("--provider", "--cloud"),
+        type=names,
+        metavar="A,B",
+        default=["aws"],
+        help=f"{', '.join(PROVIDERS)}, or all of them: all (default: aws)",
+    )
+    parser.add_argument(
+        "--region", action="append", help="default: where the catalogue has offers; may be given several times"
+    )
+    parser.add_argument("--new", action="store_true", help="offers that the catalogue lacks too, if their GPU is known")
     parser.add_argument("--force", action="store_true", help="believe prices that change more than fivefold")
     parser.add_argument("--dry-run", action="store_true", help="only say what would change")
 
@@ -28,10 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Fetch, compare, refuse what is not believable, write, and print what changed."""
     path, catalog, shipped = writable_path(), load_catalog(), load_shipped()
-    published = published_prices(options.provider, options.region or [HOME_REGION])
-    changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX)
+    published = _published(options, catalog)
+    changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX, with_new=options.new)
     if not changes:
-        raise InputError(f"{options.provider} lists none of the catalogue's instances there: nothing was changed.")
+        raise InputError(
+            f"{', '.join(_clouds(options))} lists none of the catalogue's instances there: nothing was changed."
+        )
     if not options.force:
         check_believable(changes)
     if not options.dry_run:
@@ -39,7 +57,9 @@ def run(options: argparse.Namespace) -> None:
         with changing_own(path):
             write_own(path, laid_over(read_own(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}
-    not_listed = [name for name in catalog if name not in listed]
+    asked = _clouds(options)
+    not_listed = [name for name, row in catalog.items() if name not in listed and row.provider in asked]
+    more = 0 if options.new else len(new_instances(catalog, published))
     if options.format == "json":
         documents = [_change_document(change) for change in changes]
         print_json({"file": str(path), "written": not options.dry_run, "changes": documents, "not_listed": not_listed})
@@ -47,7 +67,40 @@ def run(options: argparse.Namespace) -> None:
     print_table(("instance", "region", "market", "before", "now", "change"), [_text_row(change) for change in changes])
     if not_listed:
         print(f"not listed there: {', '.join(not_listed)}")
+    if more:
+        print(f"{more} more {'offer has' if more == 1 else 'offers have'} a GPU that is known: --new adds them")
     print(f"nothing was written (--dry-run); it would be in {path}" if options.dry_run else f"written to {path}")
+
+
+def _published(options: argparse.Namespace, catalog: Catalog) -> list[PublishedPrice]:
+    """The prices of every cloud asked for; of several, one that can't be had is said and left out."""
+    found: list[PublishedPrice] = []
+    problems: list[ProfetError] = []
+    lists, clouds = PriceLists(), _clouds(options)
+    for name in clouds:
+        try:
+            found += published_prices(lists, name, options.region or _usual_regions(catalog, name), catalog)
+        except ProfetError as problem:
+            problems.append(problem)
+    if len(problems) == len(clouds):
+        raise problems[0]
+    print_warnings(str(problem).replace("nothing was changed", "it is left out") for problem in problems)
+    return found
+
+
+def _clouds(options: argparse.Namespace) -> list[str]:
+    """The clouds asked for, as the catalogue calls them."""
+    if "all" in options.provider:
+        return list(PROVIDERS)
+    return list(dict.fromkeys(GPUHUNT_NAMES.get(name, name) for name in options.provider))
+
+
+def _usual_regions(catalog: Catalog, provider: str) -> list[str]:
+    """Where the catalogue has offers of a cloud."""
+    if provider in LIVE_PROVIDERS:
+        return [ANYWHERE]
+    regions = {offer.region for offer in catalog.all_offers if offer.provider == provider}
+    return sorted(regions) or [HOME_REGION]
 
 
 def _change_document(change: PriceChange) -> Document:

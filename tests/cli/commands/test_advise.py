@@ -83,7 +83,7 @@ def test_retired_instances_are_left_out_with_their_reason(document, asked, catal
     answer = document(*asked)
     assert all(row["status"] == "available" for row in answer["plans"])
     retired = {name for name, row in catalog.items() if row.status == "retired"}
-    assert {row["instance"] for row in answer["left_out"]} & retired == {"g3s.xlarge", "p2.xlarge", "p3.2xlarge"}
+    assert {row["instance"] for row in answer["left_out"]} >= retired
     assert answer["within"] is None
 
 
@@ -147,7 +147,7 @@ def test_another_batch_size_is_less_sure(document, samples):
         (["--budget-usd", "0"], "The budget in US dollars must be a number above 0, not 0.0."),
         (["--certainty", "90"], "The certainty must be a share from 0.5 to less than 1, such as 0.9, not 90."),
         (["--spot-discount", "60"], "The spot discount must be a share between 0 and 1, such as 0.6, not 60."),
-        (["--region", "mars"], "The catalogue has no on-demand prices in mars: give prices of your own"),
+        (["--region", "mars"], "No offer has region mars: choose one of "),
         (["--price", "g9.huge=1"], "Unknown instance 'g9.huge'"),
         (["--compare", "g4dn.xlarge"], "--compare takes two of "),
         (["--compare", "g4dn.xlarge,p2.xlarge"], "not 'p2.xlarge'."),

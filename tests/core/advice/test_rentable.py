@@ -7,6 +7,7 @@ import pytest
 from profet_core.advice.rentable import lowest_to_rent
 from profet_core.latency import Basis
 from profet_core.prediction.records import InstancePrediction
+from tests.made.step_times import offer
 
 
 def predicted(instance: str, latency_ms: float | None, usd_per_hour: float, status: str = "available"):
@@ -15,8 +16,7 @@ def predicted(instance: str, latency_ms: float | None, usd_per_hour: float, stat
         latency_ms=latency_ms,
         basis=Basis.MEASURED,
         members={},
-        usd_per_hour=usd_per_hour,
-        status=status,
+        offer=offer(instance, usd_per_hour, status=status),
     )
 
 

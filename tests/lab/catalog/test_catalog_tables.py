@@ -9,8 +9,8 @@ import pytest
 
 from profet_core import InputError
 from profet_core.catalog import load_gpus
+from profet_core.catalog.clouds import offer_name
 from profet_core.catalog.tables import shipped_text
-from profet_lab.catalog.clouds import offer_name
 from profet_lab.catalog.tables import (
     CLOUDS_FILE,
     FIRST_INSTANCES,

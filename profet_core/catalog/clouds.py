@@ -16,7 +16,7 @@ A100_40, A100_40_PCIE = "A100-SXM4-40GB", "A100-PCIE-40GB"
 A100_80, A100_80_PCIE = "A100-SXM4-80GB", "A100-PCIE-80GB"
 V100, V100_PCIE = "Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"
 
-#: A GPU of the list -> its data sheet, where the cloud leaves no choice.
+#: A GPU of SkyPilot's lists -> its data sheet, where the cloud leaves no choice.
 USUAL_GPUS = {
     "A10": "A10",
     "A100-40GB": A100_40,

@@ -1,0 +1,114 @@
+"""`profet instances refresh` for every cloud, on rows as gpuhunt's lists have them, read by gpuhunt itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from profet_cli.commands.instances import published_prices
+from profet_core.catalog import load_catalog, load_shipped
+
+pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")
+
+import gpuhunt
+from gpuhunt.providers.base import AbstractProvider
+
+PUBLISHED = Path(__file__).parent / "published_clouds"
+
+
+def vast_item(number: str, gpu: str, gib: float, count: int, price: float, *, spot: bool = False):
+    return gpuhunt.CatalogItem(
+        provider="vastai",
+        instance_name=number,
+        location="US-Texas",
+        price=price,
+        cpu=16,
+        memory=64,
+        gpu_count=count,
+        gpu_name=gpu,
+        gpu_memory=gib,
+        spot=spot,
+        disk_size=100,
+        gpu_vendor=gpuhunt.AcceleratorVendor.NVIDIA,
+    )
+
+
+class Market(AbstractProvider):
+    """Vast, without its network: what its API answered becomes gpuhunt's own items."""
+
+    NAME = "vastai"
+
+    def get(self, query_filter=None, balance_resources=True):
+        return [
+            vast_item("101", "RTX4090", 24, 1, 0.44),
+            vast_item("102", "RTX4090", 24, 1, 0.41),
+            vast_item("103", "RTX4090", 24, 1, 0.2, spot=True),
+            vast_item("104", "A100", 80, 1, 0.9),
+            vast_item("105", "L4", 24, 2, 0.6),
+        ]
+
+
+@pytest.fixture(autouse=True)
+def published(monkeypatch):
+    monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(PUBLISHED))
+    monkeypatch.setattr(published_prices, "_live_provider", Market)
+
+
+def changes(run, *arguments: str) -> dict[tuple[str, str], dict]:
+    status, out, err = run("refresh", "--format", "json", *arguments)
+    assert (status, err) == (0, "")
+    return {(row["name"], row["market"]): row for row in json.loads(out)["changes"]}
+
+
+def test_all_clouds_are_refreshed_at_once(run, own):
+    found = changes(run, "--cloud", "all")
+    prices = {key: row["usd_per_hour"] for key, row in found.items() if row["provider"] != "aws"}
+    assert prices == {
+        ("azure/Standard_NC4as_T4_v3", "on-demand"): 0.55,
+        ("azure/Standard_NC40ads_H100_v5", "spot"): 6.98,
+        ("gcp/n1-standard-4+1xV100", "on-demand"): 2.6,
+        ("gcp/a2-highgpu-1g", "spot"): 3.7,
+        ("lambda/gpu_1x_a10", "on-demand"): 1.29,
+        ("nebius/gpu-h100-sxm_1gpu-16vcpu-200gb", "on-demand"): 3.1,
+        ("runpod/1x-A100-80GB", "on-demand"): 1.45,
+        ("runpod/1x-A100-80GB-SXM", "on-demand"): 1.65,
+        ("vast/1x-RTX_4090", "on-demand"): 0.41,
+        ("vast/1x-RTX_4090", "spot"): 0.2,
+        ("verda/1V100.6V", "on-demand"): 0.15,
+        ("verda/1RTX6000ADA.10V", "on-demand"): 0.85,
+    }
+    catalog = load_catalog()
+    assert list(catalog) == list(load_shipped())
+    v100 = catalog["gcp/n1-standard-4+1xV100"]
+    assert (v100.usd_per_hour, v100.region, v100.source) == (2.6, "us-central1", "gpuhunt gcp")
+    assert catalog["vast/1x-RTX_4090"].region == "any"
+
+
+def test_new_offers_come_if_asked_for_and_if_their_gpu_is_known(run, own):
+    assert "5 more offers have a GPU that is known: --new adds them" in run("refresh", "--cloud", "all", "--dry-run")[1]
+    changes(run, "--cloud", "all", "--new")
+    catalog = load_catalog()
+    new = {name: row for name, row in catalog.items() if name not in load_shipped()}
+    assert {name: (row.gpu, row.gpu_count, row.usd_per_hour, row.provider, row.host) for name, row in new.items()} == {
+        "azure/Standard_NC8as_T4_v3": ("Tesla T4", 1, 0.752, "azure", "rome"),
+        "g6.2xlarge": ("L4", 1, 0.9776, "aws", "milan"),
+        "gcp/g2-standard-8": ("L4", 1, 0.85, "gcp", "cascade-lake"),
+        "runpod/2x-GeForce_RTX_4090": ("GeForce RTX 4090", 2, 1.48, "runpod", ""),
+        "vast/2x-L4": ("L4", 2, 0.6, "vast", ""),
+    }
+
+
+def test_one_cloud_whose_list_is_gone_is_said_and_the_others_go_on(run, own, tmp_path, monkeypatch):
+    for name in ("aws", "verda"):
+        (tmp_path / f"{name}.csv").write_text((PUBLISHED / f"{name}.csv").read_text())
+    monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(tmp_path))
+    status, _, err = run("refresh", "--cloud", "aws,gcp,verda")
+    assert status == 0
+    assert err.startswith("warning: The price list of gcp can't be fetched") and err.count("\n") == 1
+    assert load_catalog()["verda/1V100.6V"].usd_per_hour == 0.15
+
+
+def test_gpuhunts_own_names_of_clouds_are_understood(run, own):
+    assert [name for name, _ in changes(run, "--provider", "lambdalabs")] == ["lambda/gpu_1x_a10"]
