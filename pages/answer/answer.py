@@ -14,6 +14,7 @@ from profet_core.advice.advise import Advice, advise
 from profet_core.advice.headline import headline
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Workload
+from profet_core.advice.shortlist import plan_a_gpu
 from profet_core.advice.words import answer_sentences, named_plans
 from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
@@ -51,6 +52,9 @@ _PER_LABELS = {
     "step": "A step",
 }
 
+#: More instances are named by their GPUs.
+_NAMED = 3
+
 
 def body(resources: Resources) -> None:
     """Draw the page."""
@@ -72,7 +76,7 @@ def body(resources: Resources) -> None:
     with choices:
         _choices(resources)
     fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
-    advice = _advice(resources, network, steps, chosen_offers(resources), fits)
+    advice = _advice(resources, network, steps, chosen_offers(resources, ANSWER_TABLE.open_row), fits)
     kept = _kept(advice, network.outcome.prediction.anchor)
     with answer:
         _say(network, advice)
@@ -136,8 +140,11 @@ def _choices(resources: Resources) -> None:
 
 
 def _kept(advice: Advice, anchor: str) -> list[Plan]:
-    """What has a row in any case: what the sentence names, the anchor to compare with, and the open row."""
-    labels = {plan.label for plan in named_plans(advice)} | {ANSWER_TABLE.open_row}
+    """What has a row in any case: what the sentence names, the anchor to compare with, the open row, and of each GPU
+    the cheapest that is retired, for these are there only where somebody asks for them.
+    """
+    retired = plan_a_gpu(plan for plan in advice.plans if plan.offer.status == "retired")
+    labels = {plan.label for plan in (*named_plans(advice), *retired)} | {ANSWER_TABLE.open_row}
     return [plan for plan in advice.plans if plan.label in labels or plan.instance == anchor]
 
 
@@ -163,11 +170,17 @@ def _table(
 
 
 def _left_out(resources: Resources, advice: Advice) -> str:
-    """What no plan can be made for, and why: the GPUs of each reason."""
-    gpus: dict[str, dict[str, None]] = {}
+    """What no plan can be made for, and why: the instances of each reason, or their GPUs where they are many."""
+    found: dict[str, list[str]] = {}
     for one in advice.excluded:
-        gpus.setdefault(one.reason, {})[gpu_words(resources.catalog[one.instance])] = None
-    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in gpus.items())
+        found.setdefault(one.reason, []).append(one.instance)
+    return "; ".join(f"{_names(resources, instances)}: {reason}" for reason, instances in found.items())
+
+
+def _names(resources: Resources, instances: Sequence[str]) -> str:
+    if len(instances) <= _NAMED:
+        return ", ".join(instances)
+    return ", ".join(dict.fromkeys(gpu_words(resources.catalog[name]) for name in instances))
 
 
 run_page(body, answer_keys)

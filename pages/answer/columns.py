@@ -327,7 +327,8 @@ def _price_columns() -> tuple[Column[AnswerRow], ...]:
             key="provider",
             title="Cloud",
             cell=lambda row: cloud_words(row.plan.offer.provider),
-            value=lambda row: row.plan.offer.provider,
+            value=lambda row: cloud_words(row.plan.offer.provider),
+            data=lambda row: {"cloud": cloud_words(row.plan.offer.provider)},
             by_default=False,
         ),
         Column(

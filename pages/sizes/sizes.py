@@ -144,7 +144,7 @@ def _view(resources: Resources, source: _Source, axis: str, rows_place: DeltaGen
     ----------
     rows_place : where it is asked how many offers are shown.
     """
-    offers = usual_offers(chosen_offers(resources), include_retired=st.session_state["retired"])
+    offers = usual_offers(chosen_offers(resources, SIZES_TABLE.open_row), include_retired=st.session_state["retired"])
     every = _SizesView(resources, source, axis, offers)
     plans = every.plans()
     if not plans:

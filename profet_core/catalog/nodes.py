@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from profet_core.catalog.instance import OWN_PRICE, OWN_PROVIDER, Instance
 
 
-def without_larger_nodes(offers: Iterable[Instance]) -> list[Instance]:
+def without_larger_nodes(offers: Iterable[Instance], keep: Collection[str] = ()) -> list[Instance]:
     """Offers with one GPU, in their order; of a GPU that is rented in nodes only, those of its smallest nodes.
 
-    What is one's own stays, whatever its size.
+    What is one's own stays, whatever its size, and so do the instances `keep`.
     """
     every = list(offers)
     least: dict[str, int] = {}
     for offer in every:
         least[offer.gpu] = min(offer.gpu_count, least.get(offer.gpu, offer.gpu_count))
-    return [offer for offer in every if offer.gpu_count == least[offer.gpu] or is_ones_own(offer)]
+    return [offer for offer in every if offer.gpu_count == least[offer.gpu] or offer.name in keep or is_ones_own(offer)]
 
 
 def is_ones_own(offer: Instance) -> bool:

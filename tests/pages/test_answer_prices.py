@@ -10,7 +10,7 @@ from tests.pages.expected import FIRST
 
 def prices_opened(app):
     """Open what is behind the button of prices."""
-    app.session_state["offers"] = True
+    app.session_state["offers"] = app.session_state["narrowing"] = True
     return app.run()
 
 

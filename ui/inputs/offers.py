@@ -41,8 +41,12 @@ def prices_input(resources: Resources) -> None:
         own_instances_input(resources)
 
 
-def chosen_offers(resources: Resources) -> tuple[Instance, ...]:
+def chosen_offers(resources: Resources, opened: str = "") -> tuple[Instance, ...]:
     """The offers that are wanted and can be rented, one of an instance and market.
+
+    Parameters
+    ----------
+    opened : key of the open row, whose node stays where others are not asked for.
 
     Raises
     ------
@@ -52,7 +56,8 @@ def chosen_offers(resources: Resources) -> tuple[Instance, ...]:
     found: Sequence[Instance] = _wanted(resources, narrowing)
     if not st.session_state["retired"]:
         found = _available(found)
-    return tuple(found if narrowing.gpu_count else without_larger_nodes(found))
+    # A row's key is its instance's name, and the market's where it is another than usual.
+    return tuple(found if narrowing.gpu_count else without_larger_nodes(found, {opened.partition(" ")[0]}))
 
 
 def _wanted(resources: Resources, narrowing: Narrowing) -> tuple[Instance, ...]:
