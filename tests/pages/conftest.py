@@ -199,11 +199,11 @@ def assert_says(app: AppTest, advice: Advice) -> None:
     assert not app.error and not app.exception, lines(app.error)
     assert [clean(line) for line in lines(app.header)] == [headline(advice)]
     plans = shown_plans(app, advice)
-    shown = {row["Instance"]: row for row in result_rows(app)}
-    assert list(shown) == [plan.title for plan in plans]
-    for plan in plans:
+    rows = result_rows(app)
+    assert [row["Instance"] for row in rows] == [plan.title for plan in plans]
+    for row, plan in zip(rows, plans, strict=True):
         ends = plan.interval
-        assert {name: shown[plan.title][name] for name in ("Time", "Range", "Cost", "How sure")} == {
+        assert {name: row[name] for name in ("Time", "Range", "Cost", "How sure")} == {
             "Time": format_duration(plan.total_s),
             "Range": "–" if ends is None else format_duration_range(ends.low_s, ends.high_s),
             "Cost": format_usd(plan.total_usd),

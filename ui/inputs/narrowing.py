@@ -15,6 +15,7 @@ from ui.inputs.number_field import number_field, whole_field
 from ui.state.offer_choices import OfferChoices, offer_choices
 from ui.state.resources import Resources
 from ui.state.settings import USUAL_REGION
+from ui.texts import plain
 
 _SURENESS_LABELS = dict(zip(SURENESS_WORDS, ("any", "fair or good", "good"), strict=True))
 _COUNT_TIP = "None chosen: one, and the smallest node of a GPU that is rented in nodes only."
@@ -24,13 +25,14 @@ _MOST_WORDS = 28
 
 
 def narrowing_input(resources: Resources) -> None:
-    """All of it behind one button, which says what is chosen; what is behind it is drawn while it is open."""
-    words = _summary(chosen_narrowing(resources))
-    label = f"Offers: {words}" if words else "Offers"
-    popover = st.popover(label, icon=":material/filter_alt:", key="narrowing", on_change="rerun")
+    """All of it behind one button, drawn while it is open; what is chosen stands beside it."""
+    # A button whose label changed would be another one, and closed.
+    popover = st.popover("Offers", icon=":material/filter_alt:", key="narrowing", on_change="rerun")
     if popover.open:
         with popover:
             narrowing_fields(resources)
+    if words := _summary(chosen_narrowing(resources)):
+        st.caption(plain(words), width="content")
 
 
 def narrowing_fields(resources: Resources) -> None:
