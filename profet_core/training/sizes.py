@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,13 +58,20 @@ def steps_at(
 
 
 def curves_at(
-    models: Models, known: Sequence[KnownStep], axis: str, sizes: Sequence[int], other_size: int | None = None
+    models: Models,
+    known: Sequence[KnownStep],
+    axis: str,
+    sizes: Sequence[int],
+    other_size: int | None = None,
+    *,
+    instances: Collection[str] | None = None,
 ) -> Mapping[str, tuple[StepTime, ...]]:
     """Instance -> its step at each of `sizes`, as `steps_at` gives it.
 
     Parameters
     ----------
     axis : "batch" or "pixels". other_size : size on the other axis; None: that of the known step.
+    instances : those that are wanted; None: all that the steps are known on.
 
     Raises
     ------
@@ -78,7 +85,7 @@ def curves_at(
     else:
         batch_size = found.batch_of(other_size)
         wanted = [(batch_size, found.pixels_of(size)) for size in sizes]
-    return {name: tuple(rows) for name, rows in found.rows(wanted).items()}
+    return {name: tuple(rows) for name, rows in found.rows(wanted, instances).items()}
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,9 @@ class _Family:
         """The step that is known at this very size."""
         return next((step for step in self.known if step.is_at(batch_size, pixels)), None)
 
-    def rows(self, wanted: Sequence[tuple[int, int | None]]) -> dict[str, list[StepTime]]:
+    def rows(
+        self, wanted: Sequence[tuple[int, int | None]], only: Collection[str] | None = None
+    ) -> dict[str, list[StepTime]]:
         """Instance -> a row for each wanted size: the known step's own where it has one, else a carried one."""
         sizes = Sizes(
             np.array([batch for batch, _ in wanted], float), np.array([_area(size) for _, size in wanted], float)
@@ -135,6 +144,8 @@ class _Family:
         found: dict[str, list[StepTime]] = {}
         alike: dict[tuple, list[StepTime]] = {}
         for place, name in enumerate(instances):
+            if only is not None and name not in only:
+                continue
             own = [rows[name] for rows in by_instance if name in rows]
             # Offers of a GPU that is reached from others differ in nothing but their names.
             key = tuple((row.latency_ms, row.basis, row.note, id(row.interval), id(row.reach)) for row in own)
@@ -145,7 +156,7 @@ class _Family:
         for place, size in enumerate(wanted):
             profiled = self.step_at(*size)
             for row in () if profiled is None else profiled.prediction.predictions:
-                if row.latency_ms is not None or len(self.known) == 1:
+                if row.instance in found and (row.latency_ms is not None or len(self.known) == 1):
                     found[row.instance][place] = row
         return found
 
