@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from profet_cli.inputs import open_models, read_profile_file
+from profet_cli.inputs import open_models, own_gpus, read_profile_file
 from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling, TrainingQuestion
-from profet_core.answers.training import second_alone
 from profet_core.catalog import load_catalog, load_gpus
 
 COMMAND_LINE = Spelling("TRACE", lambda name: f"--{name.replace('_', '-')}")
@@ -19,8 +18,8 @@ Training = TypeVar("Training", bound=TrainingQuestion)
 
 
 def open_knowledge(options: argparse.Namespace) -> Knowledge:
-    """The models the arguments name, else the shipped ones, and the catalogue with the user's own file over it."""
-    return Knowledge(open_models(options), load_catalog(), load_gpus())
+    """The models the arguments name, else the shipped ones, and the catalogue with the user's own files over it."""
+    return Knowledge(open_models(options), load_catalog(), load_gpus()).with_own_gpus(own_gpus())
 
 
 def predict_question(options: argparse.Namespace) -> PredictQuestion:
@@ -36,6 +35,9 @@ def predict_question(options: argparse.Namespace) -> PredictQuestion:
 def training_question(options: argparse.Namespace, kind: type[Training]) -> Training:
     """The question of `cost` or `advise`, its profiles read."""
     if options.second is not None and options.at_batch is None and options.at_pixels is None:
+        # `predict` does without what trainings need.
+        from profet_core.answers.training import second_alone
+
         raise second_alone(COMMAND_LINE)
     profile = read_profile_file(options.trace)
     second = None if options.second is None else read_profile_file(options.second)

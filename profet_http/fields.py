@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_http.failures import UNUSABLE, RequestError
-from profet_http.kinds import FLAG, NAMES, NUMBER, NUMBERS, PROFILE, TEXT, WHOLE, Kind
+from profet_http.kinds import FLAG, NAMES, NUMBER, NUMBERS, OWN_GPUS, PROFILE, TEXT, WHOLE, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,18 @@ _NARROWED: Fields = {**_OFFERS, "sureness": Field(TEXT, "only numbers at least a
 
 _PROFILE: Fields = {
     "profile": Field(PROFILE, "profile of training steps, in PROFET JSON; or a file in any format that is read", True),
-    "anchor": Field(TEXT, "instance the profile was recorded on", True),
+    "anchor": Field(
+        TEXT, "instance, or GPU by its name, that the profile was recorded on; the GPU it names without it"
+    ),
     "steps": Field(WHOLE, "training steps the profile covers, where it doesn't tell"),
     "latency_ms": Field(NUMBER, "measured step latency on the anchor, milliseconds"),
     "without_latency": Field(FLAG, "ignore the latency in the profile's meta"),
     "trust_latency": Field(FLAG, "use the latency even if it looks wrong"),
     "method": Field(TEXT, "default, or profet: the documented ensemble"),
     "fp32": Field(FLAG, "without TF32 on Ampere and later"),
+    "own_gpus": Field(
+        OWN_GPUS, "GPUs of your own, each an instance too, as columns of `profet gpus`; for this request"
+    ),
     **_NARROWED,
 }
 

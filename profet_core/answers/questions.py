@@ -10,7 +10,9 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import ON_DEMAND
 from profet_core.catalog.narrowing import Narrowing
+from profet_core.catalog.own_gpus import OwnGpu, with_offers_of
 from profet_core.profiles import Profile
+from profet_core.transfer.own_gpu import with_own_gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,19 @@ class Knowledge:
     models: Models
     catalog: Catalog
     gpus: Gpus
+
+    def with_own_gpus(self, own: Sequence[OwnGpu]) -> Knowledge:
+        """With GPUs of the user's own, each an instance of the catalogue.
+
+        Raises
+        ------
+        InputError : what is said of one can't be.
+        """
+        if not own:
+            return self
+        transfer = self.models.transfer
+        models = self.models if transfer is None else self.models.with_transfer(with_own_gpus(transfer, own))
+        return Knowledge(models, with_offers_of(self.catalog, own), self.gpus.with_own(row.gpu for row in own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +61,14 @@ class OffersQuestion:
     gpu: Sequence[str] = ()
     gpu_count: int | None = None
     min_memory_gib: float | None = None
-    sureness: str | None = None
 
     @property
     def narrowing(self) -> Narrowing:
         """The same, checked."""
+        return self.narrowed_to(None)
+
+    def narrowed_to(self, sureness: str | None) -> Narrowing:
+        """The same, for numbers that are as sure."""
         return Narrowing(
             provider=tuple(self.provider),
             region=self.region,
@@ -58,7 +76,7 @@ class OffersQuestion:
             gpu=tuple(self.gpu),
             gpu_count=() if self.gpu_count is None else (self.gpu_count,),
             min_memory_gib=self.min_memory_gib,
-            sureness=self.sureness,
+            sureness=sureness,
         )
 
 
@@ -68,20 +86,28 @@ class ProfileQuestion(OffersQuestion):
 
     Attributes
     ----------
+    anchor : instance or GPU that the profile was recorded on; None: the GPU that it names.
     steps : training steps the profile covers; None: what it tells.
     latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
     fp32 : the training runs without TF32 where there is TF32.
+    sureness : "rough", "fair" or "good": only numbers at least as sure.
     """
 
     profile: Profile
-    anchor: str
+    anchor: str | None = None
     steps: int | None = None
     latency_ms: float | None = None
     without_latency: bool = False
     trust_latency: bool = False
     method: str = "default"
     fp32: bool = False
+    sureness: str | None = None
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """Which offers, and how sure of them."""
+        return self.narrowed_to(self.sureness)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

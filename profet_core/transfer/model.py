@@ -42,6 +42,23 @@ class BenchmarkPoint:
     tables: int
     log_throughput: float
 
+    @property
+    def source(self) -> str:
+        """Where it is from, in words."""
+        return f"published ResNet-50 training speed of {self.measured_on}"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPoint(BenchmarkPoint):
+    """What a user says of the speed of a GPU of their own; no other GPU's speed is taken from it."""
+
+    said: str
+
+    @property
+    def source(self) -> str:
+        """Where it is from, in words."""
+        return self.said
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:

@@ -52,8 +52,7 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
     precision = "TF32" if in_tf32 else "FP32"
     points = model.points if in_tf32 or not has_tf32 else model.fp32_points
     if point := points.get(gpu.name):
-        source = f"published ResNet-50 training speed of {point.measured_on}"
-        return _speed(model, point.log_speed, point.log_sd, f"{precision}, {source}; {assumed}")
+        return _speed(model, point.log_speed, point.log_sd, f"{precision}, {point.source}; {assumed}")
     log_speed, log_sd, source = _unpublished(model, gpu, in_tf32)
     if has_tf32 and not in_tf32 and (point := model.points.get(gpu.name)):
         log_speed = min(log_speed, point.log_speed)
@@ -160,7 +159,10 @@ def _relative(model: TransferModel, gpu: Gpu) -> str | None:
     same = [
         name
         for name in model.points
-        if name in model.gpus and model.gpus[name].compute_capability == gpu.compute_capability
+        # Of a user's own GPU no other one's speed is taken.
+        if name in model.gpus
+        and name not in model.gpus.own
+        and model.gpus[name].compute_capability == gpu.compute_capability
     ]
     return min(same, key=lambda name: abs(math.log(model.gpus[name].sm_count / gpu.sm_count)), default=None)
 

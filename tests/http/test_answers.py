@@ -22,6 +22,7 @@ from tests.docs.recipes import blocks
 from tests.http.conftest import send
 
 TRAINING = {"images": 50000, "epochs": 3, "validation_images": 1000}
+NARROWED = {**TRAINING, "provider": ["azure", "vast"], "region": "US", "market": "on-demand", "min_memory_gib": 40}
 QUESTIONS = {
     "predict": [
         {},
@@ -29,11 +30,13 @@ QUESTIONS = {
         {"latency_ms": 122.4, "targets": ["g5.xlarge", "g4dn.xlarge"], "fp32": True},
         {"latency_ms": 122.4, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
         {"without_latency": True, "trust_latency": True, "steps": 1},
+        {"latency_ms": 122.4, "provider": ["gcp", "verda"], "gpu": ["V100"], "gpu_count": 1, "sureness": "good"},
     ],
-    "cost": [TRAINING, {**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16}],
+    "cost": [TRAINING, {**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16}, NARROWED],
     "advise": [
         {**TRAINING, "deadline_hours": 3, "compare": ["g4dn.xlarge", "g5.xlarge"]},
         {**TRAINING, "budget_usd": 5, "market": "any", "spot_discount": 0.6, "certainty": 0.8, "include_retired": True},
+        NARROWED,
     ],
 }
 CASES = [(command, number) for command, cases in QUESTIONS.items() for number in range(len(cases))]
@@ -126,6 +129,24 @@ def test_a_second_profile_and_another_profile_s_measurement(post, samples, port)
     assert post("/v1/predict", measured).document == expected
 
 
+def test_a_gpu_of_one_s_own_counts_for_its_request_alone(post, asked, sample, port, tmp_path, monkeypatch):
+    gpu = {"gpu": "RTX 4080", "like": "L40S", "memory_gib": 16, "as_of": "2026-11", "usd_per_hour": 0.25}
+    gpu |= {"images_per_s": 480, "network": "ResNet50", "batch_size": 128, "precision": "tf32"}
+    monkeypatch.setenv("PROFET_GPUS", str(tmp_path / "gpus.csv"))
+    added = [word for name, value in gpu.items() if name != "gpu" for word in (f"--{name.replace('_', '-')}", value)]
+    printed("gpus", "add", "RTX 4080", *added)
+    for path, values in {"predict": {}, "cost": {"images": 1000, "profiled_batch": 16}}.items():
+        expected = printed(path, sample.path, "--anchor", sample.anchor, *options(values))
+        answer = post(f"/v1/{path}", {**asked, **values, "own_gpus": [gpu]})
+        assert (answer.status, answer.document) == (200, expected) and "rtx-4080" in str(expected)
+        check_schema(f"/v1/{path}", answer.document)
+        form = form_of(
+            {"anchor": sample.anchor, **texts(values), "own_gpus": json.dumps([gpu])}, {"profile": sample.data}
+        )
+        assert send(port, "POST", f"/v1/{path}", *form).document == expected
+    assert "rtx-4080" not in str(post("/v1/predict", asked).document)
+
+
 def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, repository):
     """Recordings of a CPU get its refusal."""
     folders = ("sample_traces/formats", "tests/core/profiles/tensorflow/xprof_views")
@@ -157,7 +178,8 @@ def test_every_field_of_a_question_is_a_field_of_its_request():
         "advise": (ADVISE, AdviseQuestion),
         "instances": (INSTANCES, InstancesQuestion),
     }.values():
-        assert set(table) == {field.name for field in fields(question)}
+        # Own GPUs are no part of a question but of what it is asked; the command line has a file of them.
+        assert set(table) - {"own_gpus"} == {field.name for field in fields(question)}
 
 
 def test_every_field_of_a_request_is_documented_with_its_kind():
@@ -217,3 +239,11 @@ def test_the_client_in_five_lines_runs(port, samples, repository, tmp_path):
     code = client.replace("localhost:8501", f"127.0.0.1:{port}").replace("60.2", str(sample.latency_ms))
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and "'basis': 'given'" in done.stdout, done.stderr
+
+
+def test_no_offer_is_told_in_one_line(port, sample):
+    found = send(port, "GET", "/v1/instances?provider=verda&gpu=V100")
+    assert [(row["name"], row["usd_per_gpu_hour"]) for row in found.document] == [("verda/1V100.6V", 0.1381)]
+    none = send(port, "GET", "/v1/instances?provider=azure&gpu=H200")
+    assert none.status == 422
+    assert none.error.startswith("No offer has all of cloud azure, GPU H200: widen cloud azure (")
