@@ -20,8 +20,9 @@ from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
 from profet_core.transfer.model import TransferModel
-from profet_core.transfer.speed import Speed, target_of
+from profet_core.transfer.speed import target_of
 from profet_core.transfer.step import StepLaw, gpu_time_ms
+from profet_core.transfer.targets import Speed
 
 #: A GPU and its host.
 Placed = tuple[Gpu, Host]

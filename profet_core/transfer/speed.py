@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.transfer.carry import Target
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
+from profet_core.transfer.targets import Speed, Target
 
 if TYPE_CHECKING:
     from profet_core.transfer.model import TransferModel
@@ -22,21 +21,6 @@ MIX_SHARE = 0.25
 TF32_LOG_GAIN = math.log(1.4)
 
 _ASSUMED = "90 % if errors are log-normal and spread as on the GPUs left out ({n} GPUs)"
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """Benchmark speed of a GPU over the reference's, in the logarithm; the interval's half width; where it is from.
-
-    Attributes
-    ----------
-    log_sd : of the speed itself, beside the law's spread.
-    """
-
-    log_speed: float
-    log_sd: float
-    log_half_width: float
-    note: str
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
