@@ -100,7 +100,7 @@ def unknown_gpu(models: Models, recorded: str) -> str:
     if _PART_OF_A_GPU.search(recorded):
         return f"{says}, a part of a GPU, whose speed is its slice's: record the step on a whole GPU."
     if _LAPTOP.search(recorded):
-        return f"{says}, a laptop's GPU, which runs slower than the card of that name: add it as a GPU of your own, by that name."
+        return f"{says}, a laptop's GPU, slower than the card of that name: add it as a GPU of your own by that name."
     if models.transfer is None:
         return ""
     try:
