@@ -141,11 +141,12 @@ def unprofiled_steps(
     same = {one: _same_as(one[0], profiled, latencies, own, more) for one in distinct}
     estimates = estimate_gpus(transfer, recorded, others, [one for one in distinct if same[one] is None], tf32=tf32)
     widths = [unattributed_log_width(profile) for profile in profiles]
+    siblings = {gpu_model(name): name for name in profiled}
     columns: dict[Placed, Iterable[StepTime]] = {}
     for one, there in same.items():
         gpu, host = one
         if there is None:
-            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, profiled), own)
+            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, siblings), own)
         else:
             host_half = other_host_log_half_width(transfer.step, recorded, there.latencies.latency_ms, host)
             columns[one] = _same_gpu(there, host_half)
@@ -204,9 +205,9 @@ def _of_instance(instance: str, row: StepTime) -> StepTime:
     )
 
 
-def _sibling_note(gpu: Gpu, profiled: Iterable[str]) -> str:
-    """What tells a GPU from the profiled one of the same model; empty if there is none."""
-    sibling = next((name for name in profiled if gpu_model(name) == gpu.model), None)
+def _sibling_note(gpu: Gpu, siblings: Mapping[str, str]) -> str:
+    """What tells a GPU from the profiled one of the same model, if there is one; `siblings`: model -> full name."""
+    sibling = siblings.get(gpu.model)
     return "" if sibling is None else f"{gpu.name}, not the {sibling} that was profiled"
 
 

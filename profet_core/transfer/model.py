@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
 from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.step import InstanceStep, StepLaw
+
+if TYPE_CHECKING:
+    from profet_core.transfer.carry import Target
+    from profet_core.transfer.hosts import Host
+    from profet_core.transfer.speed import Speed
 
 TRANSFER_NAME = "transfer.json"
 TRANSFER_VERSION = 3
@@ -73,9 +79,9 @@ class Spread:
         return NORMAL_90 * math.hypot(self.between, self.within, *more)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TransferModel:
-    """Everything that estimates on GPUs which nobody profiled need. It equals itself alone: a cache may hold it.
+    """Everything that estimates on GPUs which nobody profiled need.
 
     Attributes
     ----------
@@ -113,6 +119,11 @@ class TransferModel:
         """What stands behind a latency on the GPU: derived where it was measured somewhere, else transferred."""
         profiled = {row.gpu for row in self.step.instances.values()}
         return Basis.DERIVED if gpu.name in self.derived or gpu.name in profiled else Basis.TRANSFERRED
+
+    @cached_property
+    def targets(self) -> dict[tuple[Gpu, Host, bool], tuple[Target, Speed]]:
+        """What `speed.target_of` found of these GPUs, by GPU, host and TF32: every prediction asks for all of them."""
+        return {}
 
     @property
     def reference_gpu(self) -> str:

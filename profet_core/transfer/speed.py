@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
@@ -22,8 +21,6 @@ MIX_SHARE = 0.25
 #: TF32 over FP32 where kernels are known in FP32 alone: published networks gain 1.1 to 1.8 times.
 TF32_LOG_GAIN = math.log(1.4)
 
-#: Targets that are kept: all GPUs of the catalogue on all hosts, in both precisions.
-_REMEMBERED = 1024
 _ASSUMED = "90 % if errors are log-normal and spread as on the GPUs left out ({n} GPUs)"
 
 
@@ -102,9 +99,19 @@ def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
     return math.log(gpu.bandwidth_gb_per_s / model.gpus[model.reference_gpu].bandwidth_gb_per_s)
 
 
-@lru_cache(_REMEMBERED)
 def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
     """A GPU in a host as `carry` takes it, and what is known of its speed."""
+    key = gpu, host, tf32
+    found = model.targets.get(key)
+    if found is None:
+        found = _target_of(model, gpu, host, tf32)
+        # A GPU of somebody's own is let go.
+        if model.gpus.get(gpu.name) is gpu:
+            model.targets[key] = found
+    return found
+
+
+def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
     speed = known_speed(model, gpu, tf32)
     target = Target(
         host=host,

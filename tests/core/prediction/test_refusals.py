@@ -75,7 +75,7 @@ def test_what_the_reader_says_goes_first(models, catalog):
     profile = Profile(HOST_ONLY, refusal=cold)
     assert refused(models, catalog, profile) == cold
     with pytest.raises(NoPredictionError, match=cold):
-        check_predictable(models, catalog, profile)
+        check_predictable(models, profile)
 
 
 def test_one_such_profile_of_many_is_enough(models, catalog):

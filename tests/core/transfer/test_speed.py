@@ -160,4 +160,6 @@ def test_another_model_is_asked_anew(shipped):
     other = replace(shipped, points={**shipped.points, gpu.name: replace(shipped.points[gpu.name], log_speed=1.0)})
     assert target_of(other, gpu, host, True)[0].log_speed == 1.0
     assert target_of(shipped, gpu, host, True)[0] == before
-    assert target_of(shipped, replace(gpu, sm_count=7), host, True)[0].multiprocessors == 7
+    own = replace(gpu, name="My GPU", sm_count=7)
+    assert target_of(shipped, own, host, True)[0].multiprocessors == 7
+    assert own not in {key[0] for key in shipped.targets}, "somebody's own is let go"
