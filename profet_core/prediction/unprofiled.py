@@ -170,8 +170,8 @@ def _same_as(
 ) -> _SameGpu | None:
     """Where the very same GPU's latencies are known from, if they are."""
     if own is not None and gpu.name == own.gpu.name:
-        exact = not own.latencies.log_half_width.any()
-        return _SameGpu(own.anchor, own.latencies, Basis.MEASURED if exact else Basis.CARRIED_BACK)
+        # No models learned from this GPU, given as its latency may be.
+        return _SameGpu(own.anchor, own.latencies, Basis.CARRIED_BACK)
     name = profiled.get(gpu.name)
     if name is None:
         return None
