@@ -127,6 +127,9 @@ def unprofiled_steps(
         is absent if its latency is not known. own : the GPU that the steps were recorded on, if nobody profiled it.
     placed : instance -> its GPU and host, at least one of what `unprofiled_gpus` gives.
     """
+    if not placed:
+        yield from [()] * len(profiles)
+        return
     profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
     # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.

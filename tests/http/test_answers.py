@@ -236,3 +236,24 @@ def test_the_client_in_five_lines_runs(port, samples, repository, tmp_path):
     code = client.replace("localhost:8501", f"127.0.0.1:{port}").replace("60.2", str(sample.latency_ms))
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and "'basis': 'given'" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("gpu", ["NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 2080 Ti"])
+def test_a_profile_of_any_gpu_is_answered_by_the_name_in_it(post, asked, gpu):
+    profile = {**asked["profile"], "meta": {**asked["profile"]["meta"], "gpu": gpu}}
+    schemas = openapi_document()["paths"]
+    for path, more in (("/predict", {}), ("/cost", TRAINING), ("/advise", TRAINING)):
+        answer = post(f"/v1{path}", {"profile": profile, **more})
+        assert answer.status == 200 and answer.document["anchor"] == gpu.removeprefix("NVIDIA ")
+        found = answer.document.get("predictions") or answer.document.get("rows") or answer.document["plans"]
+        assert "carried-back" in {row["basis"] for row in found}
+        assert path in " ".join(schemas)
+    named = post("/v1/predict", {"profile": profile, "anchor": gpu})
+    assert named.document == post("/v1/predict", {"profile": profile}).document
+
+
+def test_a_profile_of_a_gpu_that_nothing_can_start_from_is_one_line(post, asked):
+    for gpu, says in (("NVIDIA RTX 4000 Laptop GPU", "a laptop's GPU"), (None, "say it with anchor")):
+        meta = {name: value for name, value in {**asked["profile"]["meta"], "gpu": gpu}.items() if value is not None}
+        answer = post("/v1/predict", {"profile": {**asked["profile"], "meta": meta}})
+        assert answer.status == 422 and says in answer.error
