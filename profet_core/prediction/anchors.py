@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b", re.IGNORECASE)
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
 
+_ADD_IT = "add it as a GPU of your own, by that name."
+
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
@@ -100,7 +102,7 @@ def unknown_gpu(models: Models, recorded: str) -> str:
     if _PART_OF_A_GPU.search(recorded):
         return f"{says}, a part of a GPU, whose speed is its slice's: record the step on a whole GPU."
     if _LAPTOP.search(recorded):
-        return f"{says}, a laptop's GPU, slower than the card of that name: add it as a GPU of your own by that name."
+        return f"{says}, a laptop's GPU, which runs slower than the card of that name: {_ADD_IT}"
     if models.transfer is None:
         return ""
     try:
@@ -108,7 +110,7 @@ def unknown_gpu(models: Models, recorded: str) -> str:
     except InputError as error:
         # Several GPUs of one model: whoever asks says which.
         if "may be any of" not in str(error):
-            return f"{says}, of which no data sheet is known here: add it as a GPU of your own, by that name."
+            return f"{says}, of which no data sheet is known here: {_ADD_IT}"
     return ""
 
 
