@@ -8,6 +8,7 @@ from typing import final
 from profet_core.advice.certainty import chance_at_most, deviation_of_interval, surest_certainty
 from profet_core.advice.request import Request
 from profet_core.catalog import Instance
+from profet_core.catalog.naming import machine_words
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis, Interval, StepTime
 from profet_core.units import MS_PER_S, positive_number
@@ -82,7 +83,7 @@ class Plan:
     @property
     def title(self) -> str:
         """`label` as the cloud has it, without the cloud's name before it."""
-        return self.label.removeprefix(f"{self.offer.provider}/")
+        return machine_words(self.offer) + self.label.removeprefix(self.offer.name)
 
     @property
     def whole_node(self) -> bool:

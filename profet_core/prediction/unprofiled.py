@@ -46,8 +46,8 @@ def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Gpu]:
         # A price without a data sheet is shown in the catalogue only.
         if gpu is not None and name not in models.instances:
             found[name] = gpu
-    rank = {gpu: _ORDER.index(_basis(transfer, gpu)) for gpu in set(found.values())}
-    return dict(sorted(found.items(), key=lambda item: rank[item[1]]))
+    rank = {gpu.name: _ORDER.index(_basis(transfer, gpu)) for gpu in sheets.values() if gpu is not None}
+    return dict(sorted(found.items(), key=lambda item: rank[item[1].name]))
 
 
 def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:

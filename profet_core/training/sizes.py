@@ -140,11 +140,19 @@ class _Family:
         carried = self._carried(instances, sizes)
         latencies_ms = np.exp(carried.log_ms).tolist()
         halves = carried.log_half_width.tolist()
-        found = {
-            name: _rows_of(name, self.known, latencies_ms[place], halves[place])
-            for place, name in enumerate(instances)
-            if only is None or name in only
-        }
+        by_instance = [{row.instance: row for row in step.prediction.predictions} for step in self.known]
+        found: dict[str, list[StepTime]] = {}
+        alike: dict[tuple, list[StepTime]] = {}
+        for place, name in enumerate(instances):
+            if only is not None and name not in only:
+                continue
+            own = [rows[name] for rows in by_instance if name in rows]
+            # Offers of a GPU that is reached from others differ in nothing but their names.
+            key = tuple((row.latency_ms, row.basis, row.note, id(row.interval), id(row.reach)) for row in own)
+            if key in alike and all(row.reach for row in own):
+                found[name] = [_renamed(row, name) for row in alike[key]]
+            else:
+                alike[key] = found[name] = _rows_of(name, own, self.known, latencies_ms[place], halves[place])
         for place, size in enumerate(wanted):
             profiled = self.step_at(*size)
             for row in () if profiled is None else profiled.prediction.predictions:
@@ -221,11 +229,26 @@ def _area(pixels: int | None) -> float:
     return 1.0 if pixels is None else float(pixels) ** 2
 
 
+def _renamed(row: StepTime, instance: str) -> StepTime:
+    return StepTime(
+        instance=instance,
+        latency_ms=row.latency_ms,
+        basis=row.basis,
+        interval=row.interval,
+        note=row.note,
+        relative=row.relative,
+        reach=row.reach,
+    )
+
+
 def _rows_of(
-    instance: str, known: Sequence[KnownStep], latencies_ms: Sequence[float], halves: Sequence[float]
+    instance: str,
+    rows: Sequence[StepTime],
+    known: Sequence[KnownStep],
+    latencies_ms: Sequence[float],
+    halves: Sequence[float],
 ) -> list[StepTime]:
-    """One instance's rows at many sizes."""
-    rows = [row for step in known for row in step.prediction.predictions if row.instance == instance]
+    """One instance's rows at many sizes, from its `rows` of the known steps."""
     source = next((row for row in rows if row.latency_ms is not None), rows[0])
     if source.latency_ms is None:
         return [StepTime(instance=instance, latency_ms=None, basis=source.basis, note=source.note)] * len(halves)

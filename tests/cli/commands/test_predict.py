@@ -226,7 +226,7 @@ def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, reposit
     ("arguments", "says"),
     [
         (["--cloud", "azure", "--gpu", "H200"], "No offer has all of cloud azure, GPU H200: widen cloud azure ("),
-        (["--cloud", "nimbus"], "No offer has cloud nimbus: choose one of aws; azure; gcp;"),
+        (["--cloud", "nimbus"], "No offer has cloud nimbus: choose one of aws; azure; gcp; lambda;"),
         (["--min-memory-gib", "500"], "No offer has 500 GiB a GPU: the largest have 180 GiB."),
         (["--gpu-count", "3"], "No offer has 3 GPUs: there are 1, 2, 4, 8."),
         (["--gpu", "B200", "--sureness", "good"], "No number is good: the surest is rough."),

@@ -84,6 +84,8 @@ def test_all_offers_of_a_gpu_that_nobody_profiled_have_its_latency(asked, catalo
             latencies.setdefault(catalog[row.instance].gpu, set()).add(row.latency_ms)
     assert {gpu: len(found) for gpu, found in latencies.items()} == dict.fromkeys(latencies, 1)
     assert len(latencies) == 25
+    rows = rows_of(asked[1])
+    assert rows["g6.xlarge"].interval is rows["runpod/1x-L4"].interval, "estimated once for both"
 
 
 def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models, catalog):
