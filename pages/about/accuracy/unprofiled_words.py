@@ -103,10 +103,11 @@ def must_know(shown: Unprofiled) -> Iterator[str]:
 def _as_anchor(shown: Unprofiled) -> str:
     anchors, known = shown.accuracy.anchors, shown.latency_known
     worst = anchors.worst(known)
-    return (
-        f"**A profile from a GPU nobody profiled** predicts the others {percent_in_text(anchors.mean[known].mape)} off, "
-        f"in the worst direction, {plain(shown.way(worst))}, {percent_in_text(worst.figures[known].mape)}: each profiled "
-        "GPU was left out as anchor in turn."
+    return paragraph(
+        _TEXTS / "unprofiled_anchors.md",
+        mean=percent_in_text(anchors.mean[known].mape),
+        worst_way=plain(shown.way(worst)),
+        worst=percent_in_text(worst.figures[known].mape),
     )
 
 
@@ -116,12 +117,14 @@ def _self_checks(shown: Unprofiled) -> str:
     point = max(checks, key=lambda row: abs(row.own_point))
     falls = max(checks, key=lambda row: max(row.falls_batch, row.falls_pixels))
     below = max(checks, key=lambda row: row.below_unsaid)
-    return (
-        f"Published ResNet-50 speeds were met within {percent_in_text(abs(point.own_point))} "
-        f"({plain(shown.gpu(point.gpu))} least). A larger step was predicted faster, by more than 5\N{NO-BREAK SPACE}%, in "
-        f"at most {percent_in_text(max(falls.falls_batch, falls.falls_pixels))} of sizes ({plain(shown.gpu(falls.gpu))}). "
-        "Below the network's fastest step on V100, and not said to be limited by the host: at most "
-        f"{percent_in_text(below.below_unsaid)} ({plain(shown.gpu(below.gpu))})."
+    return paragraph(
+        _TEXTS / "unprofiled_self_checks.md",
+        point=percent_in_text(abs(point.own_point)),
+        point_gpu=plain(shown.gpu(point.gpu)),
+        falls=percent_in_text(max(falls.falls_batch, falls.falls_pixels)),
+        falls_gpu=plain(shown.gpu(falls.gpu)),
+        below=percent_in_text(below.below_unsaid),
+        below_gpu=plain(shown.gpu(below.gpu)),
     )
 
 
