@@ -20,6 +20,7 @@ _EVERY = {
     "cost": "time and cost per epoch and per training on every instance",
     "advise": "which instance to rent for a training, and how sure that is",
     "instances": "the catalogue: GPUs, prices, dates; rows of your own",
+    "gpus": "GPUs of your own: data sheet, throughput, price",
     "inspect": "what a profile holds and how the models see it",
     "convert": "reduce a trace to a profile that names nothing of the network",
     "profile": "record a step of your own training script as a profile",

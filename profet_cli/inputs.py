@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from profet_core.artifacts.models import Models, load_models
+from profet_core.catalog import load_gpus
+from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus
 from profet_core.errors import ProfileError
 from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile, read_profile, read_profile_folder
@@ -43,6 +45,11 @@ def _shown_progress() -> Callable[[float], None] | None:
             print(f"\rreading {share:4.0%}", end="\r" if share < 1 else "\r            \r", file=sys.stderr, flush=True)
 
     return show
+
+
+def own_gpus() -> tuple[OwnGpu, ...]:
+    """The user's own GPUs."""
+    return read_own_gpus(own_gpus_path(), load_gpus())
 
 
 def open_models(options: argparse.Namespace) -> Models:

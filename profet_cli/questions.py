@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from profet_cli.inputs import open_models, read_profile_file
+from profet_cli.inputs import open_models, own_gpus, read_profile_file
 from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling, TrainingQuestion
 from profet_core.answers.training import second_alone
 from profet_core.catalog import load_catalog, load_gpus
@@ -19,8 +19,8 @@ Training = TypeVar("Training", bound=TrainingQuestion)
 
 
 def open_knowledge(options: argparse.Namespace) -> Knowledge:
-    """The models the arguments name, else the shipped ones, and the catalogue with the user's own file over it."""
-    return Knowledge(open_models(options), load_catalog(), load_gpus())
+    """The models the arguments name, else the shipped ones, and the catalogue with the user's own files over it."""
+    return Knowledge(open_models(options), load_catalog(), load_gpus()).with_own_gpus(own_gpus())
 
 
 def predict_question(options: argparse.Namespace) -> PredictQuestion:

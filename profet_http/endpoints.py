@@ -18,11 +18,13 @@ from profet_core.answers.questions import (
     Spelling,
     TrainingQuestion,
 )
+from profet_core.catalog.own_gpus import checked_own_gpus, own_gpu_of
 from profet_core.documents.advice import advice_document
 from profet_core.documents.cost import cost_document
 from profet_core.documents.instances import instances_document
 from profet_core.documents.parts import Document
 from profet_core.documents.prediction import prediction_document
+from profet_core.errors import InputError
 from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT, Fields
 
 #: Requests name fields as questions do.
@@ -46,12 +48,23 @@ class Endpoint:
     answer: Callable[[Knowledge, Values], Document | list[Document]]
 
 
+def _with_own_gpus(knowledge: Knowledge, values: Values) -> tuple[Knowledge, Values]:
+    """The knowledge with the request's own GPUs, and its other values."""
+    own = [own_gpu_of(cells, knowledge.gpus) for cells in values.get("own_gpus", ())]
+    for row in own:
+        if row.instance in knowledge.catalog:
+            raise InputError(f"There is an instance {row.instance} already: give {row.name} another name.")
+    return knowledge.with_own_gpus(checked_own_gpus(own)), {k: v for k, v in values.items() if k != "own_gpus"}
+
+
 def _predict(knowledge: Knowledge, values: Values) -> Document:
+    knowledge, values = _with_own_gpus(knowledge, values)
     answer = answer_predict(knowledge, PredictQuestion(**values), REQUEST)
     return prediction_document(answer.prediction, answer.fits)
 
 
 def _cost(knowledge: Knowledge, values: Values) -> Document:
+    knowledge, values = _with_own_gpus(knowledge, values)
     question = TrainingQuestion(**values)
     answer = answer_cost(knowledge, question, REQUEST)
     training = answer.training
@@ -61,6 +74,7 @@ def _cost(knowledge: Knowledge, values: Values) -> Document:
 
 
 def _advise(knowledge: Knowledge, values: Values) -> Document:
+    knowledge, values = _with_own_gpus(knowledge, values)
     question = AdviseQuestion(**values)
     answer = answer_advise(knowledge, question, REQUEST)
     return advice_document(answer.advice, answer.comparison, question.anchor, answer.training.warnings)

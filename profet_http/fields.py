@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_http.failures import UNUSABLE, RequestError
-from profet_http.kinds import FLAG, NAMES, NUMBER, NUMBERS, PROFILE, TEXT, WHOLE, Kind
+from profet_http.kinds import FLAG, NAMES, NUMBER, NUMBERS, OWN_GPUS, PROFILE, TEXT, WHOLE, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,9 @@ _PROFILE: Fields = {
     "trust_latency": Field(FLAG, "use the latency even if it looks wrong"),
     "method": Field(TEXT, "default, or profet: the documented ensemble"),
     "fp32": Field(FLAG, "without TF32 on Ampere and later"),
+    "own_gpus": Field(
+        OWN_GPUS, "GPUs of your own, each an instance too, as columns of `profet gpus`; for this request"
+    ),
     **_NARROWED,
 }
 

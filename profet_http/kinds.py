@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from profet_core.catalog.own_gpus import GPU_COLUMNS, MAX_OWN_GPUS
+from profet_core.errors import ProfetError
+from profet_core.profiles.decoding.strict_json import parse_json
 from profet_http.limits import MAX_ENTRIES, MAX_TEXT_CHARACTERS
 
 
@@ -62,6 +65,36 @@ def _numbers(value: object) -> dict[str, float]:
     return {_text(name): _number(number) for name, number in value.items()}
 
 
+def _own_gpus(value: object) -> list[dict[str, str]]:
+    """What each says is for `own_gpu_of`."""
+    if not isinstance(value, list) or len(value) > MAX_OWN_GPUS:
+        raise ValueError
+    return [_own_gpu(row) for row in value]
+
+
+def _own_gpu(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not value.keys() <= set(GPU_COLUMNS):
+        raise ValueError
+    given = {name: cell for name, cell in value.items() if cell is not None}
+    return {name: _text(cell) if isinstance(cell, str) else str(_real(cell)) for name, cell in given.items()}
+
+
+def _own_gpus_of_text(texts: Sequence[str]) -> list[dict[str, str]]:
+    """Of the same list in JSON."""
+    if len(texts) != 1 or len(texts[0]) > MAX_OWN_GPUS * MAX_TEXT_CHARACTERS * len(GPU_COLUMNS):
+        raise ValueError
+    try:
+        return _own_gpus(parse_json(texts[0].encode()))
+    except ProfetError:
+        raise ValueError from None
+
+
+def _real(value: object) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError
+    return value
+
+
 def _profile(value: object) -> dict[str, object] | list[object]:
     """What it holds is for the readers of profiles."""
     if not isinstance(value, dict | list):
@@ -116,5 +149,20 @@ NUMBERS = Kind(
     {"type": "object", "additionalProperties": {"type": "number"}, "maxProperties": MAX_ENTRIES},
     _numbers,
     _numbers_of_texts,
+)
+OWN_GPUS = Kind(
+    f"a list of at most {MAX_OWN_GPUS} objects with {', '.join(GPU_COLUMNS[:2])} and what else is known",
+    {
+        "type": "array",
+        "maxItems": MAX_OWN_GPUS,
+        "items": {
+            "type": "object",
+            "required": list(GPU_COLUMNS[:2]),
+            "additionalProperties": False,
+            "properties": {name: {"type": ["string", "number", "null"]} for name in GPU_COLUMNS},
+        },
+    },
+    _own_gpus,
+    _own_gpus_of_text,
 )
 PROFILE = Kind("a profile: an object, or a file", {"type": ["object", "array"]}, _profile, _no_text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from profet_core.documents.parts import Document
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
 from profet_http.fields import Fields
-from profet_http.kinds import NAMES, NUMBERS, PROFILE
+from profet_http.kinds import NAMES, NUMBERS, OWN_GPUS, PROFILE
 from profet_http.receiving import FILE, FORM, JSON
 from profet_http.schemas import ADVICE, COSTS, ERROR, HEALTH, OFFERS, PREDICTION, Schema
 
@@ -99,6 +99,8 @@ def _as_text(fields: Fields, name: str) -> Document:
     kind = fields[name].kind
     if kind is PROFILE:
         return {"type": "string", "format": "binary"}
+    if kind is OWN_GPUS:
+        return {"type": "string", "contentMediaType": "application/json"}
     if kind in (NUMBERS, NAMES):
         return {"type": "array", "items": {"type": "string"}}
     return {**kind.schema}

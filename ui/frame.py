@@ -11,8 +11,8 @@ from ui.state.address import write_address
 from ui.state.carried_profile import CARRY, take_carried
 from ui.state.held import held_in, linked_profile_is_missing, remember_recorded, reread_slot
 from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page
-from ui.state.own_instances import with_own_instances
-from ui.state.resources import Resources, load_resources
+from ui.state.own_gpus import visitors_resources
+from ui.state.resources import Resources
 from ui.state.settings import all_settings
 from ui.state.slots import ALL_SLOTS, PROFILE_SLOT
 from ui.turns import in_turn
@@ -27,7 +27,7 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
     keys : names the settings that the page's link carries; asked after the body, when they are final.
     """
     with in_turn(), one_line_errors():
-        resources = with_own_instances(load_resources())
+        resources = visitors_resources()
         settings = all_settings(resources)
         turned = turned_to_another_page()
         if turned:

@@ -23,11 +23,13 @@ def show_notices(network: Network) -> None:
     if network.second is not None:
         lines += [f"Second profile: {line}" for line in network.second.prediction.warnings if line not in lines]
     lines += _what_waits(outcome)
-    lines += [f"Left out: {note}." for note in outcome.held.profile.ignored]
     if len(lines) == 1:
         st.warning(plain(lines[0]), icon=":material/warning:")
     elif lines:
         st.warning("\n".join(f"- {plain(line)}" for line in lines), icon=":material/warning:")
+    # Nothing is wrong with the numbers for these.
+    for note in outcome.held.profile.ignored:
+        st.caption(f"Left out of the file: {plain(note)}.")
 
 
 def _what_waits(outcome: Outcome) -> list[str]:

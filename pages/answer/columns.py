@@ -16,6 +16,7 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.offers import is_guess
 from profet_core.energy.estimate import Energy, training_energy
 from profet_core.energy.regions import Region
+from profet_core.latency import LIMITED_BY_HOST
 from profet_core.memory.fit import FitAnswer
 from profet_core.units import (
     MS_PER_S,
@@ -344,8 +345,12 @@ def _price_columns() -> tuple[Column[AnswerRow], ...]:
 
 def _instance_cell(row: AnswerRow) -> Cell:
     offer = row.plan.offer
-    retired = ", retired" if offer.status == "retired" else ""
-    return Cell(row.plan.label, beneath=f"{gpu_cell(offer)}{retired}", colour=gpu_look(offer.gpu).colour)
+    said = [gpu_cell(offer)]
+    if offer.status == "retired":
+        said.append("retired")
+    if row.plan.limited_by_host:
+        said.append(LIMITED_BY_HOST)
+    return Cell(row.plan.label, beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
 
 
 def _largest_batch(row: AnswerRow) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pages.sizes.rows import SizeRow
 from profet_core.advice.sureness import plan_sureness
+from profet_core.latency import LIMITED_BY_HOST
 from profet_core.units import format_duration, format_ms, format_significant, format_usd, format_usd_range
 from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
@@ -97,8 +98,12 @@ def size_columns() -> tuple[Column[SizeRow], ...]:
 
 def _instance_cell(row: SizeRow) -> Cell:
     offer = row.plan.offer
-    beneath = gpu_cell(offer) if row.fits else f"{gpu_cell(offer)}, does not fit"
-    return Cell(row.instance, beneath=beneath, colour=gpu_look(offer.gpu).colour)
+    said = [gpu_cell(offer)]
+    if not row.fits:
+        said.append("does not fit")
+    if row.plan.limited_by_host:
+        said.append(LIMITED_BY_HOST)
+    return Cell(row.instance, beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
 
 
 def _cost_range(row: SizeRow) -> str:

@@ -21,7 +21,7 @@ def headline(advice: Advice) -> str:
         return out_of_reach_sentences(within)[0]
     pick = advice.cheapest if within is None else within.sure_pick
     kept = "" if within is None else f", {_kept(within, plan)}"
-    return f"Rent {plan_summary(plan)}{kept}{_beside(advice, plan, pick)}."
+    return f"{plan.verb} {plan_summary(plan)}{kept}{_beside(advice, plan, pick)}."
 
 
 def plan_summary(plan: Plan) -> str:

@@ -8,6 +8,7 @@ from typing import final
 from profet_core.advice.certainty import chance_at_most, deviation_of_interval, surest_certainty
 from profet_core.advice.request import Request
 from profet_core.catalog import Instance
+from profet_core.catalog.instance import OWN_HARDWARE
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis, Interval, StepTime
 from profet_core.units import MS_PER_S, positive_number
@@ -48,6 +49,7 @@ class Plan:
     interval : None where the latency has none.
     in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
     fit_note : what to keep in mind about memory; empty if nothing.
+    limited_by_host : a faster GPU would take as long, so GPUs tie where this holds.
     """
 
     offer: Instance
@@ -62,6 +64,7 @@ class Plan:
     in_time: float | None
     in_budget: float | None
     fit_note: str
+    limited_by_host: bool
 
     @property
     def note(self) -> str:
@@ -78,6 +81,11 @@ class Plan:
     def label(self) -> str:
         """'g5.xlarge' on demand, 'g5.xlarge spot' or 'g5.xlarge own price' in another market."""
         return self.offer.name if self.offer.market == "on-demand" else f"{self.offer.name} {self.offer.market}"
+
+    @property
+    def verb(self) -> str:
+        """What to do with it: nobody rents hardware of their own."""
+        return "Use" if self.offer.market == OWN_HARDWARE else "Rent"
 
     @property
     def whole_node(self) -> bool:
@@ -111,6 +119,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         in_time=_chance(limits.deadline_s, total_s, deviation, row.basis),
         in_budget=_chance(limits.budget_usd, total_usd, deviation, row.basis),
         fit_note=fit_note,
+        limited_by_host=row.limited_by_host,
     )
 
 

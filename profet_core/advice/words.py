@@ -88,18 +88,19 @@ def dominated_line(one: Dominated) -> str:
 
 
 def _cheapest(advice: Advice) -> tuple[str, ...]:
-    pick, phrase = advice.cheapest, plan_phrase(advice.cheapest.plan)
+    pick = advice.cheapest
+    phrase = f"{pick.plan.verb} {plan_phrase(pick.plan)}"
     if close := pick.close_rival:
         return (
-            f"Rent {phrase} or {plan_phrase(close.plan)}: too close to call which is cheaper {_close(pick, close)}.",
+            f"{phrase} or {plan_phrase(close.plan)}: too close to call which is cheaper {_close(pick, close)}.",
             *_other_criterion(pick, close),
         )
     if len(advice.plans) == 1:
-        return (f"There is only {phrase}.",)
+        return (f"There is only {plan_phrase(pick.plan)}.",)
     if pick.rival is not None:
-        return (f"Rent {phrase}: the cheapest with {format_certainty(pick.rival.certainty)} certainty.",)
+        return (f"{phrase}: the cheapest with {format_certainty(pick.rival.certainty)} certainty.",)
     doubt = " by the estimate; without intervals nobody can say how sure that is" if _other_gpus(advice, pick) else ""
-    return (f"Rent {phrase}: the cheapest{doubt}.",)
+    return (f"{phrase}: the cheapest{doubt}.",)
 
 
 def _close(pick: Pick, rival: Rival) -> str:
@@ -138,7 +139,8 @@ def _within_limits(within: Within, answer: Plan) -> tuple[str, ...]:
         return _only_expected(within, answer, best)
     pick, goal = within.sure_pick, limits_phrase(within.limits)
     least = format_certainty(within.limits.certainty)
-    lines = [f"Rent {plan_phrase(answer)}: the {best} {goal} with at least {least} certainty{_sure(answer, ' ({})')}."]
+    phrase = f"{answer.verb} {plan_phrase(answer)}"
+    lines = [f"{phrase}: the {best} {goal} with at least {least} certainty{_sure(answer, ' ({})')}."]
     if close := pick.close_rival:
         lines.append(
             f"{plan_phrase(close.plan)} keeps to it too; too close to call which is {pick.criterion} "
@@ -155,7 +157,8 @@ def _within_limits(within: Within, answer: Plan) -> tuple[str, ...]:
 def _only_expected(within: Within, answer: Plan, best: str) -> tuple[str, ...]:
     """Nothing keeps to the limits as surely as they ask."""
     doubt = _sure(answer, "{}") or "no interval is known"
-    line = f"Rent {plan_phrase(answer)}: the {best} that is expected to be {limits_phrase(within.limits)} ({doubt})."
+    phrase = f"{answer.verb} {plan_phrase(answer)}"
+    line = f"{phrase}: the {best} that is expected to be {limits_phrase(within.limits)} ({doubt})."
     if answer.within_limits is None:
         return (line,)
     surest = ""

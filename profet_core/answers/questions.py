@@ -10,7 +10,9 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import ON_DEMAND
 from profet_core.catalog.narrowing import Narrowing
+from profet_core.catalog.own_gpus import OwnGpu, with_offers_of
 from profet_core.profiles import Profile
+from profet_core.transfer.own_gpu import with_own_gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,19 @@ class Knowledge:
     models: Models
     catalog: Catalog
     gpus: Gpus
+
+    def with_own_gpus(self, own: Sequence[OwnGpu]) -> Knowledge:
+        """With GPUs of the user's own, each an instance of the catalogue.
+
+        Raises
+        ------
+        InputError : what is said of one can't be.
+        """
+        if not own:
+            return self
+        transfer = self.models.transfer
+        models = self.models if transfer is None else self.models.with_transfer(with_own_gpus(transfer, own))
+        return Knowledge(models, with_offers_of(self.catalog, own), self.gpus.with_own(row.gpu for row in own))
 
 
 @dataclass(frozen=True, slots=True)

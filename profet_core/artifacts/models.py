@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -125,6 +126,12 @@ class Models:
     def transfer(self) -> TransferModel | None:
         """How latencies reach GPUs that nobody profiled; None if these models don't say."""
         return self._of_this_set(load_transfer(self.folder)) if self._has(TRANSFER_NAME) else None
+
+    def with_transfer(self, transfer: TransferModel) -> Models:
+        """The same models, sharing what is loaded, with another way to GPUs that nobody profiled."""
+        other = copy(self)
+        other.__dict__["transfer"] = transfer
+        return other
 
     @cached_property
     def memory(self) -> MemoryModel | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from types import MappingProxyType
@@ -87,10 +87,16 @@ class Gpu:
 
 
 class Gpus(Mapping[str, Gpu]):
-    """GPUs by full name, in the file's order. Immutable."""
+    """GPUs by full name, in the file's order. Immutable.
 
-    def __init__(self, gpus: list[Gpu]) -> None:
+    Attributes
+    ----------
+    own : names of those that are the user's own.
+    """
+
+    def __init__(self, gpus: list[Gpu], own: Collection[str] = ()) -> None:
         self._by_name = MappingProxyType({gpu.name: gpu for gpu in gpus})
+        self.own = frozenset(own)
         if len({gpu.name.lower() for gpu in gpus}) != len(gpus):
             raise CatalogError("The GPU table names a GPU twice: keep one row each.")
         self._by_bare: dict[str, list[Gpu]] = {}
@@ -107,6 +113,16 @@ class Gpus(Mapping[str, Gpu]):
 
     def __len__(self) -> int:
         return len(self._by_name)
+
+    @property
+    def shipped(self) -> Gpus:
+        """Without the user's own."""
+        return Gpus([gpu for name, gpu in self.items() if name not in self.own]) if self.own else self
+
+    def with_own(self, own: Iterable[Gpu]) -> Gpus:
+        """With GPUs of the user's own after them; a name means one of these only where it means no other."""
+        added = list(own)
+        return Gpus([*self.shipped.values(), *added], [gpu.name for gpu in added])
 
     def find(self, name: str, memory_gib: float | None = None) -> Gpu:
         """The GPU that a name in a catalogue or a profile means.
@@ -155,7 +171,13 @@ class Gpus(Mapping[str, Gpu]):
         """GPUs of that full name, however it is written, else of the model in it; none is no error."""
         if name in self._by_name:
             return [self._by_name[name]]
-        return self._by_bare.get(_bare(name)) or self._by_model.get(gpu_model(name).lower(), [])
+        same = self._by_bare.get(_bare(name)) or self._by_model.get(gpu_model(name).lower(), [])
+        return [gpu for gpu in same if gpu.name not in self.own] or same
+
+    def called(self, name: str) -> Gpu | None:
+        """The GPU that is called so: by its full name or its model, makers aside; None if none is."""
+        bare = _bare(name)
+        return next(iter(self._by_bare.get(bare) or self._by_model.get(bare, [])), None)
 
 
 @cache

@@ -121,7 +121,7 @@ def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
     """
     text = own_text(rows, shipped)
     shipped.with_own(parse_own(text, shipped))
-    with _writing(path):
+    with writing_own(path):
         path.resolve().parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode())
 
@@ -146,14 +146,20 @@ def changing_own(path: Path) -> Iterator[None]:
     InputError : another program has been changing it for a minute.
     """
     with contextlib.ExitStack() as held:
-        with _writing(path):
+        with writing_own(path):
             path.resolve().parent.mkdir(parents=True, exist_ok=True)
             held.enter_context(only_one(path))
         yield
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing_own(path: Path) -> Iterator[None]:
+    """What can't be written of an own file is one line.
+
+    Raises
+    ------
+    CatalogError : naming the file.
+    """
     try:
         yield
     except (OSError, RuntimeError) as error:

@@ -81,7 +81,9 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     gpu_bound = parts.idle_ms <= parts.busy_ms
     most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_time_ms(own_ms, fixed_ms))
     floor_ms = np.where(gpu_bound, np.minimum(launch_ms, most_ms + law.start_ms), launch_ms) / target.host.launch
-    work_ms = gpu_time_ms(gpu_time_ms(own_ms, fixed_ms), law.tails_ms(floor_ms, target.multiprocessors))
+    # Where launches bound the step its latency tells nothing of the work, the profile does.
+    there_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), gpu_ms)
+    work_ms = gpu_time_ms(there_ms, law.tails_ms(floor_ms, target.multiprocessors))
     there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
     return CarriedBack(own_ms, floor_ms, there)
 

@@ -12,6 +12,7 @@ class Source(Enum):
     PROFILED = "profiled"
     DERIVED = "derived"
     PUBLISHED = "published"
+    OWN = "own"
     SAME_CHIP = "same chip"
     KERNELS = "kernels"
     RELATIVE = "relative"
@@ -25,13 +26,14 @@ class Evidence:
     Attributes
     ----------
     gpu : full name of the GPU whose speed this is. measured_on : of the GPU that ran; empty for data sheets alone.
-    tables : published tables that tell it, 0 for other sources.
+    tables : published tables that tell it, 0 for other sources. said : what a user says of a GPU of their own.
     """
 
     source: Source
     gpu: str
     measured_on: str = ""
     tables: int = 0
+    said: str = ""
 
     @property
     def words(self) -> str:
@@ -48,6 +50,8 @@ class Evidence:
             case Source.PUBLISHED:
                 of = "" if self.measured_on == self.gpu else f" of {self.measured_on}"
                 return f"published speed{of}, {self.tables} table{'' if self.tables == 1 else 's'}"
+            case Source.OWN:
+                return "what you said of it"
             case Source.SAME_CHIP:
                 return f"same chip as {self.measured_on}"
             case Source.KERNELS:
@@ -63,6 +67,8 @@ class Evidence:
         match self.source:
             case Source.PUBLISHED:
                 return f"published ResNet-50 training speed of {self.measured_on}"
+            case Source.OWN:
+                return self.said
             case Source.SAME_CHIP:
                 return f"no published benchmark: {self.measured_on} has the same chip, carried over by data sheet"
             case Source.KERNELS:

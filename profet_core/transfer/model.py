@@ -13,6 +13,7 @@ from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
 from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
+from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.step import InstanceStep, StepLaw
 
 TRANSFER_NAME = "transfer.json"
@@ -35,6 +36,21 @@ class BenchmarkPoint:
     measured_on: str
     tables: int
     log_throughput: float
+
+    def evidence(self, gpu: str) -> Evidence:
+        """What a GPU of this full name rests on with it."""
+        return Evidence(Source.PUBLISHED, gpu, self.measured_on, self.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPoint(BenchmarkPoint):
+    """What a user says of the speed of a GPU of their own; no other GPU's speed is taken from it."""
+
+    said: str
+
+    def evidence(self, gpu: str) -> Evidence:
+        """What the user says."""
+        return Evidence(Source.OWN, gpu, gpu, said=self.said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,7 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
     has_tf32 = gpu.tf32_tensor_dense_tflops is not None
     points = model.points if in_tf32 or not has_tf32 else model.fp32_points
     if point := points.get(gpu.name):
-        evidence = Evidence(Source.PUBLISHED, gpu.name, point.measured_on, point.tables)
-        return _speed(model, point.log_speed, point.log_sd, evidence, in_tf32)
+        return _speed(model, point.log_speed, point.log_sd, point.evidence(gpu.name), in_tf32)
     log_speed, log_sd, evidence = _unpublished(model, gpu, in_tf32)
     if has_tf32 and not in_tf32 and (point := model.points.get(gpu.name)):
         log_speed = min(log_speed, point.log_speed)
@@ -160,7 +159,10 @@ def _relative(model: TransferModel, gpu: Gpu) -> str | None:
     same = [
         name
         for name in model.points
-        if name in model.gpus and model.gpus[name].compute_capability == gpu.compute_capability
+        # Of a user's own GPU no other one's speed is taken.
+        if name in model.gpus
+        and name not in model.gpus.own
+        and model.gpus[name].compute_capability == gpu.compute_capability
     ]
     return min(same, key=lambda name: abs(math.log(model.gpus[name].sm_count / gpu.sm_count)), default=None)
 

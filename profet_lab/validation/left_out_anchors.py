@@ -6,7 +6,7 @@ Neither the law nor the models that its profiles are carried to saw the GPU's pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,9 @@ from profet_core.networks.stacks import LEAST_KNOWN_SHARE, StepInputs
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS
 from profet_core.prediction.foreign import LAW_SHARE
 from profet_core.transfer.anchor import AsRecorded, CarriedBack, ForeignSteps, carry_back
+from profet_core.transfer.carry import Target
 from profet_core.transfer.parts import BANDWIDTH, KINDS, kind_of_class
+from profet_core.transfer.step import StepLaw
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees
@@ -80,6 +82,35 @@ def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | 
     return FoldModels(bank, folds, members)
 
 
+@dataclass(frozen=True)
+class _LeftOutLaw:
+    """The law of three GPUs that never saw an architecture, and the fourth as it is told by it.
+
+    Attributes
+    ----------
+    log_half_width : 90 % interval of what is told from the fourth. own_log_half_width : what comes to it where the
+        latency there is told by the profile.
+    """
+
+    law: StepLaw
+    target: Target
+    log_half_width: float
+    own_log_half_width: float
+
+    @classmethod
+    def fit(
+        cls, medians: Steps, kernels: Kernels, others: Sequence[str], left_out: str, architecture: str
+    ) -> _LeftOutLaw:
+        seen = medians.architectures != architecture
+        law = fit_step_law(medians, others, seen)
+        return cls(
+            law=law,
+            target=target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0),
+            log_half_width=anchor_spread(medians, kernels, others, seen).log_half_width(),
+            own_log_half_width=float(np.median([row.own_log_half_width for row in law.instances.values()])),
+        )
+
+
 def left_out_anchors(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels) -> dict:
     """The 12 directions from a GPU that is left out as anchor: error, and misses of the interval."""
     directions = [row for left_out in steps.instances for row in _directions(models, steps, medians, kernels, left_out)]
@@ -100,21 +131,21 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
     others = [name for name in steps.instances if name != left_out]
     rows: dict[str, dict] = {name: {"anchor": left_out, "target": name, "n": len(steps.workloads)} for name in others}
     judged = steps.architectures != BENCHMARK[0]
+    laws = {
+        str(name): _LeftOutLaw.fit(medians, kernels, others, left_out, str(name))
+        for name in np.unique(steps.architectures)
+    }
     for known, case in CASES.items():
         predicted = {name: np.empty(len(steps.workloads)) for name in others}
         by_law = {name: np.empty(len(steps.workloads)) for name in others}
         half = np.empty(len(steps.workloads))
         for architecture in np.unique(steps.architectures):
             own = np.flatnonzero(steps.architectures == architecture)
-            seen = medians.architectures != architecture
-            law = fit_step_law(medians, others, seen)
-            target = target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0)
+            fitted = laws[str(architecture)]
             latency_ms = steps.latency_ms[left_out][own] if known else None
-            recorded = ForeignSteps(target, steps.parts(left_out, known).of(own), latency_ms)
-            back = carry_back(law, reference_of(law), recorded)
-            spread = anchor_spread(medians, kernels, others, seen).log_half_width()
-            typical = float(np.median([row.own_log_half_width for row in law.instances.values()]))
-            half[own] = spread if known else np.hypot(spread, typical)
+            recorded = ForeignSteps(fitted.target, steps.parts(left_out, known).of(own), latency_ms)
+            back = carry_back(fitted.law, reference_of(fitted.law), recorded)
+            half[own] = fitted.log_half_width if known else np.hypot(fitted.log_half_width, fitted.own_log_half_width)
             told = _told(models, back, models.bank.inputs[left_out, known].of_rows(own, None), str(architecture))
             for name in others:
                 predicted[name][own], by_law[name][own] = told[name], back.by_instance[name].latency_ms

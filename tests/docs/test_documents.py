@@ -16,6 +16,8 @@ import pytest
 from docs.map import with_map
 from profet_cli.main import main
 from profet_core import read_profile
+from profet_core.catalog import load_gpus
+from profet_core.catalog.own_gpus import own_gpu_of, own_gpus_text
 from profet_core.profiles import READERS, ProfileMeta
 from tests.docs.recipes import blocks, run, section
 
@@ -33,6 +35,7 @@ CALLS = {
     "advise": f"advise {SAMPLE} --anchor g3s.xlarge --images 50000 --deadline-hours 3 --compare g4dn.xlarge,g5.xlarge",
     "scale": "scale --instance p3.2xlarge --axis batch --min-ms 10 --max-ms 100 --at 128",
     "instances": "instances",
+    "gpus": "gpus",
     "inspect": f"inspect {SAMPLE}",
     "convert": f"convert {SAMPLE} -o FILE",
 }
@@ -128,7 +131,10 @@ def test_every_command_has_its_section():
 
 
 @pytest.mark.parametrize("command", CALLS)
-def test_the_json_has_the_keys_that_are_documented(command, capsys, tmp_path):
+def test_the_json_has_the_keys_that_are_documented(command, capsys, tmp_path, monkeypatch):
+    own = tmp_path / "gpus.csv"
+    own.write_text(own_gpus_text([own_gpu_of({"gpu": "Lab card", "like": "A40"}, load_gpus())]))
+    monkeypatch.setenv("PROFET_GPUS", str(own))
     (documented,) = (
         block.text
         for block in blocks(section(text_of("docs/COMMANDS.md"), f"profet {command}"))

@@ -126,6 +126,24 @@ def test_a_second_profile_and_another_profile_s_measurement(post, samples, port)
     assert post("/v1/predict", measured).document == expected
 
 
+def test_a_gpu_of_one_s_own_counts_for_its_request_alone(post, asked, sample, port, tmp_path, monkeypatch):
+    gpu = {"gpu": "RTX 4080", "like": "L40S", "memory_gib": 16, "as_of": "2026-11", "usd_per_hour": 0.25}
+    gpu |= {"images_per_s": 480, "network": "ResNet50", "batch_size": 128, "precision": "tf32"}
+    monkeypatch.setenv("PROFET_GPUS", str(tmp_path / "gpus.csv"))
+    added = [word for name, value in gpu.items() if name != "gpu" for word in (f"--{name.replace('_', '-')}", value)]
+    printed("gpus", "add", "RTX 4080", *added)
+    for path, values in {"predict": {}, "cost": {"images": 1000, "profiled_batch": 16}}.items():
+        expected = printed(path, sample.path, "--anchor", sample.anchor, *options(values))
+        answer = post(f"/v1/{path}", {**asked, **values, "own_gpus": [gpu]})
+        assert (answer.status, answer.document) == (200, expected) and "rtx-4080" in str(expected)
+        check_schema(f"/v1/{path}", answer.document)
+        form = form_of(
+            {"anchor": sample.anchor, **texts(values), "own_gpus": json.dumps([gpu])}, {"profile": sample.data}
+        )
+        assert send(port, "POST", f"/v1/{path}", *form).document == expected
+    assert "rtx-4080" not in str(post("/v1/predict", asked).document)
+
+
 def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, repository):
     """Recordings of a CPU get its refusal."""
     folders = ("sample_traces/formats", "tests/core/profiles/tensorflow/xprof_views")
@@ -157,7 +175,8 @@ def test_every_field_of_a_question_is_a_field_of_its_request():
         "advise": (ADVISE, AdviseQuestion),
         "instances": (INSTANCES, InstancesQuestion),
     }.values():
-        assert set(table) == {field.name for field in fields(question)}
+        # Own GPUs are no part of a question but of what it is asked; the command line has a file of them.
+        assert set(table) - {"own_gpus"} == {field.name for field in fields(question)}
 
 
 def test_every_field_of_a_request_is_documented_with_its_kind():

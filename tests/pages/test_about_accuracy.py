@@ -61,6 +61,19 @@ def test_other_sizes_have_a_row_for_each_distance(open_app, models):
     assert {row["Steps"] for row in told} == {"1", "2", "3", "4", "all"} and not app.error
 
 
+@pytest.mark.parametrize(
+    ("part", "asked"),
+    [("profiled", True), ("unprofiled", True), ("sizes", False), ("memory", False), ("strangers", True)],
+)
+def test_only_parts_that_differ_by_the_anchor_s_latency_ask_for_it(open_app, part, asked):
+    app = open_app("about", open="accuracy", part=part, latency_is="not")
+    assert not app.error and not app.exception
+    shown = [group.label for group in app.segmented_control]
+    assert ("The anchor's step latency" in shown) is asked
+    # The choice is kept for the parts that it counts in.
+    assert app.session_state["latency_is"] == "not"
+
+
 def test_the_first_screen_has_three_figures_and_what_they_were_measured_on(open_app, models):
     """The shipped ones; everything else is folded."""
     app = open_app("about")

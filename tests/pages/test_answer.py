@@ -184,7 +184,9 @@ def test_what_a_file_held_beside_operations_is_said(open_app, samples):
     operations = dict(samples[VGG].profile.operations)
     app = upload(open_app(), ("net.json", json.dumps({**operations, "loss_value": 1}).encode()))
     type_in(app, "profiled_batch", 16)
-    assert any(line.startswith("Left out: ") and "loss_value" in line for line in notices(app))
+    (said,) = [line for line in lines(app.caption) if line.startswith("Left out of the file: ")]
+    assert said == "Left out of the file: 1 entries that are no operations: 'loss_value'."
+    assert not any("Left out" in line for line in notices(app))
 
 
 def test_meta_names_the_gpu_so_nothing_is_typed_twice(open_app, samples):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from pages.answer.columns import AnswerRow, Per, answer_columns, answer_rows, plan_key
+from pages.sizes.columns import size_columns
+from pages.sizes.rows import size_row
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.request import Limits, Workload
 from profet_core.catalog import load_gpus
 from profet_core.energy.regions import load_regions
-from profet_core.latency import Basis
+from profet_core.latency import Basis, Reach
 from profet_core.memory.fit import FitAnswer, Verdict
 from tests.made.step_times import Z90, row
 from ui.result_table.columns import Cell, chosen_columns, exported_rows
@@ -65,6 +68,25 @@ def test_what_is_not_known_is_said_so_and_a_node_names_its_gpus(advice):
     assert (read["Range"], read["Memory"], read["How sure"]) == ("–", "–", "good")
     first = answer_columns()[0].drawn(node)
     assert first == Cell("p4d.24xlarge", beneath="A100 (1 of 8)", colour="#5454ee")
+
+
+def test_a_gpu_that_waits_for_its_host_says_why_others_tie_with_it(catalog):
+    rows = [
+        replace(row(name, 20, basis=Basis.TRANSFERRED), reach=Reach({}, free_ms, 20.0))
+        for name, free_ms in (("p4d.24xlarge", 12.0), ("p5.4xlarge", 8.0), ("g6.xlarge", 21.0))
+    ]
+    found = table(advise(rows, [catalog[one.instance] for one in rows], WORKLOAD))
+    assert {name: answer_columns()[0].drawn(one).beneath for name, one in found.items()} == {
+        "p4d.24xlarge": "A100 (1 of 8), limited by the host",
+        "p5.4xlarge": "H100, limited by the host",
+        "g6.xlarge": "L4",
+    }
+    sizes = [size_row(one, catalog[one.instance], WORKLOAD, None) for one in rows]
+    assert [size_columns()[0].drawn(one).beneath for one in sizes] == [
+        "A100 (1 of 8), limited by the host",
+        "H100, limited by the host",
+        "L4",
+    ]
 
 
 def test_exports_name_the_unit_and_what_the_numbers_are_for(advice):

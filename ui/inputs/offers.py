@@ -12,6 +12,7 @@ from profet_core.catalog.offers import ANY_MARKET, MARKET_CHOICES, NoOffersError
 from profet_core.units import listed_price
 from ui.inputs.fields import choice
 from ui.inputs.number_field import number_field, whole_field
+from ui.inputs.own_gpu import own_gpu_input
 from ui.inputs.own_instances import own_instances_input
 from ui.state.resources import Resources
 from ui.state.settings import USUAL_REGION, price_key, regions
@@ -29,14 +30,16 @@ def offers_input(resources: Resources) -> None:
 
 
 def prices_input(resources: Resources) -> None:
-    """Market and region, own prices, own instances."""
-    market, own_price, own_instance = st.tabs(["Market", "Own prices", "Own instances"])
+    """Market and region, own prices, own instances, own GPUs."""
+    market, own_price, own_instance, own_gpu = st.tabs(["Market", "Own prices", "Own instances", "My GPU"])
     with market:
         _market_input(resources)
     with own_price:
         _own_price_input(resources)
     with own_instance:
         own_instances_input(resources)
+    with own_gpu:
+        own_gpu_input(resources)
 
 
 def chosen_offers(resources: Resources) -> tuple[Instance, ...]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core import CatalogError
 from profet_core.catalog import Instance
 from profet_core.units import listed_price
-from ui.errors import show_error
+from ui.inputs.own_file import OwnFile, own_file_input
 from ui.inputs.own_offer import can_edit, edit_offer, own_offer_input
 from ui.state.own_instances import (
     MAX_BYTES,
@@ -18,12 +17,21 @@ from ui.state.own_instances import (
     remove_own_instances,
 )
 from ui.state.resources import Resources, load_resources
-from ui.state.resumed import resumed_number
 from ui.texts import plain
 
 #: More rows are in the list of choices alone.
 _LISTED = 10
-_NUMBER, _PROBLEM, _FILE = "own-instances:number", "own-instances:problem", "own-instances:file:"
+_FILE = OwnFile(
+    key="own-instances",
+    label="Own instances and prices (CSV)",
+    tip=f"The file of `profet instances add`, or the template filled in; at most {MAX_BYTES // 1000} kB. Rows stay in "
+    "this session; nobody else sees them.",
+    max_bytes=MAX_BYTES,
+    too_large=f"The file is larger than {MAX_BYTES // 1000} kB: a row of instances takes about 100 bytes.",
+    take=lambda data: add_own_instances(load_resources().catalog, data),
+    text=own_csv,
+    file_name="instances.csv",
+)
 
 
 def own_instances_input(resources: Resources) -> None:
@@ -34,37 +42,7 @@ def own_instances_input(resources: Resources) -> None:
         _show_rows(rows, resources)
     own_offer_input(resources)
     with st.expander("From a file", icon=":material/upload_file:"):
-        _file_input()
-
-
-def _file_input() -> None:
-    """A file of rows, as `profet instances add` keeps them."""
-    if _NUMBER not in st.session_state:
-        st.session_state[_NUMBER] = resumed_number(_FILE)
-    number = st.session_state[_NUMBER]
-    file = st.file_uploader(
-        "Own instances and prices (CSV)",
-        type="csv",
-        key=f"{_FILE}{number}",
-        max_upload_size=1,
-        help=f"The file of `profet instances add`, or the template filled in; at most {MAX_BYTES // 1000} kB. Rows "
-        "stay in this session; nobody else sees them.",
-    )
-    if file is not None:
-        st.session_state[_PROBLEM] = _take(file.getvalue() if file.size <= MAX_BYTES else None)
-        st.session_state[_NUMBER] = number + 1
-        st.rerun()
-    if problem := st.session_state.get(_PROBLEM):
-        show_error(problem)
-    st.download_button(
-        "Your rows (CSV)" if own_instances() else "Template (CSV)",
-        own_csv,
-        file_name="instances.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        key="own-instances:download",
-        on_click="ignore",
-    )
+        own_file_input(_FILE, has_rows=bool(rows))
 
 
 def say_whose(resources: Resources) -> None:
@@ -72,17 +50,6 @@ def say_whose(resources: Resources) -> None:
     if resources.server_rows:
         rows = "1 row is" if resources.server_rows == 1 else f"{resources.server_rows} rows are"
         st.caption(f"{rows} this server's own list, which its operator shows to everyone.")
-
-
-def _take(data: bytes | None) -> str | None:
-    """Lay a file's rows over the visitor's; returns what is wrong with it."""
-    if data is None:
-        return f"The file is larger than {MAX_BYTES // 1000} kB: a row of instances takes about 100 bytes."
-    try:
-        add_own_instances(load_resources().catalog, data)
-    except CatalogError as error:
-        return str(error)
-    return None
 
 
 def _show_rows(rows: tuple[Instance, ...], resources: Resources) -> None:

@@ -14,7 +14,8 @@ from profet_core.catalog.tables import LONGEST_NAME
 from profet_core.typed_numbers import as_typed
 from ui.errors import show_error
 from ui.inputs.number_field import is_wrong, number_field, whole_field
-from ui.state.own_instances import NAME, SHOWN, OfferKey, put_own_instance, with_own_instances
+from ui.state.own_gpus import own_gpus, visitors_resources
+from ui.state.own_instances import NAME, SHOWN, OfferKey, put_own_instance
 from ui.state.resources import Resources, load_resources
 
 _INSTANCE, _NAME, _GPU, _COUNT = "offer:instance", "offer:name", "offer:gpu", "offer:count"
@@ -22,6 +23,7 @@ _USD, _REGION, _MARKET, _AS_OF = "offer:usd", "offer:region", "offer:market", "o
 _EDITED, _TRIED, _REFUSED = "offer:edited", "offer:tried", "offer:refused"
 _NEW = ""
 MAX_GPUS = 64
+_FIRST_GPU = "L4"
 _MARKET_LABELS = {OWN_HARDWARE: "my hardware"}
 
 
@@ -29,12 +31,17 @@ def own_offer_input(resources: Resources) -> None:
     """A form that adds a row, or changes the one that was taken up with `edit_offer`."""
     for key, value in _defaults().items():
         st.session_state.setdefault(key, value)
-    if st.session_state[_INSTANCE] not in (_NEW, *resources.catalog):
+    # An own GPU says itself what an hour of it costs.
+    own = {gpu.instance for gpu in own_gpus()}
+    priced = (_NEW, *(name for name in resources.catalog if name not in own))
+    if st.session_state[_INSTANCE] not in priced:
         # An own instance that was removed since.
         st.session_state[_INSTANCE] = _NEW
+    if st.session_state[_GPU] not in resources.gpus:
+        st.session_state[_GPU] = _FIRST_GPU
     st.selectbox(
         "Price of",
-        (_NEW, *resources.catalog),
+        priced,
         format_func=lambda name: resources.instance_label(name) if name else "a new instance",
         key=_INSTANCE,
         persist_state="session",
@@ -135,7 +142,7 @@ def _say(wrong: Mapping[str, str], field: str) -> None:
 
 def _put() -> None:
     """Add or change the row, if nothing is wrong with it; else nothing that was typed is lost."""
-    state, resources = st.session_state, with_own_instances(load_resources())
+    state, resources = st.session_state, visitors_resources()
     state[_TRIED], state[_REFUSED] = True, None
     if _problems(resources) or is_wrong(_USD) or is_wrong(_COUNT):
         return
@@ -174,7 +181,7 @@ def _defaults() -> dict[str, object]:
     return {
         _INSTANCE: _NEW,
         _NAME: "",
-        _GPU: "L4",
+        _GPU: _FIRST_GPU,
         _COUNT: 1,
         _USD: None,
         _REGION: HOME_REGION,

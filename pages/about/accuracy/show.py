@@ -39,8 +39,10 @@ def show_accuracy(resources: Resources) -> None:
     ArtifactError : its report is missing, damaged or of other models.
     """
     choice("Of", "part", ACCURACY_PARTS, _PART_LABELS)
-    choice("The anchor's step latency", "latency_is", LATENCY_GIVEN, _LATENCY_LABELS)
-    _PARTS[st.session_state["part"]](resources, st.session_state["latency_is"] == "given")
+    part = st.session_state["part"]
+    if part in _BY_LATENCY:
+        choice("The anchor's step latency", "latency_is", LATENCY_GIVEN, _LATENCY_LABELS)
+    _PARTS[part](resources, st.session_state["latency_is"] == "given")
 
 
 def _profiled(resources: Resources, latency_known: bool) -> None:
@@ -91,6 +93,8 @@ def _measured_on(accuracy: TransferAccuracy) -> None:
     )
 
 
+#: Parts whose figures depend on whether the anchor's latency is given.
+_BY_LATENCY = {_PROFILED, _UNPROFILED, _STRANGERS}
 _PARTS: dict[str, Callable[[Resources, bool], None]] = {
     _PROFILED: _profiled,
     _UNPROFILED: _unprofiled,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from profet_cli.arguments import add_format
-from profet_cli.commands.instances.own_file import offer_title, writable_path
+from profet_cli.commands.instances.own_file import known_gpus, offer_title, writable_path
 from profet_cli.output import print_json
 from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.instance import MARKETS, STATUSES, check_date
@@ -145,7 +145,7 @@ def _other_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
 def _listed_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
     """Name and memory of a GPU on its data sheet."""
     try:
-        found = load_gpus().find(gpu, memory_gib)
+        found = known_gpus().find(gpu, memory_gib)
     except InputError as error:
         raise InputError(f"{error} --other-gpu adds it all the same, for its price only.") from None
     if memory_gib is not None and abs(memory_gib / found.memory_gib - 1) > _MEMORY_TOLERANCE:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from profet_cli.arguments import add_format, add_narrowing
 from profet_cli.output import print_json, print_table, print_warnings
-from profet_core.catalog import Instance, load_catalog
+from profet_core.catalog import Instance, load_catalog, load_gpus
 from profet_core.catalog.offers import NoOffersError
+from profet_core.catalog.own_gpus import with_offers_of
 from profet_core.catalog.price_age import price_age_years
 from profet_core.documents.instances import instances_document
 from profet_core.errors import ArtifactError
@@ -68,15 +69,19 @@ def run(options: argparse.Namespace) -> None:
 
 def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
     """Offers with their basis; without readable models the catalogue is listed too, which is said."""
+    from profet_cli.inputs import own_gpus
     from profet_core.answers.instances import answer_instances
+    from profet_core.answers.questions import Knowledge
     from profet_core.artifacts.models import load_models
 
+    own, gpus = own_gpus(), load_gpus()
     catalog = load_catalog()
     try:
-        return answer_instances(load_models(), catalog, question)
+        known = Knowledge(load_models(), catalog, gpus).with_own_gpus(own)
+        return answer_instances(known.models, known.catalog, question)
     except ArtifactError as error:
         print_warnings([f"nothing is known of what can be predicted: {error}"])
-        return answer_instances(None, catalog, question)
+        return answer_instances(None, with_offers_of(catalog, own), question)
 
 
 def _text_row(offer: Instance, basis: str) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profet_core.catalog import Instance, own_path
+from profet_core.catalog import Gpus, Instance, load_gpus, own_path
 from profet_core.catalog.own import OWN_VARIABLE
+from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
 from profet_core.errors import InputError
 
 
@@ -15,6 +16,12 @@ def writable_path() -> Path:
     if path is None:
         raise InputError(f"There is no place for your own instances: name a file in {OWN_VARIABLE}.")
     return path
+
+
+def known_gpus() -> Gpus:
+    """The GPUs with a data sheet, the user's own after them."""
+    shipped = load_gpus()
+    return shipped.with_own(row.gpu for row in read_own_gpus(own_gpus_path(), shipped))
 
 
 def offer_title(offer: Instance) -> str:

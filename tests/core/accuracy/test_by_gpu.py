@@ -90,7 +90,7 @@ def test_what_was_not_held_back_is_named_otherwise_and_an_own_point_measures_not
     ("evidence", "words", "note"),
     [
         (Evidence(Source.PUBLISHED, "A40", "A40", 1), "published speed, 1 table", "training speed of A40"),
-        (Evidence(Source.PUBLISHED, "L40S", "RTX 6000 Ada", 2), "published speed of RTX 6000 Ada, 2 tables", "6000 Ada"),
+        (Evidence(Source.PUBLISHED, "L40S", "RTX 6000 Ada", 2), "published speed of RTX 6000 Ada, 2 tables", "Ada"),
         (Evidence(Source.SAME_CHIP, "H100-NVL-94GB", "H100-SXM5-80GB"), "same chip as H100-SXM5-80GB", "same chip"),
         (Evidence(Source.RELATIVE, "GeForce RTX 4090", "RTX 6000 Ada"), "RTX 6000 Ada and data sheets", "carried over"),
         (Evidence(Source.DATA_SHEET, "B200"), "data sheet alone", "data sheet alone"),

@@ -9,6 +9,7 @@ import pytest
 from profet_core.advice.advise import advise
 from profet_core.advice.headline import headline
 from profet_core.advice.request import Limits, Workload
+from profet_core.advice.words import answer_sentences
 from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, offer, row
 
 
@@ -50,6 +51,15 @@ def test_out_of_reach_names_what_comes_nearest():
 def test_one_that_is_alone_stands_alone():
     rows, offers = (row("a", 100, None),), (offer("a", 2),)
     assert said(rows=rows, offers=offers) == "Rent a (GPU of a): about 1 h 0 min, $2.00."
+
+
+def test_hardware_of_one_s_own_is_not_rented():
+    rows, offers = ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1])
+    advice = advise(rows, offers, HOUR_AT_100_MS)
+    assert headline(advice).startswith("Use slow own (GPU of slow): about 2 h 0 min, $1.00")
+    assert answer_sentences(advice)[0].startswith("Use slow own at $0.50 an hour")
+    within = advise(rows, offers, HOUR_AT_100_MS, Limits(deadline_h=9))
+    assert answer_sentences(within)[0].startswith("Use slow own at $0.50 an hour")
 
 
 def test_loading_lengthens_the_training_and_its_range():

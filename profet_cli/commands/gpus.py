@@ -1,0 +1,137 @@
+"""`profet gpus`: GPUs of the user's own, each an instance of the catalogue."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from profet_cli.arguments import add_format
+from profet_cli.inputs import own_gpus
+from profet_cli.output import MISSING, print_json, print_table
+from profet_cli.parsing import OneLineParser, add_commands
+from profet_core.artifacts.models import load_models
+from profet_core.catalog import load_catalog, load_gpus
+from profet_core.catalog.own import changing_own
+from profet_core.catalog.own_gpus import (
+    GPU_COLUMNS,
+    HAS_NONE,
+    OWN_GPUS_VARIABLE,
+    PRECISIONS,
+    USD_PER_KWH,
+    OwnGpu,
+    ThroughputPoint,
+    own_gpu_of,
+    own_gpus_path,
+    read_own_gpus,
+    write_own_gpus,
+)
+from profet_core.documents.own_gpus import own_gpu_document, own_gpus_document
+from profet_core.errors import InputError
+from profet_core.transfer.own_gpu import check_own_gpu
+from profet_core.units import listed_price
+
+#: Action -> its line in `profet gpus --help`.
+ACTIONS = {
+    "list": "list your own GPUs (as without an action)",
+    "add": "add a GPU of your own, or change it",
+    "remove": "take one away",
+}
+#: Column of the file -> what its option is for.
+_OPTIONS = {
+    "like": "the GPU whose data sheet it takes what you don't say from, such as L4",
+    "fp32_tflops": "peak in FP32",
+    "tf32_tensor_dense_tflops": f"peak in TF32 without sparsity; {HAS_NONE}: it has no TF32",
+    "memory_gib": "its memory",
+    "bandwidth_gb_per_s": "of its memory",
+    "tdp_w": "power limit",
+    "images_per_s": "a training throughput on one such GPU, measured or published",
+    "network": "what ran at it, such as ResNet50",
+    "pixels": "at which pixel size; default 224",
+    "batch_size": "at which batch size",
+    "precision": f"{' or '.join(PRECISIONS)}; default {PRECISIONS[0]}",
+    "times_reference": "instead of a throughput: how many times as fast as a V100",
+    "times_log_sd": "how sure that is: standard deviation of its logarithm, such as 0.1",
+    "usd_per_hour": f"what an hour costs; default: the power limit at ${USD_PER_KWH:.2f} a kWh",
+    "as_of": "date of all that, such as 2026-06-30; default today",
+    "source": "where the throughput is from",
+}
+
+
+def add_arguments(parser: OneLineParser) -> None:
+    """The actions with their arguments."""
+    add_format(parser)
+    actions = add_commands(parser, ACTIONS, dest="action")
+    for name, action in actions.items():
+        add_format(action, default=argparse.SUPPRESS)
+        if name != "list":
+            action.add_argument("name", metavar="NAME")
+    for column in GPU_COLUMNS[1:]:
+        actions["add"].add_argument(f"--{column.replace('_', '-')}", metavar="X", help=_OPTIONS[column])
+    actions["add"].set_defaults(run=_add)
+    actions["remove"].set_defaults(run=_remove)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Every GPU of one's own."""
+    rows = own_gpus()
+    if options.format == "json":
+        print_json(own_gpus_document(rows))
+        return
+    print_table(
+        ("GPU", "instance", "like", "GiB", "images a second", "$ an hour"),
+        [
+            (
+                row.name,
+                row.instance,
+                row.like,
+                f"{row.gpu.memory_gib:g}",
+                f"{row.point.images_per_s:g} of {row.point.network}"
+                if isinstance(row.point, ThroughputPoint)
+                else MISSING,
+                listed_price(row.offer.usd_per_hour),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _add(options: argparse.Namespace) -> None:
+    shipped = load_gpus()
+    given = {column: getattr(options, column) or "" for column in GPU_COLUMNS[1:]}
+    new = own_gpu_of({"gpu": options.name, **given}, shipped)
+    transfer = load_models().transfer
+    if transfer is not None:
+        check_own_gpu(transfer, new)
+    if new.instance in load_catalog():
+        raise InputError(f"There is an instance {new.instance} already: give {new.name} another name.")
+    path = _writable_path()
+    with changing_own(path):
+        others = [row for row in read_own_gpus(path, shipped) if row.name != new.name]
+        write_own_gpus(path, [*others, new])
+    _say(options, path, "gpu", new, f"is {new.instance}, {listed_price(new.offer.usd_per_hour)} an hour; in {path}")
+
+
+def _remove(options: argparse.Namespace) -> None:
+    path, shipped = _writable_path(), load_gpus()
+    with changing_own(path):
+        rows = read_own_gpus(path, shipped)
+        removed = next((row for row in rows if row.name == options.name), None)
+        if removed is None:
+            names = ", ".join(row.name for row in rows) or "none"
+            raise InputError(f"Your own file {path} has no GPU {options.name!r}; it has: {names}.")
+        write_own_gpus(path, [row for row in rows if row is not removed])
+    _say(options, path, "removed", removed, f"is removed from {path}")
+
+
+def _say(options: argparse.Namespace, path: Path, key: str, own: OwnGpu, text: str) -> None:
+    if options.format == "json":
+        print_json({"file": str(path), key: own_gpu_document(own)})
+    else:
+        print(f"{own.name} {text}")
+
+
+def _writable_path() -> Path:
+    path = own_gpus_path()
+    if path is None:
+        raise InputError(f"There is no place for your own GPUs: name a file in {OWN_GPUS_VARIABLE}.")
+    return path

@@ -1,0 +1,93 @@
+"""The speed of a GPU of the user's own, from the latency of a profiled step that they measured on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from profet_core.artifacts.models import Models
+from profet_core.catalog import Catalog
+from profet_core.catalog.own_gpus import OwnGpu, SpeedPoint, with_offers_of
+from profet_core.errors import ArtifactError, InputError
+from profet_core.latency import StepTime
+from profet_core.prediction.predict import predict
+from profet_core.profiles.record import Profile
+from profet_core.transfer.own_gpu import speed_bounds, with_own_gpus
+from profet_core.units import format_ms, format_significant, positive_number
+
+#: Medians of the same step, measured again, differ by so much (the measurements' own runs: 0.6 to 2.5 %).
+STEP_LOG_SD = 0.03
+_HALVINGS = 40
+
+
+def speed_of_step(
+    models: Models,
+    catalog: Catalog,
+    profile: Profile,
+    anchor: str,
+    own: OwnGpu,
+    measured_ms: float,
+    *,
+    latency_ms: float | None = None,
+    tf32: bool = True,
+) -> SpeedPoint:
+    """The speed at which the prediction for `profile` on `own` is what was measured there.
+
+    Parameters
+    ----------
+    profile, anchor, latency_ms, tf32 : as `predict` takes them. measured_ms : milliseconds a step on `own`.
+
+    Raises
+    ------
+    InputError : no speed that its data sheet could have gives such a step.
+    what `predict` raises.
+    """
+    positive_number("A step's latency", measured_ms)
+    transfer = models.transfer
+    if transfer is None:
+        raise ArtifactError("These models know no GPUs but those that were profiled.")
+    priced = with_offers_of(catalog, [own])
+
+    # Without TF32 cores it is FP32 whatever was asked for.
+    precision = "tf32" if tf32 and own.gpu.tf32_tensor_dense_tflops is not None else "fp32"
+
+    def step(log_speed: float) -> StepTime:
+        at = replace(own, point=SpeedPoint(math.exp(log_speed), STEP_LOG_SD, precision))
+        there = models.with_transfer(with_own_gpus(transfer, [at]))
+        found = predict(
+            there, priced, profile, anchor, latency_ms=latency_ms, targets=[own.instance], trust_latency=True, tf32=tf32
+        )
+        return found.predictions[-1]
+
+    slowest, fastest = (math.log(times) for times in speed_bounds(transfer, own.gpu))
+    _check_within(own, measured_ms, step(slowest), step(fastest))
+    log_speed = _where(lambda value: _latency_ms(step(value)) > measured_ms, slowest, fastest)
+    return SpeedPoint(float(f"{math.exp(log_speed):.6g}"), STEP_LOG_SD, precision)
+
+
+def _check_within(own: OwnGpu, measured_ms: float, slow: StepTime, fast: StepTime) -> None:
+    fast_ms, slow_ms = _latency_ms(fast), _latency_ms(slow)
+    if fast_ms < measured_ms < slow_ms:
+        return
+    if fast.limited_by_host and measured_ms <= fast_ms:
+        raise InputError(
+            f"{own.name}: the host alone needs {format_ms(fast_ms)} to launch this step: {format_ms(measured_ms)} say "
+            "nothing of the GPU. Measure a larger batch."
+        )
+    raise InputError(
+        f"{own.name}: {format_ms(measured_ms)} a step can't be: its data sheet allows {format_significant(fast_ms)} to "
+        f"{format_ms(slow_ms)}. Is it milliseconds, of this network at this size?"
+    )
+
+
+def _where(is_slower: Callable[[float], bool], low: float, high: float) -> float:
+    """Where a function that is true at first becomes false, by halving."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_slower(middle) else (low, middle)
+    return high
+
+
+def _latency_ms(step: StepTime) -> float:
+    return positive_number(f"The latency of {step.instance}", step.latency_ms)

@@ -1,0 +1,74 @@
+"""`profet gpus`: a GPU of one's own in its own file, which every command honours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ADD = ("RTX 4080", "--like", "L40S", "--fp32-tflops", 48.7, "--tf32-tensor-dense-tflops", 97.5, "--memory-gib", 16)
+POINT = ("--images-per-s", 480, "--network", "ResNet50", "--batch-size", 128, "--precision", "tf32")
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("PROFET_INSTANCES", str(tmp_path / "mine" / "instances.csv"))
+    return tmp_path / "mine" / "gpus.csv"
+
+
+def predicted(document, sample) -> dict:
+    found = document("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    return {row["instance"]: row for row in found["predictions"]}
+
+
+def test_an_added_gpu_is_predicted_listed_and_priced(document, sample, own):
+    before = predicted(document, sample)
+    added = document("gpus", "add", *ADD, *POINT, "--usd-per-hour", 0.25, "--as-of", "2026-11", "--source", "mine")
+    assert added["file"] == str(own) and added["gpu"]["instance"] == "rtx-4080"
+    assert (added["gpu"]["images_per_s"], added["gpu"]["pixels"]) == (480, 224)
+    rows = predicted(document, sample)
+    row = rows.pop("rtx-4080")
+    assert rows == before and row["basis"] == "transferred" and row["usd_per_hour"] == 0.25
+    assert "480 images a second of ResNet50, 224 pixels, batch 128: mine" in row["note"]
+    (listed,) = [one for one in document("instances") if one["name"] == "rtx-4080"]
+    assert (listed["gpu"], listed["market"], listed["basis"]) == ("RTX 4080", "own", "transferred")
+    assert document("gpus") == [added["gpu"]] == document("gpus", "list")
+    document("gpus", "add", *ADD, "--images-per-s", 900, *POINT[2:])
+    assert predicted(document, sample)["rtx-4080"]["latency_ms"] < row["latency_ms"]
+    document("instances", "add", "desk.x2", "--gpu", "RTX 4080", "--usd-per-hour", 1)
+    assert predicted(document, sample)["desk.x2"]["usd_per_hour"] == 1
+    document("gpus", "remove", "RTX 4080")
+    assert document("gpus") == [] and predicted(document, sample) == before
+
+
+def test_it_can_be_advised_to_stay_at_home(document, sample):
+    document("gpus", "add", *ADD, *POINT)
+    advice = document(
+        "advise", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms, "--images", 50000
+    )
+    assert advice["answer"]["plan"] == "rtx-4080 own", "its electricity is cheaper than any rent"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("T4", "--like", "L4"), "T4 is in the catalogue as Tesla T4: choose that one"),
+        (("RTX 4080",), "RTX 4080: say which GPU it is like"),
+        ((*ADD, "--memory-gib", 0), "RTX 4080: memory_gib must be a number above 0"),
+        ((*ADD, "--images-per-s", 99999, *POINT[2:]), "RTX 4080: 99,999 images a second of ResNet50 can't be"),
+        (("g5.xlarge", "--like", "L4"), "There is an instance g5.xlarge already"),
+    ],
+)
+def test_what_can_t_be_is_one_line(refused, own, arguments, says):
+    assert refused("gpus", "add", *arguments).startswith(says) and not own.exists()
+
+
+def test_a_damaged_file_is_one_line(refused, run, own, sample):
+    own.parent.mkdir()
+    own.write_text("gpu,like\nRTX 4080,L40S\n")
+    line = refused("predict", sample.path, "--anchor", sample.anchor)
+    assert line == f"Own GPUs: row RTX 4080 has no column 'fp32_tflops'. Repair or remove your own file {own}."
+    own.unlink()
+    assert "has no GPU 'x'; it has: none" in refused("gpus", "remove", "x")
+    status, out, _ = run("gpus")
+    assert status == 0 and out.split() == ["GPU", "instance", "like", "GiB", "images", "a", "second", "$", "an", "hour"]
