@@ -129,16 +129,16 @@ def _self_checks(shown: Unprofiled) -> str:
 
 
 def _published_check(shown: Unprofiled) -> str:
-    """What the one check of that way gave, where there is one."""
+    """How far off GPUs were that are reached by a published speed, where another source tells."""
     errors: dict[str, list[float]] = {}
     for row in shown.accuracy.other_gpus:
         if row.published:
             errors.setdefault(shown.gpu(row.target), []).append(row.published.mape)
-    return " ".join(
-        f"The one check of that way: reached so, {plain(gpu)} was {percent_in_text(min(found))} to "
-        f"{percent_in_text(max(found))} off another source's corrected times."
+    ends = " and ".join(
+        f"{plain(gpu)} was {percent_in_text(min(found))} to {percent_in_text(max(found))}"
         for gpu, found in errors.items()
     )
+    return f"By published speed, {ends} off another source's corrected times." if ends else ""
 
 
 def _on_derived(shown: Unprofiled) -> str:
