@@ -20,7 +20,11 @@ def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
 def add_profile(parser: argparse.ArgumentParser) -> None:
     """TRACE, its anchor and how to predict from it."""
     parser.add_argument("trace", metavar="TRACE", help="profile of training steps")
-    parser.add_argument("--anchor", required=True, help="instance the profile was recorded on")
+    parser.add_argument(
+        "--anchor",
+        metavar="INSTANCE|GPU",
+        help="what it was recorded on: an instance, or a GPU by its name (default: the GPU that TRACE names)",
+    )
     add_steps(parser)
     parser.add_argument("--latency-ms", type=float, help="measured step latency on the anchor, milliseconds")
     parser.add_argument("--without-latency", action="store_true", help="ignore the latency in the profile's meta")

@@ -65,19 +65,23 @@ def _predict(knowledge: Knowledge, values: Values) -> Document:
 
 def _cost(knowledge: Knowledge, values: Values) -> Document:
     knowledge, values = _with_own_gpus(knowledge, values)
-    question = TrainingQuestion(**values)
-    answer = answer_cost(knowledge, question, REQUEST)
+    answer = answer_cost(knowledge, TrainingQuestion(**values), REQUEST)
     training = answer.training
     return cost_document(
-        question.anchor, answer.table, training.steps.step_times, answer.fits, answer.energy, training.warnings
+        training.prediction.anchor,
+        answer.table,
+        training.steps.step_times,
+        answer.fits,
+        answer.energy,
+        training.warnings,
     )
 
 
 def _advise(knowledge: Knowledge, values: Values) -> Document:
     knowledge, values = _with_own_gpus(knowledge, values)
-    question = AdviseQuestion(**values)
-    answer = answer_advise(knowledge, question, REQUEST)
-    return advice_document(answer.advice, answer.comparison, question.anchor, answer.training.warnings)
+    answer = answer_advise(knowledge, AdviseQuestion(**values), REQUEST)
+    training = answer.training
+    return advice_document(answer.advice, answer.comparison, training.prediction.anchor, training.warnings)
 
 
 def _instances(knowledge: Knowledge, values: Values) -> list[Document]:

@@ -34,7 +34,9 @@ _NARROWED: Fields = {**_OFFERS, "sureness": Field(TEXT, "only numbers at least a
 
 _PROFILE: Fields = {
     "profile": Field(PROFILE, "profile of training steps, in PROFET JSON; or a file in any format that is read", True),
-    "anchor": Field(TEXT, "instance the profile was recorded on", True),
+    "anchor": Field(
+        TEXT, "instance, or GPU by its name, that the profile was recorded on; the GPU it names without it"
+    ),
     "steps": Field(WHOLE, "training steps the profile covers, where it doesn't tell"),
     "latency_ms": Field(NUMBER, "measured step latency on the anchor, milliseconds"),
     "without_latency": Field(FLAG, "ignore the latency in the profile's meta"),

@@ -45,7 +45,7 @@ RENTED: Mapping[str, Schema] = {
     "usd_per_gpu_hour": NUMBER,
     "price_note": TEXT,
 }
-BASIS: Schema = {"type": "string", "enum": ["given", "measured", "derived", "transferred", "carried"]}
+BASIS: Schema = {"type": "string", "enum": ["given", "measured", "derived", "transferred", "carried", "carried-back"]}
 MEMORY = by_name(
     record(
         verdict={"type": "string", "enum": ["fits", "does not fit", "can't tell"]},

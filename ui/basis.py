@@ -11,8 +11,9 @@ SHORT_BASIS = {
     Basis.DERIVED: "derived, biased",
     Basis.TRANSFERRED: "rough estimate",
     Basis.CARRIED: "carried over",
+    Basis.CARRIED_BACK: "from an unprofiled GPU",
 }
-#: Marks, in charts, a latency whose GPU nobody profiled for the training data.
+#: Marks, in charts, a latency whose GPU, or whose anchor's, nobody profiled for the training data.
 MARK = "*"
 
 

@@ -25,6 +25,6 @@ def sureness_explained() -> str:
         f"networks the models had not seen the mean error was {good.mean_pct:.0f} %, and one in ten was off by more "
         f"than {good.one_in_ten_pct:.0f} %.\n\n"
         f"{sureness_words(Sureness.FAIR)}: within {100 * FAIR_HALF_WIDTH:.0f} %; there {fair.mean_pct:.0f} % and "
-        f"{fair.one_in_ten_pct:.0f} %. At best this for a GPU that nobody profiled.\n\n"
+        f"{fair.one_in_ten_pct:.0f} %. At best this for a GPU that nobody profiled, or from a profile of one.\n\n"
         f"{sureness_words(Sureness.ROUGH)}: a wider range or none. Rely on it for the order of magnitude."
     )

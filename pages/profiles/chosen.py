@@ -50,9 +50,9 @@ def _own_fields(resources: Resources, own: OwnProfile) -> None:
     st.session_state[anchor_key], st.session_state[latency_key] = own.anchor, own.latency_ms
     anchor.selectbox(
         "Recorded on (anchor)",
-        resources.models.instances,
+        resources.anchors,
         index=None,
-        format_func=resources.instance_label,
+        format_func=resources.anchor_label,
         placeholder="where?",
         key=anchor_key,
         on_change=_recorded,

@@ -94,8 +94,10 @@ def _facts(resources: Resources, one: Compared) -> Iterator[str]:
         yield "sample"
     if candidate.anchor is None:
         yield "**recorded on?**"
-    else:
+    elif candidate.anchor in resources.catalog:
         yield plain(f"{resources.catalog[candidate.anchor].gpu_model} ({candidate.anchor})")
+    else:
+        yield plain(resources.anchor_label(candidate.anchor))
     if meta.batch_size:
         yield f"batch {meta.batch_size}"
     if meta.pixels:

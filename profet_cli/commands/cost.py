@@ -32,13 +32,18 @@ def run(options: argparse.Namespace) -> None:
     training = answer.training
     if options.format == "json":
         document = cost_document(
-            question.anchor, answer.table, training.steps.step_times, answer.fits, answer.energy, training.warnings
+            training.prediction.anchor,
+            answer.table,
+            training.steps.step_times,
+            answer.fits,
+            answer.energy,
+            training.warnings,
         )
         print_json(document)
     else:
         print_warnings(training.warnings)
         every = options.every_offer or question.narrowing.is_narrow
-        _print_costs(answer, question.anchor, every=every)
+        _print_costs(answer, training.prediction.anchor, every=every)
 
 
 def _print_costs(answer: CostAnswer, anchor: str, *, every: bool) -> None:

@@ -88,6 +88,11 @@ class Plan:
         return "Use" if self.offer.market == OWN_HARDWARE else "Rent"
 
     @property
+    def title(self) -> str:
+        """`label` as the cloud has it, without the cloud's name before it."""
+        return self.label.removeprefix(f"{self.offer.provider}/")
+
+    @property
     def whole_node(self) -> bool:
         """Whether more than one GPU is paid for."""
         return self.offer.gpu_count > 1

@@ -46,7 +46,7 @@ def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spel
         narrowed(knowledge.catalog.all_offers, narrowing, knowledge.gpus)
     training = predicted_training(knowledge, question, spelling)
     steps = training.steps
-    rows = narrowed_rows(steps.step_times, narrowing, names, question.anchor)
+    rows = narrowed_rows(steps.step_times, narrowing, names, training.prediction.anchor)
     advice = advise(
         [row for row in rows if row.instance in names],
         offers,

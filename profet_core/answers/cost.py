@@ -35,7 +35,8 @@ def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spel
     knowledge, names = narrowed_knowledge(knowledge, narrowing)
     knowledge = replace(knowledge, catalog=knowledge.catalog.with_prices(question.price))
     training = predicted_training(knowledge, question, spelling)
-    wanted = {row.instance for row in narrowed_rows(training.steps.step_times, narrowing, names, question.anchor)}
+    anchor = training.prediction.anchor
+    wanted = {row.instance for row in narrowed_rows(training.steps.step_times, narrowing, names, anchor)}
     table = cost_table(
         {name: latency_ms for name, latency_ms in training.steps.latencies_ms.items() if name in wanted},
         knowledge.catalog,
@@ -43,7 +44,7 @@ def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spel
         validation_images=question.validation_images,
         batch_size=training.steps.batch_size,
         epochs=question.epochs,
-        anchor=question.anchor,
+        anchor=anchor,
     )
     fits = fits_in_training(knowledge, training, [row.instance for row in table.rows])
     regions = load_regions()

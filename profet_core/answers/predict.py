@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from profet_core.answers.anchor import question_anchor
 from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
 from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling
 from profet_core.errors import LatencyDoubtError, NoPredictionError, ProfileError
 from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.prediction.correction import correct_by_measurement
-from profet_core.prediction.predict import check_instance, predict
+from profet_core.prediction.predict import predict
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.steps import counted, read_as
 from profet_core.profiles import Profile
@@ -70,7 +71,7 @@ def predicted_profile(
     ------
     NoPredictionError : nothing can be predicted from the profile.
     """
-    check_instance(knowledge.models, question.anchor, "anchor")
+    anchor = question_anchor(knowledge, question, spelling)
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
     try:
@@ -78,7 +79,7 @@ def predicted_profile(
             knowledge.models,
             knowledge.catalog,
             profile,
-            question.anchor,
+            anchor,
             latency_ms=latency_ms,
             targets=targets,
             method=question.method,

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +18,8 @@ from profet_core.units import positive_number, whole_number
 _MEMORY_TOLERANCE = 0.1
 #: How a GPU is built in, where it is made in several ways.
 _FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
+#: So many names' readings are kept: every prediction asks for those of the whole catalogue.
+_REMEMBERED = 512
 _WHOLE = ("sm_count", "cuda_cores")
 _OPTIONAL = ("tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
 _POSITIVE = (
@@ -75,6 +77,10 @@ class Gpu:
                 positive_number(f"{self.name}: {column}", getattr(self, column))
         if not self.source:
             raise InputError(f"{self.name}: source is empty: say where the figures come from.")
+
+    def __hash__(self) -> int:
+        # Many offers share a GPU, and no two GPUs a name.
+        return hash(self.name)
 
     def has_memory(self, memory_gib: float) -> bool:
         """Whether that is its memory: what a driver reports and what a name says differ by up to a tenth."""
@@ -187,6 +193,7 @@ def load_gpus() -> Gpus:
     return Gpus(read_records(shipped_text("gpus.csv"), "The GPU table", key="gpu", required=required, make=_gpu))
 
 
+@lru_cache(_REMEMBERED)
 def _bare(name: str) -> str:
     """A name without what some programs put before it and others don't: 'rtx 4090' of 'NVIDIA GeForce RTX 4090'."""
     return re.sub(r"\b(nvidia|geforce|tesla|quadro)\b[ -]?|\bgeneration$", "", name.strip().lower()).strip()
@@ -198,6 +205,7 @@ def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
     return [gpu for gpu in gpus if told is None or told.group(0).upper() in gpu.name.upper()] or gpus
 
 
+@lru_cache(_REMEMBERED)
 def gpu_model(name: str) -> str:
     """The model designation inside a GPU's name; the whole name if there is none.
 
@@ -206,6 +214,19 @@ def gpu_model(name: str) -> str:
     """
     found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
     return found.group(1) if found else name.strip()
+
+
+def gpu_label(name: str) -> str:
+    """A GPU's full name as a person reads it: maker, model, memory and form.
+
+    >>> gpu_label("A100-SXM4-80GB"), gpu_label("Tesla P100-PCIE-16GB"), gpu_label("GeForce RTX 2080 Ti")
+    ('NVIDIA A100 80 GB (SXM)', 'NVIDIA Tesla P100 16 GB (PCIe)', 'NVIDIA GeForce RTX 2080 Ti')
+    """
+    parts = re.fullmatch(r"(.+?)-(SXM|PCIE|NVL)\d?-(\d+)GB", name)
+    if parts is None:
+        return f"NVIDIA {name}"
+    model, form, memory_gb = parts.groups()
+    return f"NVIDIA {model} {memory_gb} GB ({'PCIe' if form == 'PCIE' else form})"
 
 
 def _gpu(row: Row) -> Gpu:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import Gpus, gpu_model
+from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
 from profet_core.errors import InputError
 from profet_core.operations.classes import load_operation_classes
 from profet_core.operations.optimisers import state_copies
@@ -37,9 +37,8 @@ def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) ->
     the operations that count here.
     """
     framework = (profile.meta.framework or "tensorflow").lower()
-    try:
-        gpu = gpus.find(catalog[anchor].gpu, catalog[anchor].gpu_memory_gib)
-    except InputError:
+    gpu = anchor_sheet(catalog, gpus, anchor)
+    if gpu is None:
         return None
     if not framework.startswith("tensorflow"):
         return None
@@ -49,3 +48,12 @@ def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) ->
         return None
     class_us = {name: US_PER_MS * float(ms) for name, ms in zip(classes.names, encoded.times_ms[0], strict=True)}
     return DeviceTimes(class_us, gpu_model(gpu.name), gpu.bandwidth_gb_per_s, state_copies(profile))
+
+
+def anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:
+    """The GPU of an anchor, which is an instance or a GPU by its name; None: it has no data sheet."""
+    entry = catalog.get(anchor)
+    try:
+        return gpus.find(anchor) if entry is None else gpus.find(entry.gpu, entry.gpu_memory_gib)
+    except InputError:
+        return None

@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpus
-from profet_core.memory.device_times import DeviceTimes, device_times
+from profet_core.errors import InputError
+from profet_core.memory.device_times import DeviceTimes, anchor_sheet, device_times
 from profet_core.memory.model import MemoryModel
 from profet_core.memory.need import MemoryNeed, memory_need
 from profet_core.profiles.record import Profile, ProfileMeta
@@ -60,13 +61,17 @@ def fits_by_instance(
     Parameters
     ----------
     model : None, where the models have no memory law: nothing is answered.
-    anchor : instance the profile was recorded on.
+    anchor : instance the profile was recorded on, or GPU by its name.
     batch_size, pixels : of the step in question; None: as recorded.
+
+    Raises
+    ------
+    InputError : an anchor that is neither.
     """
     if model is None:
         return {}
     times = device_times(profile, catalog, gpus, anchor)
-    anchor_gib = catalog[anchor].gpu_memory_gib
+    anchor_gib = _anchor_gib(catalog, gpus, anchor)
     sizes_gib = {name: catalog[name].gpu_memory_gib for name in instances}
     # All that counts of an instance is its memory, and many have the same.
     answers = {
@@ -76,6 +81,15 @@ def fits_by_instance(
         for target_gib in dict.fromkeys(sizes_gib.values())
     }
     return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
+
+
+def _anchor_gib(catalog: Catalog, gpus: Gpus, anchor: str) -> float:
+    if anchor in catalog:
+        return catalog[anchor].gpu_memory_gib
+    gpu = anchor_sheet(catalog, gpus, anchor)
+    if gpu is None:
+        raise InputError(f"{anchor!r} is no instance of the catalogue and no GPU with a data sheet.")
+    return gpu.memory_gib
 
 
 def fit_answer(

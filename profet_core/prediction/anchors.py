@@ -25,7 +25,7 @@ class Anchor:
 
     Attributes
     ----------
-    name : as it was asked for. instance : the profiled instance whose models read the profiles.
+    name : of the instance, or the GPU's full name. instance : the profiled instance whose models read the profiles.
     gpu : None where the GPU is that instance's; else what nobody profiled, and the profiles are carried to `instance`.
     """
 
@@ -65,6 +65,8 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
         ) from None
     host = UNKNOWN_HOST if entry is None else host_named(entry.host)
     same = next((known for known, row in transfer.step.instances.items() if row.gpu == gpu.name), None)
+    # However a GPU was written, it has one name.
+    name = gpu.name if entry is None else name
     return Anchor(name, transfer.reference, gpu, host) if same is None else Anchor(name, same, None, host)
 
 
@@ -91,11 +93,14 @@ def recorded_on(models: Models, recorded: str | None) -> str | None:
 
 def unknown_gpu(models: Models, recorded: str) -> str:
     """Why no prediction can start from a GPU that a profile names, and what to do: one line; empty if one can."""
+    if models.transfer is not None and recorded.lower() in map(str.lower, models.transfer.gpus):
+        # Somebody described that very GPU, laptop or slice.
+        return ""
     says = f"The profile says it was recorded on {recorded}"
     if _PART_OF_A_GPU.search(recorded):
         return f"{says}, a part of a GPU, whose speed is its slice's: record the step on a whole GPU."
     if _LAPTOP.search(recorded):
-        return f"{says}, a laptop's GPU, which runs slower than the card of that name: add it as a GPU of your own."
+        return f"{says}, a laptop's GPU, slower than the card of that name: add it as a GPU of your own by that name."
     if models.transfer is None:
         return ""
     try:
@@ -103,7 +108,7 @@ def unknown_gpu(models: Models, recorded: str) -> str:
     except InputError as error:
         # Several GPUs of one model: whoever asks says which.
         if "may be any of" not in str(error):
-            return f"{says}, of which no data sheet is known here: add it as a GPU of your own."
+            return f"{says}, of which no data sheet is known here: add it as a GPU of your own, by that name."
     return ""
 
 

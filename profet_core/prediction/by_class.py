@@ -25,8 +25,7 @@ NOTABLE_REPAIR = 1.05
 def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
     """Run the members on all profiles; where batch and pixel size are known, the members that use them."""
     rule = method.rule(batch.latency_known)
-    groups = list(_by_sizes(batch))
-    member_ms = {name: _member_ms(models, batch, targets, name, groups) for name in rule.members}
+    member_ms = _members_ms(models, method, batch, targets)
     stacked = np.stack([member_ms[name] for name in rule.members], axis=-1)
     shares = class_shares(batch.inputs.classes_ms, len(load_operation_classes().device))
     distance = nearest_distance(shares, models.reference(batch.anchor))
@@ -43,6 +42,19 @@ def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Seque
         likeness=likeness,
         warnings=[_warnings(float(factor), row) for factor, row in zip(batch.inputs.repaired, likeness, strict=True)],
     )
+
+
+def joined_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> np.ndarray:
+    """Latencies alone as `estimate` joins them, milliseconds, (targets, profiles)."""
+    rule = method.rule(batch.latency_known)
+    member_ms = _members_ms(models, method, batch, targets)
+    return combine(np.stack([member_ms[name] for name in rule.members], axis=-1), rule.combine, rule.weights)
+
+
+def _members_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> dict[str, np.ndarray]:
+    groups = list(_by_sizes(batch))
+    rule = method.rule(batch.latency_known)
+    return {name: _member_ms(models, batch, targets, name, groups) for name in rule.members}
 
 
 def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:

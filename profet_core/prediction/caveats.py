@@ -26,6 +26,7 @@ def caveats(models: Models, profile: Profile, anchor: Anchor, estimates: Profile
     found = [
         *profile.warnings,
         _wrong_gpu_warning(models, profile, anchor),
+        _unprofiled_anchor_warning(anchor),
         _precision_warning(profile, anchor),
         _compiled_warning(profile),
         steps_note(profile),
@@ -43,9 +44,25 @@ def caveats(models: Models, profile: Profile, anchor: Anchor, estimates: Profile
 def _wrong_gpu_warning(models: Models, profile: Profile, anchor: Anchor) -> str | None:
     recorded = profile.meta.gpu
     gpu = anchor_gpu(models, anchor)
-    if recorded is None or gpu is None or gpu_model(recorded) == gpu_model(gpu):
+    if recorded is None or gpu is None or _same_gpu(models, recorded, gpu):
         return None
     return f"The profile says it was recorded on {recorded}, but {anchor.name} has {gpu}: is the anchor right?"
+
+
+def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:
+    """Whether a name in a profile may mean a GPU: no form or memory that it leaves out is held against it."""
+    if gpu_model(recorded) == gpu_model(gpu):
+        return True
+    return models.transfer is not None and gpu in {one.name for one in models.transfer.gpus.named(recorded)}
+
+
+def _unprofiled_anchor_warning(anchor: Anchor) -> str | None:
+    if anchor.gpu is None:
+        return None
+    return (
+        f"Nobody profiled {anchor.gpu.name} for the models: the profile is carried to profiled GPUs by how fast each "
+        "is at each kind of operation, and all numbers are less sure."
+    )
 
 
 def _precision_warning(profile: Profile, anchor: Anchor) -> str | None:

@@ -14,7 +14,6 @@ import numpy as np
 
 from profet_core.artifacts.models import Method, Models
 from profet_core.catalog.gpus import Gpu
-from profet_core.latency import StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.networks.stacks import LEAST_KNOWN_SHARE, StepInputs
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
@@ -112,24 +111,27 @@ def foreign_estimates(
 def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, half: float) -> Estimates:
     """Law and models as one estimate a profiled instance."""
     names = list(back.by_instance)
+    batches = {name: _carried_batch(batch, name, there) for name, there in back.by_instance.items()}
+    others = {name: [other for other in names if other != name] for name in names}
+    nearest = by_class.estimate(models, method, batches[batch.anchor], others[batch.anchor])
     each = {
-        name: by_class.estimate(
-            models, method, _carried_batch(batch, name, there), [other for other in names if other != name]
-        )
-        for name, there in back.by_instance.items()
+        name: nearest.joined_ms if name == batch.anchor else by_class.joined_ms(models, method, one, others[name])
+        for name, one in batches.items()
     }
+    floor_ms = floors_ms(models, names)
+    lowest_ms = dict(zip(names, floor_ms, strict=True))
     rows = []
     for name, there in back.by_instance.items():
-        told = [np.log(one.latency_ms[list(one.targets).index(name)]) for other, one in each.items() if other != name]
-        rows.append(LAW_SHARE * np.log(there.latency_ms) + (1 - LAW_SHARE) * np.mean(told, axis=0))
+        told_ms = [rows_ms[others[other].index(name)] for other, rows_ms in each.items() if other != name]
+        logs = np.log(np.maximum(told_ms, lowest_ms[name]))
+        rows.append(LAW_SHARE * np.log(there.latency_ms) + (1 - LAW_SHARE) * logs.mean(axis=0))
     joined_ms = np.exp(np.array(rows))
-    nearest = each[batch.anchor]
     return replace(
         nearest,
         targets=names,
         member_ms={},
         joined_ms=joined_ms,
-        floor_ms=floors_ms(models, names),
+        floor_ms=floor_ms,
         log_half_width=np.full(joined_ms.shape, half),
     )
 
@@ -151,12 +153,3 @@ def _carried_batch(batch: ProfileBatch, name: str, there: AsRecorded) -> Carried
         latency_ms=np.maximum(latency_ms - unknown_ms, LEAST_KNOWN_SHARE * latency_ms),
     )
     return CarriedBatch(batch.profiles, name, there.latency_ms, carried, batch.unknown)
-
-
-def with_doubt(row: StepTime, log_half_width: float) -> StepTime:
-    """A step time that was told from another GPU's profile: its interval holds the doubt about that GPU too."""
-    interval = row.interval and row.interval.combined(log_half_width)
-    relative = row.relative and replace(
-        row.relative, log_half_width=float(np.hypot(row.relative.log_half_width, log_half_width))
-    )
-    return replace(row, interval=interval, relative=relative)

@@ -17,7 +17,7 @@ from profet_core.prediction import by_class, documented
 from profet_core.prediction.anchors import Anchor, find_anchor
 from profet_core.prediction.caveats import caveats
 from profet_core.prediction.estimates import Estimates, ProfileEstimates
-from profet_core.prediction.foreign import foreign_estimates, with_doubt
+from profet_core.prediction.foreign import foreign_estimates
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.records import Prediction, prediction_row
@@ -77,7 +77,7 @@ def predict(
 
     Parameters
     ----------
-    anchor : instance the profile was recorded on.
+    anchor : what the profile was recorded on: an instance of the catalogue, or a GPU by its name.
     latency_ms : measured step latency on the anchor, milliseconds.
     method : "default", or "profet": with the latency the median of three members, without it the mean of two
         (arXiv:2208.05130).
@@ -142,7 +142,7 @@ def predict_many(
         return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
     estimate = by_class.estimate if request.method.kind == "classes" else documented.estimate
     estimates = estimate(models, request.method, batch, request.estimated)
-    unprofiled = _unprofiled(request, batch, estimates, steps, tf32)
+    unprofiled = _unprofiled(request, batch, estimates, tf32)
     return [
         _prediction(request, step, estimates.of(number), more)
         for number, (step, more) in enumerate(zip(steps, unprofiled, strict=True))
@@ -152,29 +152,32 @@ def predict_many(
 def _from_foreign(
     request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool
 ) -> list[Prediction]:
-    """Predictions from a GPU that nobody profiled."""
+    """Predictions from a GPU that nobody profiled: of the steps that ran in TF32, and of the others."""
+    told = [_in_tf32(step.profile, tf32) for step in steps]
+    found: dict[int, Prediction] = {}
+    for ran_in_tf32 in set(told):
+        rows = [row for row, one in enumerate(told) if one is ran_in_tf32]
+        latency_ms = None if batch.latency_ms is None else batch.latency_ms[rows]
+        part = ProfileBatch([batch.profiles[row] for row in rows], batch.anchor, latency_ms)
+        predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, ran_in_tf32, tf32)
+        found |= dict(zip(rows, predicted, strict=True))
+    return [found[row] for row in range(len(steps))]
+
+
+def _in_one_precision(
+    request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, ran_in_tf32: bool, tf32: bool
+) -> list[Prediction]:
     transfer = request.models.transfer
     assert transfer is not None
-    told = [_in_tf32(step.profile, tf32) for step in steps]
-    # One precision a call: profiles that say otherwise than the first are rare, and are told apart by who asks.
-    found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=told[0])
+    found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
     own_half = np.full(found.own_ms.shape, 0.0 if batch.latency_known else found.log_half_width)
-    others = unprofiled_steps(
-        transfer,
-        found.recorded,
-        batch.profiles,
-        found.known,
-        request.placed,
-        tf32=tf32,
-        own=OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half)),
-    )
-    note = f"from a profile of {gpu.name}, which nobody profiled for the models"
+    own = OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width)
+    others = unprofiled_steps(transfer, found.recorded, batch.profiles, found.known, request.placed, tf32=tf32, own=own)
     predictions = []
     for number, (step, more) in enumerate(zip(steps, others, strict=True)):
         one = found.estimates.of(number)
-        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=note) for row in one.steps)
-        beyond = [row if row.basis is Basis.MEASURED else with_doubt(row, found.log_half_width) for row in more]
-        predictions.append(_prediction(request, step, replace(one, steps=rows), beyond))
+        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=own.note) for row in one.steps)
+        predictions.append(_prediction(request, step, replace(one, steps=rows), more))
     return predictions
 
 
@@ -182,13 +185,6 @@ def _in_tf32(profile: Profile, tf32: bool) -> bool:
     """Whether a profiled step ran in TF32, where its GPU has it: as its kernels tell, else as frameworks do unasked."""
     said = (profile.meta.precision or "").lower()
     return tf32 if not said else said == "tf32"
-
-
-def check_instance(models: Models, instance: str, role: str = "instance") -> str:
-    """`instance` if the models know it."""
-    if instance not in models.instances:
-        raise InputError(f"Unknown {role} {instance!r}: choose one of {', '.join(models.instances)}.")
-    return instance
 
 
 def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[str] | None, method: str) -> _Request:
@@ -210,7 +206,7 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
         gpu = models.transfer.gpus[step.instances[found.instance].gpu]
         placed = {found.instance: (gpu, step.host(found.instance)), **placed}
     names = [*models.instances, *(name for name in placed if name not in models.instances)]
-    wanted = dict.fromkeys(_check_targets(names, anchor, targets))
+    wanted = dict.fromkeys(_check_targets(names, found.name, targets))
     return _Request(
         models, catalog, chosen, found, wanted, {name: one for name, one in placed.items() if name in wanted}
     )
@@ -250,15 +246,13 @@ def _latencies_ms(steps: Sequence[_Step]) -> np.ndarray | None:
 
 
 def _unprofiled(
-    request: _Request, batch: ProfileBatch, estimates: Estimates, steps: Sequence[_Step], tf32: bool
+    request: _Request, batch: ProfileBatch, estimates: Estimates, tf32: bool
 ) -> Iterable[tuple[StepTime, ...]]:
     """For each step the step times on instances whose GPU nobody profiled."""
     transfer = request.models.transfer
     if transfer is None or not request.placed:
-        return [()] * len(steps)
-    given_ms = _latencies_ms(steps)
-    given = {} if given_ms is None else {request.anchor.instance: Latencies.measured(given_ms)}
-    known = {**estimates.latencies, **given}
+        return [()] * len(batch.profiles)
+    known = estimates.latencies
     return unprofiled_steps(transfer, recorded_steps(batch), batch.profiles, known, request.placed, tf32=tf32)
 
 
@@ -284,4 +278,5 @@ def _prediction(
         steps_basis=step.profile.steps_basis,
         likeness=estimates.likeness,
         warnings=caveats(request.models, step.profile, request.anchor, estimates),
+        read_by=request.anchor.instance,
     )

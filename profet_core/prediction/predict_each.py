@@ -19,7 +19,7 @@ from profet_core.profiles.record import Profile
 
 @dataclass(frozen=True, slots=True)
 class RecordedProfile:
-    """A profile with what is known of its recording: the instance, and a step's latency there; None: not known."""
+    """A profile with what is known of its recording: instance or GPU, and a step's latency there; None: not known."""
 
     profile: Profile
     anchor: str | None
@@ -67,20 +67,28 @@ def predict_each(
     ------
     InputError : unknown method, or an anchor that the models don't know.
     """
+    models.method(method)
     found = []
-    groups: dict[tuple[str, bool], list[_Ready]] = {}
+    # A prediction from a GPU that nobody profiled counts on one precision for all of its profiles.
+    groups: dict[tuple[str, bool, str | None], list[_Ready]] = {}
     for place, one in enumerate(recorded):
         each, latency_ms = _judged(models, catalog, one)
         found.append(each)
         if one.anchor is not None and not each.refusal:
             ready = _Ready(place, each.profile, latency_ms)
-            groups.setdefault((one.anchor, latency_ms is not None), []).append(ready)
-    for (anchor, _), group in groups.items():
+            groups.setdefault((one.anchor, latency_ms is not None, each.profile.meta.precision), []).append(ready)
+    for (anchor, *_), group in groups.items():
         known_ms = [ready.latency_ms for ready in group if ready.latency_ms is not None]
         profiles = [ready.profile for ready in group]
-        predictions = predict_many(
-            models, catalog, profiles, anchor, latencies_ms=known_ms or None, method=method, tf32=tf32
-        )
+        try:
+            predictions = predict_many(
+                models, catalog, profiles, anchor, latencies_ms=known_ms or None, method=method, tf32=tf32
+            )
+        except InputError as error:
+            # Of a method that doesn't start from this anchor.
+            for ready in group:
+                found[ready.place] = replace(found[ready.place], refusal=str(error))
+            continue
         for ready, prediction in zip(group, predictions, strict=True):
             found[ready.place] = replace(found[ready.place], prediction=prediction)
     return found
@@ -91,9 +99,11 @@ def _judged(models: Models, catalog: Catalog, one: RecordedProfile) -> tuple[Eac
     profile = counted(one.profile, one.latency_ms)
     if refused := refusal_by(models, profile):
         return EachPrediction(profile, refusal=refused), None
-    if one.anchor is None or one.latency_ms is None:
+    if one.anchor is None:
         return EachPrediction(profile), None
     anchor = find_anchor(models, catalog, one.anchor)
+    if one.latency_ms is None:
+        return EachPrediction(profile), None
     try:
         check_latency(models, profile, anchor.instance, one.latency_ms)
     except InputError as error:

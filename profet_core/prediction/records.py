@@ -52,7 +52,9 @@ class Prediction:
 
     Attributes
     ----------
+    anchor : what the profile was recorded on; a GPU that nobody rents out has no row.
     steps, steps_basis : how many training steps the profile's file was taken to cover, and how that is known.
+    read_by : profiled instance whose models read the profile, where that is not the anchor; empty: it is.
     """
 
     anchor: str
@@ -65,6 +67,7 @@ class Prediction:
     warnings: tuple[str, ...]
     steps: int = 1
     steps_basis: StepsBasis = "assumed"
+    read_by: str = ""
 
     @property
     def latencies_ms(self) -> dict[str, float]:

@@ -42,17 +42,19 @@ def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Placed]:
         return {}
     # Many offers have one GPU.
     sheets: dict[tuple[str, float], Gpu | None] = {}
-    found: dict[str, Placed] = {}
+    found: dict[Basis, dict[str, Placed]] = {basis: {} for basis in _ORDER}
+    by_basis: dict[tuple[str, float], dict[str, Placed]] = {}
     for name, entry in catalog.items():
         key = entry.gpu, entry.gpu_memory_gib
         if key not in sheets:
-            sheets[key] = _data_sheet(transfer.gpus, *key)
+            gpu = sheets[key] = _data_sheet(transfer.gpus, *key)
+            if gpu is not None:
+                by_basis[key] = found[_basis(transfer, gpu)]
         gpu = sheets[key]
         # A price without a data sheet is shown in the catalogue only.
-        if gpu is not None and name not in models.instances:
-            found[name] = gpu, host_named(entry.host)
-    rank = {gpu: _ORDER.index(_basis(transfer, gpu)) for gpu in {gpu for gpu, _ in found.values()}}
-    return dict(sorted(found.items(), key=lambda item: rank[item[1][0]]))
+        if gpu is not None and name not in models.ranges:
+            by_basis[key][name] = gpu, host_named(entry.host)
+    return {name: placed for rows in found.values() for name, placed in rows.items()}
 
 
 def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
@@ -82,11 +84,23 @@ def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
 
 @dataclass(frozen=True)
 class OwnGpu:
-    """The anchor's GPU, where nobody profiled it: the anchor's name, the GPU, and its latencies."""
+    """The anchor's GPU, where nobody profiled it.
+
+    Attributes
+    ----------
+    anchor : its name. latencies : of the steps on the GPU itself.
+    log_half_width : doubt about all that is told of other GPUs from its profiles, half a 90 % interval.
+    """
 
     anchor: str
     gpu: Gpu
     latencies: Latencies
+    log_half_width: float
+
+    @property
+    def note(self) -> str:
+        """What a row that is told from its profiles rests on."""
+        return f"from a profile of {self.gpu.name}, which nobody profiled for the models"
 
 
 def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
@@ -109,34 +123,73 @@ def unprofiled_steps(
 
     Parameters
     ----------
-    recorded : the steps on a profiled instance. known : profiled instance -> latencies as they are shown; the anchor
-        is absent if its latency is not known. own : the GPU that the steps were recorded on, if nobody profiled it.
+    recorded : the steps on a profiled instance. known : other profiled instances -> latencies as they are shown; the
+        anchor's own is in `recorded`, where it is given. own : the GPU that the steps were recorded on, if nobody
+        profiled it.
     placed : instance -> its GPU and host, at least one of what `unprofiled_gpus` gives.
     """
-    same_as = _profiled(transfer)
-    latencies = dict(known)
-    if own is not None:
-        same_as[own.gpu.name], latencies[own.anchor] = own.anchor, own.latencies
+    profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
+    latencies, more = dict(known), {}
+    if own is None and recorded.latency_ms is not None:
+        latencies[recorded.anchor] = Latencies.measured(recorded.latency_ms)
+    elif own is None:
+        latencies[recorded.anchor] = _own_latencies(transfer, recorded)
+        more[recorded.anchor] = "by the profile, as none was given"
     # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.
     distinct = dict.fromkeys(placed.values())
-    new = [one for one in distinct if one[0].name not in same_as]
-    estimates = estimate_gpus(transfer, recorded, others, new, tf32=tf32)
+    same = {one: _same_as(one[0], profiled, latencies, own, more) for one in distinct}
+    estimates = estimate_gpus(transfer, recorded, others, [one for one in distinct if same[one] is None], tf32=tf32)
     widths = [unattributed_log_width(profile) for profile in profiles]
     columns: dict[Placed, Iterable[StepTime]] = {}
-    for one in distinct:
+    for one, there in same.items():
         gpu, host = one
-        same = same_as.get(gpu.name)
-        if same is None:
-            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, _profiled(transfer)))
-        elif same in latencies:
-            host_half = other_host_log_half_width(transfer.step, recorded, latencies[same].latency_ms, host)
-            columns[one] = _same_gpu(same, latencies[same], host_half)
+        if there is None:
+            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, profiled), own)
         else:
-            columns[one] = [_unknown(same)] * len(profiles)
+            host_half = other_host_log_half_width(transfer.step, recorded, there.latencies.latency_ms, host)
+            columns[one] = _same_gpu(there, host_half)
     for rows in zip(*columns.values(), strict=True):
         by_placed = dict(zip(columns, rows, strict=True))
         yield tuple(_of_instance(instance, by_placed[one]) for instance, one in placed.items())
+
+
+@dataclass(frozen=True)
+class _SameGpu:
+    """An instance or the anchor with the same GPU, its latencies there, and what they rest on."""
+
+    name: str
+    latencies: Latencies
+    basis: Basis
+    more: str = ""
+
+    @property
+    def note(self) -> str:
+        """What a row says that takes these latencies."""
+        told = f"latency of {self.name}, which has the same GPU"
+        return f"{told}; {self.more}" if self.more else told
+
+
+def _same_as(
+    gpu: Gpu,
+    profiled: Mapping[str, str],
+    known: Mapping[str, Latencies],
+    own: OwnGpu | None,
+    more: Mapping[str, str],
+) -> _SameGpu | None:
+    """Where the very same GPU's latencies are known from, if they are."""
+    if own is not None and gpu.name == own.gpu.name:
+        exact = not own.latencies.log_half_width.any()
+        basis, said = (Basis.MEASURED, "") if exact else (Basis.CARRIED_BACK, "by the profile, as none was given")
+        return _SameGpu(own.anchor, own.latencies, basis, said)
+    name = profiled.get(gpu.name)
+    if name is None:
+        return None
+    found = known[name]
+    if own is None:
+        return _SameGpu(name, found, Basis.MEASURED, more.get(name, ""))
+    half = np.hypot(found.log_half_width, own.log_half_width)
+    return _SameGpu(name, Latencies(found.latency_ms, half), Basis.CARRIED_BACK, own.note)
 
 
 def _of_instance(instance: str, row: StepTime) -> StepTime:
@@ -157,18 +210,22 @@ def _sibling_note(gpu: Gpu, profiled: Iterable[str]) -> str:
     return "" if sibling is None else f"{gpu.name}, not the {sibling} that was profiled"
 
 
-def _estimated(estimate: TransferEstimate, widths: Sequence[float], more: str) -> Iterable[StepTime]:
+def _estimated(
+    estimate: TransferEstimate, widths: Sequence[float], more: str, own: OwnGpu | None
+) -> Iterable[StepTime]:
     """A GPU's rows, whose `instance` is still open.
 
     Parameters
     ----------
     widths : by how much each interval is widened on either side, in the logarithm. more : comes to the note.
+    own : the steps' own GPU, whose doubt every interval holds.
     """
     note = "; ".join(part for part in (estimate.note, more) if part)
+    doubt = 0.0 if own is None else own.log_half_width
     rows = zip(
         estimate.latencies.latency_ms.tolist(),
-        estimate.latencies.log_half_width.tolist(),
-        estimate.relative_log_half_width.tolist(),
+        np.hypot(estimate.latencies.log_half_width, doubt).tolist(),
+        np.hypot(estimate.relative_log_half_width, doubt).tolist(),
         widths,
         _reaches(estimate),
         strict=True,
@@ -197,26 +254,25 @@ def _reaches(estimate: TransferEstimate) -> Iterable[Reach]:
     )
 
 
-def _same_gpu(same: str, latencies: Latencies, host_half: np.ndarray) -> Iterable[StepTime]:
-    """An instance with the very GPU of a profiled one takes its latency; its host may launch faster or slower."""
+def _own_latencies(transfer: TransferModel, recorded: AnchorSteps) -> Latencies:
+    """Latencies on the anchor itself, from what its profiles show."""
+    own_ms = transfer.step.own_latency_ms(recorded.parts, recorded.anchor)
+    return Latencies(own_ms, np.full(own_ms.shape, transfer.step.instances[recorded.anchor].own_log_half_width))
+
+
+def _same_gpu(there: _SameGpu, host_half: np.ndarray) -> Iterable[StepTime]:
+    """An instance with the very GPU of another one takes its latency; its host may launch faster or slower."""
+    latencies = there.latencies
     rows = zip(latencies.latency_ms.tolist(), latencies.log_half_width.tolist(), host_half.tolist(), strict=True)
     return (
         StepTime(
             instance="",
             latency_ms=latency_ms,
-            basis=Basis.MEASURED,
+            basis=there.basis,
             interval=Interval.within_factor(latency_ms, math.exp(math.hypot(half, host))),
-            note=_same_gpu_note(same),
-            relative=RelativeInterval(same, host),
-            reach=Reach({same: 1.0}, latency_ms),
+            note=there.note,
+            relative=RelativeInterval(there.name, host),
+            reach=Reach({there.name: 1.0}, latency_ms),
         )
         for latency_ms, half, host in rows
     )
-
-
-def _unknown(same: str) -> StepTime:
-    return StepTime(instance="", latency_ms=None, basis=Basis.MEASURED, note=_same_gpu_note(same))
-
-
-def _same_gpu_note(instance: str) -> str:
-    return f"latency of {instance}, which has the same GPU"

@@ -18,6 +18,9 @@ from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms, least_
 #: Gaps of a GPU that nobody profiled say little of its host: where the GPU bounds the step, launches take at most this
 #: many times the reference GPU's work. Chosen with one of the four left out as anchor.
 MOST_LAUNCHES = 1.0
+#: A step's work takes at most this many times what its profile shows of it: the rest of a latency waits for launches.
+#: Chosen likewise (1 to 1.25 do about as well).
+MOST_WORK = 1.1
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,10 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     own_ms = join(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
     launch_ms = np.minimum(launch_ms, own_ms)
     gpu_bound = parts.idle_ms <= parts.busy_ms
-    most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_time_ms(own_ms, fixed_ms))
+    gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MOST_WORK * gpu_ms)
+    most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
     floor_ms = np.where(gpu_bound, np.minimum(launch_ms, most_ms + law.start_ms), launch_ms) / target.host.launch
-    # Where launches bound the step its latency tells nothing of the work, the profile does.
-    there_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), gpu_ms)
-    work_ms = gpu_time_ms(there_ms, law.tails_ms(floor_ms, target.multiprocessors))
+    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms, target.multiprocessors))
     there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
     return CarriedBack(own_ms, floor_ms, there)
 
@@ -112,7 +114,7 @@ def _as_recorded(
     law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray, floor_ms: np.ndarray
 ) -> AsRecorded:
     row, host, parts = law.instances[name], law.host(name), steps.parts
-    factors = np.exp(kind_log_speeds(law, name, reference, steps.target))
+    factors = _factors(law, name, reference, steps.target)
     fixed_ms = law.copy_factor * parts.copy_ms * host.copy / steps.target.host.copy + law.start_ms * host.launch
     tails_ms = law.tails_ms(floor_ms, row.multiprocessors)
     free_ms = _work_there_ms(law, reference, steps, name, work_ms) + tails_ms + fixed_ms
@@ -131,7 +133,12 @@ def _as_recorded(
 
 def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray) -> np.ndarray:
     """Work on a profiled instance, (profiles,): the benchmark's by its speed, others' as their kinds differ from it."""
-    factors = np.exp(kind_log_speeds(law, name, reference, steps.target))
+    factors = _factors(law, name, reference, steps.target)
     benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)
     speed = np.exp(steps.target.log_speed + beside(law, name, reference))
     return work_ms * (shares(steps.parts.kinds_ms) @ factors) / (benchmark @ factors) * speed
+
+
+def _factors(law: StepLaw, name: str, reference: str, target: Target) -> np.ndarray:
+    """Time on a profiled instance over that on the target, (kinds,)."""
+    return np.exp(kind_log_speeds(law, [name], reference, [target])[0, 0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,30 +85,34 @@ def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights:
     reference : the profiled instance that speeds are relative to; all but `known`'s anchor may lack a latency.
     """
     law, names = known.law, list(known.latencies)
-    log_speeds = np.array([[one.log_speed + beside(law, name, reference) for name in names] for one in targets])
-    log_work = np.array([np.log(known.work_ms[name]) for name in names])
-    log_carried = log_work[None] + np.array([_log_times(known, reference, one, names) for one in targets])
+    log_speeds = instance_log_speeds(law, names, reference, targets)
+    log_work = np.log(np.array([known.work_ms[name] for name in names]))
+    log_carried = log_work + _log_times(known, reference, targets)
     weight = _normalised_weights(known, log_speeds, weights)
     work_ms = np.exp((weight * log_carried).sum(axis=1))
 
-    per_target = np.array([[one.multiprocessors, one.host.launch, one.host.log_sd] for one in targets])[:, :, None]
-    multiprocessors, launch, host_log_sd = per_target[:, 0], per_target[:, 1], per_target[:, 2]
-    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * multiprocessors
-    fixed_ms = np.array([law.fixed_ms(known.parts, known.anchor, one.host) for one in targets])
-    launch_ms = known.floor_ms * launch
+    gpu_ms = work_ms + law.tails_ms(known.floor_ms, 1) * _column(one.multiprocessors for one in targets)
+    by_host = {host: law.fixed_ms(known.parts, known.anchor, host) for host in {one.host for one in targets}}
+    fixed_ms = np.array([by_host[one.host] for one in targets])
+    launch_ms = known.floor_ms * _column(one.host.launch for one in targets)
 
     known_half = (weight * np.array([known.latencies[name].log_half_width for name in names])).sum(axis=1)
     host_share = 1 - work_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
     away = np.abs(known.parts.compute_share - law.instances[known.anchor].benchmark_compute_share)
-    mix_log_sd = np.array([one.mix_log_sd for one in targets])[:, None] * away
-    assumed = np.hypot(host_log_sd * host_share, mix_log_sd * (1 - host_share))
-    own = np.array([one.log_half_width for one in targets])[:, None]
+    mix_log_sd = _column(one.mix_log_sd for one in targets) * away
+    assumed = np.hypot(_column(one.host.log_sd for one in targets) * host_share, mix_log_sd * (1 - host_share))
+    own = _column(one.log_half_width for one in targets)
     return Carried(
         free_ms=gpu_ms + fixed_ms,
         launch_ms=launch_ms,
         log_half_width=np.sqrt(own**2 + known_half**2 + (NORMAL_90 * assumed) ** 2),
         weights=weight,
     )
+
+
+def _column(values: Iterable[float]) -> np.ndarray:
+    """One value a target, (targets, 1), to meet one a profile."""
+    return np.array(list(values), float)[:, None]
 
 
 def join(free_ms: np.ndarray, launch_ms: np.ndarray) -> np.ndarray:
@@ -121,35 +125,40 @@ def beside(law: StepLaw, name: str, reference: str) -> float:
     return math.log(law.instances[name].benchmark_work_ms / law.instances[reference].benchmark_work_ms)
 
 
-def kind_log_speeds(law: StepLaw, name: str, reference: str, target: Target) -> np.ndarray:
-    """How many times faster a target does work of each kind than an instance, in the logarithm, (kinds,).
+def instance_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> np.ndarray:
+    """How many times faster targets do the benchmark's work than instances, in the logarithm, (targets, instances)."""
+    return _column(one.log_speed for one in targets) + np.array([beside(law, name, reference) for name in names])
+
+
+def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> np.ndarray:
+    """The same by kind of work, (targets, instances, kinds).
 
     Convolutions and products share what the benchmark tells; bandwidth-bound work lies between that and the bandwidth.
     """
-    found = np.full(len(KINDS), target.log_speed + beside(law, name, reference))
-    speed = found[0]
+    speeds = instance_log_speeds(law, names, reference, targets)
+    found = np.repeat(speeds[:, :, None], len(KINDS), axis=2)
     of = KINDS.index(BANDWIDTH)
-    row, base = law.instances[name].kind_log_speeds, law.instances[reference].kind_log_speeds
-    bandwidth = target.log_bandwidth + base[of] - row[of]
-    found[of] += law.bandwidth_tilt * (bandwidth - speed)
-    found[KINDS.index(SCATTERED)] = law.scattered_power * speed
+    base = law.instances[reference].kind_log_speeds[of]
+    away = np.array([base - law.instances[name].kind_log_speeds[of] for name in names])
+    bandwidths = _column(one.log_bandwidth for one in targets) + away
+    found[:, :, of] += law.bandwidth_tilt * (bandwidths - speeds)
+    found[:, :, KINDS.index(SCATTERED)] = law.scattered_power * speeds
     return found
 
 
-def _log_times(known: KnownSteps, reference: str, target: Target, names: Sequence[str]) -> np.ndarray:
-    """Logarithm of work on the target over that on each instance, (instances, profiles).
+def _log_times(known: KnownSteps, reference: str, targets: Sequence[Target]) -> np.ndarray:
+    """Logarithm of work on targets over that on instances, (targets, instances, profiles).
 
     The benchmark's own is what its speed says: the mix of kinds counts only as far as it differs from the benchmark's.
     """
-    law, anchor = known.law, known.law.instances[known.anchor]
-    rows = []
-    for name in names:
-        away = np.exp(-kind_log_speeds(law, name, reference, target))
-        there = kinds_there(anchor, law.instances[name], known.parts.kinds_ms)
-        benchmark = kinds_there(anchor, law.instances[name], np.array(anchor.benchmark_kinds_ms))
-        speed = target.log_speed + beside(law, name, reference)
-        rows.append(np.log(shares(there) @ away) - math.log(float(shares(benchmark) @ away)) - speed)
-    return np.array(rows)
+    law, names, anchor = known.law, list(known.latencies), known.law.instances[known.anchor]
+    there = np.array([kinds_there(anchor, law.instances[name], known.parts.kinds_ms) for name in names])
+    own_kinds = np.array(anchor.benchmark_kinds_ms)
+    benchmark = np.array([kinds_there(anchor, law.instances[name], own_kinds) for name in names])
+    times = np.exp(-kind_log_speeds(law, names, reference, targets))[..., None]
+    steps = (shares(there) @ times)[..., 0]
+    own = shares(benchmark)[:, None, :] @ times
+    return np.log(steps / own[..., 0]) - instance_log_speeds(law, names, reference, targets)[..., None]
 
 
 def kinds_there(anchor: InstanceStep, other: InstanceStep, kinds_ms: np.ndarray) -> np.ndarray:

@@ -109,20 +109,24 @@ def _transferred(
     found = carry(known, model.reference, targets)
     # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
     relative = np.hypot(found.log_half_width, known.latencies[known.anchor].log_half_width)
+    rows = zip(wanted, speeds, found.latency_ms, relative, strict=True)
     return {
-        placed: _estimate(known, found, place, speeds[place], relative[place]) for place, placed in enumerate(wanted)
+        placed: _estimate(known, found, place, speed, latency_ms, half)
+        for place, (placed, speed, latency_ms, half) in enumerate(rows)
     }
 
 
-def _estimate(known: KnownSteps, found: Carried, place: int, speed: Speed, relative: np.ndarray) -> TransferEstimate:
+def _estimate(
+    known: KnownSteps, found: Carried, place: int, speed: Speed, latency_ms: np.ndarray, relative: np.ndarray
+) -> TransferEstimate:
     return TransferEstimate(
-        latencies=Latencies(found.latency_ms[place], found.log_half_width[place]),
+        latencies=Latencies(latency_ms, found.log_half_width[place]),
         basis=Basis.TRANSFERRED,
         note=speed.note,
         relative_to=known.anchor,
         relative_log_half_width=relative,
         weights=dict(zip(known.latencies, found.weights[place], strict=True)),
-        free_ms=found.latency_ms[place],
+        free_ms=latency_ms,
         launch_ms=found.launch_ms[place],
     )
 

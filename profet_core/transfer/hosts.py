@@ -35,6 +35,9 @@ class Host:
     copy: float
     log_sd: float
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 #: What launch floors and copies are told relative to.
 REFERENCE_HOST = Host("broadwell", 1.0, 1.0, MEASURED_LOG_SD)

@@ -72,9 +72,9 @@ class Spread:
         return NORMAL_90 * math.hypot(self.between, self.within, *more)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TransferModel:
-    """Everything that estimates on GPUs which nobody profiled need.
+    """Everything that estimates on GPUs which nobody profiled need. It equals itself alone: a cache may hold it.
 
     Attributes
     ----------

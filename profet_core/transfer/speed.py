@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
@@ -22,6 +23,8 @@ MIX_SHARE = 0.25
 #: TF32 over FP32 where kernels are known in FP32 alone: published networks gain 1.1 to 1.8 times.
 TF32_LOG_GAIN = math.log(1.4)
 
+#: Targets that are kept: all GPUs of the catalogue on all hosts, in both precisions.
+_REMEMBERED = 1024
 _ASSUMED = "90 % if errors are log-normal and spread as on the GPUs left out ({n} GPUs)"
 
 
@@ -93,7 +96,7 @@ def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, 
 
 
 def kernel_log_speed(model: TransferModel, gpu: Gpu, in_tf32: bool) -> float:
-    """Benchmark speed over the reference's by single kernels', weighed by their shares of the benchmark."""
+    """Benchmark speed over the reference's by the speeds of kernels, weighed by their shares of the benchmark."""
     kernels = model.kernels[gpu.name]
     share = dict(zip(KINDS, shares(model.step.instances[model.reference].benchmark_kinds_ms), strict=True))
     convolution = kernels.get(CONVOLUTION, kernels[PRODUCT]) + (TF32_LOG_GAIN if in_tf32 else 0.0)
@@ -110,6 +113,7 @@ def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
     return math.log(gpu.bandwidth_gb_per_s / model.gpus[model.reference_gpu].bandwidth_gb_per_s)
 
 
+@lru_cache(_REMEMBERED)
 def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
     """A GPU in a host as `carry` takes it, and what is known of its speed."""
     speed = known_speed(model, gpu, tf32)

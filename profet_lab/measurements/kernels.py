@@ -79,7 +79,7 @@ def _log_speed(latencies: pd.DataFrame, gpu: str) -> float | None:
 def log_bandwidth(
     kernels: Mapping[str, Mapping[str, float]], gpu: str, sheet_gb_per_s: Mapping[str, float], beside: str
 ) -> float:
-    """Speed of bandwidth-bound work on a GPU over another's, in the logarithm: by kernels of both, else by data sheet."""
+    """Log speed of bandwidth-bound work on a GPU over another's: by kernels of both, else by data sheets."""
     known = {**{name: row[BANDWIDTH] for name, row in kernels.items() if BANDWIDTH in row}, "Tesla V100-SXM2-16GB": 0.0}
     if gpu in known and beside in known:
         return known[gpu] - known[beside]

@@ -1,4 +1,4 @@
-"""Fits the law of a step, `profet_core.transfer.step.StepLaw`: GPU work by kind, copy, start, tails and launch floor."""
+"""Fits the law of a step, `profet_core.transfer.step.StepLaw`: work by kind, copy, start, tails, launch floor."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from profet_core.answers.questions import Knowledge
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import own_gpu_of
 from profet_core.units import format_ms
-from tests.pages.conftest import column, go, lines, link, open_prices, open_sections, type_in
+from tests.pages.conftest import as_version_2, column, go, lines, link, open_prices, open_sections, type_in, upload
 from tests.pages.expected import FIRST
 
 #: As a plan is called whose market is not on-demand.
@@ -170,3 +170,23 @@ def own_csv() -> str:
     from ui.state.own_gpus import own_gpus_csv
 
     return own_gpus_csv()
+
+
+def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, samples):
+    name = "NVIDIA GeForce RTX 4080 Laptop GPU"
+    operations = dict(samples[FIRST].profile.operations)
+    data = ("net.json", as_version_2(operations, gpu=name, batch_size=64, pixels=128))
+    (line,) = lines(upload(open_app(), data).error)
+    assert "a laptop's GPU" in line and "add it as a GPU of your own, by that name" in line
+    app = put(throughput(fill(open_prices(open_app()), name)))
+    app.segmented_control(key="source").set_value("upload").run()
+    # The list of prices has an uploader too.
+    uploader = next(item for item in app.file_uploader if item.key.startswith(":file:"))
+    uploader.set_value([(*data, "application/json")]).run()
+    assert (app.selectbox(key="anchor").value, list(app.error), list(app.exception)) == (name, [], [])
+    assert name in app.selectbox(key="anchor").options, "as it is called"
+    assert any(f"recorded on {name}" in line for line in lines(app.caption))
+    open_prices(app)
+    app.button(key="own-gpu:remove").click().run()
+    assert app.selectbox(key="anchor").value == "g3s.xlarge" and not app.exception
+    assert "a laptop's GPU" in lines(app.error)[0]

@@ -79,7 +79,7 @@ def _paste_input(resources: Resources, slot: Slot) -> None:
     try:
         with others_first():
             profile = read_guarded(text.encode("utf-8", "replace"), _PASTED_NAME)
-        own, _ = add_own(profile, _PASTED_NAME, "paste", resources.instance_of(profile))
+        own, _ = add_own(profile, _PASTED_NAME, "paste", resources.anchor_of(profile))
     except ProfetError as error:
         show_error(str(error))
         return

@@ -20,14 +20,15 @@ _UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}
 
 
 def anchor_input(resources: Resources, key: str, label: str = "Recorded on (anchor)") -> str:
-    """The instance that the profile was recorded on."""
+    """The instance or GPU that the profile was recorded on."""
     st.selectbox(
         label,
-        resources.models.instances,
-        format_func=resources.instance_label,
+        resources.anchors,
+        format_func=resources.anchor_label,
         key=key,
         persist_state="session",
-        help="The GPU instance on which the profile was recorded. Predictions go from it to the others.",
+        help="Where the profile was recorded: one of the four instances that were measured, else its GPU. Type a part "
+        "of its name to find it. Predictions go from there to the others.",
     )
     return st.session_state[key]
 

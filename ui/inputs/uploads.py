@@ -121,7 +121,7 @@ def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, tex
         _let_go(file)
         with others_first():
             profile = read_guarded(copy, file.name, progress=progress, waiting=waiting)
-    return add_own(profile, file.name, "upload", resources.instance_of(profile))
+    return add_own(profile, file.name, "upload", resources.anchor_of(profile))
 
 
 def _let_go(file: UploadedFile) -> None:

@@ -25,7 +25,7 @@ def take_carried(resources: Resources) -> str | None:
         return None
     try:
         profile = profile_of_link_text(text)
-        own, _ = add_own(profile, _NAME, "link", resources.instance_of(profile))
+        own, _ = add_own(profile, _NAME, "link", resources.anchor_of(profile))
     except ProfileError as error:
         return str(error)
     st.session_state[PROFILE_SLOT.key("source")] = "upload"

@@ -122,6 +122,16 @@ def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None
         use_latency_ms(PROFILE_SLOT, latency_ms)
 
 
+def forget_other_anchors(resources: Resources) -> None:
+    """What is no anchor any more, such as a GPU of the visitor's own that was removed, is no profile's either."""
+    for own in own_profiles().values():
+        if own.anchor not in (None, *resources.anchors):
+            change_own(own.key, anchor=None)
+    if st.session_state.get(PROFILE_SLOT.anchor_key, resources.anchors[0]) not in resources.anchors:
+        st.session_state[PROFILE_SLOT.anchor_key] = resources.anchors[0]
+        reread_slot(PROFILE_SLOT)
+
+
 def reread_slot(slot: Slot) -> None:
     """Forget which profile is shown, so that settings are taken from it (or from the link) again."""
     st.session_state.pop(_current_key(slot), None)
@@ -142,7 +152,7 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     latency_ms = held.sample.latency_ms if held.sample else held.profile.meta.step_latency_ms
     follows = {slot.key("latency"): latency_ms, slot.key("unit"): "ms"}
     if slot.sets_anchor:
-        follows[slot.anchor_key] = held.sample.anchor if held.sample else resources.instance_of(held.profile)
+        follows[slot.anchor_key] = held.sample.anchor if held.sample else resources.anchor_of(held.profile)
     return follows
 
 

@@ -11,6 +11,7 @@ from profet_core import CatalogError, InputError
 from profet_core.answers.questions import Knowledge
 from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus, own_gpu_of, own_gpus_text, parse_own_gpus
 from profet_core.transfer.own_gpu import check_own_gpu
+from ui.state.held import forget_other_anchors
 from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
 
@@ -69,6 +70,7 @@ def add_own_gpus(data: bytes) -> None:
 def remove_own_gpu(name: str) -> None:
     """Take one away."""
     st.session_state[_KEY] = tuple(_without(name))
+    forget_other_anchors(visitors_resources())
 
 
 def own_gpus_csv() -> str:
@@ -103,6 +105,7 @@ def _keep(rows: Sequence[OwnGpu]) -> None:
         if shared.models.transfer is not None:
             check_own_gpu(shared.models.transfer, row)
     st.session_state[_KEY] = checked_own_gpus(rows)
+    forget_other_anchors(visitors_resources())
 
 
 def _with_gpus(resources: Resources, own: Sequence[OwnGpu]) -> Resources:

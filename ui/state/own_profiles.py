@@ -45,7 +45,7 @@ class OwnProfile:
     read : as its file had it.
     name : the file's name, or what the visitor called it; no two are alike.
     origin : "upload", "paste" or "link".
-    anchor : instance it was recorded on, None while not known.
+    anchor : instance or GPU it was recorded on, None while not known.
     latency_ms : step latency there, milliseconds, None if not known.
     precision, compiled : the visitor's answers where the file doesn't tell.
     steps : how many training steps the visitor says the file covers; None while they haven't said.

@@ -9,8 +9,11 @@ import streamlit as st
 
 from profet_core import Catalog, Models, load_models
 from profet_core.artifacts.samples import Sample, load_samples
-from profet_core.catalog import OWN_LEFT_OUT, gpu_model, load_served_catalog
-from profet_core.catalog.gpus import Gpus, load_gpus
+from profet_core.catalog import OWN_LEFT_OUT, load_served_catalog
+from profet_core.catalog.gpus import Gpus, gpu_label, load_gpus
+from profet_core.catalog.instance import OWN_PROVIDER
+from profet_core.catalog.naming import cloud_words
+from profet_core.prediction.anchors import anchor_names, recorded_on
 from profet_core.profiles import Profile
 from profet_core.scaling.axes import axis_range
 
@@ -38,17 +41,29 @@ class Resources:
     own_instances_damaged: bool = False
 
     def instance_label(self, name: str) -> str:
-        """'g4dn.xlarge (Tesla T4)', with 'retired' where it can't be rented any more."""
+        """'g4dn.xlarge (Tesla T4, AWS)', with 'retired' where it can't be rented any more."""
         entry = self.catalog[name]
-        retired = ", retired" if entry.status == "retired" else ""
-        return f"{name} ({entry.gpu}{retired})"
+        said = [entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} x {entry.gpu}"]
+        if entry.provider != OWN_PROVIDER:
+            said.append(cloud_words(entry.provider))
+        if entry.status == "retired":
+            said.append("retired")
+        return f"{name} ({', '.join(said)})"
 
-    def instance_of(self, profile: Profile) -> str | None:
-        """The measured instance whose GPU the profile names, if it names one."""
-        if profile.meta.gpu is None:
-            return None
-        named = gpu_model(profile.meta.gpu)
-        return next((name for name in self.models.instances if self.catalog[name].gpu_model == named), None)
+    @property
+    def anchors(self) -> tuple[str, ...]:
+        """What a profile can have been recorded on: the measured instances, then every other GPU by its full name."""
+        return anchor_names(self.models)
+
+    def anchor_label(self, name: str) -> str:
+        """'g4dn.xlarge (Tesla T4)' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU; one's own as it is called."""
+        if name in self.catalog:
+            return self.instance_label(name)
+        return gpu_label(name) if name in load_gpus() else name
+
+    def anchor_of(self, profile: Profile) -> str | None:
+        """What the profile was recorded on, if the GPU that it names tells it."""
+        return recorded_on(self.models, profile.meta.gpu)
 
     def sample_pair(self, axis: str) -> tuple[str, str] | None:
         """Names of two samples of one network at the smallest and the largest size of `axis`, if there are such."""

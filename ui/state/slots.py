@@ -12,7 +12,7 @@ class Slot:
     Attributes
     ----------
     prefix : opens the names of its settings; empty for the first.
-    anchor_key : setting that names the instance it was recorded on; both share it.
+    anchor_key : setting that names the instance or GPU it was recorded on; both share it.
     sets_anchor : a new profile here changes that setting.
     """
 

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
         source = report_source(name, answer.training.prediction, knowledge.models, warnings)
         _write(options.report, report_html(answer.advice, source), [options.trace, options.second])
     if options.format == "json":
-        print_json(advice_document(answer.advice, answer.comparison, question.anchor, warnings))
+        print_json(advice_document(answer.advice, answer.comparison, answer.training.prediction.anchor, warnings))
     else:
         print_warnings(warnings)
         print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)

@@ -101,10 +101,14 @@ def relabelled(profile: Profile, share: float) -> Profile:
 
 
 def widths(models, catalog, profile, anchor=ANCHOR, latency_ms=None) -> dict[str, dict[str, float]]:
-    """Half the interval's width in the logarithm, by what the row rests on and instance."""
+    """Half the interval's width in the logarithm, by what the row rests on and instance.
+
+    Other offers of profiled GPUs take the latencies of these.
+    """
     found = {"measured": {}, "derived": {}, "transferred": {}}
     for row in predict(models, catalog, profile, anchor, latency_ms=latency_ms).predictions[1:]:
-        found[row.basis][row.instance] = row.interval.log_half_width
+        if row.members or row.basis != "measured":
+            found[row.basis][row.instance] = row.interval.log_half_width
     return found
 
 

@@ -1,0 +1,36 @@
+"""Where a question's profile was recorded: as the question says, or by the GPU that the profile names."""
+
+from __future__ import annotations
+
+from profet_core.answers.questions import Knowledge, ProfileQuestion, Spelling
+from profet_core.errors import InputError, NoPredictionError
+from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on, unknown_gpu
+
+
+def question_anchor(knowledge: Knowledge, question: ProfileQuestion, spelling: Spelling) -> str:
+    """The anchor's name, as `predict` takes it.
+
+    Raises
+    ------
+    InputError : the anchor is neither an instance nor a GPU that is known, or there is none and the profile names no
+        GPU that tells it.
+    NoPredictionError : nothing is known of the GPU that the profile names.
+    """
+    models = knowledge.models
+    if question.anchor is not None:
+        return find_anchor(models, knowledge.catalog, question.anchor).name
+    recorded, option = question.profile.meta.gpu, spelling.option("anchor")
+    if recorded is None:
+        raise InputError(
+            f"{spelling.profile} does not say which GPU it was recorded on: say it with {option}, an instance or a GPU "
+            "by its name."
+        )
+    if reason := unknown_gpu(models, recorded):
+        raise NoPredictionError(reason)
+    found = recorded_on(models, recorded)
+    if found is None:
+        raise InputError(
+            f"{spelling.profile} was recorded on {recorded}, which may be more than one GPU: say which with {option}, "
+            f"one of {', '.join(anchor_names(models))}."
+        )
+    return found
