@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 #: than its bandwidth. The law tilts kinds halfway; of what a data sheet's roofline would add, a quarter counts as one
 #: standard deviation.
 MIX_SHARE = 0.25
-#: TF32 over FP32 where kernels are known in FP32 alone: published networks gain 1.1 to 1.8 times.
-TF32_LOG_GAIN = math.log(1.4)
 
 #: Targets that are kept: all GPUs of the catalogue on all hosts, in both precisions.
 _REMEMBERED = 1024
@@ -99,10 +97,19 @@ def kernel_log_speed(model: TransferModel, gpu: Gpu, in_tf32: bool) -> float:
     """Benchmark speed over the reference's by the speeds of kernels, weighed by their shares of the benchmark."""
     kernels = model.kernels[gpu.name]
     share = dict(zip(KINDS, shares(model.step.instances[model.reference].benchmark_kinds_ms), strict=True))
-    convolution = kernels.get(CONVOLUTION, kernels[PRODUCT]) + (TF32_LOG_GAIN if in_tf32 else 0.0)
+    convolution = kernels.get(CONVOLUTION, kernels[PRODUCT]) + (tf32_log_gain(gpu) if in_tf32 else 0.0)
     bandwidth = log_bandwidth(model, gpu)
     computed = share[CONVOLUTION] + share[PRODUCT]
     return -math.log(computed * math.exp(-convolution) + (1 - computed) * math.exp(-bandwidth))
+
+
+def tf32_log_gain(gpu: Gpu) -> float:
+    """How much faster convolutions and products are in TF32, in the logarithm, where kernels are known in FP32 alone.
+
+    The square root of the peaks' ratio: with it kernels of A100 and H100 come to their published TF32 speeds
+    (`python -m profet_lab.transfer.kernel_check`), with one factor for all GPUs they don't.
+    """
+    return math.log((gpu.tf32_tensor_dense_tflops or gpu.fp32_tflops) / gpu.fp32_tflops) / 2
 
 
 def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
