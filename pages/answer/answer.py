@@ -14,7 +14,6 @@ from profet_core.advice.advise import Advice, advise
 from profet_core.advice.headline import headline
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Workload
-from profet_core.advice.shortlist import plan_a_gpu
 from profet_core.advice.words import answer_sentences, named_plans
 from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
@@ -140,11 +139,8 @@ def _choices(resources: Resources) -> None:
 
 
 def _kept(advice: Advice, anchor: str) -> list[Plan]:
-    """What has a row in any case: what the sentence names, the anchor to compare with, the open row, and of each GPU
-    the cheapest that is retired, for these are there only where somebody asks for them.
-    """
-    retired = plan_a_gpu(plan for plan in advice.plans if plan.offer.status == "retired")
-    labels = {plan.label for plan in (*named_plans(advice), *retired)} | {ANSWER_TABLE.open_row}
+    """What has a row in any case: what the sentence names, the anchor to compare with, and the open row."""
+    labels = {plan.label for plan in named_plans(advice)} | {ANSWER_TABLE.open_row}
     return [plan for plan in advice.plans if plan.label in labels or plan.instance == anchor]
 
 

@@ -29,8 +29,11 @@ def cloud_words(provider: str) -> str:
 
 
 def machine_words(offer: Instance) -> str:
-    """An instance's name as its cloud has it: 'a2-highgpu-1g' of 'gcp/a2-highgpu-1g'."""
-    return offer.name.removeprefix(f"{offer.provider}/")
+    """An instance's name as its cloud has it: 'a2-highgpu-1g' of 'gcp/a2-highgpu-1g'.
+
+    Of Azure's, which all begin so, without 'Standard_'.
+    """
+    return offer.name.removeprefix(f"{offer.provider}/").removeprefix("Standard_")
 
 
 def gpu_words(offer: Instance) -> str:

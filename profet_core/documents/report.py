@@ -86,11 +86,10 @@ def report_html(advice: Advice, source: ReportSource) -> str:
 
 def _shown(advice: Advice) -> list[Plan]:
     """The plans that have a row: all, or where they are many one of each GPU."""
-    return (
-        list(advice.plans)
-        if len(advice.plans) <= _MOST_PLANS
-        else shortlist(plan_a_gpu(advice.plans, named_plans(advice)), named_plans(advice), _MOST_PLANS)
-    )
+    if len(advice.plans) <= _MOST_PLANS:
+        return list(advice.plans)
+    named = named_plans(advice)
+    return shortlist(plan_a_gpu(advice.plans, named), named, _MOST_PLANS)[:_MOST_PLANS]
 
 
 def _paragraphs(lines: Iterable[str]) -> str:
@@ -173,7 +172,7 @@ def _notes(advice: Advice, source: ReportSource) -> str:
     sources = dict.fromkeys(plan.offer.source for plan in advice.plans if plan.offer.source)
     more = len(advice.plans) - len(_shown(advice))
     lines = [
-        f"{more} more offers of these GPUs are not shown." if more > 0 else "",
+        f"{more} more plans are not shown." if more > 0 else "",
         *source.warnings,
         sure,
         f"Times rest on: {rests}.",

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 #: Parts of a GPU, or parts that run slower than the card of that name.
 _PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE)
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
+_ADD_IT = "add it as a GPU of your own, by that name."
 _NO_WHOLE_GPU = "a part of a GPU, whose speed is its slice's: record the step on a whole GPU."
-_NO_CARD = "a laptop's GPU, which runs slower than the card of that name: add it as a GPU of your own"
+_NO_CARD = f"a laptop's GPU, which runs slower than the card of that name: {_ADD_IT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
     if entry is None and name not in transfer.gpus and _PART_OF_A_GPU.search(name):
         raise InputError(f"The anchor can't be {name!r}, {_NO_WHOLE_GPU}")
     if entry is None and name not in transfer.gpus and _LAPTOP.search(name):
-        raise InputError(f"The anchor can't be {name!r}, {_NO_CARD}.")
+        raise InputError(f"The anchor can't be {name!r}, {_NO_CARD}")
     try:
         gpu = transfer.gpus.find(name) if entry is None else transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
     except InputError as error:
@@ -106,7 +107,7 @@ def unknown_gpu(models: Models, recorded: str) -> str:
     if _PART_OF_A_GPU.search(recorded):
         return f"{says}, {_NO_WHOLE_GPU}"
     if _LAPTOP.search(recorded):
-        return f"{says}, {_NO_CARD}, by that name."
+        return f"{says}, {_NO_CARD}"
     if models.transfer is None:
         return ""
     try:
@@ -114,7 +115,7 @@ def unknown_gpu(models: Models, recorded: str) -> str:
     except InputError as error:
         # Several GPUs of one model: whoever asks says which.
         if "may be any of" not in str(error):
-            return f"{says}, of which no data sheet is known here: add it as a GPU of your own, by that name."
+            return f"{says}, of which no data sheet is known here: {_ADD_IT}"
     return ""
 
 

@@ -128,6 +128,9 @@ def unprofiled_steps(
         profiled it.
     placed : instance -> its GPU and host, at least one of what `unprofiled_gpus` gives.
     """
+    if not placed:
+        yield from [()] * len(profiles)
+        return
     profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
     latencies, more = dict(known), {}
@@ -180,9 +183,9 @@ def _same_as(
 ) -> _SameGpu | None:
     """Where the very same GPU's latencies are known from, if they are."""
     if own is not None and gpu.name == own.gpu.name:
-        exact = not own.latencies.log_half_width.any()
-        basis, said = (Basis.MEASURED, "") if exact else (Basis.CARRIED_BACK, "by the profile, as none was given")
-        return _SameGpu(own.anchor, own.latencies, basis, said)
+        # No models learned from this GPU, given as its latency may be.
+        said = "by the profile, as none was given" if own.latencies.log_half_width.any() else ""
+        return _SameGpu(own.anchor, own.latencies, Basis.CARRIED_BACK, said)
     name = profiled.get(gpu.name)
     if name is None:
         return None

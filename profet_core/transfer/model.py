@@ -14,6 +14,7 @@ from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
 from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
+from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.step import InstanceStep, StepLaw
 from profet_core.transfer.targets import Speed, Target
@@ -39,10 +40,9 @@ class BenchmarkPoint:
     tables: int
     log_throughput: float
 
-    @property
-    def source(self) -> str:
-        """Where it is from, in words."""
-        return f"published ResNet-50 training speed of {self.measured_on}"
+    def evidence(self, gpu: str) -> Evidence:
+        """What a GPU of this full name rests on with it."""
+        return Evidence(Source.PUBLISHED, gpu, self.measured_on, self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,9 @@ class OwnPoint(BenchmarkPoint):
 
     said: str
 
-    @property
-    def source(self) -> str:
-        """Where it is from, in words."""
-        return self.said
+    def evidence(self, gpu: str) -> Evidence:
+        """What the user says."""
+        return Evidence(Source.OWN, gpu, gpu, said=self.said)
 
 
 @dataclass(frozen=True, slots=True)

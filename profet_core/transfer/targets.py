@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from profet_core.transfer.evidence import Evidence
 from profet_core.transfer.hosts import Host
 
 
@@ -13,12 +14,13 @@ class Speed:
 
     Attributes
     ----------
-    log_sd : of the speed itself, beside the law's spread.
+    log_sd : of the speed itself, beside the law's spread. note : for a prediction's row.
     """
 
     log_speed: float
     log_sd: float
     log_half_width: float
+    evidence: Evidence
     note: str
 
 

@@ -247,3 +247,24 @@ def test_no_offer_is_told_in_one_line(port, sample):
     none = send(port, "GET", "/v1/instances?provider=azure&gpu=H200")
     assert none.status == 422
     assert none.error.startswith("No offer has all of cloud azure, GPU H200: widen cloud azure (")
+
+
+@pytest.mark.parametrize("gpu", ["NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 2080 Ti"])
+def test_a_profile_of_any_gpu_is_answered_by_the_name_in_it(post, asked, gpu):
+    profile = {**asked["profile"], "meta": {**asked["profile"]["meta"], "gpu": gpu}}
+    schemas = openapi_document()["paths"]
+    for path, more in (("/predict", {}), ("/cost", TRAINING), ("/advise", TRAINING)):
+        answer = post(f"/v1{path}", {"profile": profile, **more})
+        assert answer.status == 200 and answer.document["anchor"] == gpu.removeprefix("NVIDIA ")
+        found = answer.document.get("predictions") or answer.document.get("rows") or answer.document["plans"]
+        assert "carried-back" in {row["basis"] for row in found}
+        assert path in " ".join(schemas)
+    named = post("/v1/predict", {"profile": profile, "anchor": gpu})
+    assert named.document == post("/v1/predict", {"profile": profile}).document
+
+
+def test_a_profile_of_a_gpu_that_nothing_can_start_from_is_one_line(post, asked):
+    for gpu, says in (("NVIDIA RTX 4000 Laptop GPU", "a laptop's GPU"), (None, "say it with anchor")):
+        meta = {name: value for name, value in {**asked["profile"]["meta"], "gpu": gpu}.items() if value is not None}
+        answer = post("/v1/predict", {"profile": {**asked["profile"], "meta": meta}})
+        assert answer.status == 422 and says in answer.error

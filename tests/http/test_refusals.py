@@ -21,7 +21,6 @@ TRAINING = {"images": 1000}
         ("/v1/predict", {"anchors": "g3s.xlarge"}, "Unknown field 'anchors': choose from profile, anchor,"),
         ("/v1/predict", {"a\n\x1b[31m" + "b" * 200: 1}, "Unknown field 'a\\n\\x1b[31mbbb"),
         ("/v1/predict", {"anchor": "p9.xlarge"}, "Unknown anchor 'p9.xlarge': choose one of"),
-        ("/v1/predict", {"anchor": None}, "anchor is missing: instance the profile was recorded on."),
         ("/v1/predict", {"anchor": "a" * 101}, "anchor must be a text of at most 100 characters."),
         ("/v1/predict", {"latency_ms": -1}, "The anchor's latency must be a number above 0, not -1."),
         ("/v1/predict", {"latency_ms": 1e300}, "The anchor's latency can't be 1e+300"),

@@ -15,11 +15,15 @@ _BEST, _GPUS, _ALL = ROWS
 
 
 def plans_with_a_row(plans: Sequence[Plan], keep: Collection[Plan]) -> list[Plan]:
-    """As many of the plans as are chosen, the cheapest first; `keep` in any case."""
+    """As many of the plans as are chosen, the cheapest first; `keep` in any case, and of each GPU a retired offer.
+
+    Retired ones are there only where somebody asks for them.
+    """
     chosen = st.session_state["rows"]
     if chosen == _ALL:
         return list(plans)
-    return plan_a_gpu(plans, keep) if chosen == _GPUS else shortlist(plans, keep)
+    kept = [*keep, *plan_a_gpu(plan for plan in plans if plan.offer.status == "retired")]
+    return plan_a_gpu(plans, kept) if chosen == _GPUS else shortlist(plans, kept)
 
 
 def plans_with_a_mark(plans: Sequence[Plan], keep: Collection[Plan]) -> list[Plan]:

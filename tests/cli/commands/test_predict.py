@@ -9,6 +9,7 @@ from itertools import groupby
 import pytest
 
 from profet_core import load_catalog, predict
+from profet_lab.measurements.tables import DataError, data_folder
 from tests.cli.cases import unexpected, written
 
 ROW_KEYS = [
@@ -201,7 +202,6 @@ def test_without_a_latency_the_text_says_so(run, sample):
         (["--anchor", "p2.xlarge", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
         (["--anchor", "p2.xlarge", "--bogus\nx"], "unrecognized arguments: --bogus x"),
         (["--anchor"], "argument --anchor: expected one argument"),
-        ([], "the following arguments are required: --anchor (see `profet predict --help`)"),
     ],
 )
 def test_predict_refuses_in_one_line(refused, sample, arguments, says):
@@ -234,3 +234,69 @@ def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, reposit
 )
 def test_no_offer_is_one_line_that_says_what_to_widen(refused, sample, arguments, says):
     assert says in refused("predict", sample.path, "--anchor", sample.anchor, *arguments)
+
+
+def recorded(sample, tmp_path, gpu: str | None):
+    """The sample's file, as recorded on another GPU; None: it doesn't say on which."""
+    content = json.loads(sample.data)
+    content["meta"] = {name: value for name, value in content["meta"].items() if name != "gpu"}
+    return written(tmp_path, content if gpu is None else {**content, "meta": {**content["meta"], "gpu": gpu}})
+
+
+def test_without_an_anchor_it_is_the_gpu_that_the_profile_names(document, run, refused, sample, tmp_path):
+    named = document("predict", sample.path, "--anchor", sample.anchor)
+    assert document("predict", sample.path) == named
+    path = recorded(sample, tmp_path, "NVIDIA A100-SXM4-80GB")
+    answer = document("predict", path)
+    assert answer["anchor"] == "A100-SXM4-80GB" and answer == document("predict", path, "--anchor", "A100-SXM4-80GB")
+    rows = {row["instance"]: row for row in answer["predictions"]}
+    assert {rows[name]["basis"] for name in ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")} == {
+        "carried-back"
+    }
+    assert set(answer["memory"]) == set(rows) and "A100-SXM4-80GB" not in rows
+    assert "say it with --anchor" in refused("predict", recorded(sample, tmp_path, None))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "says"),
+    [
+        ("NVIDIA GeForce RTX 3080 Laptop GPU", "a laptop's GPU"),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "a part of a GPU"),
+        ("AMD Instinct MI300X", "of which no data sheet is known here"),
+    ],
+)
+def test_a_gpu_that_nothing_can_start_from_is_one_line(refused, sample, tmp_path, gpu, says):
+    path = recorded(sample, tmp_path, gpu)
+    for command in (("predict",), ("cost", "--images", 1000), ("advise", "--images", 1000)):
+        message = refused(command[0], path, *command[1:])
+        assert says in message and gpu in message
+
+
+def test_an_anchor_may_be_an_offer_or_a_gpu_that_nobody_rents_out(document, run, sample, tmp_path):
+    path = recorded(sample, tmp_path, None)
+    offer = document("predict", path, "--anchor", "g5.xlarge", "--latency-ms", 100)
+    (given,) = [row for row in offer["predictions"] if row["basis"] == "given"]
+    assert (offer["anchor"], given["instance"], given["latency_ms"]) == ("g5.xlarge", "g5.xlarge", 100)
+    gpu = document("predict", path, "--anchor", "rtx 2080 ti", "--latency-ms", 100)
+    assert (gpu["anchor"], gpu["anchor_latency_ms"]) == ("GeForce RTX 2080 Ti", 100)
+    assert not [row for row in gpu["predictions"] if row["basis"] in ("given", "measured")]
+    status, out, err = run("predict", path, "--anchor", "rtx 2080 ti", "--targets", "g4dn.xlarge")
+    assert status == 0 and "carried-back: predicted from a profile of a GPU that nobody profiled" in out
+    assert "Nobody profiled GeForce RTX 2080 Ti for the models" in err
+    for command, more in (("cost", ("--at-batch", 64)), ("advise", ())):
+        answer = document(command, path, "--anchor", "rtx 2080 ti", "--images", 1000, *more)
+        assert answer["anchor"] == "GeForce RTX 2080 Ti"
+
+
+@pytest.mark.data
+def test_a_real_trace_of_a_gpu_that_nobody_rents_out(document):
+    try:
+        path = data_folder() / "real_profiles" / "pytorch" / "resnet18-30steps-rtx2080ti.json.gz"
+    except DataError:
+        pytest.skip("no measurements")
+    if not path.exists():
+        pytest.skip(f"no {path.name} among the measurements")
+    answer = document("predict", path)
+    assert (answer["anchor"], answer["steps"]) == ("GeForce RTX 2080 Ti", 30)
+    assert {row["basis"] for row in answer["predictions"]} == {"carried-back", "derived", "transferred"}
+    assert all(row["low_ms"] < row["latency_ms"] < row["high_ms"] for row in answer["predictions"])
