@@ -12,21 +12,23 @@ from itertools import product
 
 import numpy as np
 
-from profet_core.transfer.estimate import KernelWeights, transfer
+from profet_core.transfer.carry import KernelWeights
 from profet_lab.classes.bank import class_bank
+from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import data_folder, load_measurements
 from profet_lab.transfer.leave_one_gpu_out import (
-    benchmark_fixed_ms,
+    Kernels,
     known_of,
-    log_speeds,
     measured_latencies,
+    predict_target,
     profiled_target,
+    target_of,
 )
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
 
 FREE_SHARE_POWERS = (0.0, 1.0, 2.0, 3.0)
-NEARNESSES = (0.0, 0.5, 1.0, 2.0)
+NEARNESSES = (0.0, 1.0, 2.0, 3.0, 4.0)
 Setting = tuple[float, float]
 
 
@@ -38,15 +40,15 @@ class Trial:
     outside: dict[str, float]
 
 
-def try_settings(medians: Steps) -> dict[Setting, Trial]:
+def try_settings(medians: Steps, kernels: Kernels) -> dict[Setting, Trial]:
     """Every setting's errors."""
     names = medians.instances
     three = {left_out: [name for name in names if name != left_out] for left_out in names}
     inside = {
-        left_out: [_errors(medians, [name for name in known if name != inner], inner) for inner in known]
+        left_out: [_errors(medians, kernels, [name for name in known if name != inner], inner) for inner in known]
         for left_out, known in three.items()
     }
-    outside = {left_out: _errors(medians, known, left_out) for left_out, known in three.items()}
+    outside = {left_out: _errors(medians, kernels, known, left_out) for left_out, known in three.items()}
     return {
         setting: Trial(
             inside={name: float(np.mean([errors[setting] for errors in found])) for name, found in inside.items()},
@@ -61,16 +63,16 @@ def chosen(trials: dict[Setting, Trial], left_out: str) -> Setting:
     return min(trials, key=lambda setting: trials[setting].inside[left_out])
 
 
-def _errors(medians: Steps, known: Sequence[str], target: str) -> dict[Setting, float]:
+def _errors(medians: Steps, kernels: Kernels, known: Sequence[str], target: str) -> dict[Setting, float]:
     """Mean error on one GPU from each known one, by setting."""
     law = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
-    speeds = log_speeds(law, profiled_target(medians, target, sheet_only=False), benchmark_fixed_ms(law, medians))
+    there = target_of(law, medians, kernels, profiled_target(medians, target, sheet_only=False), 0.0)
     judged = medians.architectures != BENCHMARK[0]
     steps = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in known]
     found = {}
     for power, nearness in product(FREE_SHARE_POWERS, NEARNESSES):
         weights = KernelWeights(power, nearness)
-        estimates_ms = [transfer(one, speeds, 0.0, 0.0, weights=weights).latency_ms for one in steps]
+        estimates_ms = [predict_target(law, one, there, weights).latency_ms for one in steps]
         away = np.abs(np.array(estimates_ms) / medians.latency_ms[target] - 1)
         found[power, nearness] = float(100 * away[:, judged].mean())
     return found
@@ -79,7 +81,8 @@ def _errors(medians: Steps, known: Sequence[str], target: str) -> dict[Setting, 
 def main() -> None:
     """Print the table and each choice."""
     measurements = load_measurements(data_folder())
-    trials = try_settings(median_steps(all_steps(class_bank(measurements), measurements.workloads)))
+    medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
+    trials = try_settings(medians, load_kernel_speeds(data_folder()))
     print("power  nearness  outside %  " + "  ".join(f"inside without {name}" for name in measurements.instances))
     for (power, nearness), trial in trials.items():
         cells = "  ".join(f"{value:.2f}" for value in trial.inside.values())
