@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from profet_cli.inputs import open_models, own_gpus, read_profile_file
 from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling, TrainingQuestion
-from profet_core.answers.training import second_alone
 from profet_core.catalog import load_catalog, load_gpus
 
 COMMAND_LINE = Spelling("TRACE", lambda name: f"--{name.replace('_', '-')}")
@@ -36,6 +35,9 @@ def predict_question(options: argparse.Namespace) -> PredictQuestion:
 def training_question(options: argparse.Namespace, kind: type[Training]) -> Training:
     """The question of `cost` or `advise`, its profiles read."""
     if options.second is not None and options.at_batch is None and options.at_pixels is None:
+        # `predict` does without what trainings need.
+        from profet_core.answers.training import second_alone
+
         raise second_alone(COMMAND_LINE)
     profile = read_profile_file(options.trace)
     second = None if options.second is None else read_profile_file(options.second)

@@ -11,7 +11,11 @@ import pandas as pd
 import streamlit as st
 
 from profet_core import Instance
-from profet_core.units import format_ms, format_significant
+from profet_core.catalog.instance import OWN_PROVIDER
+from profet_core.catalog.naming import cloud_words, gpu_words
+from profet_core.catalog.price_age import price_age_years
+from profet_core.units import format_ms, format_significant, format_usd
+from ui.result_table.columns import Cell
 
 MISSING = "–"
 _DASH = "–"  # between the ends of a range
@@ -47,8 +51,21 @@ def or_missing(value: float | None, words: Callable[[float], str]) -> str:
 
 
 def gpu_cell(entry: Instance) -> str:
-    """'T4'; of a node 'A100 (1 of 8)': the speed is that of one GPU."""
-    return entry.gpu_model if entry.gpu_count == 1 else f"{entry.gpu_model} (1 of {entry.gpu_count})"
+    """'T4, AWS'; of a node 'A100 (1 of 8), GCP': the speed is that of one GPU."""
+    gpu = gpu_words(entry) if entry.gpu_count == 1 else f"{gpu_words(entry)} (1 of {entry.gpu_count})"
+    return gpu if entry.provider == OWN_PROVIDER else f"{gpu}, {cloud_words(entry.provider)}"
+
+
+def price_cell(offer: Instance) -> Cell:
+    """'$1.29', with its year where it is old: '$1.29 · 2024'; beneath a node's what one of its GPUs comes to."""
+    share = "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} a GPU"
+    return Cell(price_words(offer), beneath=share)
+
+
+def price_words(offer: Instance) -> str:
+    """US dollars an hour of the whole machine, with the year where the price is more than a year old."""
+    old = f" · {offer.as_of[:4]}" if price_age_years(offer.as_of) else ""
+    return f"{format_usd(offer.usd_per_hour)}{old}"
 
 
 def price_source(entry: Instance) -> str:

@@ -12,7 +12,6 @@ from pages.about.accuracy.reports import accuracy_of, real_report_of, transfer_a
 from pages.about.accuracy.unprofiled_words import Unprofiled
 from pages.about.accuracy.worst import worst
 from profet_core import ArtifactError
-from profet_core.accuracy.transfer import unmeasured_gpus
 from profet_core.accuracy.validation import WITH_TWIN
 from ui.errors import show_error
 from ui.state.resources import Resources
@@ -94,6 +93,5 @@ def _limits(resources: Resources) -> Iterator[str]:
         # Said where its figure would stand.
         return
     shown = Unprofiled(resources.catalog, transfer, accuracy, _KNOWN)
-    unchecked = dict.fromkeys(plain(shown.gpu(gpu.name)) for gpu in unmeasured_gpus(transfer, resources.catalog))
-    if unchecked:
-        yield f"**{', '.join(unchecked)}**: checked against no measurement."
+    if shown.unchecked:
+        yield f"**{', '.join(map(plain, shown.unchecked))}**: checked against no measurement."

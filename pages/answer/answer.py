@@ -12,9 +12,12 @@ from pages.answer.opened import show_opened
 from pages.answer.trade_off import points
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.headline import headline
+from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Workload
-from profet_core.advice.words import answer_sentences
+from profet_core.advice.words import answer_sentences, named_plans
+from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
+from profet_core.catalog.naming import gpu_words
 from profet_core.energy.regions import load_regions
 from profet_core.memory.fit import FitAnswer
 from profet_core.training.steps import TrainingSteps
@@ -23,9 +26,11 @@ from ui.charts.trade_off import trade_off
 from ui.errors import show_errors
 from ui.frame import run_page
 from ui.inputs.fields import choice
+from ui.inputs.narrowing import chosen_narrowing, narrowing_input
 from ui.inputs.network import size_questions
 from ui.inputs.offers import chosen_offers, offers_input
 from ui.inputs.recorded import latency_question
+from ui.inputs.table_rows import plans_with_a_mark, plans_with_a_row, rows_choice
 from ui.memory import fits_of
 from ui.notices import show_notices
 from ui.phrases import likeness_sentence, profile_phrase
@@ -34,6 +39,7 @@ from ui.report import report_button
 from ui.result_table.show import result_table
 from ui.state.page_keys import answer_keys
 from ui.state.resources import Resources
+from ui.state.settings import ANSWER_TABLE
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 from ui.sureness import sureness_explained
 from ui.texts import plain, unbroken
@@ -44,6 +50,9 @@ _PER_LABELS = {
     "1000_steps": "1,000 steps",
     "step": "A step",
 }
+
+#: More instances are named by their GPUs.
+_NAMED = 3
 
 
 def body(resources: Resources) -> None:
@@ -66,21 +75,28 @@ def body(resources: Resources) -> None:
     with choices:
         _choices(resources)
     fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
-    advice = _advice(network, steps, chosen_offers(resources), fits)
+    advice = _advice(resources, network, steps, chosen_offers(resources, ANSWER_TABLE.open_row), fits)
+    kept = _kept(advice, network.outcome.prediction.anchor)
     with answer:
         _say(network, advice)
         show_notices(network)
         limits = advice.request.limits
-        show_chart(trade_off(points(advice), limits.deadline_s, limits.budget_usd), "trade-off")
-    _table(resources, network, advice, fits)
+        marked = plans_with_a_mark(advice.plans, kept)
+        show_chart(trade_off(points(advice, marked), limits.deadline_s, limits.budget_usd), "trade-off")
+    _table(resources, network, advice, fits, plans_with_a_row(advice.plans, kept))
 
 
 def _advice(
-    network: Network, steps: TrainingSteps, offers: Sequence[Instance], fits: Mapping[str, FitAnswer]
+    resources: Resources,
+    network: Network,
+    steps: TrainingSteps,
+    offers: Sequence[Instance],
+    fits: Mapping[str, FitAnswer],
 ) -> Advice:
-    state = st.session_state
+    state, names = st.session_state, {offer.name for offer in offers}
+    rows = narrowed_rows(steps.step_times, chosen_narrowing(resources), names, network.outcome.prediction.anchor)
     return advise(
-        steps.step_times,
+        [row for row in rows if row.instance in names],
         offers,
         Workload(state["images"], steps.batch_size, state["epochs"], state["validation_images"], state["loading"]),
         Limits(state["deadline_h"], state["budget_usd"], state["certainty"] / 100),
@@ -118,12 +134,22 @@ def _choices(resources: Resources) -> None:
             help="Adds what measured epochs took beyond their steps: 6 % to 9 %.",
         )
         st.toggle("Retired GPUs", key="retired", persist_state="session", help="Measured, but no longer rented out.")
+        narrowing_input(resources)
         offers_input(resources)
 
 
-def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer]) -> None:
+def _kept(advice: Advice, anchor: str) -> list[Plan]:
+    """What has a row in any case: what the sentence names, the anchor to compare with, and the open row."""
+    labels = {plan.label for plan in named_plans(advice)} | {ANSWER_TABLE.open_row}
+    return [plan for plan in advice.plans if plan.label in labels or plan.instance == anchor]
+
+
+def _table(
+    resources: Resources, network: Network, advice: Advice, fits: Mapping[str, FitAnswer], plans: Sequence[Plan]
+) -> None:
     per = Per(st.session_state["per"])
-    rows = answer_rows(advice, resources.gpus, load_regions(), fits, per)
+    rows_choice(advice.plans)
+    rows = answer_rows(advice, resources.gpus, load_regions(), fits, per, plans=plans)
     opened = result_table(
         rows,
         answer_columns(per),
@@ -133,11 +159,24 @@ def _table(resources: Resources, network: Network, advice: Advice, fits: Mapping
         row_key=plan_key,
         beside=lambda: report_button(resources, network.outcome, advice),
     )
-    excluded = [one for one in advice.excluded if not one.reason.startswith("retired")]
-    if excluded:
-        st.caption(plain("Left out: " + "; ".join(f"{one.instance}: {one.reason}" for one in excluded) + "."))
+    if left_out := _left_out(resources, advice):
+        st.caption(plain(f"Left out: {left_out}."))
     if opened is not None:
         show_opened(resources, network, advice, opened.plan)
+
+
+def _left_out(resources: Resources, advice: Advice) -> str:
+    """What no plan can be made for, and why: the instances of each reason, or their GPUs where they are many."""
+    found: dict[str, list[str]] = {}
+    for one in advice.excluded:
+        found.setdefault(one.reason, []).append(one.instance)
+    return "; ".join(f"{_names(resources, instances)}: {reason}" for reason, instances in found.items())
+
+
+def _names(resources: Resources, instances: Sequence[str]) -> str:
+    if len(instances) <= _NAMED:
+        return ", ".join(instances)
+    return ", ".join(dict.fromkeys(gpu_words(resources.catalog[name]) for name in instances))
 
 
 run_page(body, answer_keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -13,6 +13,7 @@ from profet_core.advice.plans import Plan
 from profet_core.advice.request import Workload
 from profet_core.advice.sureness import Sureness, plan_sureness
 from profet_core.catalog.gpus import Gpus
+from profet_core.catalog.naming import cloud_words
 from profet_core.catalog.offers import is_guess
 from profet_core.energy.estimate import Energy, training_energy
 from profet_core.energy.regions import Region
@@ -33,7 +34,7 @@ from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
 from ui.result_table.columns import Cell, Column, Value
 from ui.sureness import sureness_cell
-from ui.tables import MISSING, format_range_ms, gpu_cell, or_missing, price_source
+from ui.tables import MISSING, format_range_ms, gpu_cell, or_missing, price_cell, price_source
 
 _ENERGY_TIP = (
     "At most, at the machine: the board power of the GPU that trains, the node's other GPUs idle, every processor at "
@@ -122,12 +123,19 @@ class AnswerRow:
 
 
 def answer_rows(
-    advice: Advice, gpus: Gpus, regions: Mapping[str, Region], fits: Mapping[str, FitAnswer], per: Per = Per.TRAINING
+    advice: Advice,
+    gpus: Gpus,
+    regions: Mapping[str, Region],
+    fits: Mapping[str, FitAnswer],
+    per: Per = Per.TRAINING,
+    *,
+    plans: Sequence[Plan] | None = None,
 ) -> list[AnswerRow]:
-    """One row a plan, the cheapest first, as the advice has them.
+    """One row a plan, in their order.
 
     Parameters
     ----------
+    plans : of the advice; None: all, the cheapest first.
     fits : instance -> whether the step fits in its memory.
     """
     workload = advice.request.workload
@@ -141,7 +149,7 @@ def answer_rows(
             fit=fits.get(plan.instance),
             on_frontier=plan in advice.frontier,
         )
-        for plan in advice.plans
+        for plan in (advice.plans if plans is None else plans)
     ]
 
 
@@ -173,6 +181,7 @@ def _usual_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
                 "instance": row.plan.instance,
                 "gpu": row.plan.offer.gpu,
                 "gpu_count": row.plan.offer.gpu_count,
+                "provider": row.plan.offer.provider,
             },
         ),
         Column(
@@ -201,9 +210,13 @@ def _usual_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
         Column(
             key="usd_per_hour",
             title="$ an hour",
-            cell=lambda row: format_usd(row.plan.offer.usd_per_hour),
+            cell=lambda row: price_cell(row.plan.offer),
             value=lambda row: row.plan.offer.usd_per_hour,
-            tip="Of the whole instance, with all its GPUs.",
+            data=lambda row: {
+                "usd_per_hour": row.plan.offer.usd_per_hour,
+                "usd_per_gpu_hour": row.plan.offer.usd_per_gpu_hour,
+            },
+            tip="Of the whole instance, with all its GPUs. With a year: a price more than a year old.",
         ),
         Column(
             key="sureness",
@@ -312,6 +325,14 @@ def _machine_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
 def _price_columns() -> tuple[Column[AnswerRow], ...]:
     return (
         Column(
+            key="provider",
+            title="Cloud",
+            cell=lambda row: cloud_words(row.plan.offer.provider),
+            value=lambda row: cloud_words(row.plan.offer.provider),
+            data=lambda row: {"cloud": cloud_words(row.plan.offer.provider)},
+            by_default=False,
+        ),
+        Column(
             key="market",
             title="Market",
             cell=lambda row: row.plan.offer.market,
@@ -350,7 +371,7 @@ def _instance_cell(row: AnswerRow) -> Cell:
         said.append("retired")
     if row.plan.limited_by_host:
         said.append(LIMITED_BY_HOST)
-    return Cell(row.plan.label, beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
+    return Cell(row.plan.title, beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
 
 
 def _largest_batch(row: AnswerRow) -> int | None:

@@ -9,16 +9,23 @@ from profet_core.advice.comparison import compare
 from profet_core.advice.comparison_words import basis_caveats, comparison_sentences
 from profet_core.advice.headline import plan_summary
 from profet_core.advice.plans import Plan
+from profet_core.advice.shortlist import others_of_gpus
 from profet_core.artifacts.samples import Sample
+from profet_core.catalog import Instance
+from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
+from profet_core.catalog.naming import cloud_words, gpu_and_cloud
 from profet_core.prediction.records import InstancePrediction
-from profet_core.units import format_ms, listed_price
+from profet_core.units import format_ms, format_usd, listed_price
 from ui.memory import fit_sentence, fits_of
 from ui.phrases import joined_phrase
 from ui.predicted.network import Network
 from ui.state.resources import Resources
 from ui.state.settings import DEFAULT_METHOD, USUAL_PLAN
-from ui.tables import price_source
+from ui.tables import price_source, price_words
 from ui.texts import plain, unbroken
+
+#: Other offers of the same GPU that are named; the table has them all.
+_ALSO_NAMED = 8
 
 
 def show_opened(resources: Resources, network: Network, advice: Advice, plan: Plan) -> None:
@@ -36,7 +43,7 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
     offer, batch_size = plan.offer, advice.request.workload.batch_size
     retired = ", retired" if offer.status == "retired" else ""
     found = [
-        f"**Price**: {plain(f'{listed_price(offer.usd_per_hour)} an hour')} ({price_source(offer)}{retired})",
+        f"**Price**: {plain(_price_line(offer))} ({price_source(offer)}{retired})",
         f"**Step**: {_step_line(plan, batch_size)}",
         f"**Rests on**: {plain(plan.basis.words)}{f': {plain(plan.latency_note)}' if plan.latency_note else ''}",
     ]
@@ -44,6 +51,8 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
     fit = fits.get(plan.instance)
     if fit is not None:
         found.append(f"**Memory**: {plain(fit_sentence(fit))}")
+    if also := _also_at(advice, plan):
+        found.append(f"**Also at**: {plain(also)}")
     if plan.note:
         found.append(f"**Keep in mind**: {plain(plan.note)}")
     row = _predicted_on(network, plan.instance)
@@ -53,6 +62,28 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
         found.append(f"**Members, as profiled** ({joined}): {plain(members)}")
     measured = _measured_line(network, plan.instance)
     return [*found, *([measured] if measured else [])]
+
+
+def _price_line(offer: Instance) -> str:
+    """'$21.96 an hour for 8 GPUs, $2.74 each'."""
+    price = f"{listed_price(offer.usd_per_hour)} an hour"
+    if offer.gpu_count == 1:
+        return price
+    return f"{price} for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
+
+
+def _also_at(advice: Advice, plan: Plan) -> str:
+    """Who else rents out as many of these GPUs, and for how much an hour, the cheapest first."""
+    others = sorted((other.offer for other in others_of_gpus(advice.plans, plan)), key=lambda offer: offer.usd_per_hour)
+    named = [f"{_renter(offer)} {price_words(offer)}" for offer in others[:_ALSO_NAMED]]
+    more = len(others) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
+
+
+def _renter(offer: Instance) -> str:
+    """'GCP', 'GCP spot'; of one's own its name."""
+    who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
+    return who if offer.market == ON_DEMAND else f"{who} {offer.market}"
 
 
 def _step_line(plan: Plan, batch_size: int) -> str:
@@ -97,7 +128,8 @@ def _against(advice: Advice, plan: Plan) -> None:
     if st.session_state["against"] not in others:
         st.session_state["against"] = USUAL_PLAN
     usual = _next_to(advice, plan)
-    labels = {USUAL_PLAN: usual.label} | {label: label for label in others if label != usual.label}
+    names = {label: f"{one.title} ({gpu_and_cloud(one.offer)})" for label, one in others.items()}
+    labels = {USUAL_PLAN: names[usual.label]} | {label: names[label] for label in others if label != usual.label}
     st.selectbox("Against", tuple(labels), format_func=labels.__getitem__, key="against", persist_state="session")
     chosen = others.get(st.session_state["against"], usual)
     # What either rests on stands in its own row.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pages.sizes.rows import SizeRow
 from profet_core.advice.sureness import plan_sureness
+from profet_core.catalog.naming import machine_words
 from profet_core.latency import LIMITED_BY_HOST
 from profet_core.units import format_duration, format_ms, format_significant, format_usd, format_usd_range
 from ui.charts.gpu_look import gpu_look
@@ -21,7 +22,12 @@ def size_columns() -> tuple[Column[SizeRow], ...]:
             title="Instance",
             cell=_instance_cell,
             value=lambda row: row.instance,
-            data=lambda row: {"instance": row.instance, "gpu": row.plan.offer.gpu, "batch_size": row.batch_size},
+            data=lambda row: {
+                "instance": row.instance,
+                "gpu": row.plan.offer.gpu,
+                "provider": row.plan.offer.provider,
+                "batch_size": row.batch_size,
+            },
         ),
         Column(
             key="batch_size",
@@ -103,7 +109,7 @@ def _instance_cell(row: SizeRow) -> Cell:
         said.append("does not fit")
     if row.plan.limited_by_host:
         said.append(LIMITED_BY_HOST)
-    return Cell(row.instance, beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
+    return Cell(machine_words(offer), beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
 
 
 def _cost_range(row: SizeRow) -> str:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from pages.sizes.rows import SizeRow
 from profet_core.units import MS_PER_S
 from ui.charts.curves import Curve, curves
+from ui.tables import gpu_cell
 
 
 def size_curves(
@@ -38,7 +39,7 @@ def _curve(
     ends = [_ends(row, shows) for row in rows]
     known = [pair for pair in ends if pair is not None]
     return Curve(
-        label=name,
+        label=gpu_cell(rows[0].plan.offer),
         gpu=rows[0].plan.offer.gpu,
         sizes=sizes,
         values=[_value(row, shows) for row in rows],

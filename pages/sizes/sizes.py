@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.sizes.columns import size_columns
 from pages.sizes.figure import size_curves
 from pages.sizes.rows import SizeRow, may_fit, size_row, usual_offers
 from pages.sizes.typed import size_words, typed_curves, typed_inputs
 from profet_core import InputError
+from profet_core.advice.plans import Plan
 from profet_core.advice.request import Workload
+from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer
@@ -22,9 +25,11 @@ from profet_core.training.sizes import curves_at
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
+from ui.inputs.narrowing import chosen_narrowing, narrowing_input
 from ui.inputs.network import network_input, second_input, size_questions
 from ui.inputs.offers import chosen_offers
 from ui.inputs.recorded import latency_question
+from ui.inputs.table_rows import plans_with_a_mark, plans_with_a_row, rows_choice
 from ui.inputs.training import size_slider, workload_input
 from ui.live import live_part, live_view
 from ui.memory import fits_of
@@ -58,11 +63,15 @@ class _Source:
     batch_size: int
     pixels: int | None
 
-    def curves(self, resources: Resources, axis: str, sizes: Sequence[int]) -> Mapping[str, tuple[StepTime, ...]]:
-        """Instance -> its step at each size of the axis."""
+    def curves(
+        self, resources: Resources, axis: str, sizes: Sequence[int], instances: Collection[str]
+    ) -> Mapping[str, tuple[StepTime, ...]]:
+        """Instance, of those that are wanted -> its step at each size of the axis."""
         if self.network is None:
-            return typed_curves(resources, axis, sizes)
-        return curves_at(resources.models, self.network.known, axis, sizes, self.other(axis))
+            typed = typed_curves(resources, axis, sizes)
+            return {name: steps for name, steps in typed.items() if name in instances}
+        known = self.network.known
+        return curves_at(resources.models, known, axis, sizes, self.other(axis), instances=instances)
 
     def other(self, axis: str) -> int | None:
         """The training's size along the other axis."""
@@ -73,6 +82,11 @@ class _Source:
         if self.network is None:
             return self.batch_size if axis == "batch" else self.pixels
         return self.network.sure_batch_size if axis == "batch" else self.network.pixels
+
+    @property
+    def anchor(self) -> str:
+        """The instance that the profile is from; empty where latencies were typed."""
+        return "" if self.network is None else self.network.outcome.prediction.anchor
 
     def workload(self, axis: str, size: int) -> Workload:
         """The training at one size of the axis."""
@@ -86,14 +100,16 @@ def body(resources: Resources) -> None:
     with st.sidebar:
         _inputs(resources)
     st.title("What do batch and pixel size do?")
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         choice("Size", "axis", AXES, _AXIS_LABELS)
         choice("Show", "shows", SHOWS, _SHOWS_LABELS)
+        narrowing_input(resources)
+        rows_place = st.container(width="content")
     axis = st.session_state["axis"]
     source = _source(resources)
     if source.network is not None and axis == "pixels" and source.pixels is None:
         raise InputError("The profile doesn't say its pixel size: give the pixel size it was recorded at.")
-    _view(resources, source, axis)
+    _view(resources, source, axis, rows_place)
 
 
 def _inputs(resources: Resources) -> None:
@@ -121,14 +137,24 @@ def _source(resources: Resources) -> _Source:
     return _Source(network, state["batch"] or network.sure_batch_size, pixels)
 
 
-def _view(resources: Resources, source: _Source, axis: str) -> None:
-    """The curves, and what they say at the slider's size."""
-    offers = usual_offers(chosen_offers(resources), include_retired=st.session_state["retired"])
-    view = _SizesView(resources, source, axis, offers)
-    rows = view.rows(_GRID[axis])
-    if not rows:
+def _view(resources: Resources, source: _Source, axis: str, rows_place: DeltaGenerator) -> None:
+    """The curves, and what they say at the slider's size.
+
+    Parameters
+    ----------
+    rows_place : where it is asked how many offers are shown.
+    """
+    offers = usual_offers(chosen_offers(resources, SIZES_TABLE.open_row), include_retired=st.session_state["retired"])
+    every = _SizesView(resources, source, axis, offers)
+    plans = every.plans()
+    if not plans:
         st.info("Give an instance's latency at both ends to see its curve.")
         return
+    with rows_place:
+        rows_choice(plans)
+    kept = [plan for plan in plans if plan.instance in (source.anchor, SIZES_TABLE.open_row)]
+    view = every.narrowed(plans_with_a_row(plans, kept))
+    rows = every.narrowed(plans_with_a_mark(plans, kept)).rows(_GRID[axis])
     chosen = SIZES_TABLE.open_row if SIZES_TABLE.open_row in rows else ""
     figure = size_curves(
         rows, _GRID[axis], axis, st.session_state["shows"], largest_fit=view.largest_fits(list(rows)), chosen=chosen
@@ -157,10 +183,26 @@ class _SizesView:
     def rows(self, sizes: Sequence[int]) -> dict[str, list[SizeRow]]:
         """Instance -> a row at each size, where its latency is known at all of them."""
         found = {}
-        for name, steps in self.source.curves(self.resources, self.axis, sizes).items():
-            if name in self.offers and all(step.latency_ms is not None for step in steps):
-                found[name] = [self._row(name, step, size) for step, size in zip(steps, sizes, strict=True)]
+        workloads = [self.source.workload(self.axis, size) for size in sizes]
+        for name, steps in self.source.curves(self.resources, self.axis, sizes, self.offers).items():
+            if all(step.latency_ms is not None for step in steps):
+                offer = self.offers[name]
+                found[name] = [size_row(step, offer, work, None) for step, work in zip(steps, workloads, strict=True)]
         return found
+
+    def plans(self) -> list[Plan]:
+        """The training at the recorded size, else the smallest one, on each offer; the cheapest first."""
+        at = self.source.recorded(self.axis) or axis_range(self.axis)[0]
+        rows = [by_size[0] for by_size in self.rows([at]).values()]
+        sure = narrowed_rows(
+            (row.step for row in rows), chosen_narrowing(self.resources), self.offers, self.source.anchor
+        )
+        names = {step.instance for step in sure}
+        return [row.plan for row in sorted(rows, key=_by_cost) if row.instance in names]
+
+    def narrowed(self, plans: Iterable[Plan]) -> _SizesView:
+        """The view of these plans' instances alone."""
+        return replace(self, offers={plan.instance: plan.offer for plan in plans})
 
     def rows_at(self, size: int) -> list[SizeRow]:
         """A row an instance at one size, with whether it fits there; the cheapest first."""
@@ -176,8 +218,9 @@ class _SizesView:
             largest = row.fit and row.fit.largest_batch
             if largest and largest >= smallest:
                 batch_size = min(largest, most)
-                (step,) = self.source.curves(self.resources, "batch", [batch_size])[row.instance]
-                found.append(replace(self._row(row.instance, step, batch_size), fit=row.fit))
+                (step,) = self.source.curves(self.resources, "batch", [batch_size], [row.instance])[row.instance]
+                offer = self.offers[row.instance]
+                found.append(size_row(step, offer, self.source.workload("batch", batch_size), row.fit))
         return sorted(found, key=_by_cost)
 
     def largest_fits(self, instances: Sequence[str]) -> dict[str, int]:
@@ -190,9 +233,6 @@ class _SizesView:
             if beyond:
                 found[name] = max((size for size in sizes if size < min(beyond)), default=0)
         return found
-
-    def _row(self, name: str, step: StepTime, size: int) -> SizeRow:
-        return size_row(step, self.offers[name], self.source.workload(self.axis, size), None)
 
     def _fits(self, size: int, instances: Iterable[str]) -> Mapping[str, FitAnswer]:
         """Instance -> whether a step of that size fits there; nothing where no profile tells."""

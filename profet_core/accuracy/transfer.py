@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.left_out_anchors import AnchorAccuracy
 from profet_core.accuracy.memory import MemoryAccuracy
-from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import Gpu
-from profet_core.errors import InputError
-from profet_core.transfer.model import TransferModel
+from profet_core.accuracy.published import PublishedTable, SelfCheck
 
 #: Percent of measurements that a 90 % interval may miss.
 PROMISED_MISSES = 10.0
@@ -135,6 +133,7 @@ class TransferAccuracy:
     directions : among the profiled instances. mean : over them. by_gpu : left-out instance -> mean over its anchors.
     by_model : network -> mean error over the directions, the anchor's latency given, percent.
     other_gpus : derived GPUs reached as if nobody had measured them.
+    anchors : with each profiled GPU left out as anchor. tables, self_checks : of GPUs with published speeds.
     routes, routes_by_model : by the correction's name; by network, corrected.
     """
 
@@ -147,6 +146,9 @@ class TransferAccuracy:
     by_gpu: Mapping[str, LeftOutGpu]
     by_model: Mapping[str, float]
     other_gpus: tuple[OtherGpu, ...]
+    anchors: AnchorAccuracy
+    tables: tuple[PublishedTable, ...]
+    self_checks: tuple[SelfCheck, ...]
     routes: Mapping[str, Route]
     routes_by_model: Mapping[str, tuple[float, float]]
     derived: Mapping[str, DerivedGpu]
@@ -167,16 +169,3 @@ class TransferAccuracy:
     def beaten_by_constant(self, known: bool) -> tuple[Direction, ...]:
         """Directions in which one plain constant erred less."""
         return tuple(row for row in self.directions if row.one_constant < row.point[known].mape)
-
-
-def unmeasured_gpus(model: TransferModel, catalog: Catalog) -> tuple[Gpu, ...]:
-    """GPUs that are reached by published benchmarks or data sheets alone: no measurement says how well."""
-    profiled = {row.gpu for row in model.step.instances.values()}
-    found = {name: model.gpus[name] for name in model.points}
-    for entry in catalog.values():
-        try:
-            gpu = model.gpus.find(entry.gpu, entry.gpu_memory_gib)
-        except InputError:
-            continue  # A price without a data sheet: not reached at all.
-        found.setdefault(gpu.name, gpu)
-    return tuple(gpu for name, gpu in found.items() if name not in model.derived and name not in profiled)

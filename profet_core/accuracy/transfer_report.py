@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import TypeVar
 
 from profet_core.accuracy.errors import Errors
+from profet_core.accuracy.left_out_anchors import AnchorAccuracy, AnchorDirection, AnchorFigures
 from profet_core.accuracy.memory import MemoryAccuracy, MemoryScores
+from profet_core.accuracy.published import PublishedTable, SelfCheck
 from profet_core.accuracy.reading import ReportFile, by_name, count, optional, read_record, text
 from profet_core.accuracy.transfer import (
     CORRECTED,
@@ -29,6 +32,9 @@ TRANSFER_REPORT_NAME = "transfer_validation.json"
 
 #: Anchor's latency given -> how the report names it.
 _CASES = {True: "with_latency", False: "without_latency"}
+_NAMES = {"tuple[str, ...]": lambda names: tuple(text(name) for name in names)}
+
+AnyFigures = TypeVar("AnyFigures", Figures, AnchorFigures)
 
 
 def load_transfer_accuracy(
@@ -55,7 +61,7 @@ def load_transfer_accuracy(
 
 def read_transfer_accuracy(report: Mapping) -> TransferAccuracy:
     """The records of a report; `KeyError`, `TypeError` or `ValueError` where a figure is missing or none."""
-    gpus, derived = report["left_out_gpus"], report["derived"]
+    gpus, derived, published = report["left_out_gpus"], report["derived"], report["published"]
     routes = dict(derived["routes"])
     by_model = routes.pop("by_model")
     found = TransferAccuracy(
@@ -68,14 +74,47 @@ def read_transfer_accuracy(report: Mapping) -> TransferAccuracy:
         by_gpu=by_name(gpus["by_gpu"], _left_out),
         by_model=by_name(gpus["by_model"], finite_number),
         other_gpus=tuple(_other_gpu(row) for row in gpus["other_gpus"]),
+        anchors=_anchors(report["left_out_anchors"]),
+        tables=tuple(_table(row) for row in published["tables"]),
+        self_checks=tuple(_self_check(row) for row in published["self_checks"]),
         routes=by_name(routes, _route),
         routes_by_model=by_name(by_model, _route_ends),
         derived=by_name(derived["gpus"], _derived),
         memory=_memory(report["memory"]),
     )
-    if not found.directions or not {RAW, CORRECTED} <= found.routes.keys() or not found.memory.served:
+    parts = (found.directions, found.anchors.directions, found.tables, found.self_checks, found.memory.served)
+    if not all(parts) or not {RAW, CORRECTED} <= found.routes.keys():
         raise ValueError("empty")
     return found
+
+
+def _anchors(report: Mapping) -> AnchorAccuracy:
+    return AnchorAccuracy(
+        directions=tuple(
+            AnchorDirection(text(row["anchor"]), text(row["target"]), count(row["n"]), _anchor_figures(row))
+            for row in report["directions"]
+        ),
+        mean=_anchor_figures(report["mean"]),
+        by_anchor=by_name(report["by_anchor"], _anchor_figures),
+    )
+
+
+def _table(row: Mapping) -> PublishedTable:
+    found = read_record(PublishedTable, row, _NAMES)
+    if not found.n or found.bias <= -100:
+        raise ValueError("no ratio")
+    return found
+
+
+def _self_check(row: Mapping) -> SelfCheck:
+    found = read_record(SelfCheck, row)
+    if found.own_point <= -100:
+        raise ValueError("no speed")
+    return found
+
+
+def _anchor_figures(row: Mapping) -> dict[bool, AnchorFigures]:
+    return {known: _figures(row, f"{{}}_{case}", AnchorFigures) for known, case in _CASES.items()}
 
 
 def _left_out(row: Mapping) -> LeftOutGpu:
@@ -99,7 +138,7 @@ def _direction(row: Mapping) -> Direction:
 
 
 def _other_gpu(row: Mapping) -> OtherGpu:
-    published = _figures(row, "published_{}_with_latency") if "published_mape_with_latency" in row else None
+    published = _figures(row, "published_{}_with_latency", Figures) if "published_mape_with_latency" in row else None
     return OtherGpu(
         point=_by_case(row, "{}", [True]),
         sheet_only=_by_case(row, "sheet_only_{}", [True]),
@@ -111,11 +150,11 @@ def _other_gpu(row: Mapping) -> OtherGpu:
 
 
 def _by_case(row: Mapping, name: str, given: Iterable[bool]) -> dict[bool, Figures]:
-    return {known: _figures(row, f"{name}_{_CASES[known]}") for known in given}
+    return {known: _figures(row, f"{name}_{_CASES[known]}", Figures) for known in given}
 
 
-def _figures(row: Mapping, name: str) -> Figures:
-    return Figures(**{field.name: finite_number(row[name.format(field.name)]) for field in fields(Figures)})
+def _figures(row: Mapping, name: str, kind: type[AnyFigures]) -> AnyFigures:
+    return kind(**{field.name: finite_number(row[name.format(field.name)]) for field in fields(kind)})
 
 
 def _route(row: Mapping) -> Route:

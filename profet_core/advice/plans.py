@@ -9,6 +9,7 @@ from profet_core.advice.certainty import chance_at_most, deviation_of_interval, 
 from profet_core.advice.request import Request
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import OWN_HARDWARE
+from profet_core.catalog.naming import machine_words
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis, Interval, StepTime
 from profet_core.units import MS_PER_S, positive_number
@@ -86,6 +87,11 @@ class Plan:
     def verb(self) -> str:
         """What to do with it: nobody rents hardware of their own."""
         return "Use" if self.offer.market == OWN_HARDWARE else "Rent"
+
+    @property
+    def title(self) -> str:
+        """`label` as the cloud has it, without the cloud's name before it."""
+        return machine_words(self.offer) + self.label.removeprefix(self.offer.name)
 
     @property
     def whole_node(self) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
-from profet_core.advice.plans import Plan
 from profet_core.latency import NORMAL_90, Basis, Interval
+
+if TYPE_CHECKING:
+    from profet_core.advice.plans import Plan
 
 #: Half the widths of a 90 % interval, as a share of the latency, up to which a number is good, and fair.
 GOOD_HALF_WIDTH, FAIR_HALF_WIDTH = 0.20, 0.50

@@ -191,7 +191,7 @@ def out_of_reach_sentences(within: Within) -> tuple[str, ...]:
 
 
 def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
-    found = list(basis_caveats(_named(advice)))
+    found = list(basis_caveats(named_plans(advice)))
     if plan is not None:
         found.append(f"Keep in mind: {plan.note}." if plan.note else "")
         found.append(_start_up_caveat(advice.request, plan))
@@ -202,7 +202,7 @@ def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
     return tuple(line for line in found if line)
 
 
-def _named(advice: Advice) -> list[Plan]:
+def named_plans(advice: Advice) -> list[Plan]:
     """The plans that the answer names."""
     within = advice.within
     pick = advice.cheapest if within is None else within.sure_pick

@@ -61,11 +61,14 @@ class OffersQuestion:
     gpu: Sequence[str] = ()
     gpu_count: int | None = None
     min_memory_gib: float | None = None
-    sureness: str | None = None
 
     @property
     def narrowing(self) -> Narrowing:
         """The same, checked."""
+        return self.narrowed_to(None)
+
+    def narrowed_to(self, sureness: str | None) -> Narrowing:
+        """The same, for numbers that are as sure."""
         return Narrowing(
             provider=tuple(self.provider),
             region=self.region,
@@ -73,7 +76,7 @@ class OffersQuestion:
             gpu=tuple(self.gpu),
             gpu_count=() if self.gpu_count is None else (self.gpu_count,),
             min_memory_gib=self.min_memory_gib,
-            sureness=self.sureness,
+            sureness=sureness,
         )
 
 
@@ -88,6 +91,7 @@ class ProfileQuestion(OffersQuestion):
     latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
     fp32 : the training runs without TF32 where there is TF32.
+    sureness : "rough", "fair" or "good": only numbers at least as sure.
     """
 
     profile: Profile
@@ -98,6 +102,12 @@ class ProfileQuestion(OffersQuestion):
     trust_latency: bool = False
     method: str = "default"
     fp32: bool = False
+    sureness: str | None = None
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """Which offers, and how sure of them."""
+        return self.narrowed_to(self.sureness)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -18,8 +18,6 @@ from profet_core.units import positive_number, whole_number
 _MEMORY_TOLERANCE = 0.1
 #: How a GPU is built in, where it is made in several ways.
 _FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
-#: So many names' readings are kept: every prediction asks for those of the whole catalogue.
-_REMEMBERED = 512
 _WHOLE = ("sm_count", "cuda_cores")
 _OPTIONAL = ("tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
 _POSITIVE = (
@@ -193,7 +191,6 @@ def load_gpus() -> Gpus:
     return Gpus(read_records(shipped_text("gpus.csv"), "The GPU table", key="gpu", required=required, make=_gpu))
 
 
-@lru_cache(_REMEMBERED)
 def _bare(name: str) -> str:
     """A name without what some programs put before it and others don't: 'rtx 4090' of 'NVIDIA GeForce RTX 4090'."""
     return re.sub(r"\b(nvidia|geforce|tesla|quadro)\b[ -]?|\bgeneration$", "", name.strip().lower()).strip()
@@ -205,7 +202,6 @@ def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
     return [gpu for gpu in gpus if told is None or told.group(0).upper() in gpu.name.upper()] or gpus
 
 
-@lru_cache(_REMEMBERED)
 def gpu_model(name: str) -> str:
     """The model designation inside a GPU's name; the whole name if there is none.
 

@@ -17,7 +17,7 @@ from profet_core.units import positive_number, whole_number
 SURENESS_WORDS = ("rough", "fair", "good")
 _FIELD_WORDS = {"provider": "cloud", "region": "region", "market": "market", "gpu": "GPU"}
 #: How many values a refusal lists: those close to what was typed, or all there are.
-_MOST_CLOSE, _MOST_SHOWN = 3, 30
+_MOST_CLOSE, _MOST_SHOWN = 3, 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,5 +171,5 @@ def _what_there_is(field: str, narrowing: Narrowing, offers: Sequence[Instance])
     known = {str(getattr(offer, field)) for offer in offers}
     value = getattr(narrowing, field)
     wanted = value[0] if isinstance(value, tuple) else str(value)
-    close = difflib.get_close_matches(wanted.lower(), known, n=_MOST_CLOSE, cutoff=0.5)
-    return f"choose one of {', '.join(sorted(close or known)[:_MOST_SHOWN])}"
+    close = difflib.get_close_matches(wanted, known, n=_MOST_CLOSE) if len(known) > _MOST_SHOWN else []
+    return f"choose one of {'; '.join(sorted(close or known)[:_MOST_SHOWN])}"

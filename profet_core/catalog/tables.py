@@ -69,8 +69,7 @@ def read_records(
     if not rows:
         raise CatalogError(f"{what} has no rows.")
     try:
-        missing = dict.fromkeys(set(optional) - set(reader.fieldnames or ()), "")
-        return [make(_checked({**row, **missing}, key, (*required, *optional))) for row in rows]
+        return [make(_checked(_filled(row, optional), key, (*required, *optional))) for row in rows]
     except InputError as error:
         raise CatalogError(f"{what}: {error}") from None
 
@@ -91,6 +90,12 @@ def number_in(row: Row, key: str, column: str, kind: type[int] | type[float]) ->
 
 def _shortened(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _filled(row: Mapping, optional: Sequence[str]) -> Mapping:
+    """The row, with empty cells for optional ones that it lacks."""
+    missing = [column for column in optional if row.get(column) is None]
+    return {**row, **dict.fromkeys(missing, "")} if missing else row
 
 
 def _checked(row: Mapping, key: str, required: Sequence[str]) -> dict[str, str]:

@@ -14,10 +14,13 @@ from profet_core.advice.certainty import format_certainty
 from profet_core.advice.headline import headline
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Request
+from profet_core.advice.shortlist import plan_a_gpu, shortlist
 from profet_core.advice.sureness import MEASURED_ERRORS, Sureness, plan_sureness
-from profet_core.advice.words import answer_sentences
+from profet_core.advice.words import answer_sentences, named_plans
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Instance
+from profet_core.catalog.instance import OWN_PROVIDER
+from profet_core.catalog.naming import cloud_words, gpu_words
 from profet_core.latency import Basis
 from profet_core.prediction.records import Prediction
 from profet_core.units import (
@@ -30,8 +33,10 @@ from profet_core.units import (
 )
 from profet_core.version import VERSION
 
-#: More would not fit on a page; the cheapest are kept, and the rest counted.
+#: More would not fit on a page; of each GPU the cheapest is kept, and the rest counted.
 _MOST_PLANS = 20
+#: Instances that a line names.
+_MOST_NAMES = 5
 #: Words of the digest that tell models apart.
 _DIGEST_LETTERS = 12
 
@@ -73,10 +78,18 @@ def report_html(advice: Advice, source: ReportSource) -> str:
         title=escape(headline(advice)),
         sentences=_paragraphs(others),
         inputs="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _inputs(advice, source)),
-        plans="\n".join(_plan_row(advice, plan) for plan in advice.plans[:_MOST_PLANS]),
+        plans="\n".join(_plan_row(advice, plan) for plan in _shown(advice)),
         notes=_notes(advice, source),
         versions=escape(_versions(source)),
     )
+
+
+def _shown(advice: Advice) -> list[Plan]:
+    """The plans that have a row: all, or where they are many one of each GPU."""
+    if len(advice.plans) <= _MOST_PLANS:
+        return list(advice.plans)
+    named = named_plans(advice)
+    return shortlist(plan_a_gpu(advice.plans, named), named, _MOST_PLANS)[:_MOST_PLANS]
 
 
 def _paragraphs(lines: Iterable[str]) -> str:
@@ -112,10 +125,11 @@ def _limits(request: Request) -> list[tuple[str, str]]:
 def _plan_row(advice: Advice, plan: Plan) -> str:
     offer, ends = plan.offer, plan.interval
     several = f" (1 of {offer.gpu_count})" if plan.whole_node else ""
+    cloud = "" if offer.provider == OWN_PROVIDER else f", {cloud_words(offer.provider)}"
     retired = ", retired" if offer.status == "retired" else ""
     step = plan_sureness(plan)
     cells = [
-        _cell(offer.gpu_model + several + retired),
+        _cell(gpu_words(offer) + several + cloud + retired),
         _number(format_duration(plan.total_s)),
         _number(_range(ends and (ends.low_s, ends.high_s), format_duration_range)),
         _number(format_usd(plan.total_usd)),
@@ -156,21 +170,33 @@ def _notes(advice: Advice, source: ReportSource) -> str:
     bases = dict.fromkeys(plan.basis for plan in advice.plans)
     rests = "; ".join(f"{_names(advice.plans, basis)}: {basis.words}" for basis in bases)
     sources = dict.fromkeys(plan.offer.source for plan in advice.plans if plan.offer.source)
-    left_out = "; ".join(f"{one.instance}: {one.reason}" for one in advice.excluded)
-    more = len(advice.plans) - _MOST_PLANS
+    more = len(advice.plans) - len(_shown(advice))
     lines = [
-        f"{more} dearer plans are not shown." if more > 0 else "",
+        f"{more} more plans are not shown." if more > 0 else "",
         *source.warnings,
         sure,
         f"Times rest on: {rests}.",
         f"Prices from: {'; '.join(sources)}." if sources else "",
-        f"Left out: {left_out}." if left_out else "",
+        f"Left out: {_left_out(advice)}." if advice.excluded else "",
     ]
     return "\n".join(f'<p class="small">{escape(line)}</p>' for line in lines if line)
 
 
 def _names(plans: Sequence[Plan], basis: Basis) -> str:
-    return ", ".join(dict.fromkeys(plan.instance for plan in plans if plan.basis is basis))
+    return ", ".join(dict.fromkeys(gpu_words(plan.offer) for plan in plans if plan.basis is basis))
+
+
+def _left_out(advice: Advice) -> str:
+    """Instances that no plan can be made for, by the reason."""
+    names: dict[str, list[str]] = {}
+    for one in advice.excluded:
+        names.setdefault(one.reason, []).append(one.instance)
+    return "; ".join(f"{_first(those)}: {reason}" for reason, those in names.items())
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _versions(source: ReportSource) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from profet_core.catalog.gpus import Gpus
-from profet_core.catalog.instance import Instance
+from profet_core.catalog.instance import OWN_PROVIDER, Instance
 from profet_core.energy.regions import Region
 from profet_core.errors import InputError
 from profet_core.units import S_PER_HOUR
@@ -17,6 +17,9 @@ W_PER_KW = 1_000.0
 W_PER_VCPU = 3.5
 #: An idle GPU's power over its board power: Cloud Carbon Footprint has an A100 of 400 W at 46 W.
 IDLE_SHARE = 46 / 400
+
+#: Provider of a region -> the catalogue's name of it.
+_PROVIDERS = {"AWS": "aws", "Google Cloud": "gcp"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,14 @@ def training_energy(total_s: float, offer: Instance, gpus: Gpus, regions: Mappin
     if power_w is None:
         return None
     kwh = power_w / W_PER_KW * total_s / S_PER_HOUR
-    return Energy(power_w, kwh, _co2e_kg(kwh, regions.get(offer.region)))
+    return Energy(power_w, kwh, _co2e_kg(kwh, _grid(offer, regions)))
+
+
+def _grid(offer: Instance, regions: Mapping[str, Region]) -> Region | None:
+    """The offer's region: clouds name different places alike, and one's own machine may stand in any."""
+    region = regions.get(offer.region)
+    known = region is not None and offer.provider in (_PROVIDERS[region.provider], OWN_PROVIDER)
+    return region if known else None
 
 
 def _co2e_kg(kwh: float, region: Region | None) -> float | None:

@@ -142,7 +142,7 @@ def predict_many(
         return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
     estimate = by_class.estimate if request.method.kind == "classes" else documented.estimate
     estimates = estimate(models, request.method, batch, request.estimated)
-    unprofiled = _unprofiled(request, batch, estimates, steps, tf32)
+    unprofiled = _unprofiled(request, batch, estimates, tf32)
     return [
         _prediction(request, step, estimates.of(number), more)
         for number, (step, more) in enumerate(zip(steps, unprofiled, strict=True))
@@ -152,12 +152,24 @@ def predict_many(
 def _from_foreign(
     request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, tf32: bool
 ) -> list[Prediction]:
-    """Predictions from a GPU that nobody profiled."""
+    """Predictions from a GPU that nobody profiled: of the steps that ran in TF32, and of the others."""
+    told = [_in_tf32(step.profile, tf32) for step in steps]
+    found: dict[int, Prediction] = {}
+    for ran_in_tf32 in set(told):
+        rows = [row for row, one in enumerate(told) if one is ran_in_tf32]
+        latency_ms = None if batch.latency_ms is None else batch.latency_ms[rows]
+        part = ProfileBatch([batch.profiles[row] for row in rows], batch.anchor, latency_ms)
+        predicted = _in_one_precision(request, part, [steps[row] for row in rows], gpu, ran_in_tf32, tf32)
+        found |= dict(zip(rows, predicted, strict=True))
+    return [found[row] for row in range(len(steps))]
+
+
+def _in_one_precision(
+    request: _Request, batch: ProfileBatch, steps: Sequence[_Step], gpu: Gpu, ran_in_tf32: bool, tf32: bool
+) -> list[Prediction]:
     transfer = request.models.transfer
     assert transfer is not None
-    told = [_in_tf32(step.profile, tf32) for step in steps]
-    # One precision a call: profiles that say otherwise than the first are rare, and are told apart by who asks.
-    found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=told[0])
+    found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
     own_half = np.full(found.own_ms.shape, 0.0 if batch.latency_known else found.log_half_width)
     own = OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width)
     others = unprofiled_steps(transfer, found.recorded, batch.profiles, found.known, request.placed, tf32=tf32, own=own)
@@ -234,15 +246,13 @@ def _latencies_ms(steps: Sequence[_Step]) -> np.ndarray | None:
 
 
 def _unprofiled(
-    request: _Request, batch: ProfileBatch, estimates: Estimates, steps: Sequence[_Step], tf32: bool
+    request: _Request, batch: ProfileBatch, estimates: Estimates, tf32: bool
 ) -> Iterable[tuple[StepTime, ...]]:
     """For each step the step times on instances whose GPU nobody profiled."""
     transfer = request.models.transfer
     if transfer is None or not request.placed:
-        return [()] * len(steps)
-    given_ms = _latencies_ms(steps)
-    given = {} if given_ms is None else {request.anchor.instance: Latencies.measured(given_ms)}
-    known = {**estimates.latencies, **given}
+        return [()] * len(batch.profiles)
+    known = estimates.latencies
     return unprofiled_steps(transfer, recorded_steps(batch), batch.profiles, known, request.placed, tf32=tf32)
 
 

@@ -123,8 +123,9 @@ def unprofiled_steps(
 
     Parameters
     ----------
-    recorded : the steps on a profiled instance. known : profiled instance -> latencies as they are shown; the anchor
-        is absent if its latency is not known. own : the GPU that the steps were recorded on, if nobody profiled it.
+    recorded : the steps on a profiled instance. known : other profiled instances -> latencies as they are shown; the
+        anchor's own is in `recorded`, where it is given. own : the GPU that the steps were recorded on, if nobody
+        profiled it.
     placed : instance -> its GPU and host, at least one of what `unprofiled_gpus` gives.
     """
     if not placed:
@@ -132,21 +133,26 @@ def unprofiled_steps(
         return
     profiled = _profiled(transfer)
     others = {name: row for name, row in known.items() if name in transfer.instances and name != recorded.anchor}
+    latencies, more = dict(known), {}
+    if own is None and recorded.latency_ms is not None:
+        latencies[recorded.anchor] = Latencies.measured(recorded.latency_ms)
+    elif own is None:
+        latencies[recorded.anchor] = _own_latencies(transfer, recorded)
+        more[recorded.anchor] = "by the profile, as none was given"
     # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.
     distinct = dict.fromkeys(placed.values())
-    same = {one: _same_as(one[0], profiled, known, own) for one in distinct}
+    same = {one: _same_as(one[0], profiled, latencies, own, more) for one in distinct}
     estimates = estimate_gpus(transfer, recorded, others, [one for one in distinct if same[one] is None], tf32=tf32)
     widths = [unattributed_log_width(profile) for profile in profiles]
+    siblings = {gpu_model(name): name for name in profiled}
     columns: dict[Placed, Iterable[StepTime]] = {}
     for one, there in same.items():
         gpu, host = one
         if there is None:
-            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, profiled), own)
-        elif there.latencies is not None:
-            host_half = other_host_log_half_width(transfer.step, recorded, there.latencies.latency_ms, host)
-            columns[one] = _same_gpu(there, there.latencies, host_half)
+            columns[one] = _estimated(estimates[one], widths, _sibling_note(gpu, siblings), own)
         else:
-            columns[one] = [_unknown(there)] * len(profiles)
+            host_half = other_host_log_half_width(transfer.step, recorded, there.latencies.latency_ms, host)
+            columns[one] = _same_gpu(there, host_half)
     for rows in zip(*columns.values(), strict=True):
         by_placed = dict(zip(columns, rows, strict=True))
         yield tuple(_of_instance(instance, by_placed[one]) for instance, one in placed.items())
@@ -154,10 +160,10 @@ def unprofiled_steps(
 
 @dataclass(frozen=True)
 class _SameGpu:
-    """An instance or the anchor with the same GPU, its latencies there (None: not known), and what they rest on."""
+    """An instance or the anchor with the same GPU, its latencies there, and what they rest on."""
 
     name: str
-    latencies: Latencies | None
+    latencies: Latencies
     basis: Basis
     more: str = ""
 
@@ -169,18 +175,23 @@ class _SameGpu:
 
 
 def _same_as(
-    gpu: Gpu, profiled: Mapping[str, str], known: Mapping[str, Latencies], own: OwnGpu | None
+    gpu: Gpu,
+    profiled: Mapping[str, str],
+    known: Mapping[str, Latencies],
+    own: OwnGpu | None,
+    more: Mapping[str, str],
 ) -> _SameGpu | None:
     """Where the very same GPU's latencies are known from, if they are."""
     if own is not None and gpu.name == own.gpu.name:
         # No models learned from this GPU, given as its latency may be.
-        return _SameGpu(own.anchor, own.latencies, Basis.CARRIED_BACK)
+        said = "by the profile, as none was given" if own.latencies.log_half_width.any() else ""
+        return _SameGpu(own.anchor, own.latencies, Basis.CARRIED_BACK, said)
     name = profiled.get(gpu.name)
     if name is None:
         return None
-    found = known.get(name)
-    if own is None or found is None:
-        return _SameGpu(name, found, Basis.MEASURED)
+    found = known[name]
+    if own is None:
+        return _SameGpu(name, found, Basis.MEASURED, more.get(name, ""))
     half = np.hypot(found.log_half_width, own.log_half_width)
     return _SameGpu(name, Latencies(found.latency_ms, half), Basis.CARRIED_BACK, own.note)
 
@@ -197,9 +208,9 @@ def _of_instance(instance: str, row: StepTime) -> StepTime:
     )
 
 
-def _sibling_note(gpu: Gpu, profiled: Iterable[str]) -> str:
-    """What tells a GPU from the profiled one of the same model; empty if there is none."""
-    sibling = next((name for name in profiled if gpu_model(name) == gpu.model), None)
+def _sibling_note(gpu: Gpu, siblings: Mapping[str, str]) -> str:
+    """What tells a GPU from the profiled one of the same model, if there is one; `siblings`: model -> full name."""
+    sibling = siblings.get(gpu.model)
     return "" if sibling is None else f"{gpu.name}, not the {sibling} that was profiled"
 
 
@@ -247,8 +258,15 @@ def _reaches(estimate: TransferEstimate) -> Iterable[Reach]:
     )
 
 
-def _same_gpu(there: _SameGpu, latencies: Latencies, host_half: np.ndarray) -> Iterable[StepTime]:
+def _own_latencies(transfer: TransferModel, recorded: AnchorSteps) -> Latencies:
+    """Latencies on the anchor itself, from what its profiles show."""
+    own_ms = transfer.step.own_latency_ms(recorded.parts, recorded.anchor)
+    return Latencies(own_ms, np.full(own_ms.shape, transfer.step.instances[recorded.anchor].own_log_half_width))
+
+
+def _same_gpu(there: _SameGpu, host_half: np.ndarray) -> Iterable[StepTime]:
     """An instance with the very GPU of another one takes its latency; its host may launch faster or slower."""
+    latencies = there.latencies
     rows = zip(latencies.latency_ms.tolist(), latencies.log_half_width.tolist(), host_half.tolist(), strict=True)
     return (
         StepTime(
@@ -262,7 +280,3 @@ def _same_gpu(there: _SameGpu, latencies: Latencies, host_half: np.ndarray) -> I
         )
         for latency_ms, half, host in rows
     )
-
-
-def _unknown(there: _SameGpu) -> StepTime:
-    return StepTime(instance="", latency_ms=None, basis=there.basis, note=there.note)

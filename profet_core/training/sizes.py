@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,13 +58,20 @@ def steps_at(
 
 
 def curves_at(
-    models: Models, known: Sequence[KnownStep], axis: str, sizes: Sequence[int], other_size: int | None = None
+    models: Models,
+    known: Sequence[KnownStep],
+    axis: str,
+    sizes: Sequence[int],
+    other_size: int | None = None,
+    *,
+    instances: Collection[str] | None = None,
 ) -> Mapping[str, tuple[StepTime, ...]]:
     """Instance -> its step at each of `sizes`, as `steps_at` gives it.
 
     Parameters
     ----------
     axis : "batch" or "pixels". other_size : size on the other axis; None: that of the known step.
+    instances : those that are wanted; None: all that the steps are known on.
 
     Raises
     ------
@@ -78,7 +85,7 @@ def curves_at(
     else:
         batch_size = found.batch_of(other_size)
         wanted = [(batch_size, found.pixels_of(size)) for size in sizes]
-    return {name: tuple(rows) for name, rows in found.rows(wanted).items()}
+    return {name: tuple(rows) for name, rows in found.rows(wanted, instances).items()}
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,9 @@ class _Family:
         """The step that is known at this very size."""
         return next((step for step in self.known if step.is_at(batch_size, pixels)), None)
 
-    def rows(self, wanted: Sequence[tuple[int, int | None]]) -> dict[str, list[StepTime]]:
+    def rows(
+        self, wanted: Sequence[tuple[int, int | None]], only: Collection[str] | None = None
+    ) -> dict[str, list[StepTime]]:
         """Instance -> a row for each wanted size: the known step's own where it has one, else a carried one."""
         sizes = Sizes(
             np.array([batch for batch, _ in wanted], float), np.array([_area(size) for _, size in wanted], float)
@@ -131,13 +140,23 @@ class _Family:
         carried = self._carried(instances, sizes)
         latencies_ms = np.exp(carried.log_ms).tolist()
         halves = carried.log_half_width.tolist()
-        found = {
-            name: _rows_of(name, self.known, latencies_ms[place], halves[place]) for place, name in enumerate(instances)
-        }
+        by_instance = [{row.instance: row for row in step.prediction.predictions} for step in self.known]
+        found: dict[str, list[StepTime]] = {}
+        alike: dict[tuple, list[StepTime]] = {}
+        for place, name in enumerate(instances):
+            if only is not None and name not in only:
+                continue
+            own = [rows[name] for rows in by_instance if name in rows]
+            # Offers of a GPU that is reached from others differ in nothing but their names.
+            key = tuple((row.latency_ms, row.basis, row.note, id(row.interval), id(row.reach)) for row in own)
+            if key in alike and all(row.reach for row in own):
+                found[name] = [_renamed(row, name) for row in alike[key]]
+            else:
+                alike[key] = found[name] = _rows_of(name, own, self.known, latencies_ms[place], halves[place])
         for place, size in enumerate(wanted):
             profiled = self.step_at(*size)
             for row in () if profiled is None else profiled.prediction.predictions:
-                if row.latency_ms is not None or len(self.known) == 1:
+                if row.instance in found and (row.latency_ms is not None or len(self.known) == 1):
                     found[row.instance][place] = row
         return found
 
@@ -211,11 +230,26 @@ def _area(pixels: int | None) -> float:
     return 1.0 if pixels is None else float(pixels) ** 2
 
 
+def _renamed(row: StepTime, instance: str) -> StepTime:
+    return StepTime(
+        instance=instance,
+        latency_ms=row.latency_ms,
+        basis=row.basis,
+        interval=row.interval,
+        note=row.note,
+        relative=row.relative,
+        reach=row.reach,
+    )
+
+
 def _rows_of(
-    instance: str, known: Sequence[KnownStep], latencies_ms: Sequence[float], halves: Sequence[float]
+    instance: str,
+    rows: Sequence[StepTime],
+    known: Sequence[KnownStep],
+    latencies_ms: Sequence[float],
+    halves: Sequence[float],
 ) -> list[StepTime]:
-    """One instance's rows at many sizes."""
-    rows = [row for step in known for row in step.prediction.predictions if row.instance == instance]
+    """One instance's rows at many sizes, from its `rows` of the known steps."""
     source = next((row for row in rows if row.latency_ms is not None), rows[0])
     if source.latency_ms is None:
         return [StepTime(instance=instance, latency_ms=None, basis=source.basis, note=source.note)] * len(halves)

@@ -18,6 +18,9 @@ from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms, least_
 #: Gaps of a GPU that nobody profiled say little of its host: where the GPU bounds the step, launches take at most this
 #: many times the reference GPU's work. Chosen with one of the four left out as anchor.
 MOST_LAUNCHES = 1.0
+#: A step's work takes at most this many times what its profile shows of it: the rest of a latency waits for launches.
+#: Chosen likewise (1 to 1.25 do about as well).
+MOST_WORK = 1.1
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,10 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     own_ms = join(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
     launch_ms = np.minimum(launch_ms, own_ms)
     gpu_bound = parts.idle_ms <= parts.busy_ms
-    most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_time_ms(own_ms, fixed_ms))
+    gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MOST_WORK * gpu_ms)
+    most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
     floor_ms = np.where(gpu_bound, np.minimum(launch_ms, most_ms + law.start_ms), launch_ms) / target.host.launch
-    work_ms = gpu_time_ms(gpu_time_ms(own_ms, fixed_ms), law.tails_ms(floor_ms, target.multiprocessors))
+    work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms, target.multiprocessors))
     there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
     return CarriedBack(own_ms, floor_ms, there)
 

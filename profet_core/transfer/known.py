@@ -78,17 +78,14 @@ def known_steps(law: StepLaw, recorded: AnchorSteps, others: Mapping[str, Latenc
     least_ms = np.minimum.reduce([row.latency_ms / law.host(name).launch for name, row in latencies.items()])
     told_ms = law.floor_ms(parts, anchor, recorded.latency_ms) if recorded.floor_ms is None else recorded.floor_ms
     floor_ms = np.minimum(told_ms, least_ms)
-    return KnownSteps(
-        law=law,
-        anchor=anchor,
-        parts=parts,
-        latencies=latencies,
-        floor_ms=floor_ms,
-        work_ms={
-            name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.host(name)), floor_ms)
-            for name, row in latencies.items()
-        },
-    )
+    work_ms = {
+        name: law.work_ms(name, row.latency_ms, law.fixed_ms(parts, anchor, law.host(name)), floor_ms)
+        for name, row in latencies.items()
+    }
+    # Where launches bound the anchor's step its latency tells nothing of the work, the profile does.
+    profiled_ms = law.instances[anchor].gpu_per_busy * parts.busy_ms
+    work_ms[anchor] = np.minimum(work_ms[anchor], profiled_ms)
+    return KnownSteps(law, anchor, parts, latencies, floor_ms, work_ms)
 
 
 def _anchor_latencies(law: StepLaw, recorded: AnchorSteps) -> Latencies:

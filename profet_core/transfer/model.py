@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
 from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
+from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.step import InstanceStep, StepLaw
+
+if TYPE_CHECKING:
+    from profet_core.transfer.carry import Target
+    from profet_core.transfer.hosts import Host
+    from profet_core.transfer.speed import Speed
 
 TRANSFER_NAME = "transfer.json"
 TRANSFER_VERSION = 3
@@ -36,10 +43,9 @@ class BenchmarkPoint:
     tables: int
     log_throughput: float
 
-    @property
-    def source(self) -> str:
-        """Where it is from, in words."""
-        return f"published ResNet-50 training speed of {self.measured_on}"
+    def evidence(self, gpu: str) -> Evidence:
+        """What a GPU of this full name rests on with it."""
+        return Evidence(Source.PUBLISHED, gpu, self.measured_on, self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +54,9 @@ class OwnPoint(BenchmarkPoint):
 
     said: str
 
-    @property
-    def source(self) -> str:
-        """Where it is from, in words."""
-        return self.said
+    def evidence(self, gpu: str) -> Evidence:
+        """What the user says."""
+        return Evidence(Source.OWN, gpu, gpu, said=self.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +78,9 @@ class Spread:
         return NORMAL_90 * math.hypot(self.between, self.within, *more)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TransferModel:
-    """Everything that estimates on GPUs which nobody profiled need. It equals itself alone: a cache may hold it.
+    """Everything that estimates on GPUs which nobody profiled need.
 
     Attributes
     ----------
@@ -113,6 +118,11 @@ class TransferModel:
         """What stands behind a latency on the GPU: derived where it was measured somewhere, else transferred."""
         profiled = {row.gpu for row in self.step.instances.values()}
         return Basis.DERIVED if gpu.name in self.derived or gpu.name in profiled else Basis.TRANSFERRED
+
+    @cached_property
+    def targets(self) -> dict[tuple[Gpu, Host, bool], tuple[Target, Speed]]:
+        """What `speed.target_of` found of these GPUs, by GPU, host and TF32: every prediction asks for all of them."""
+        return {}
 
     @property
     def reference_gpu(self) -> str:

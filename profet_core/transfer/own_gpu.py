@@ -18,10 +18,10 @@ from profet_core.transfer.published import (
     throughput_log_sd,
     work_log_speed,
 )
-from profet_core.transfer.speed import TF32_LOG_GAIN
 from profet_core.units import format_significant
 
-#: What an FP32 throughput leaves open of a GPU in TF32: published networks gain 1.1 to 1.8 times.
+#: What an FP32 throughput says of a GPU in TF32, and leaves open: published networks gain 1.1 to 1.8 times.
+TF32_LOG_GAIN = math.log(1.4)
 TF32_LOG_SD = math.log(1.8 / 1.1) / (2 * NORMAL_90)
 #: Of a data sheet's peak a step gets at most this much (fast algorithms of convolution take fewer operations than are
 #: counted) and at least this little.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.transfer.carry import Target
+from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
 
@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 #: than its bandwidth. The law tilts kinds halfway; of what a data sheet's roofline would add, a quarter counts as one
 #: standard deviation.
 MIX_SHARE = 0.25
-#: TF32 over FP32 where kernels are known in FP32 alone: published networks gain 1.1 to 1.8 times.
-TF32_LOG_GAIN = math.log(1.4)
 
-#: Targets that are kept: all GPUs of the catalogue on all hosts, in both precisions.
-_REMEMBERED = 1024
 _ASSUMED = "90 % if errors are log-normal and spread as on the GPUs left out ({n} GPUs)"
 
 
@@ -33,12 +29,13 @@ class Speed:
 
     Attributes
     ----------
-    log_sd : of the speed itself, beside the law's spread.
+    log_sd : of the speed itself, beside the law's spread. note : for a prediction's row.
     """
 
     log_speed: float
     log_sd: float
     log_half_width: float
+    evidence: Evidence
     note: str
 
 
@@ -49,49 +46,67 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
     Points of GPUs with TF32 are TF32. In FP32 there are other points, kernels or data sheets, never above the TF32
     point.
     """
-    assumed = _ASSUMED.format(n=model.spread.gpus)
     in_tf32 = tf32 and gpu.tf32_tensor_dense_tflops is not None
     has_tf32 = gpu.tf32_tensor_dense_tflops is not None
-    precision = "TF32" if in_tf32 else "FP32"
     points = model.points if in_tf32 or not has_tf32 else model.fp32_points
     if point := points.get(gpu.name):
-        return _speed(model, point.log_speed, point.log_sd, f"{precision}, {point.source}; {assumed}")
-    log_speed, log_sd, source = _unpublished(model, gpu, in_tf32)
+        return _speed(model, point.log_speed, point.log_sd, point.evidence(gpu.name), in_tf32)
+    log_speed, log_sd, evidence = _unpublished(model, gpu, in_tf32)
     if has_tf32 and not in_tf32 and (point := model.points.get(gpu.name)):
         log_speed = min(log_speed, point.log_speed)
-    return _speed(model, log_speed, log_sd, f"{precision}, {source}; {assumed}")
+    return _speed(model, log_speed, log_sd, evidence, in_tf32)
 
 
-def _speed(model: TransferModel, log_speed: float, log_sd: float, note: str) -> Speed:
-    return Speed(log_speed, log_sd, model.spread.log_half_width(log_sd), note)
+def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
+    """What the numbers of a GPU rest on: `known_speed` counts only where nobody ran the networks."""
+    if gpu.name in {row.gpu for row in model.step.instances.values()}:
+        return Evidence(Source.PROFILED, gpu.name, gpu.name)
+    if gpu.name in model.derived:
+        return Evidence(Source.DERIVED, gpu.name, gpu.name)
+    return known_speed(model, gpu, tf32).evidence
 
 
-def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, float, str]:
+def _speed(model: TransferModel, log_speed: float, log_sd: float, evidence: Evidence, in_tf32: bool) -> Speed:
+    note = f"{'TF32' if in_tf32 else 'FP32'}, {evidence.note}; {_ASSUMED.format(n=model.spread.gpus)}"
+    return Speed(log_speed, log_sd, model.spread.log_half_width(log_sd), evidence, note)
+
+
+def _unpublished(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[float, float, Evidence]:
     """Log speed, its standard deviation, and where both are from."""
     if chip := _same_chip(model, gpu, in_tf32):
         name, log_speed, log_sd = chip
         log_sd = math.hypot(model.same_chip_log_sd, log_sd)
-        return log_speed, log_sd, f"no published benchmark: {name} has the same chip, carried over by data sheet"
+        return log_speed, log_sd, Evidence(Source.SAME_CHIP, gpu.name, name)
     if gpu.name in model.kernels:
-        return kernel_log_speed(model, gpu, in_tf32), model.kernel_log_sd, "no published benchmark: its kernels' speeds"
+        evidence = Evidence(Source.KERNELS, gpu.name, gpu.name)
+        return kernel_log_speed(model, gpu, in_tf32), model.kernel_log_sd, evidence
     relative = _relative(model, gpu) if in_tf32 or gpu.tf32_tensor_dense_tflops is None else None
     if relative is not None:
         theirs, sheets = model.points[relative], model.gpus
         log_speed = theirs.log_speed + sheet_log_speed(gpu, sheets[relative], in_tf32)
         log_sd = math.hypot(model.relative_log_sd, theirs.log_sd)
-        return log_speed, log_sd, f"no published benchmark: that of {theirs.measured_on} carried over by data sheet"
+        return log_speed, log_sd, Evidence(Source.RELATIVE, gpu.name, theirs.measured_on)
     log_speed = sheet_log_speed(gpu, model.gpus[model.reference_gpu], in_tf32)
-    return log_speed, model.sheet_log_sd, "no published benchmark: data sheet alone"
+    return log_speed, model.sheet_log_sd, Evidence(Source.DATA_SHEET, gpu.name)
 
 
 def kernel_log_speed(model: TransferModel, gpu: Gpu, in_tf32: bool) -> float:
     """Benchmark speed over the reference's by the speeds of kernels, weighed by their shares of the benchmark."""
     kernels = model.kernels[gpu.name]
     share = dict(zip(KINDS, shares(model.step.instances[model.reference].benchmark_kinds_ms), strict=True))
-    convolution = kernels.get(CONVOLUTION, kernels[PRODUCT]) + (TF32_LOG_GAIN if in_tf32 else 0.0)
+    convolution = kernels.get(CONVOLUTION, kernels[PRODUCT]) + (tf32_log_gain(gpu) if in_tf32 else 0.0)
     bandwidth = log_bandwidth(model, gpu)
     computed = share[CONVOLUTION] + share[PRODUCT]
     return -math.log(computed * math.exp(-convolution) + (1 - computed) * math.exp(-bandwidth))
+
+
+def tf32_log_gain(gpu: Gpu) -> float:
+    """How much faster convolutions and products are in TF32, in the logarithm, where kernels are known in FP32 alone.
+
+    The square root of the peaks' ratio: with it kernels of A100 and H100 come to their published TF32 speeds
+    (`python -m profet_lab.transfer.kernel_check`), with one factor for all GPUs they don't.
+    """
+    return math.log((gpu.tf32_tensor_dense_tflops or gpu.fp32_tflops) / gpu.fp32_tflops) / 2
 
 
 def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
@@ -102,9 +117,19 @@ def log_bandwidth(model: TransferModel, gpu: Gpu) -> float:
     return math.log(gpu.bandwidth_gb_per_s / model.gpus[model.reference_gpu].bandwidth_gb_per_s)
 
 
-@lru_cache(_REMEMBERED)
 def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
     """A GPU in a host as `carry` takes it, and what is known of its speed."""
+    key = gpu, host, tf32
+    found = model.targets.get(key)
+    if found is None:
+        found = _target_of(model, gpu, host, tf32)
+        # A GPU of somebody's own is let go.
+        if model.gpus.get(gpu.name) is gpu:
+            model.targets[key] = found
+    return found
+
+
+def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
     speed = known_speed(model, gpu, tf32)
     target = Target(
         host=host,

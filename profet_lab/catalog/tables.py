@@ -14,12 +14,11 @@ from profet_core.errors import InputError
 
 #: The list of all clouds among the measurements.
 CLOUDS_FILE = Path("prices_clouds.csv")
-#: The first ten instances, all AWS's: their text and prices stay as they were looked up.
-FIRST_INSTANCES, FIRST_PRICES = "first_instances.csv", "first_prices.csv"
 INSTANCE_COLUMNS = ("instance", *MACHINE_COLUMNS, "source")
 PRICE_COLUMNS = ("instance", *OFFER_COLUMNS)
-_FIRST_PROVIDER = "aws"
 _MARKETS = {ON_DEMAND: "usd_per_hour_on_demand", SPOT: "usd_per_hour_spot"}
+#: What the sources of rows say that were made here; others were looked up by hand, and stay.
+_MACHINE_MADE, _PRICE_MADE = "listed by SkyPilot as ", "SkyPilot catalogs/"
 #: Digits of a commit that name it.
 _COMMIT_DIGITS = 9
 
@@ -41,20 +40,23 @@ def table_text(columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> str
 
 
 def catalogue_tables(
-    first_instances: Iterable[Row], first_prices: Iterable[Row], listed: Iterable[Row], gpus: Gpus
+    instances: Iterable[Row], prices: Iterable[Row], listed: Iterable[Row], gpus: Gpus
 ) -> tuple[list[Row], list[Row]]:
-    """Rows of `instances.csv` and `prices.csv`; an offer that the first prices have stays as it is there.
+    """Rows of `instances.csv` and `prices.csv`.
 
     Parameters
     ----------
+    instances, prices : the rows so far; those that were looked up by hand stay, and come first.
     listed : rows of `CLOUDS_FILE`.
 
     Raises
     ------
     InputError : a row without a price, of an unknown cloud or GPU, or two of one name.
     """
-    machines = {row["instance"]: _first_machine(row) for row in first_instances}
-    offers = {(row["instance"], row["region"], row["market"]): row for row in first_prices}
+    machines = {row["instance"]: row for row in instances if _MACHINE_MADE not in row["source"]}
+    offers = {
+        (row["instance"], row["region"], row["market"]): row for row in prices if _PRICE_MADE not in row["source"]
+    }
     seen: set[str] = set()
     for row in listed:
         name = offer_name(row["provider"], row["instance"])
@@ -66,11 +68,6 @@ def catalogue_tables(
             offers.setdefault((name, offer["region"], offer["market"]), offer)
     place = {name: number for number, name in enumerate(machines)}
     return list(machines.values()), sorted(offers.values(), key=lambda row: place[row["instance"]])
-
-
-def _first_machine(row: Row) -> Row:
-    facts = machine_facts(_FIRST_PROVIDER, row["instance"])
-    return {**row, "provider": _FIRST_PROVIDER, "host": facts.host}
 
 
 def _machine(name: str, row: Row, gpus: Gpus) -> Row:
@@ -90,7 +87,7 @@ def _machine(name: str, row: Row, gpus: Gpus) -> Row:
 
 
 def _machine_source(row: Row, facts: Machines) -> str:
-    listed = f"listed by SkyPilot as {row['gpu']}, {row['as_of']}"
+    listed = f"{_MACHINE_MADE}{row['gpu']}, {row['as_of']}"
     return "; ".join(part for part in (facts.retired, listed, facts.assumed) if part)
 
 
@@ -99,6 +96,8 @@ def _offers(name: str, row: Row) -> Iterable[Row]:
     prices = {market: row[column] for market, column in _MARKETS.items() if row[column]}
     if not prices or any(float(price) <= 0 for price in prices.values()):
         raise InputError(f"{name} has no price: take its row out of {CLOUDS_FILE}.")
+    path = row["source_path"].removeprefix("catalogs/")
+    source = f"{_PRICE_MADE}{path} @ {row['source_commit'][:_COMMIT_DIGITS]} (Apache-2.0)"
     for market, price in prices.items():
         yield {
             "instance": name,
@@ -107,5 +106,5 @@ def _offers(name: str, row: Row) -> Iterable[Row]:
             "market": market,
             "usd_per_hour": price,
             "as_of": row["as_of"],
-            "source": f"SkyPilot {row['source_path']} @ {row['source_commit'][:_COMMIT_DIGITS]} (Apache-2.0)",
+            "source": source,
         }

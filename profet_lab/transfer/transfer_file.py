@@ -29,8 +29,8 @@ from profet_lab.transfer.leave_one_gpu_out import anchor_spread, spread
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import all_steps, median_steps
 
-#: Speeds that kernels alone tell, beside what ResNet-50 was published at: the largest error of A100, P100 and T4 in
-#: FP32 (`python -m profet_lab.transfer.kernel_check`), and TF32's gain is no kernel's.
+#: Speeds that kernels alone tell, beside what ResNet-50 was measured or published at: no less than the largest error
+#: of A100, H100, P100 and T4, since these are few (`python -m profet_lab.transfer.kernel_check`).
 KERNEL_LOG_SD = 0.2
 #: Instance with the GPU that published points are relative to.
 REFERENCE = "p3.2xlarge"

@@ -22,6 +22,7 @@ from tests.docs.recipes import blocks
 from tests.http.conftest import send
 
 TRAINING = {"images": 50000, "epochs": 3, "validation_images": 1000}
+NARROWED = {**TRAINING, "provider": ["azure", "vast"], "region": "US", "market": "on-demand", "min_memory_gib": 40}
 QUESTIONS = {
     "predict": [
         {},
@@ -29,11 +30,13 @@ QUESTIONS = {
         {"latency_ms": 122.4, "targets": ["g5.xlarge", "g4dn.xlarge"], "fp32": True},
         {"latency_ms": 122.4, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
         {"without_latency": True, "trust_latency": True, "steps": 1},
+        {"latency_ms": 122.4, "provider": ["gcp", "verda"], "gpu": ["V100"], "gpu_count": 1, "sureness": "good"},
     ],
-    "cost": [TRAINING, {**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16}],
+    "cost": [TRAINING, {**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16}, NARROWED],
     "advise": [
         {**TRAINING, "deadline_hours": 3, "compare": ["g4dn.xlarge", "g5.xlarge"]},
         {**TRAINING, "budget_usd": 5, "market": "any", "spot_discount": 0.6, "certainty": 0.8, "include_retired": True},
+        NARROWED,
     ],
 }
 CASES = [(command, number) for command, cases in QUESTIONS.items() for number in range(len(cases))]
@@ -236,6 +239,14 @@ def test_the_client_in_five_lines_runs(port, samples, repository, tmp_path):
     code = client.replace("localhost:8501", f"127.0.0.1:{port}").replace("60.2", str(sample.latency_ms))
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and "'basis': 'given'" in done.stdout, done.stderr
+
+
+def test_no_offer_is_told_in_one_line(port, sample):
+    found = send(port, "GET", "/v1/instances?provider=verda&gpu=V100")
+    assert [(row["name"], row["usd_per_gpu_hour"]) for row in found.document] == [("verda/1V100.6V", 0.1381)]
+    none = send(port, "GET", "/v1/instances?provider=azure&gpu=H200")
+    assert none.status == 422
+    assert none.error.startswith("No offer has all of cloud azure, GPU H200: widen cloud azure (")
 
 
 @pytest.mark.parametrize("gpu", ["NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 2080 Ti"])

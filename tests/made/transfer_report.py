@@ -14,6 +14,16 @@ DERIVED = ("A10G", "Tesla P100-PCIE-16GB")
 MISSED = {"g3s.xlarge": 0.5, "g4dn.xlarge": 4.25, "p2.xlarge": 10.5, "p3.2xlarge": 17.75}
 KNOWN = ("profile and its meta", "meta without times", "that it ran")
 
+#: GPU, table and whether it was held back.
+TABLES = (
+    ("A100-PCIE-40GB", "one, TensorFlow", True),
+    ("A100-PCIE-40GB", "other, PyTorch", True),
+    ("GeForce RTX 2080 Ti", "one, TensorFlow", False),
+    ("Tesla P100-PCIE-16GB", "other, PyTorch", True),
+)
+SELF_CHECKS = ("own_point", "point_sd", "falls_batch", "falls_pixels", "below_unsaid")
+WITH_POINT = ("A100-PCIE-40GB", "GeForce RTX 2080 Ti", "H200-SXM-141GB")
+
 
 def made_transfer_report(transfer_checksum: str, memory_checksum: str) -> dict:
     """A report that belongs to the files of these checksums, signed."""
@@ -56,6 +66,19 @@ def made_transfer_report(transfer_checksum: str, memory_checksum: str) -> dict:
                 for anchor in INSTANCES
             ],
         },
+        "left_out_anchors": {
+            "directions": [
+                {"anchor": a, "target": t, "n": next_whole(numbers), **_anchor_figures(numbers)}
+                for a, t in permutations(INSTANCES, 2)
+            ],
+            "mean": _anchor_figures(numbers),
+            "worst": {},
+            "by_anchor": {name: _anchor_figures(numbers) for name in INSTANCES},
+        },
+        "published": {
+            "tables": [_table(numbers, *row) for row in TABLES],
+            "self_checks": [{"gpu": gpu, **{name: next(numbers) for name in SELF_CHECKS}} for gpu in WITH_POINT],
+        },
         "derived": {
             "routes": {
                 "by_model": {"VGG19": _route_ends(numbers)},
@@ -93,6 +116,17 @@ def _two_ways(numbers: Iterator[float], cases) -> dict[str, float]:
 def _figures(numbers: Iterator[float], cases) -> dict[str, float]:
     names = ("bias", "mape", "mape_without_resnet50", "missed_90", "median_interval_pct")
     return {f"{name}_{case}": next(numbers) for case in cases for name in names}
+
+
+def _anchor_figures(numbers: Iterator[float]) -> dict[str, float]:
+    law = {f"mape_law_alone_{case}": next(numbers) for case in CASES}
+    return {**_figures(numbers, CASES), **law}
+
+
+def _table(numbers: Iterator[float], gpu: str, table: str, held_back: bool) -> dict:
+    found: dict = {"gpu": gpu, "table": table, "held_back": held_back, "networks": ["ResNet18", "VGG16"]}
+    found["n"] = next_whole(numbers)
+    return found | {name: next(numbers) for name in ("bias", "mape", "worst", "missed_90", "median_interval_pct")}
 
 
 def _route_ends(numbers: Iterator[float]) -> dict[str, float]:

@@ -17,7 +17,10 @@ from pages.sizes.columns import size_columns
 from profet_core import Catalog, Models
 from profet_core.advice.advise import Advice
 from profet_core.advice.headline import headline
+from profet_core.advice.plans import Plan
+from profet_core.advice.shortlist import plan_a_gpu, shortlist
 from profet_core.advice.sureness import plan_sureness
+from profet_core.advice.words import named_plans
 from profet_core.typed_numbers import as_typed
 from profet_core.units import format_duration, format_duration_range, format_usd
 from tests.pages.expected import Core
@@ -135,6 +138,7 @@ def open_sections(app: AppTest, *names: str) -> AppTest:
 def open_prices(app: AppTest) -> AppTest:
     """Open what is behind the answer's button of prices."""
     app.session_state["offers"] = True
+    app.session_state["narrowing"] = True
     return app.run()
 
 
@@ -184,24 +188,36 @@ def _result_tables(app: AppTest) -> list[dict]:
 
 
 def column(app: AppTest, title: str) -> dict[str, str]:
-    """Instance -> cell, of one column of the page's result table."""
-    return {row["Instance"]: row[title] for row in result_rows(app)}
+    """Key of the row, such as its instance's name -> cell, of one column of the page's result table."""
+    (table,) = _result_tables(app)
+    keys = [row["key"] for row in table["rows"]]
+    return {key: row[title] for key, row in zip(keys, result_rows(app), strict=True)}
 
 
 def assert_says(app: AppTest, advice: Advice) -> None:
-    """The sentence, and every row of the table in its order."""
+    """The sentence, and every row of the table in its order: those of the shortlist, or all if the page is to."""
     assert not app.error and not app.exception, lines(app.error)
     assert [clean(line) for line in lines(app.header)] == [headline(advice)]
-    shown = {row["Instance"]: row for row in result_rows(app)}
-    assert list(shown) == [plan.label for plan in advice.plans]
-    for plan in advice.plans:
+    plans = shown_plans(app, advice)
+    rows = result_rows(app)
+    assert [row["Instance"] for row in rows] == [plan.title for plan in plans]
+    for row, plan in zip(rows, plans, strict=True):
         ends = plan.interval
-        assert {name: shown[plan.label][name] for name in ("Time", "Range", "Cost", "How sure")} == {
+        assert {name: row[name] for name in ("Time", "Range", "Cost", "How sure")} == {
             "Time": format_duration(plan.total_s),
             "Range": "–" if ends is None else format_duration_range(ends.low_s, ends.high_s),
             "Cost": format_usd(plan.total_usd),
             "How sure": plan_sureness(plan).word,
         }
+
+
+def shown_plans(app: AppTest, advice: Advice) -> list[Plan]:
+    """The plans that the page has rows of."""
+    if app.session_state["rows"] == "all":
+        return list(advice.plans)
+    kept = [plan for plan in advice.plans if plan.instance == app.session_state["anchor"]]
+    retired = plan_a_gpu(plan for plan in advice.plans if plan.offer.status == "retired")
+    return shortlist(advice.plans, [*named_plans(advice), *kept, *retired])
 
 
 def answer(app: AppTest) -> list[dict[str, str]]:
@@ -222,9 +238,10 @@ def sentences(app: AppTest) -> list[str]:
 
 
 def everything(app: AppTest, table: str = "answer") -> AppTest:
-    """Show retired GPUs too, and every column of the page's result table."""
+    """Show retired GPUs and every offer too, and every column of the page's result table."""
     if table == "answer":
         app.toggle(key="retired").set_value(True)
+        app.session_state["rows"] = "all"
     app.session_state[f"{table}_columns"] = ALL_COLUMNS[table]
     return app.run()
 
@@ -232,7 +249,9 @@ def everything(app: AppTest, table: str = "answer") -> AppTest:
 def link(app: AppTest) -> dict[str, str]:
     """What the address says, but for what `everything` shows."""
     return {
-        key: value for key, value in dict(app.query_params).items() if key != "retired" and not key.endswith("_columns")
+        key: value
+        for key, value in dict(app.query_params).items()
+        if key not in ("retired", "rows") and not key.endswith("_columns")
     }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from profet_core import Prediction, Profile, predict
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.request import Limits, Workload
 from profet_core.artifacts.samples import Sample
 from profet_core.catalog import load_gpus
+from profet_core.catalog.nodes import without_larger_nodes
 from profet_core.catalog.offers import offers_in_market
 from profet_core.latency import StepTime
 from profet_core.memory.fit import fits_by_instance
@@ -53,16 +54,21 @@ class Core:
         market: str = "on-demand",
         prices: Mapping[str, float] | None = None,
         discount: float | None = None,
+        keep: Collection[str] = (),
         **workload,
     ) -> Advice:
         """On a prediction's rows, or on other steps; 50,000 images and 10 epochs unless others are given."""
         profile = of.profile if isinstance(of, Sample) else of
         at = batch_size or profile.meta.batch_size or 1
         rows = found.predictions if steps is None else steps
+        offers = offers_in_market(self.catalog, market, own_usd_per_hour=prices, spot_discount=discount)
+        offers = without_larger_nodes((offer for offer in offers if retired or offer.status != "retired"), keep)
+        offered = {offer.name for offer in offers}
+        rows = [row for row in rows if row.instance in offered]
         names = [row.instance for row in rows if row.latency_ms is not None]
         return advise(
             rows,
-            offers_in_market(self.catalog, market, own_usd_per_hour=prices, spot_discount=discount),
+            offers,
             Workload(**{"images": 50_000, "epochs": 10, **workload, "batch_size": at}),
             limits,
             include_retired=retired,

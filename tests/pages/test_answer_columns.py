@@ -67,7 +67,7 @@ def test_what_is_not_known_is_said_so_and_a_node_names_its_gpus(advice):
     read = cells(node)
     assert (read["Range"], read["Memory"], read["How sure"]) == ("–", "–", "good")
     first = answer_columns()[0].drawn(node)
-    assert first == Cell("p4d.24xlarge", beneath="A100 (1 of 8)", colour="#5454ee")
+    assert first == Cell("p4d.24xlarge", beneath="A100 (1 of 8), AWS", colour="#5454ee")
 
 
 def test_a_gpu_that_waits_for_its_host_says_why_others_tie_with_it(catalog):
@@ -97,11 +97,13 @@ def test_exports_name_the_unit_and_what_the_numbers_are_for(advice):
         "instance": "g5.xlarge",
         "gpu": "A10G",
         "gpu_count": 1,
+        "provider": "aws",
         "training_s": pytest.approx(1800),
         "training_s_low": pytest.approx(1800 / 1.4),
         "training_s_high": pytest.approx(1800 * 1.4),
         "training_usd": pytest.approx(0.503),
         "usd_per_hour": 1.006,
+        "usd_per_gpu_hour": 1.006,
         "sureness": "fair",
     }
 

@@ -17,12 +17,12 @@ def drawn(app: AppTest) -> dict[str, Any]:
 
 
 def test_a_link_opens_the_table_as_it_was(open_app):
-    app = open_app(answer_sort="-usd_per_hour", answer_columns="cost,energy_kwh", answer_open="g5.xlarge")
+    app = open_app(answer_sort="-usd_per_hour", answer_columns="cost,energy_kwh", answer_open="g5.xlarge", rows="gpus")
     assert not app.exception and not app.error
     table = drawn(app)
     assert [column["title"] for column in table["columns"]] == ["Instance", "Cost", "Energy"]
     names = [row["key"] for row in table["rows"]]
-    assert names[0] == "p5.48xlarge" and names[-1] == "g4dn.xlarge"
+    assert names[0] == "verda/1B200.30V" and names[-1] == "verda/1V100.6V"
     assert [row["key"] for row in table["rows"] if row["open"]] == ["g5.xlarge"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from pages.profiles.candidates import Candidate, compare
 from pages.profiles.chosen import as_said
 from pages.profiles.compare.figures import dots
-from pages.profiles.compare.view import data_rows, instances_of, rows_of, table_row
+from pages.profiles.compare.view import data_rows, instances_of, one_a_gpu, rows_of, table_row
 from profet_core import predict, read_profile
 from profet_core.profiles.profet_json.writer import write_profile
 from profet_core.units import format_ms
@@ -41,9 +41,10 @@ def predicted_ms(models, catalog, profile, anchor, latency_ms=None) -> dict[str,
 
 
 def assert_shows(row, expected_ms):
-    """Three significant digits of each."""
-    shown = {name: row[name] for name in expected_ms}
-    assert shown == pytest.approx(expected_ms, rel=0.006)
+    """Three significant digits of each GPU's; the four that were profiled are there."""
+    shown = {name: row[name] for name in expected_ms if name in row}
+    assert len(shown) > 15 and {"p2.xlarge", "p3.2xlarge"} <= set(shown)
+    assert shown == pytest.approx({name: expected_ms[name] for name in shown}, rel=0.006)
 
 
 def test_an_empty_page_loads_samples_with_one_click(open_app, models, catalog, samples):
@@ -111,7 +112,8 @@ def assert_as_on_answer(app, name: str):
     shown = steps_on_answer(app)
     assert len(shown) >= 9
     row = compared(go(app, "profiles"))[name]
-    assert {instance: row[instance] for instance in shown} == shown
+    compared_too = {instance: value for instance, value in shown.items() if instance in row}
+    assert len(compared_too) >= 9 and {instance: row[instance] for instance in compared_too} == compared_too
 
 
 def test_what_is_said_here_holds_on_answer_and_back(open_app, samples):
@@ -289,20 +291,23 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, catalog, 
     ]
     candidates = [Candidate(name, name, sample.profile, sample.anchor, sample.latency_ms) for name in names]
     found = rows_of(compare(resources, candidates, "default"))
-    instances = instances_of(found)
-    assert set(instances[:4]) == set(models.instances)
+    instances = one_a_gpu(catalog, instances_of(found), models.instances)
+    assert set(instances) > set(models.instances)
     figure = dots(found, "latency", {name: catalog[name].gpu for name in instances})
     labels = list(figure.data[0].y)
     assert len(set(labels)) == 3 and labels[0] == "&lt;b>bold&lt;/b>"
     assert labels[1].endswith("tch 16.json") and labels[2].endswith("tch 64.json")
     drawn = {trace.name.rstrip("*"): trace.x[0] for trace in figure.data}
-    assert drawn == found[0].prediction.latencies_ms
+    expected = found[0].prediction.latencies_ms
+    assert drawn == {name: expected[name] for name in instances if name in expected}
     traces = {trace.name: trace for trace in figure.data}
     for row in found[0].prediction.predictions:
+        if row.instance not in instances:
+            continue
         marker, look = traces[marked(row.instance, row.basis)].marker, gpu_look(catalog[row.instance].gpu)
         assert (marker.color, marker.symbol.removesuffix("-open")) == (look.colour, look.symbol)
         assert marker.symbol.endswith("open") is (row.status == "retired")
     row = table_row(found[0], "latency", instances)
     # The fastest that can be rented is an estimate here, and marked as one.
-    # The node of eight is as fast, and eight times as dear.
-    assert row["Lowest to rent"] == "p5.4xlarge*"
+    # Of equally fast ones it is what costs least: no node of several.
+    assert row["Lowest to rent"] == "vast/1x-RTX_5090*"

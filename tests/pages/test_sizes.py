@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from profet_core import scale
+from profet_core import load_catalog, scale
+from profet_core.catalog.naming import machine_words
+from profet_core.catalog.nodes import without_larger_nodes
 from profet_core.scaling.axes import axis_range
 from profet_core.units import format_ms
 from tests.pages.conftest import (
@@ -24,6 +26,7 @@ from tests.pages.conftest import (
     upload,
 )
 from tests.pages.expected import FIRST
+from ui.tables import gpu_cell
 
 SIZE = {"batch": "batch_size", "pixels": "pixels"}
 #: The first sample and one of another size, of the same network, recorded on the same GPU.
@@ -31,20 +34,23 @@ BATCHES = (FIRST, "resnet50-128px-b256-g4dn")
 
 
 def open_sizes(open_app, **query: str):
-    """With retired GPUs, as their measurements are what others are read off."""
-    return open_app("sizes", retired="True", **query)
+    """With retired GPUs, as their measurements are what others are read off, and every offer of one GPU."""
+    return open_app("sizes", **{"retired": "True", "rows": "all", **query})
 
 
 def steps(app) -> dict[str, str]:
     return column(app, "Step")
 
 
-def expected(rows) -> dict[str, str]:
-    return {row.instance: format_ms(row.latency_ms) for row in rows if row.latency_ms is not None}
+def expected(app, rows) -> dict[str, str]:
+    """Of the offers with one GPU, and of GPUs that are rented in nodes only."""
+    offers = without_larger_nodes(load_catalog().values())
+    known = {row.instance: format_ms(row.latency_ms) for row in rows if row.latency_ms is not None}
+    return {offer.name: known[offer.name] for offer in offers if offer.name in known}
 
 
 def drawn(app, at: int = 64) -> dict[str, str]:
-    """Instance -> what its curve says at a size."""
+    """GPU and cloud -> what the curve says at a size."""
     traces = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
     said = (
         text for one in traces for size, text in zip(one["x"], one.get("customdata", ()), strict=False) if size == at
@@ -64,7 +70,7 @@ def test_at_the_profiled_size_every_page_gives_the_prediction(open_app, core, sa
     sample = samples[FIRST]
     app = open_sizes(open_app, axis=axis)
     assert app.slider(key=f"slider:{axis}").value == getattr(sample, SIZE[axis])
-    assert steps(app) == expected(core.predict(sample).predictions)
+    assert steps(app) == expected(app, core.predict(sample).predictions)
     assert not app.error and not app.warning
     assert steps(everything(go(app, "answer"))) == steps(app)
 
@@ -76,7 +82,7 @@ def test_the_slider_reads_off_every_instance_and_the_answer_follows(open_app, co
     sample = samples[FIRST]
     app = move(open_sizes(open_app, axis=axis), axis, at)
     size = {"batch_size": sample.batch_size, "pixels": sample.pixels, SIZE[axis]: at}
-    assert steps(app) == expected(core.steps_at(sample, **size))
+    assert steps(app) == expected(app, core.steps_at(sample, **size))
     assert app.query_params[axis] == str(at)
     assert steps(everything(go(app, "answer"))).items() <= steps(app).items()
     assert app.session_state[axis] == at
@@ -85,7 +91,7 @@ def test_the_slider_reads_off_every_instance_and_the_answer_follows(open_app, co
 def test_the_other_size_is_the_training_s_too(open_app, core, samples):
     sample = samples[FIRST]
     app = open_sizes(open_app, batch="200", pixels="224")
-    rows = expected(core.steps_at(sample, batch_size=200, pixels=224))
+    rows = expected(app, core.steps_at(sample, batch_size=200, pixels=224))
     assert steps(app) == rows
     assert any("224 pixels" in line for line in lines(app.caption))
     app.segmented_control(key="axis").set_value("pixels").run()
@@ -104,8 +110,9 @@ def test_moving_back_to_the_profiled_size_leaves_nothing_in_the_link(open_app):
     [("latency", "Step"), ("images", "Images a second"), ("time", "Time"), ("cost", "Cost")],
 )
 def test_the_curves_say_what_the_table_says(open_app, shows, title):
-    app = everything(open_sizes(open_app, shows=shows), "sizes")
-    told, curves = column(app, title), drawn(app)
+    app = everything(open_sizes(open_app, shows=shows, rows="best"), "sizes")
+    told, curves = {row["GPU"].split(", limited")[0]: row[title] for row in result_rows(app)}, drawn(app)
+    assert len(told) >= 8
     assert set(curves) == set(told)
     for name, text in told.items():
         assert curves[name].startswith(text), name
@@ -115,25 +122,26 @@ def test_each_gpu_at_the_largest_batch_that_fits(open_app, core, samples):
     sample = samples["vgg16-224px-b16-g3s"]
     app = everything(open_sizes(open_app, sample=sample.name), "sizes")
     app.segmented_control(key="each_at").set_value("largest").run()
+    names = {(machine_words(offer), gpu_cell(offer)): offer.name for offer in core.catalog.values()}
     for row in result_rows(app):
         largest = int(row["Memory"].rpartition("≤ ")[2].replace(",", ""))
         batch_size = int(row["Batch size"].replace(",", ""))
         assert batch_size == min(largest, 256)
         at = {one.instance: one for one in core.steps_at(sample, batch_size=batch_size)}
-        assert row["Step"] == format_ms(at[row["Instance"]].latency_ms)
+        assert row["Step"] == format_ms(at[names[row["Instance"], row["GPU"]]].latency_ms)
     assert link(app) == {"sample": sample.name, "each_at": "largest"}
 
 
 def test_retired_instances_only_where_they_are_asked_for(open_app):
     gone = {"g3s.xlarge", "p2.xlarge", "p3.2xlarge"}
     assert not gone & set(steps(open_app("sizes")))
-    assert gone <= set(steps(open_sizes(open_app)))
+    assert gone <= set(steps(open_sizes(open_app, rows="best")))
 
 
 def test_without_a_latency_the_anchor_has_no_curve(open_app, core, samples):
     app = open_sizes(open_app, latency="none")
-    assert steps(app) == expected(core.predict(samples[FIRST], latency_ms=None).predictions)
-    assert "g4dn.xlarge" not in drawn(app)
+    assert steps(app) == expected(app, core.predict(samples[FIRST], latency_ms=None).predictions)
+    assert "g4dn.xlarge" not in steps(app) and "T4, AWS" not in drawn(app)
 
 
 def test_a_doubted_latency_is_asked_about_here_too(open_app, samples):
@@ -165,7 +173,7 @@ def test_two_profiles(open_app, core, samples, at):
     first, second = (samples[name] for name in BATCHES)
     app = open_sizes(open_app, second="True", second_sample=second.name)
     move(app, "batch", at)
-    assert steps(app) == expected(core.steps_at(first, second, batch_size=at, pixels=128))
+    assert steps(app) == expected(app, core.steps_at(first, second, batch_size=at, pixels=128))
     assert notices(app) == [f"Second profile: {line}" for line in core.predict(second).warnings]
     if at == 256:
         assert steps(app)["g4dn.xlarge"] == format_ms(second.latency_ms), "as it was measured there"

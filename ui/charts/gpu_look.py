@@ -29,25 +29,38 @@ class GpuLook:
 
 
 _FIRST, _SECOND, _THIRD = ("circle", "solid"), ("square", "dash"), ("triangle-up", "dot")
-#: Full name of the data sheet -> look. What can be rented today has a colour of its own.
+_FOURTH = ("diamond", "longdash")
+#: Full name of the data sheet -> look. There are more GPUs than colours: forms of a model share one.
 _LOOKS = {
     "Tesla T4": GpuLook(SKY, *_FIRST),
+    "GeForce RTX 2080 Ti": GpuLook(SKY, *_SECOND),
+    "GeForce RTX 4090": GpuLook(SKY, *_THIRD),
+    "RTX 6000 Ada Generation": GpuLook(SKY, *_FOURTH),
     "A10G": GpuLook(OCHRE, *_FIRST),
-    "L4": GpuLook(GREEN, *_FIRST),
-    "L40S": GpuLook(MAGENTA, *_FIRST),
-    "A100-SXM4-40GB": GpuLook(INDIGO, *_FIRST),
-    "H100-SXM5-80GB": GpuLook(BROWN, *_FIRST),
-    "Tesla V100-SXM2-16GB": GpuLook(PURPLE, *_FIRST),
-    "Tesla M60": GpuLook(GREEN, *_SECOND),
     "Tesla K80": GpuLook(OCHRE, *_SECOND),
+    "A10": GpuLook(OCHRE, *_THIRD),
+    "A40": GpuLook(OCHRE, *_FOURTH),
+    "L4": GpuLook(GREEN, *_FIRST),
+    "Tesla M60": GpuLook(GREEN, *_SECOND),
+    "B200": GpuLook(GREEN, *_THIRD),
+    "RTX A6000": GpuLook(GREEN, *_FOURTH),
+    "L40S": GpuLook(MAGENTA, *_FIRST),
     "Tesla P100-PCIE-16GB": GpuLook(MAGENTA, *_SECOND),
     "Tesla P100-SXM2-16GB": GpuLook(MAGENTA, *_THIRD),
+    "GeForce RTX 5090": GpuLook(MAGENTA, *_FOURTH),
+    "A100-SXM4-40GB": GpuLook(INDIGO, *_FIRST),
     "A100-SXM4-80GB": GpuLook(INDIGO, *_SECOND),
+    "A100-PCIE-40GB": GpuLook(INDIGO, *_THIRD),
+    "A100-PCIE-80GB": GpuLook(INDIGO, *_FOURTH),
+    "H100-SXM5-80GB": GpuLook(BROWN, *_FIRST),
     "H200-SXM-141GB": GpuLook(BROWN, *_SECOND),
+    "H100-PCIE-80GB": GpuLook(BROWN, *_THIRD),
+    "H100-NVL-94GB": GpuLook(BROWN, *_FOURTH),
+    "Tesla V100-SXM2-16GB": GpuLook(PURPLE, *_FIRST),
     "GeForce RTX 3090": GpuLook(PURPLE, *_SECOND),
-    "GeForce RTX 2080 Ti": GpuLook(SKY, *_SECOND),
+    "Tesla V100-PCIE-16GB": GpuLook(PURPLE, *_THIRD),
 }
-_OTHER_SHAPES = (("diamond", "longdash"), ("triangle-down", "dashdot"), ("pentagon", "longdashdot"))
+_OTHER_SHAPES = (("triangle-down", "dashdot"), ("pentagon", "longdashdot"), ("hexagon", "12px,4px"))
 
 
 def gpu_look(gpu: str) -> GpuLook:

@@ -11,7 +11,13 @@ from ui.state.settings import ALL_INSTANCES
 
 
 def choice(
-    label: str, key: str, options: Sequence[str], labels: Mapping[str, str] | None = None, *, disabled: bool = False
+    label: str,
+    key: str,
+    options: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    *,
+    disabled: bool = False,
+    tip: str | None = None,
 ) -> None:
     """One of a few, all in sight.
 
@@ -26,6 +32,7 @@ def choice(
         key=key,
         required=True,
         disabled=disabled,
+        help=tip,
         persist_state="session",
     )
 

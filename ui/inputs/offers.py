@@ -1,23 +1,27 @@
-"""Asks which offers count: market and region, a guess of spot, and prices and instances of one's own."""
+"""The offers that count: what the narrowing leaves of the catalogue, and prices and instances of one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from profet_core.catalog import Catalog, Instance
-from profet_core.catalog.instance import ON_DEMAND, SPOT
-from profet_core.catalog.offers import ANY_MARKET, MARKET_CHOICES, NoOffersError, offers_in_market
+from profet_core.catalog.narrowing import Narrowing, narrowed
+from profet_core.catalog.nodes import without_larger_nodes
+from profet_core.catalog.offers import NoOffersError, offers_in_market
 from profet_core.units import listed_price
-from ui.inputs.fields import choice
-from ui.inputs.number_field import number_field, whole_field
+from ui.inputs.narrowing import chosen_narrowing, spot_counts
+from ui.inputs.number_field import number_field
 from ui.inputs.own_gpu import own_gpu_input
 from ui.inputs.own_instances import own_instances_input
 from ui.state.resources import Resources
-from ui.state.settings import USUAL_REGION, price_key, regions
+from ui.state.settings import price_key
 from ui.texts import plain
 
+#: Instances that a line names.
+_NAMED = 3
 _PRICED = "offers:priced"
 
 
@@ -30,10 +34,8 @@ def offers_input(resources: Resources) -> None:
 
 
 def prices_input(resources: Resources) -> None:
-    """Market and region, own prices, own instances, own GPUs."""
-    market, own_price, own_instance, own_gpu = st.tabs(["Market", "Own prices", "Own instances", "My GPU"])
-    with market:
-        _market_input(resources)
+    """Own prices, own instances, own GPUs."""
+    own_price, own_instance, own_gpu = st.tabs(["Own prices", "Own instances", "My GPU"])
     with own_price:
         _own_price_input(resources)
     with own_instance:
@@ -42,22 +44,67 @@ def prices_input(resources: Resources) -> None:
         own_gpu_input(resources)
 
 
-def chosen_offers(resources: Resources) -> tuple[Instance, ...]:
-    """The offers of the chosen market and region, or the usual ones where it has none; says which are missing."""
-    state = st.session_state
-    region = None if state["region"] == USUAL_REGION else state["region"]
-    own = own_prices(resources)
-    discount = state["spot_discount"] / 100 if state["spot_discount"] and _spot_counts() else None
+def chosen_offers(resources: Resources, opened: str = "") -> tuple[Instance, ...]:
+    """The offers that are wanted and can be rented, one of an instance and market.
+
+    Parameters
+    ----------
+    opened : key of the open row, whose node stays where others are not asked for.
+
+    Raises
+    ------
+    NoOffersError : there is none; one line that says what to widen.
+    """
+    narrowing = chosen_narrowing(resources)
+    found: Sequence[Instance] = _wanted(resources, narrowing)
+    if not st.session_state["retired"]:
+        found = _available(found)
+    # A row's key is its instance's name, and the market's where it is another than usual.
+    return tuple(found if narrowing.gpu_count else without_larger_nodes(found, {opened.partition(" ")[0]}))
+
+
+def _wanted(resources: Resources, narrowing: Narrowing) -> tuple[Instance, ...]:
+    """The offers that the narrowing leaves; says of how many instances the market has no price."""
+    state, own = st.session_state, own_prices(resources)
+    market = state["market"]
+    discount = state["spot_discount"] / 100 if state["spot_discount"] and spot_counts() else None
+    # A guess of spot is made from on-demand prices, and an own price counts in every market: the market narrows last.
+    catalog = _narrowed_catalog(resources, replace(narrowing, market=None), own)
     try:
         found = offers_in_market(
-            resources.catalog, state["market"], region=region, own_usd_per_hour=own, spot_discount=discount
+            catalog,
+            market,
+            own_usd_per_hour={name: price for name, price in own.items() if name in catalog},
+            spot_discount=discount,
         )
     except NoOffersError:
-        st.info(_nothing_known(resources.catalog, state["market"], region), icon=":material/payments:")
-        return offers_in_market(resources.catalog, own_usd_per_hour=own)
-    left_out = [name for name in resources.catalog if name not in {offer.name for offer in found}]
-    if left_out:
-        st.caption(plain(f"No {_where(state['market'], region)} price is known of {', '.join(left_out)}: left out."))
+        narrowed(resources.catalog.all_offers, replace(narrowing, market=market), resources.gpus)
+        raise
+    without = len(catalog) - len({offer.name for offer in found})
+    if without:
+        st.caption(f"No {market} price is known of {without} instance{'s' if without > 1 else ''}: left out.")
+    return found
+
+
+def _narrowed_catalog(resources: Resources, narrowing: Narrowing, own: Collection[str]) -> Catalog:
+    """The offers that are wanted; those of `own`, which have a price of the visitor's own, in every region."""
+    if not narrowing.of_offers:
+        return resources.catalog
+    asked = narrowing.conditions(resources.gpus)
+    anywhere = replace(narrowing, region=None).conditions(resources.gpus)
+    return Catalog(
+        offer
+        for offer in resources.catalog.all_offers
+        if all(asks(offer) for asks in (anywhere if offer.name in own else asked).values())
+    )
+
+
+def _available(offers: Sequence[Instance]) -> list[Instance]:
+    found = [offer for offer in offers if offer.status != "retired"]
+    if offers and not found:
+        names = ", ".join(dict.fromkeys(offer.name for offer in offers[:_NAMED]))
+        more = ", ..." if len(offers) > _NAMED else ""
+        raise NoOffersError(f"No longer rented out: {names}{more}. Switch on Retired GPUs, or widen Offers.")
     return found
 
 
@@ -65,28 +112,6 @@ def own_prices(resources: Resources) -> dict[str, float]:
     """Instance -> the visitor's own price, US dollars an hour."""
     given = {name: st.session_state.get(price_key(name)) for name in resources.catalog}
     return {name: price for name, price in given.items() if price is not None}
-
-
-def _market_input(resources: Resources) -> None:
-    choice("Market", "market", MARKET_CHOICES)
-    known = regions(resources)
-    if len(known) > 1:
-        st.selectbox(
-            "Region",
-            (USUAL_REGION, *known),
-            format_func=lambda name: "The usual one of each" if name == USUAL_REGION else name,
-            key="region",
-            persist_state="session",
-        )
-    if _spot_counts():
-        whole_field(
-            "Spot is cheaper by (%)",
-            "spot_discount",
-            1,
-            99,
-            empty="no guess",
-            tip="A guess of yours, where no spot price is known: they change by the hour and the region.",
-        )
 
 
 def _own_price_input(resources: Resources) -> None:
@@ -127,24 +152,3 @@ def _show_given(own: dict[str, float], catalog: Catalog) -> None:
 def _remove_prices(names: Sequence[str]) -> None:
     for name in names:
         st.session_state[price_key(name)] = None
-
-
-def _nothing_known(catalog: Catalog, market: str, region: str | None) -> str:
-    """What is known where a market has no price: never a mere no."""
-    usual = [catalog[name] for name in catalog if catalog[name].market == ON_DEMAND]
-    dates = sorted({offer.as_of[:4] for offer in usual if offer.as_of})
-    when = f" ({dates[0]} to {dates[-1]})" if dates else ""
-    guess = ", or guess how much cheaper spot is" if market in (SPOT, ANY_MARKET) else ""
-    return plain(
-        f"No {_where(market, region)} price is known. Shown: {ON_DEMAND} prices of {len(usual)} instances{when}. "
-        f"Add a price{guess} under Prices."
-    )
-
-
-def _where(market: str, region: str | None) -> str:
-    """'spot', 'us-east-1 spot', 'us-east-1'."""
-    return " ".join(part for part in (region, market) if part and part != ANY_MARKET)
-
-
-def _spot_counts() -> bool:
-    return st.session_state["market"] in (SPOT, ANY_MARKET)

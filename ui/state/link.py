@@ -61,8 +61,10 @@ def follow_link(settings: Mapping[str, Setting], keys: Iterable[str], *, turned:
     given = {key: value for key in settings if (value := _parsed(settings[key])) is not _INVALID}
     on_page = set(settings) if opening else set(keys)
     for key in on_page:
-        if key in given or not settings[key].follows_profile:
+        if key in given or not (settings[key].follows_profile or settings[key].sparse):
             st.session_state[key] = given.get(key, settings[key].default)
+        elif settings[key].sparse and key in st.session_state:
+            del st.session_state[key]
     st.session_state[_GIVEN] = frozenset(given)
     return True
 
@@ -119,7 +121,7 @@ def _text(value: object) -> str:
 
 def _fill_gaps(settings: Mapping[str, Setting]) -> None:
     for key, setting in settings.items():
-        if not setting.follows_profile:
+        if not (setting.follows_profile or setting.sparse):
             st.session_state.setdefault(key, setting.default)
 
 

@@ -9,7 +9,11 @@ from ui.state.settings import ANSWER_TABLE, SIZES_TABLE, measured_key, price_key
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "loading")
-_OFFER_KEYS = ("deadline_h", "budget_usd", "certainty", "market", "region", "spot_discount", "retired")
+_LIMIT_KEYS = ("deadline_h", "budget_usd", "certainty")
+_OFFER_KEYS = (
+    *("provider", "gpu", "gpu_count", "min_memory_gib", "sureness"),
+    *("market", "region", "spot_discount", "retired", "rows"),
+)
 #: The samples on the list of Profiles.
 LISTED = "compare_samples"
 
@@ -25,7 +29,16 @@ def network_keys(resources: Resources) -> tuple[str, ...]:
 def answer_keys(resources: Resources) -> tuple[str, ...]:
     """Settings of the training, its limits and the offers."""
     prices = (price_key(name) for name in resources.catalog)
-    return (*network_keys(resources), *_TRAINING_KEYS, *_OFFER_KEYS, *prices, "per", "against", *ANSWER_TABLE.keys)
+    return (
+        *network_keys(resources),
+        *_TRAINING_KEYS,
+        *_LIMIT_KEYS,
+        *_OFFER_KEYS,
+        *prices,
+        "per",
+        "against",
+        *ANSWER_TABLE.keys,
+    )
 
 
 def sizes_keys(resources: Resources) -> tuple[str, ...]:
@@ -34,7 +47,7 @@ def sizes_keys(resources: Resources) -> tuple[str, ...]:
     typed = (typed_end_key(axis, end, name) for end in ("min", "max") for name in resources.models.instances)
     prices = (price_key(name) for name in resources.catalog)
     curves = ("axis", "shows", "each_at", "ends", *typed, *SIZES_TABLE.keys)
-    return (*network_keys(resources), *_TRAINING_KEYS, "market", "region", "spot_discount", "retired", *prices, *curves)
+    return (*network_keys(resources), *_TRAINING_KEYS, *_OFFER_KEYS, *prices, *curves)
 
 
 def profiles_keys(resources: Resources) -> tuple[str, ...]:

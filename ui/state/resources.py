@@ -11,6 +11,8 @@ from profet_core import Catalog, Models, load_models
 from profet_core.artifacts.samples import Sample, load_samples
 from profet_core.catalog import OWN_LEFT_OUT, load_served_catalog
 from profet_core.catalog.gpus import Gpus, gpu_label, load_gpus
+from profet_core.catalog.instance import OWN_PROVIDER
+from profet_core.catalog.naming import cloud_words
 from profet_core.prediction.anchors import anchor_names, recorded_on
 from profet_core.profiles import Profile
 from profet_core.scaling.axes import axis_range
@@ -39,10 +41,14 @@ class Resources:
     own_instances_damaged: bool = False
 
     def instance_label(self, name: str) -> str:
-        """'g4dn.xlarge (Tesla T4)', with 'retired' where it can't be rented any more."""
+        """'g4dn.xlarge (Tesla T4, AWS)', with 'retired' where it can't be rented any more."""
         entry = self.catalog[name]
-        retired = ", retired" if entry.status == "retired" else ""
-        return f"{name} ({entry.gpu}{retired})"
+        said = [entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} x {entry.gpu}"]
+        if entry.provider != OWN_PROVIDER:
+            said.append(cloud_words(entry.provider))
+        if entry.status == "retired":
+            said.append("retired")
+        return f"{name} ({', '.join(said)})"
 
     @property
     def anchors(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from profet_core.catalog.narrowing import SURENESS_WORDS
 from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.errors import InputError
 from profet_core.prediction.anchors import find_anchor
@@ -12,6 +13,7 @@ from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
+from ui.state.offer_choices import offer_choices
 from ui.state.parsers import one_of, positive_or_empty, some_of, true_or_false, whole_between, whole_or_empty
 from ui.state.resources import Resources
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot
@@ -43,6 +45,8 @@ SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
 ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers")
 USUAL_REGION = "usual"
+#: Which of the offers have a row: few, one of each GPU, or all.
+ROWS = ("best", "gpus", "all")
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
 #: Percent.
@@ -62,12 +66,14 @@ class Setting:
     ----------
     parse : text of a link -> value; raises ValueError if the text makes no sense.
     follows_profile : its default is what the shown profile says, not `default`.
+    sparse : it is in the session only where it was given: there is one for each of many instances.
     """
 
     key: str
     default: object
     parse: Callable[[str], object]
     follows_profile: bool = False
+    sparse: bool = False
 
 
 def typed_end_key(axis: str, end: str, instance: str) -> str:
@@ -104,11 +110,6 @@ def method_options(resources: Resources) -> tuple[str, ...]:
     return (DEFAULT_METHOD, *(name for name in models.methods if name != models.default_method))
 
 
-def regions(resources: Resources) -> tuple[str, ...]:
-    """Every region that the catalogue has a price of."""
-    return tuple(sorted({offer.region for offer in resources.catalog.all_offers}))
-
-
 def _network_settings(resources: Resources) -> Iterator[Setting]:
     """The profile, one of another size, what was measured beside them, and how all is predicted."""
     first = next(iter(resources.samples))
@@ -139,12 +140,19 @@ def _training_settings() -> Iterator[Setting]:
 
 
 def _offer_settings(resources: Resources) -> Iterator[Setting]:
+    known = offer_choices(resources)
+    yield Setting("provider", [], some_of(known.providers))
+    yield Setting("gpu", [], some_of(known.gpus))
+    yield Setting("gpu_count", [], some_of(known.gpu_counts))
+    yield Setting("min_memory_gib", None, positive_or_empty)
+    yield Setting("sureness", SURENESS_WORDS[0], one_of(SURENESS_WORDS))
+    yield Setting("rows", ROWS[0], one_of(ROWS))
     yield Setting("market", MARKET_CHOICES[0], one_of(MARKET_CHOICES))
-    yield Setting("region", USUAL_REGION, one_of((USUAL_REGION, *regions(resources))))
+    yield Setting("region", USUAL_REGION, one_of((USUAL_REGION, *known.regions)))
     yield Setting("spot_discount", None, whole_or_empty(1, 99))
     yield Setting("retired", False, true_or_false)
     for name in resources.catalog:
-        yield Setting(price_key(name), None, positive_or_empty)
+        yield Setting(price_key(name), None, positive_or_empty, sparse=True)
     yield Setting("per", PER[0], one_of(PER))
     yield Setting("against", USUAL_PLAN, str)
 

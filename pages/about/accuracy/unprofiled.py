@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import streamlit as st
 
 from pages.about.accuracy.figures import direction_dots
 from pages.about.accuracy.percents import CASES, format_percent
-from pages.about.accuracy.unprofiled_words import Unprofiled, lead, must_know, verdict
-from profet_core.accuracy.transfer import Direction, LeftOutGpu, OtherGpu, Served, unmeasured_gpus
-from profet_core.transfer.speed import known_speed
+from pages.about.accuracy.unprofiled_checks import show_anchors, show_tables
+from pages.about.accuracy.unprofiled_gpus import show_gpus
+from pages.about.accuracy.unprofiled_words import Unprofiled, lead, must_know, reach, verdict
+from profet_core.accuracy.transfer import Direction, LeftOutGpu, OtherGpu, Served
 from ui.charts.style import show_chart
 from ui.tables import MISSING, download_buttons, or_missing, show_table
 from ui.texts import paragraph, plain
@@ -24,11 +24,16 @@ def show_unprofiled(shown: Unprofiled) -> None:
     st.subheader("GPUs that nobody profiled", anchor="unprofiled")
     st.markdown(lead(shown))
     st.markdown("\n".join(f"- {line}" for line in must_know(shown)))
+    show_gpus(shown)
+    st.caption(paragraph(_TEXTS / "unprofiled_gpus.md"))
     show_chart(direction_dots(_errors_by_way(shown)), "left-out-gpus")
     _directions(shown)
+    st.markdown("**As anchor**: of the GPU that recorded the profile only data sheet and ResNet-50's step were known:")
+    show_anchors(shown)
     _intervals(shown)
     _derived(shown)
-    _unmeasured(shown)
+    st.markdown("**Published tables** of training speeds beside V100's:")
+    show_tables(shown)
 
 
 def _errors_by_way(shown: Unprofiled) -> dict[str, dict[str, float]]:
@@ -65,15 +70,10 @@ def _cells(row: LeftOutGpu, latency_known: bool) -> dict[str, str]:
         "Off by": format_percent(point.mape),
         "Leaning": f"{point.bias:+.1f} %",
         "Missed": format_percent(point.missed_90),
-        "Interval": _reach(point.median_interval_pct),
+        "Interval": reach(point.median_interval_pct),
         "Sheet only": format_percent(sheet.mape),
         "One constant": format_percent(row.one_constant),
     }
-
-
-def _reach(percent: float) -> str:
-    """Upper end of an interval whose ends are factors: downwards it is less in percent."""
-    return f"+{percent:.0f} %"
 
 
 def _data(row: Direction) -> dict[str, object]:
@@ -101,10 +101,10 @@ def _intervals(shown: Unprofiled) -> None:
                 "Off by": format_percent(point.mape),
                 "Missed": format_percent(point.missed_90),
                 "So it is": verdict(point.missed_90),
-                "Interval": _reach(point.median_interval_pct),
+                "Interval": reach(point.median_interval_pct),
                 "Sheet only missed": format_percent(sheet.missed_90),
                 "So that is": verdict(sheet.missed_90),
-                "Its interval": _reach(sheet.median_interval_pct),
+                "Its interval": reach(sheet.median_interval_pct),
             }
         )
     show_table(rows, "Interval misses per GPU left out")
@@ -135,22 +135,9 @@ def _derived_row(shown: Unprofiled, gpu: str, row: Served, unmeasured: OtherGpu 
         "To": shown.gpu(gpu),
         "Off by": format_percent(row.mape.of(known)),
         "Missed": format_percent(row.missed_90.of(known)),
-        "Interval": _reach(row.median_interval_pct.of(known)),
+        "Interval": reach(row.median_interval_pct.of(known)),
         "One step known": format_percent(unmeasured.point[True].mape) if unmeasured else MISSING,
         "By published speed": format_percent(published.mape) if published else MISSING,
         "Cheaper or dearer said": or_missing(row.claims, format_percent),
         "Rightly": or_missing(row.claims_right, format_percent),
     }
-
-
-def _unmeasured(shown: Unprofiled) -> None:
-    rows = []
-    for gpu in unmeasured_gpus(shown.transfer, shown.catalog):
-        speed = known_speed(shown.transfer, gpu, True)
-        width = 100 * (math.exp(speed.log_half_width) - 1)
-        rows.append({"GPU": plain(gpu.name), "Speed from": speed.note.partition(";")[0], "At least": _reach(width)})
-    if rows:
-        st.markdown(
-            "**Reached by what is published**, checked by no measurement; and how wide its interval is at least:"
-        )
-        show_table(rows, "GPUs that no measurement checks")

@@ -8,15 +8,9 @@ from pathlib import Path
 
 from pages.about.accuracy.percents import percent_in_text
 from profet_core import Catalog
-from profet_core.accuracy.transfer import (
-    CORRECTED,
-    PROMISED_MISSES,
-    RAW,
-    Direction,
-    OtherGpu,
-    TransferAccuracy,
-    unmeasured_gpus,
-)
+from profet_core.accuracy.by_gpu import GpuAccuracy, accuracy_by_gpu
+from profet_core.accuracy.left_out_anchors import AnchorDirection
+from profet_core.accuracy.transfer import CORRECTED, PROMISED_MISSES, RAW, Direction, OtherGpu, TransferAccuracy
 from profet_core.catalog.gpus import gpu_model
 from profet_core.transfer.model import TransferModel
 from ui.texts import paragraph, plain
@@ -45,9 +39,20 @@ class Unprofiled:
         """'V100' of 'p3.2xlarge' or of 'Tesla V100-SXM2-16GB'."""
         return gpu_model(self.catalog[name].gpu if name in self.catalog else name)
 
-    def way(self, row: Direction | OtherGpu) -> str:
+    def way(self, row: Direction | OtherGpu | AnchorDirection) -> str:
         """'K80 → V100'."""
         return f"{self.gpu(row.anchor)} → {self.gpu(row.target)}"
+
+    @property
+    def by_gpu(self) -> list[GpuAccuracy]:
+        """One row a GPU, the surest first."""
+        return accuracy_by_gpu(self.accuracy, self.transfer, latency_known=self.latency_known)
+
+    @property
+    def unchecked(self) -> list[str]:
+        """GPUs of which no board was checked by a measurement, each name once."""
+        checked = {self.gpu(row.gpu.name) for row in self.by_gpu if row.measured}
+        return list(dict.fromkeys(name for row in self.by_gpu if (name := self.gpu(row.gpu.name)) not in checked))
 
 
 def lead(shown: Unprofiled) -> str:
@@ -72,13 +77,13 @@ def lead(shown: Unprofiled) -> str:
 def must_know(shown: Unprofiled) -> Iterator[str]:
     """One line each, the gravest first."""
     accuracy, known = shown.accuracy, shown.latency_known
-    unchecked = [gpu.name for gpu in unmeasured_gpus(shown.transfer, shown.catalog)]
-    if unchecked:
+    if shown.unchecked:
         yield paragraph(
             _TEXTS / "unprofiled_unchecked.md",
-            gpus=", ".join(dict.fromkeys(plain(shown.gpu(name)) for name in unchecked)),
+            gpus=", ".join(map(plain, shown.unchecked)),
             published_check=_published_check(shown),
         )
+    yield _as_anchor(shown)
     yield _on_derived(shown)
     missed = {shown.gpu(name): row.point[known].missed_90 for name, row in accuracy.by_gpu.items()}
     listed = ", ".join(f"{plain(name)} {percent_in_text(value)} ({verdict(value)})" for name, value in missed.items())
@@ -92,19 +97,48 @@ def must_know(shown: Unprofiled) -> Iterator[str]:
             f"In {len(beaten)} of {len(accuracy.directions)} directions one plain constant did better: "
             f"{', '.join(plain(shown.way(row)) for row in beaten)}."
         )
+    yield _self_checks(shown)
+
+
+def _as_anchor(shown: Unprofiled) -> str:
+    anchors, known = shown.accuracy.anchors, shown.latency_known
+    worst = anchors.worst(known)
+    return paragraph(
+        _TEXTS / "unprofiled_anchors.md",
+        mean=percent_in_text(anchors.mean[known].mape),
+        worst_way=plain(shown.way(worst)),
+        worst=percent_in_text(worst.figures[known].mape),
+    )
+
+
+def _self_checks(shown: Unprofiled) -> str:
+    """What must hold without any truth, where it holds least."""
+    checks = shown.accuracy.self_checks
+    point = max(checks, key=lambda row: abs(row.own_point))
+    falls = max(checks, key=lambda row: max(row.falls_batch, row.falls_pixels))
+    below = max(checks, key=lambda row: row.below_unsaid)
+    return paragraph(
+        _TEXTS / "unprofiled_self_checks.md",
+        point=percent_in_text(abs(point.own_point)),
+        point_gpu=plain(shown.gpu(point.gpu)),
+        falls=percent_in_text(max(falls.falls_batch, falls.falls_pixels)),
+        falls_gpu=plain(shown.gpu(falls.gpu)),
+        below=percent_in_text(below.below_unsaid),
+        below_gpu=plain(shown.gpu(below.gpu)),
+    )
 
 
 def _published_check(shown: Unprofiled) -> str:
-    """What the one check of that way gave, where there is one."""
+    """How far off GPUs were that are reached by a published speed, where another source tells."""
     errors: dict[str, list[float]] = {}
     for row in shown.accuracy.other_gpus:
         if row.published:
             errors.setdefault(shown.gpu(row.target), []).append(row.published.mape)
-    return " ".join(
-        f"The one check of that way: reached so, {plain(gpu)} was {percent_in_text(min(found))} to "
-        f"{percent_in_text(max(found))} off another source's corrected times."
+    ends = " and ".join(
+        f"{plain(gpu)} was {percent_in_text(min(found))} to {percent_in_text(max(found))}"
         for gpu, found in errors.items()
     )
+    return f"By published speed, {ends} off another source's corrected times." if ends else ""
 
 
 def _on_derived(shown: Unprofiled) -> str:
@@ -120,6 +154,11 @@ def _on_derived(shown: Unprofiled) -> str:
         corrected_back=percent_in_text(corrected.v100_to_t4),
         errors=", ".join(f"{plain(shown.gpu(gpu))} {percent_in_text(error)}" for gpu, error in errors.items()),
     )
+
+
+def reach(percent: float) -> str:
+    """Upper end of an interval whose ends are factors: downwards it is less in percent."""
+    return f"+{percent:.0f} %"
 
 
 def verdict(missed: float) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.profiles.candidates import Compared
 from pages.profiles.compare.figures import dots
-from pages.profiles.compare.view import COST, METRICS, Row, data_rows, instances_of, rows_of, table_row
+from pages.profiles.compare.view import COST, METRICS, Row, data_rows, instances_of, one_a_gpu, rows_of, table_row
 from ui.basis import marked
 from ui.charts.style import show_chart
 from ui.inputs.fields import choice
@@ -37,7 +37,7 @@ def show_comparison(resources: Resources, compared: Sequence[Compared]) -> None:
 def _on_every_instance(resources: Resources, rows: Sequence[Row]) -> None:
     choice("By", "compare_by", COMPARE_BY, METRICS)
     metric = st.session_state["compare_by"]
-    instances = instances_of(rows)
+    instances = one_a_gpu(resources.catalog, instances_of(rows), resources.models.instances)
     gpus = {name: resources.catalog[name].gpu for name in instances}
     show_chart(dots(rows, metric, gpus), "compare-dots")
     heads = {one.instance: marked(one.instance, one.basis) for row in rows for one in row.prediction.predictions}
@@ -52,7 +52,7 @@ def _on_every_instance(resources: Resources, rows: Sequence[Row]) -> None:
         key="compare-table",
     )
     unit = "Milliseconds a step" if metric != COST else "US dollars for 1,000 steps"
-    st.caption(f"{unit}. \\*: GPUs that nobody profiled, less sure. Hollow: retired.")
+    st.caption(f"{unit}. Of each GPU the cheapest to rent. \\*: GPUs that nobody profiled, less sure. Hollow: retired.")
     download_buttons([line for row in rows for line in data_rows(row)], "profet-compare")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pages.profiles.candidates import Candidate, Compared
-from profet_core import InstancePrediction, Prediction
+from profet_core import Catalog, InstancePrediction, Prediction
 from profet_core.advice.rentable import lowest_to_rent
+from profet_core.catalog import Instance
+from profet_core.catalog.nodes import is_ones_own, without_larger_nodes
 from profet_core.units import format_significant
 from ui.basis import marked
 from ui.state.settings import COMPARE_BY
@@ -43,6 +45,20 @@ def instances_of(rows: Iterable[Row]) -> list[str]:
     """Every instance that one of them is predicted on: those of the training data first."""
     rough = {found.instance: found.basis.is_rough for row in rows for found in row.prediction.predictions}
     return sorted(rough, key=lambda name: (rough[name], list(rough).index(name) if rough[name] else name))
+
+
+def one_a_gpu(catalog: Catalog, instances: Iterable[str], keep: Collection[str]) -> list[str]:
+    """Of the instances, in their order, the cheapest that is rented out with each GPU; `keep` and one's own too."""
+    every = [catalog[name] for name in instances]
+    available = without_larger_nodes(offer for offer in every if offer.status != "retired")
+    kept = {offer.name for offer in every if offer.name in keep or is_ones_own(offer)}
+    known = {offer.gpu for offer in every if offer.name in kept}
+    cheapest: dict[str, Instance] = {}
+    for offer in sorted(available, key=lambda offer: offer.usd_per_hour):
+        if offer.gpu not in known:
+            cheapest.setdefault(offer.gpu_model, offer)
+    wanted = kept | {offer.name for offer in cheapest.values()}
+    return [offer.name for offer in every if offer.name in wanted]
 
 
 def table_row(row: Row, metric: str, instances: Sequence[str]) -> dict[str, object]:

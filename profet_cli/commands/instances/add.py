@@ -10,7 +10,7 @@ from profet_cli.arguments import add_format
 from profet_cli.commands.instances.own_file import known_gpus, offer_title, writable_path
 from profet_cli.output import print_json
 from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped
-from profet_core.catalog.instance import MARKETS, STATUSES, check_date
+from profet_core.catalog.instance import MARKETS, OWN_PROVIDER, STATUSES, check_date
 from profet_core.catalog.own import changing_own, laid_over, read_own, write_own
 from profet_core.documents.parts import offer_document
 from profet_core.errors import InputError
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu-count", type=int, metavar="N", help="default 1")
     parser.add_argument("--memory-gib", type=float, help="of one GPU; default: its data sheet's")
     parser.add_argument("--vcpus", type=int)
+    parser.add_argument("--provider", "--cloud", help="who rents it out (default: own)")
     parser.add_argument("--region")
     parser.add_argument("--os", help="default linux")
     parser.add_argument("--market", choices=MARKETS, help="default on-demand")
@@ -75,6 +76,8 @@ class _Machine:
     vcpus: int | None
     status: str
     machine_source: str = ""
+    provider: str = OWN_PROVIDER
+    host: str = ""
 
 
 def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
@@ -98,11 +101,15 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
         source=_text("source", options.source) or "given by the user",
         own=True,
         machine_source=machine.machine_source,
+        provider=machine.provider,
+        host=machine.host,
     )
 
 
 def _known_machine(options: argparse.Namespace, known: Instance) -> _Machine:
     """The catalogue's machine; arguments that contradict it are refused."""
+    if options.provider and options.provider != known.provider:
+        raise InputError(f"{known.name} is of {known.provider}, not {options.provider}: leave --provider out.")
     if options.gpu and load_gpus().find(options.gpu, known.gpu_memory_gib).model != known.gpu_model:
         raise InputError(f"{known.name} has {known.gpu}, not {options.gpu}: give another name to another instance.")
     for argument, value, true in (
@@ -118,6 +125,8 @@ def _known_machine(options: argparse.Namespace, known: Instance) -> _Machine:
         vcpus=options.vcpus or known.vcpus,
         status=options.status or known.status,
         machine_source=known.machine_source,
+        provider=known.provider,
+        host=known.host,
     )
 
 
@@ -132,6 +141,7 @@ def _new_machine(options: argparse.Namespace, name: str) -> _Machine:
         gpu_memory_gib=memory_gib,
         vcpus=options.vcpus,
         status=options.status or "available",
+        provider=_text("provider", options.provider) or OWN_PROVIDER,
     )
 
 
@@ -155,7 +165,7 @@ def _listed_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
 
 def _as_row_says(old: Instance, new: Instance) -> Instance:
     """An older own row of the same instance, with the newer one's status and vcpus."""
-    return replace(old, status=new.status, vcpus=new.vcpus) if old.name == new.name else old
+    return replace(old, status=new.status, vcpus=new.vcpus, host=new.host) if old.name == new.name else old
 
 
 def _checked_name(name: str, catalog: Catalog) -> str:

@@ -53,8 +53,9 @@ def run(options: argparse.Namespace) -> None:
     try:
         rows = _answered(question)
     except NoOffersError as error:
-        print_warnings([f"{error} `profet instances add` and `refresh` bring more"])
         rows = []
+        if options.format != "json":
+            print_warnings([f"{error} `profet instances add` and `refresh` bring more"])
     if options.format == "json":
         print_json(instances_document(rows))
         return

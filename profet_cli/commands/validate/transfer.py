@@ -32,6 +32,28 @@ _PUBLISHED_COLUMNS = {
     "published_missed_90_with_latency": "missed %",
     "published_median_interval_pct_with_latency": "half %",
 }
+_ANCHOR_COLUMNS = {
+    "mape_with_latency": "MAPE with %",
+    "mape_without_latency": "without %",
+    "mape_law_alone_with_latency": "law alone %",
+    "bias_with_latency": "bias %",
+    "missed_90_with_latency": "missed %",
+    "median_interval_pct_with_latency": "half %",
+}
+_TABLE_COLUMNS = {
+    "mape": "MAPE %",
+    "bias": "bias %",
+    "worst": "worst %",
+    "missed_90": "missed %",
+    "median_interval_pct": "half %",
+}
+_SELF_CHECK_COLUMNS = {
+    "own_point": "own point %",
+    "point_sd": "its noise %",
+    "falls_batch": "falls by batch %",
+    "falls_pixels": "by pixels %",
+    "below_unsaid": "below %",
+}
 _DERIVED_COLUMNS = {
     "mape_with_latency": "MAPE with %",
     "mape_without_latency": "without %",
@@ -65,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
 
 def print_left_out_gpus(report: Section) -> None:
     """One row a direction, then each GPU's mean and misses, then the GPUs of the other source."""
-    print("One GPU left out; of it the data sheet and ResNet-50's latency at 224 pixels, batch 32, are known.\n")
+    print("One GPU left out; of it the data sheet and ResNet-50's latency at 224 pixels, batch 64, are known.\n")
     _print_directions(report)
     print()
     print_table(
@@ -73,7 +95,7 @@ def print_left_out_gpus(report: Section) -> None:
     )
     print("\nA10G and P100 left out, judged by the other source's corrected steps.\n")
     _print_other_gpus(report["other_gpus"], _LEFT_OUT_COLUMNS)
-    print("\nThe same by the published benchmark instead, the way L40S, A100, H100 and H200 are reached.\n")
+    print("\nThe same by the published benchmark instead, the way most GPUs nobody measured are reached.\n")
     published = [row for row in report["other_gpus"] if "published_mape_with_latency" in row]
     _print_other_gpus(published, _PUBLISHED_COLUMNS)
 
@@ -93,6 +115,42 @@ def _print_other_gpus(rows: Sequence[Section], columns: Mapping[str, str]) -> No
     print_table(
         ("anchor", "left out", "n", *columns.values()),
         [(row["anchor"], row["target"], str(row["n"]), *_cells(row, columns)) for row in rows],
+    )
+
+
+def print_left_out_anchors(report: Section) -> None:
+    """One row a direction, then each anchor's mean."""
+    columns = _ANCHOR_COLUMNS
+    print("\nOne GPU left out as anchor: its profiles predict the others.\n")
+    rows = [
+        *((row["anchor"], row["target"], str(row["n"]), *_cells(row, columns)) for row in report["directions"]),
+        ("mean", "", "", *_cells(report["mean"], columns)),
+        ("worst", "", "", *_cells(report["worst"], columns)),
+        *((name, "all", "", *_cells(row, columns)) for name, row in report["by_anchor"].items()),
+    ]
+    print_table(("left out", "target", "n", *columns.values()), rows)
+
+
+def print_published(report: Section) -> None:
+    """One row a GPU and table, then one a GPU of what must hold without any truth."""
+    print("\nRatios to V100 in published tables; held back: nothing of the table was known, else its ResNet-50.\n")
+    print_table(
+        ("GPU", "table", "held back", "n", *_TABLE_COLUMNS.values()),
+        [
+            (
+                row["gpu"],
+                row["table"].partition(",")[0],
+                "yes" if row["held_back"] else "no",
+                str(row["n"]),
+                *_cells(row, _TABLE_COLUMNS),
+            )
+            for row in report["tables"]
+        ],
+    )
+    print("\nSelf-checks: own published point; larger steps more than 5 % faster; below V100's fastest, unsaid.\n")
+    print_table(
+        ("GPU", *_SELF_CHECK_COLUMNS.values()),
+        [(row["gpu"], *_cells(row, _SELF_CHECK_COLUMNS)) for row in report["self_checks"]],
     )
 
 
@@ -143,6 +201,8 @@ def print_memory(report: Section) -> None:
 #: Section of the report -> how it is printed, in this order.
 PRINTERS: dict[str, Callable[[Section], None]] = {
     "left_out_gpus": print_left_out_gpus,
+    "left_out_anchors": print_left_out_anchors,
+    "published": print_published,
     "derived": print_derived,
     "memory": print_memory,
 }

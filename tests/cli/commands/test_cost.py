@@ -21,9 +21,10 @@ def test_costs_json_has_time_and_money_of_every_instance(document, sample):
     }
     assert {row["instance"] for row in answer["rows"]} == set(latencies_ms)
     energy = ("energy_kwh_at_most", "co2e_kg_at_most")
-    assert {tuple(row) for row in answer["rows"]} == {(*CostRow.__slots__, *energy, "basis", "note")}, (
-        "all that is known"
-    )
+    rented = ("provider", "gpu", "gpu_count", "usd_per_gpu_hour", "price_note")
+    _, latency, *numbers = CostRow.__slots__
+    known = ("instance", latency, "usd_per_hour", "status", *numbers, *energy, "basis", "note", *rented)
+    assert {tuple(row) for row in answer["rows"]} == {known}, "all that is known"
     for row in answer["rows"]:
         assert row["epoch_s"] == pytest.approx(10 * latencies_ms[row["instance"]] / 1000)
         assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3600 * row["usd_per_hour"])
@@ -121,7 +122,8 @@ def test_two_profiles_that_are_not_of_one_network_are_warned_of(document, sample
 
 
 def test_costs_text_marks_retired_instances(run, sample):
-    status, out, _ = run("cost", sample.path, "--anchor", sample.anchor, "--images", 50_000, "--epochs", 2)
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 50_000, "--epochs", 2)
+    status, out, _ = run(*command, "--every-offer")
     lines = {line.split()[0]: line for line in out.splitlines()}
     assert status == 0
     assert lines["p3.2xlarge"].endswith("retired") and lines["g4dn.xlarge"].endswith("available")
@@ -133,9 +135,17 @@ def test_costs_say_what_each_rests_on(document, run, sample):
     rows = {row["instance"]: row for row in document(*command)["rows"]}
     assert rows["p4d.24xlarge"]["basis"] == "transferred" and "whole node of 8" in rows["p4d.24xlarge"]["note"]
     assert rows["g5.xlarge"]["basis"] == "derived"
-    out = run(*command)[1].splitlines()
+    out = run(*command, "--every-offer")[1].splitlines()
     assert any(line.startswith("p5.4xlarge ") and "transferred" in line for line in out)
-    assert any(line.startswith("p4d.24xlarge, transferred: ") for line in out)
+    assert any(line.startswith("p4d.24xlarge, ") and ", transferred: " in line for line in out)
+
+
+def test_costs_are_narrowed_and_few_by_default(document, run, sample):
+    command = ("cost", sample.path, "--anchor", sample.anchor, "--images", 50_000)
+    rows = document(*command, "--provider", "verda", "--min-memory-gib", 100)["rows"]
+    names = ["verda/1B200.30V", "verda/1H200.141S.44V", "verda/2H200.141S.88V"]
+    assert sorted(row["instance"] for row in rows if row["instance"] != sample.anchor) == sorted(names)
+    assert "dearer offers of the same GPUs are not shown" in run(*command)[1]
 
 
 @pytest.mark.parametrize(

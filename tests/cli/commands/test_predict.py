@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import groupby
 
 import pytest
 
@@ -22,6 +23,11 @@ ROW_KEYS = [
     "usd_per_hour",
     "status",
     "note",
+    "provider",
+    "gpu",
+    "gpu_count",
+    "usd_per_gpu_hour",
+    "price_note",
 ]
 
 
@@ -60,7 +66,10 @@ def test_predict_says_what_the_library_says(document, sample, models, catalog):
 
 def test_the_anchor_is_the_row_of_basis_given(document, sample):
     rows = document("predict", sample.path, "--anchor", sample.anchor)["predictions"]
-    assert [row["basis"] for row in rows] == ["given", *["measured"] * 3, "derived", *["transferred"] * 5]
+    assert [basis for basis, _ in groupby(row["basis"] for row in rows)] == [
+        *("given", "measured", "derived", "transferred")
+    ]
+    assert len(rows) == len(load_catalog())
     assert (rows[0]["instance"], rows[0]["latency_ms"]) == (sample.anchor, sample.latency_ms)
 
 
@@ -72,7 +81,7 @@ def test_the_latency_in_the_profiles_meta_is_used_unless_told_otherwise(document
     assert without["anchor_latency_ms"] is None
     anchor = without["predictions"][0]
     assert (anchor["latency_ms"], anchor["cost_per_1000_steps_usd"]) == (None, None)
-    assert {len(row["members"]) for row in without["predictions"] if row["basis"] == "measured"} == {3}
+    assert {len(row["members"]) for row in without["predictions"] if row["members"]} == {3}
 
 
 def test_only_the_targets_asked_for(document, sample):
@@ -112,19 +121,61 @@ def test_warnings_are_in_the_json_and_on_stderr_in_text(run, document, tmp_path)
 
 
 def test_predicts_text_is_a_table_with_a_line_an_instance(run, sample, catalog):
-    status, out, err = run("predict", sample.path, "--anchor", sample.anchor)
+    status, out, err = run("predict", sample.path, "--anchor", sample.anchor, "--every-offer")
     header, *rest = out.splitlines()
     lines, notes, legend = rest[: len(catalog)], rest[len(catalog) : -2], rest[-2]
+    notes = [note for note in notes if ": price of " not in note]
     assert legend.startswith("Basis: given: ") and "; transferred: " in legend
     assert status == 0
     assert unexpected([line.removeprefix("warning: ") for line in err.splitlines()]) == []
     assert header.split()[0] == "instance" and "$ per 1,000 steps" in header
     assert {line.split()[0] for line in lines} == set(catalog)
     # What nobody profiled says what it rests on.
-    assert [line.split(":")[0] for line in notes] == [
-        f"{line.split()[0]}, {basis}" for line in lines for basis in ("derived", "transferred") if basis in line
-    ]
+    told = {name for note in notes for name in note.partition(": ")[0].split(", ")[:-1]}
+    assert told >= {line.split()[0] for line in lines if "derived" in line or "transferred" in line}
+    assert len(notes) == len(set(notes)) < len(lines) / 2, "what several offers share is said once"
     assert " ms " in lines[0] and "$" in lines[0] and "given" in lines[0]
+
+
+def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_how_many_it_hides(run, sample, catalog):
+    out = run("predict", sample.path, "--anchor", sample.anchor)[1].splitlines()
+    hidden = next(place for place, line in enumerate(out) if "not shown" in line)
+    shown = [catalog[line.split()[0]] for line in out[1:hidden]]
+    assert out[hidden].startswith(f"{len(catalog) - len(shown)} dearer offers of the same GPUs are not shown: --every-")
+    for gpu in {entry.gpu for entry in catalog.values()}:
+        several = [entry for entry in catalog.values() if entry.gpu == gpu]
+        cheapest = min(several, key=lambda entry: (entry.status == "retired", entry.usd_per_hour))
+        assert {entry.name for entry in shown if entry.gpu == gpu} - {sample.anchor} <= {cheapest.name}
+    assert {entry.gpu for entry in shown} == {entry.gpu for entry in catalog.values()}
+
+
+def test_offers_are_narrowed_and_each_of_them_is_shown(run, document, sample, catalog):
+    command = ("predict", sample.path, "--anchor", sample.anchor, "--cloud", "gcp,verda", "--gpu", "V100")
+    rows = document(*command)["predictions"]
+    assert [row["instance"] for row in rows if row["instance"] != sample.anchor] == [
+        name for name, entry in catalog.items() if entry.provider in ("gcp", "verda") and entry.gpu_model == "V100"
+    ]
+    assert {row["basis"] for row in rows[1:]} == {"measured"}
+    assert "not shown" not in run(*command)[1]
+    spot = document(*command, "--market", "spot", "--gpu-count", 2)["predictions"][1:]
+    assert [(row["instance"], row["usd_per_hour"], row["usd_per_gpu_hour"]) for row in spot] == [
+        ("gcp/n1-standard-8+2xV100", 2.28146, 1.14073)
+    ]
+
+
+def test_only_numbers_that_are_sure_enough(document, sample):
+    command = ("predict", sample.path, "--anchor", sample.anchor)
+    every, good = document(*command), document(*command, "--sureness", "good")
+    names = {row["instance"] for row in good["predictions"]}
+    assert {row["basis"] for row in good["predictions"]} == {"given", "measured"}
+    assert names < {row["instance"] for row in every["predictions"]}
+
+
+def test_an_old_price_says_how_old_it_is(run, document, sample):
+    command = ("predict", sample.path, "--anchor", sample.anchor)
+    notes = {row["instance"]: row["price_note"] for row in document(*command)["predictions"]}
+    assert notes["p2.xlarge"].startswith("price of 2021, over ") and notes["gcp/a2-highgpu-1g"] == ""
+    assert any(line.endswith(notes["p2.xlarge"]) for line in run(*command)[1].splitlines())
 
 
 def test_without_a_latency_the_text_says_so(run, sample):
@@ -169,6 +220,20 @@ def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, reposit
     (tmp_path / "manifest.json").write_text(text.replace('"near": 6.0', '"near": 7.0'))
     message = refused("predict", sample.path, "--anchor", sample.anchor, "--models", tmp_path)
     assert "is damaged or was changed: get the models again" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--cloud", "azure", "--gpu", "H200"], "No offer has all of cloud azure, GPU H200: widen cloud azure ("),
+        (["--cloud", "nimbus"], "No offer has cloud nimbus: choose one of aws; azure; gcp; lambda;"),
+        (["--min-memory-gib", "500"], "No offer has 500 GiB a GPU: the largest have 180 GiB."),
+        (["--gpu-count", "3"], "No offer has 3 GPUs: there are 1, 2, 4, 8."),
+        (["--gpu", "B200", "--sureness", "good"], "No number is good: the surest is rough."),
+    ],
+)
+def test_no_offer_is_one_line_that_says_what_to_widen(refused, sample, arguments, says):
+    assert says in refused("predict", sample.path, "--anchor", sample.anchor, *arguments)
 
 
 def recorded(sample, tmp_path, gpu: str | None):

@@ -204,11 +204,10 @@ def test_eight_gpus_cost_eight_times_one_of_the_same_kind():
 
 def test_every_cloud_is_there_with_its_offers():
     shipped = load_shipped()
-    assert Counter(entry.provider for entry in shipped.values()) == {
-        **{"aws": 23, "azure": 18, "gcp": 27, "lambda": 18, "nebius": 8, "runpod": 29, "vast": 33, "verda": 9}
-    }
-    spot = [offer for offer in shipped.all_offers if offer.market == "spot"]
-    assert (len(shipped), len(shipped.all_offers), len(spot)) == (165, 235, 70)
+    least = {"aws": 23, "azure": 18, "gcp": 27, "lambda": 18, "nebius": 8, "runpod": 29, "vast": 33, "verda": 9}
+    assert Counter(entry.provider for entry in shipped.values()) >= Counter(least)
+    markets = Counter(offer.market for offer in shipped.all_offers)
+    assert markets >= Counter({"on-demand": 165, "spot": 70})
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import pytest
+
+from profet_core.catalog.price_age import old_price_note
 from profet_core.documents.parts import memory_document, offer_document
 from profet_core.memory.fit import FitAnswer
 
 
 def test_an_offer_is_all_that_the_catalogue_has_of_it(catalog):
     for offer in catalog.all_offers:
-        assert list(offer_document(offer).items()) == list(asdict(offer).items())
+        document = offer_document(offer)
+        assert list(document.items())[:-2] == list(asdict(offer).items())
+        assert document["usd_per_gpu_hour"] * offer.gpu_count == pytest.approx(offer.usd_per_hour)
+        assert document["price_note"] == old_price_note(offer)
 
 
 def test_a_fit_is_all_that_its_answer_has():

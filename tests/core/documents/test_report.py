@@ -87,7 +87,7 @@ def test_many_plans_are_counted_and_a_retired_node_says_so():
     many = [replace(OFFERS[1], market=market, region=f"r{n}") for n, market in enumerate(("spot", "reserved") * 15)]
     advice = advise(ROWS, many, Workload(100, 10, with_loading=True))
     read = Read(report_html(advice, SOURCE))
-    assert len(read.cells) == 21 and "10 dearer plans are not shown." in read.text
+    assert len(read.cells) == 21 and "10 more plans are not shown." in read.text
     assert "loading data counted" in read.text
     node = [replace(OFFERS[1], gpu_count=8, status="retired")]
     text = Read(report_html(advise(ROWS, node, HOUR_AT_100_MS, include_retired=True), SOURCE)).text

@@ -41,4 +41,6 @@ def test_an_unknown_region_has_no_emissions_and_unknown_hardware_no_energy(catal
 def test_every_gpu_of_the_catalogue_has_a_power_and_its_home_a_grid(catalog, gpus):
     for offer in catalog.all_offers:
         energy = training_energy(1, offer, gpus, load_regions())
-        assert energy.power_w > 70 and energy.co2e_kg > 0, offer.name
+        assert energy.power_w > 70, offer.name
+        # Emissions are known of the regions of AWS and Google; others name theirs alike.
+        assert (energy.co2e_kg is not None) == (offer.provider in ("aws", "gcp")), offer.name

@@ -25,7 +25,8 @@ def ask(models, catalog, profile, anchor, latency_ms=None, method=METHOD):
 
 
 def targets_of(prediction) -> list:
-    return [row for row in prediction.predictions if row.basis == "measured"]
+    """Rows of the members themselves; other offers of these GPUs take their latencies."""
+    return [row for row in prediction.predictions if row.members]
 
 
 def with_sizes(profile: Profile, batch_size: int | None, pixels: int | None) -> Profile:

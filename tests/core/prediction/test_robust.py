@@ -49,7 +49,7 @@ def changes(models, catalog, sample, change, given: bool) -> dict[str, float]:
         for profile, latency_ms in ((sample.profile, sample.latency_ms), (changed, sample.latency_ms + longer_ms))
     )
     assert other.unknown_operations.left_out == ()
-    measured = [row.instance for row in one.predictions if row.basis == "measured"]
+    measured = [row.instance for row in one.predictions if row.members]
     assert len(measured) == len(models.instances) - 1
     return {name: other.latencies_ms[name] / one.latencies_ms[name] for name in measured}
 

@@ -29,7 +29,7 @@ def asked(models, catalog, samples):
     return sample, predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
 
 
-def parts_of(sample, latency_ms: np.ndarray) -> StepParts:
+def parts_of(sample, latency_ms: np.ndarray | None) -> StepParts:
     batch = ProfileBatch([sample.profile], sample.anchor, latency_ms)
     return step_parts(load_operation_classes(), batch.inputs)
 
@@ -42,15 +42,50 @@ def test_every_instance_of_the_catalogue_has_a_row_and_says_what_it_rests_on(ask
     _, prediction = asked
     basis = {name: row.basis for name, row in rows_of(prediction).items()}
     assert set(basis) == set(catalog)
-    assert {name for name, kind in basis.items() if kind.is_profiled} == set(models.instances)
-    assert basis["g5.xlarge"] is Basis.DERIVED
-    assert {name for name, kind in basis.items() if kind is Basis.TRANSFERRED} == {
-        "g6.xlarge",
-        "g6e.xlarge",
-        "p4d.24xlarge",
-        "p5.4xlarge",
-        "p5.48xlarge",
+    profiled = {catalog[name].gpu for name in models.instances}
+    assert {name for name, kind in basis.items() if kind.is_profiled} == {
+        name for name, entry in catalog.items() if entry.gpu in profiled
     }
+    assert {catalog[name].gpu for name, kind in basis.items() if kind is Basis.DERIVED} == set(models.transfer.derived)
+    assert all(basis[name] is Basis.TRANSFERRED for name in ("g6.xlarge", "p5.48xlarge", "azure/Standard_NC6s_v3"))
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("gcp/n1-standard-4+1xV100", "p3.2xlarge"),
+        ("verda/1V100.6V", "p3.2xlarge"),
+        ("azure/Standard_NV12s_v3", "g3s.xlarge"),
+        ("azure/Standard_NC4as_T4_v3", "g4dn.xlarge"),
+        ("gcp/n1-standard-4+1xT4", "g4dn.xlarge"),
+    ],
+)
+def test_the_very_gpu_that_was_profiled_is_measured_at_whoever_rents_it_out(asked, name, same):
+    rows = rows_of(asked[1])
+    row, theirs = rows[name], rows[same]
+    assert row.basis is Basis.MEASURED
+    assert row.latency_ms == theirs.latency_ms
+    assert f"latency of {same}, which has the same GPU" in row.note
+    # Its host may launch faster or slower.
+    assert row.interval.low_ms < (theirs.interval.low_ms if theirs.interval else theirs.latency_ms)
+    assert row.relative.instance == same
+
+
+def test_another_form_of_a_profiled_gpu_is_not_measured_and_says_so(asked):
+    row = rows_of(asked[1])["azure/Standard_NC6s_v3"]
+    assert row.basis is Basis.TRANSFERRED
+    assert "Tesla V100-PCIE-16GB, not the Tesla V100-SXM2-16GB that was profiled" in row.note
+
+
+def test_all_offers_of_a_gpu_that_nobody_profiled_have_its_latency(asked, catalog):
+    latencies: dict[str, set] = {}
+    for row in asked[1].predictions:
+        if not row.basis.is_exact:
+            latencies.setdefault(catalog[row.instance].gpu, set()).add(row.latency_ms)
+    assert {gpu: len(found) for gpu, found in latencies.items()} == dict.fromkeys(latencies, 1)
+    assert len(latencies) == 25
+    rows = rows_of(asked[1])
+    assert rows["g6.xlarge"].interval is rows["runpod/1x-L4"].interval, "estimated once for both"
 
 
 def test_the_rows_are_what_the_transfer_says_of_the_measured_ones(asked, models, catalog):
@@ -96,7 +131,7 @@ def test_a_row_keeps_the_interval_of_its_ratio_to_what_it_was_derived_from(model
 def test_a_transferred_row_is_less_sure_than_any_measured_one(asked):
     _, prediction = asked
     width = {row.instance: row.interval.high_ms / row.interval.low_ms for row in prediction.predictions if row.interval}
-    measured = [width[row.instance] for row in prediction.predictions if row.basis == "measured"]
+    measured = [width[row.instance] for row in prediction.predictions if row.members]
     assert min(width[row.instance] for row in prediction.predictions if row.basis == "transferred") > max(measured)
     # L4 has no published point of its own.
     assert width["g6.xlarge"] > width["g6e.xlarge"]
@@ -127,7 +162,7 @@ def test_an_own_instance_with_a_profiled_gpu_takes_that_latency(asked, models, c
     assert (rows["my-v100"].interval.low_ms, rows["my-v100"].interval.high_ms) == pytest.approx(
         (theirs.latency_ms / width, theirs.latency_ms * width)
     )
-    assert rows["my-v100"].basis == "derived"
+    assert rows["my-v100"].basis == "measured"
     assert "p3.2xlarge" in rows["my-v100"].note
 
 
@@ -147,8 +182,10 @@ def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models
     assert rows["my-t4"].interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))
     assert rows["my-t4"].interval.low_ms == pytest.approx(sample.latency_ms / math.exp(host))
     unknown = rows_of(predict(models, wider, sample.profile, sample.anchor))["my-t4"]
-    assert (unknown.latency_ms, unknown.interval, unknown.relative) == (None, None, None)
-    assert unknown.note == rows["my-t4"].note
+    own_ms = step.own_latency_ms(parts_of(sample, None), sample.anchor)[0]
+    assert unknown.latency_ms == pytest.approx(own_ms)
+    assert unknown.interval.log_half_width > rows["my-t4"].interval.log_half_width
+    assert unknown.note == f"{rows['my-t4'].note}; by the profile, as none was given"
 
 
 def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):

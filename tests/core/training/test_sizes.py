@@ -126,7 +126,7 @@ def any_step(draw: st.DrawFn) -> KnownStep:
     stretch = {operation: us * 10 ** draw(st.floats(-1, 1)) for operation, us in list(profile.operations.items())[::3]}
     changed = replace(profile, operations={**profile.operations, **stretch})
     models, catalog = shared()
-    assume(not refusal_by(models, catalog, changed))
+    assume(not refusal_by(models, changed))
     latency_ms = draw(st.one_of(st.none(), st.floats(0.5, 3000)))
     prediction = predict(models, catalog, changed, anchor, latency_ms=latency_ms, trust_latency=True)
     return KnownStep(changed, prediction, draw(BATCH_SIZES), draw(PIXEL_SIZES))
@@ -238,7 +238,8 @@ def test_gpus_that_tie_on_the_host_say_so():
     small = known("resnet18-32px-b64-g4dn.json", "g4dn.xlarge")
     rows = {row.instance: row for row in small.prediction.predictions}
     assert rows["p5.4xlarge"].limited_by_host and rows["p4d.24xlarge"].limited_by_host
-    assert rows["p5.4xlarge"].latency_ms == rows["p4d.24xlarge"].latency_ms
+    # Of what the GPU works a little shows beside the launches.
+    assert rows["p5.4xlarge"].latency_ms == pytest.approx(rows["p4d.24xlarge"].latency_ms, rel=0.05)
     assert rows["p5.4xlarge"].note.startswith("limited by the host; ")
     assert not any(rows[name].limited_by_host for name in models.instances)
     grown = {row.instance: row for row in steps_at(models, [small], batch_size=1024, pixels=256).step_times}

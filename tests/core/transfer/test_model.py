@@ -9,6 +9,7 @@ import pytest
 from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum
 from profet_core.transfer.model import TRANSFER_NAME, load_transfer
+from profet_core.transfer.parts import KINDS
 
 
 @pytest.fixture
@@ -63,3 +64,42 @@ def test_another_version_is_told_apart(copied):
 def test_a_signed_file_without_a_part_is_damaged(copied, section):
     with pytest.raises(ArtifactError, match="is damaged"):
         load_transfer(copied(lambda content: content.pop(section)))
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("step", "tail_share"), "much"),
+        (("step", "instances", "p3.2xlarge", "kind_log_speeds"), [0.1, None, 0.2, 0.3]),
+        (("kernels", "L4", "bandwidth"), None),
+        (("points", "A10", "log_speed"), float("inf")),
+        (("reference",), "p9.xlarge"),
+    ],
+)
+def test_a_signed_file_with_a_value_that_is_no_number_is_damaged(copied, where, value):
+    def change(content):
+        for key in where[:-1]:
+            content = content[key]
+        content[where[-1]] = value
+
+    with pytest.raises(ArtifactError, match="is damaged"):
+        load_transfer(copied(change))
+
+
+def test_what_stands_behind_a_gpu(repository):
+    model = load_transfer(repository / "models")
+    basis = {name: model.basis_of(model.gpus[name]) for name in ("A10G", "Tesla T4", "H100-SXM5-80GB", "L4")}
+    assert basis == {"A10G": "derived", "Tesla T4": "derived", "H100-SXM5-80GB": "transferred", "L4": "transferred"}
+
+
+def test_instances_have_a_speed_a_kind_and_a_known_host(repository):
+    law = load_transfer(repository / "models").step
+    for name, row in law.instances.items():
+        assert len(row.kind_log_speeds) == len(row.benchmark_kinds_ms) == len(KINDS)
+        assert law.host(name).log_sd == 0.13
+    assert {name: row.host for name, row in law.instances.items()} == {
+        "g3s.xlarge": "broadwell",
+        "g4dn.xlarge": "cascade-lake",
+        "p2.xlarge": "broadwell",
+        "p3.2xlarge": "broadwell",
+    }

@@ -21,17 +21,21 @@ pytestmark = pytest.mark.training
 SECTIONS = (
     "# Card: GPUs nobody profiled, and memory",
     "## What to know first",
+    "## By GPU",
     "## One GPU left out",
     "## 90 % intervals by GPU left out",
+    "## One GPU left out as anchor",
+    "## Published tables, held back where possible",
+    "## Self-checks",
     "## Derived GPUs: A10G, Tesla P100-PCIE-16GB",
     "## The same GPUs as if nobody had measured them",
-    "## GPUs that no measurement checks",
     "## Does it fit in memory?",
     "## Method in short",
     "## What was tried",
     "## Data, sources and licences",
     "## Limits",
 )
+SECTION_NAMES = ("left_out_gpus", "left_out_anchors", "published", "derived", "memory")
 REPORT = made_transfer_report("feedface" * 8, "0badcafe" * 8)
 
 
@@ -57,9 +61,42 @@ def test_the_card_names_its_files_sources_and_what_is_exploratory(files):
     for name, value in transfer.fitted_on.items():
         assert f"- `{name}`: sha256 `{value}`" in card
     assert f"{memory.fitted_on['cells']} workloads x GPUs" in card
-    for licence in ("ddps-lab/profet (MIT)", "cloud-hw-trainpred (MIT / Apache-2.0)", "lambdal/deeplearning-benchmark"):
+    for licence in (
+        "ddps-lab/profet (MIT)",
+        "cloud-hw-trainpred (MIT / Apache-2.0)",
+        "lambdal/deeplearning-benchmark",
+        "lambda-tensorflow-benchmark (BSD-3)",
+        "DeepLearningExamples (Apache-2.0 / BSD-3)",
+        "zeus (Apache-2.0)",
+        "NeuSight (MIT)",
+    ):
         assert licence in card
-    assert "| L4 | TF32, no published benchmark" in card and "| A10G | TF32" not in card
+
+
+def test_each_gpu_is_a_row_of_what_it_rests_on(files):
+    """Every GPU with a data sheet once, the surest first; what is fitted to its own point alone is unchecked."""
+    lines, (transfer, _) = card_of(REPORT, files).splitlines(), files
+    start = lines.index("## By GPU")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[start:] if line.startswith("| ")]
+    found = {row[0]: row for row in rows[1 : 1 + len(transfer.gpus)]}
+    assert set(found) == set(transfer.gpus)
+    assert [row[1] for row in rows[1:5]] == ["profiled"] * 4
+    left_out, anchor = REPORT["left_out_gpus"]["by_gpu"]["g4dn.xlarge"], REPORT["left_out_anchors"]["by_anchor"]
+    errors = f"{left_out['mape_with_latency']:.1f}; {anchor['g4dn.xlarge']['mape_with_latency']:.1f}"
+    assert found["Tesla T4"][2:4] == ["left out; left out as anchor", errors]
+    assert found["L4"][1:3] == ["its kernels", "nothing"]
+    assert found["H200-SXM-141GB"][2] == "own point alone"
+    assert found["GeForce RTX 2080 Ti"][2] == "its table's other networks"
+    (unchecked,) = (line for line in lines if line.startswith("- **No measurement of these GPUs"))
+    assert "H200-SXM-141GB" in unchecked and "A100-PCIE-40GB" not in unchecked
+
+
+def test_a_table_says_whether_it_was_held_back(files):
+    report = copy.deepcopy(REPORT)
+    (row,) = (one for one in report["published"]["tables"] if not one["held_back"])
+    row["held_back"] = True
+    for one, said in ((REPORT, "no"), (report, "yes")):
+        assert f"| {row['gpu']} | {row['table']} | {said} |" in card_of(one, files)
 
 
 def test_the_verdict_on_memory_follows_from_the_figures(files):
@@ -76,6 +113,10 @@ LEFT_TO_THE_REPORT = ("sheet_only_bias", "sheet_only_mape_without_resnet50", "pu
 
 def is_shown(path) -> bool:
     name = str(path[-1])
+    if "left_out_anchors" in path and name.endswith("without_latency"):
+        return name == "mape_without_latency"
+    if name == "held_back":
+        return False
     if name.startswith(LEFT_TO_THE_REPORT) or (path[0] == "left_out_gpus" and path[1:2] == ("worst",)):
         return False
     if "left_out_gpus" in path and name.endswith("without_latency"):
@@ -96,7 +137,7 @@ def test_another_number_is_another_card(path, files):
 
 def test_report_and_card_are_written_together_and_tied_to_both_files(files, tmp_path):
     transfer, memory = files
-    written = {key: REPORT[key] for key in ("seed", "left_out_gpus", "derived", "memory")}
+    written = {key: REPORT[key] for key in ("seed", *SECTION_NAMES)}
     content = write_transfer_report(written, transfer, memory, tmp_path)
     found = load_transfer_accuracy(transfer, memory, tmp_path)
     assert (found.transfer_checksum, found.memory_checksum) == (transfer.checksum, memory.checksum)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import resources
 
 import pytest
 
@@ -13,8 +12,6 @@ from profet_core.catalog.clouds import offer_name
 from profet_core.catalog.tables import shipped_text
 from profet_lab.catalog.tables import (
     CLOUDS_FILE,
-    FIRST_INSTANCES,
-    FIRST_PRICES,
     INSTANCE_COLUMNS,
     PRICE_COLUMNS,
     catalogue_tables,
@@ -39,8 +36,8 @@ LISTED = {
 }
 
 
-def first(name: str) -> list[dict[str, str]]:
-    return read_rows(resources.files("profet_lab.catalog").joinpath(name).read_text(encoding="utf-8"))
+def shipped() -> list[list[dict[str, str]]]:
+    return [read_rows(shipped_text(name)) for name in ("instances.csv", "prices.csv")]
 
 
 def tables(*listed: dict[str, str]):
@@ -56,7 +53,8 @@ def test_the_shipped_tables_are_made_from_the_lists():
             pytest.fail(str(error))
         pytest.skip(f"needs the list of offers: {error}")
     listed = read_rows((data / CLOUDS_FILE).read_text(encoding="utf-8"))
-    machines, offers = catalogue_tables(first(FIRST_INSTANCES), first(FIRST_PRICES), listed, load_gpus())
+    machines, offers = catalogue_tables(*shipped(), listed, load_gpus())
+    assert sum("listed by SkyPilot" not in row["source"] for row in machines) == 10, "the others are made anew"
     assert table_text(INSTANCE_COLUMNS, machines) == shipped_text("instances.csv")
     assert table_text(PRICE_COLUMNS, offers) == shipped_text("prices.csv")
 
@@ -79,6 +77,19 @@ def test_an_offer_becomes_a_machine_and_a_price_a_market():
         ("spot", "2.28146", "US, NA"),
     ]
     assert offers[0]["source"] == "SkyPilot catalogs/v8/gcp/vms.csv @ 006059e0f (Apache-2.0)"
+
+
+def test_what_was_looked_up_by_hand_stays():
+    mine = {"instance": "gcp/n1-standard-8+2xV100", "source": "my own eyes", "gpu": "Voodoo"}
+    price = {
+        **dict.fromkeys(PRICE_COLUMNS, ""),
+        "instance": mine["instance"],
+        "market": "on-demand",
+        "region": "US, NA",
+    }
+    machines, offers = catalogue_tables([mine], [price], [LISTED], load_gpus())
+    assert machines == [mine]
+    assert [row["usd_per_hour"] for row in offers] == ["", "2.28146"]
 
 
 def test_names_are_readable_and_say_their_cloud():

@@ -48,9 +48,16 @@ def test_no_two_gpus_of_the_data_sheets_look_alike():
     assert len({(look.colour, look.dash) for look in looks.values()}) == len(looks)
 
 
-def test_what_can_be_rented_has_a_colour_of_its_own(catalog):
-    gpus = {offer.gpu for offer in catalog.all_offers if offer.status == "available"}
-    assert len({gpu_look(gpu).colour for gpu in gpus}) == len(gpus)
+def test_each_profiled_gpu_has_a_colour_of_its_own(models, catalog):
+    gpus = {catalog[name].gpu for name in models.instances}
+    assert len({gpu_look(gpu).colour for gpu in gpus}) == len(gpus) == 4
+
+
+def test_forms_of_a_model_share_its_colour(catalog):
+    colours: dict[str, set[str]] = {}
+    for offer in catalog.all_offers:
+        colours.setdefault(offer.gpu_model, set()).add(gpu_look(offer.gpu).colour)
+    assert {model for model, found in colours.items() if len(found) > 1} == set()
 
 
 @pytest.mark.parametrize("vision", VISION)

@@ -89,3 +89,14 @@ def test_a_damaged_own_file_stops_every_command_in_one_line(refused, own):
 def test_without_a_place_for_the_file_the_variable_is_named(refused, monkeypatch):
     monkeypatch.setenv("PROFET_INSTANCES", "")
     assert "name a file in PROFET_INSTANCES" in refused("add", "g4dn.xlarge", "--usd-per-hour", 1)
+
+
+def test_an_instance_of_one_s_own_may_say_who_rents_it_out(run, document, refused):
+    run("add", "my.l4", "--gpu", "L4", "--usd-per-hour", 0.5, "--cloud", "hetzner")
+    run("add", "g4dn.xlarge", "--usd-per-hour", 0.4)
+    rows = {row["name"]: row for row in document()}
+    assert (rows["my.l4"]["provider"], rows["g4dn.xlarge"]["provider"]) == ("hetzner", "aws")
+    assert [row["name"] for row in document("--provider", "hetzner")] == ["my.l4"]
+    assert "g4dn.xlarge is of aws, not gcp: leave --provider out." in refused(
+        "add", "g4dn.xlarge", "--usd-per-hour", 1, "--provider", "gcp"
+    )

@@ -14,24 +14,42 @@ def test_instances_lists_the_catalogue(document, run, catalog):
     assert (by_name["p3.2xlarge"]["usd_per_hour"], by_name["p3.2xlarge"]["basis"]) == (3.06, "measured")
     assert by_name["g5.xlarge"]["basis"] == "derived"
     assert by_name["p5.48xlarge"]["basis"] == "transferred"
-    assert len(run()[1].splitlines()) == len(catalog) + 1
+    assert len(run()[1].splitlines()) == len(catalog) + 2, "and a line on old prices"
+    assert run()[1].splitlines()[-1].startswith("old: 20 of these prices are more than a year old")
+    assert (by_name["verda/1V100.6V"]["provider"], by_name["verda/1V100.6V"]["basis"]) == ("verda", "measured")
+
+
+def test_a_list_is_narrowed_by_cloud_gpu_and_count(document, run):
+    names = [row["name"] for row in document("--cloud", "gcp", "--gpu", "V100,T4", "--gpu-count", 1)]
+    assert names == ["gcp/n1-standard-4+1xT4", "gcp/n1-standard-4+1xV100"]
+    assert {row["name"] for row in document("list", "--provider", "verda")} == {
+        row["name"] for row in document() if row["provider"] == "verda"
+    }
+    assert [row["region"] for row in document("--region", "bg")] == ["Bulgaria, BG, EU"]
+    assert document("--cloud", "azure", "--gpu", "H200") == []
+    assert run("--cloud", "azure", "--gpu", "H200")[2].startswith(
+        "warning: No offer has all of cloud azure, GPU H200: widen cloud azure ("
+    )
 
 
 def test_a_list_shows_all_offers_or_those_of_a_market_or_region(run, document):
     run("add", "g4dn.xlarge", "--usd-per-hour", 0.2, "--market", "spot")
     run("add", "g4dn.xlarge", "--usd-per-hour", 0.6, "--region", "eu-west-1")
     assert len(document("list")) == len(document()) == len(load_shipped())
-    assert len(document("list", "--all")) == len(document("--all")) == len(load_shipped()) + 2
-    assert [(row["name"], row["usd_per_hour"]) for row in document("--market", "spot")] == [("g4dn.xlarge", 0.2)]
+    every = len(load_shipped().all_offers)
+    assert len(document("list", "--all")) == len(document("--all")) == every + 1, "one is another price of an offer"
+    spot = {row["name"]: row["usd_per_hour"] for row in document("--market", "spot")}
+    assert (len(spot), spot["g4dn.xlarge"]) == (70, 0.2)
     assert [row["usd_per_hour"] for row in document("list", "--region", "eu-west-1")] == [0.6]
     assert "spot, own" in run("list", "--all")[1]
 
 
 def test_a_list_without_offers_says_how_to_get_some(run, document):
-    assert document("list", "--market", "spot") == []
-    status, out, err = run("list", "--market", "spot")
+    assert document("list", "--market", "reserved") == []
+    status, out, err = run("list", "--market", "reserved")
     assert (status, len(out.splitlines())) == (0, 1)
-    assert err == "warning: the catalogue has no such offers; `profet instances add` and `refresh` bring some\n"
+    assert err.startswith("warning: No offer has market reserved: choose one of on-demand; spot.")
+    assert err.endswith(" `profet instances add` and `refresh` bring more\n")
 
 
 def test_without_models_every_instance_is_a_price_only_and_one_line_says_why(run, monkeypatch, tmp_path):

@@ -10,8 +10,10 @@ import pytest
 from profet_cli.commands.instances import published_prices
 from profet_core.catalog import load_catalog, load_shipped
 
-gpuhunt = pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")
-from gpuhunt.providers import AbstractProvider
+pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")
+
+import gpuhunt
+from gpuhunt.providers.base import AbstractProvider
 
 PUBLISHED = Path(__file__).parent / "published_clouds"
 
@@ -85,13 +87,12 @@ def test_all_clouds_are_refreshed_at_once(run, own):
 
 
 def test_new_offers_come_if_asked_for_and_if_their_gpu_is_known(run, own):
-    assert "5 more offers have a GPU that is known: --new adds them" in run("refresh", "--cloud", "all", "--dry-run")[1]
+    assert "4 more offers have a GPU that is known: --new adds them" in run("refresh", "--cloud", "all", "--dry-run")[1]
     changes(run, "--cloud", "all", "--new")
     catalog = load_catalog()
     new = {name: row for name, row in catalog.items() if name not in load_shipped()}
     assert {name: (row.gpu, row.gpu_count, row.usd_per_hour, row.provider, row.host) for name, row in new.items()} == {
         "azure/Standard_NC8as_T4_v3": ("Tesla T4", 1, 0.752, "azure", "rome"),
-        "g6.2xlarge": ("L4", 1, 0.9776, "aws", "milan"),
         "gcp/g2-standard-8": ("L4", 1, 0.85, "gcp", "cascade-lake"),
         "runpod/2x-GeForce_RTX_4090": ("GeForce RTX 4090", 2, 1.48, "runpod", ""),
         "vast/2x-L4": ("L4", 2, 0.6, "vast", ""),

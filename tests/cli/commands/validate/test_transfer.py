@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from profet_cli.commands.validate.transfer import print_derived, print_left_out_gpus
+from profet_cli.commands.validate.transfer import (
+    PRINTERS,
+    print_derived,
+    print_left_out_anchors,
+    print_left_out_gpus,
+    print_published,
+)
 from profet_cli.main import main
+from tests.made.transfer_report import made_transfer_report
 
 FIGURES = {
     "mape_with_latency": 10.84,
@@ -59,6 +66,51 @@ def test_each_direction_is_a_line_with_its_figures(capsys):
     assert ["VGG16", "5.4"] in lines
     assert ["p2.xlarge", "A10G", "163", "12.5"] in lines
     assert ["p2.xlarge", "A10G", "163", "13.4", "0.6", "50.1"] in lines
+
+
+@pytest.mark.training
+def test_each_section_of_the_report_is_printed():
+    from profet_lab.validation.transfer import SECTIONS
+
+    assert set(PRINTERS) == set(SECTIONS)
+
+
+def test_left_out_anchors_are_lines_with_their_figures(capsys):
+    figures = {
+        "mape_with_latency": 13.21,
+        "mape_without_latency": 16.64,
+        "mape_law_alone_with_latency": 14.19,
+        "bias_with_latency": 2.46,
+        "missed_90_with_latency": 6.72,
+        "median_interval_pct_with_latency": 42.28,
+    }
+    print_left_out_anchors(
+        {
+            "directions": [{"anchor": "p2.xlarge", "target": "g4dn.xlarge", "n": 2763, **figures}],
+            "mean": figures,
+            "worst": {key: 21.74 for key in figures if key.startswith("mape")},
+            "by_anchor": {"p2.xlarge": figures},
+        }
+    )
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    cells = ["13.2", "16.6", "14.2", "2.5", "6.7", "42.3"]
+    assert ["p2.xlarge", "g4dn.xlarge", "2763", *cells] in lines
+    assert ["mean", *cells] in lines and ["p2.xlarge", "all", *cells] in lines
+    assert ["worst", "21.7", "21.7", "21.7"] in lines
+
+
+def test_published_tables_and_self_checks_are_lines_with_their_figures(capsys):
+    published = made_transfer_report("", "")["published"]
+    print_published(published)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    for row in published["tables"]:
+        figures = (row[name] for name in ("mape", "bias", "worst", "missed_90", "median_interval_pct"))
+        held_back = "yes" if row["held_back"] else "no"
+        name = row["table"].partition(",")[0]
+        assert f"{row['gpu']} {name} {held_back} {row['n']} {' '.join(f'{one:.1f}' for one in figures)}" in lines
+    for row in published["self_checks"]:
+        names = ("own_point", "point_sd", "falls_batch", "falls_pixels", "below_unsaid")
+        assert f"{row['gpu']} {' '.join(f'{row[name]:.1f}' for name in names)}" in lines
 
 
 def test_routes_and_derived_gpus_are_lines_with_their_figures(capsys):

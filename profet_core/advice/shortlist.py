@@ -1,0 +1,70 @@
+"""The few of many plans that are worth a row: a GPU's cheapest, and of the GPUs those that come nearest to the best."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from profet_core.advice.frontier import frontier
+from profet_core.advice.plans import Plan
+from profet_core.catalog.nodes import is_ones_own
+
+#: As many as are taken in at a glance.
+MOST_SHORTLISTED = 8
+
+
+def same_gpus(plan: Plan) -> tuple[str, int]:
+    """What plans have in common that differ in who rents the GPUs out: their model and number."""
+    return plan.offer.gpu_model, plan.offer.gpu_count
+
+
+def plan_a_gpu(plans: Iterable[Plan], keep: Collection[Plan] = ()) -> list[Plan]:
+    """Of each GPU model and number of GPUs the cheapest plan, and what else must be in sight; the cheapest first.
+
+    In sight stays what no other plan beats, what is one's own, and `keep`.
+    """
+    every = _cheapest_first(plans)
+    cheapest: dict[tuple[str, int], Plan] = {}
+    for plan in every:
+        cheapest.setdefault(same_gpus(plan), plan)
+    return _of(every, (*cheapest.values(), *_in_sight(every, keep)))
+
+
+def shortlist(plans: Iterable[Plan], keep: Collection[Plan] = (), most: int = MOST_SHORTLISTED) -> list[Plan]:
+    """Of `plan_a_gpu` the plans that come nearest to the frontier, the cheapest first; all plans where they are few.
+
+    Parameters
+    ----------
+    keep : plans that must be in sight, such as those that a sentence names.
+    most : so many, or more where more must be in sight.
+    """
+    every = _cheapest_first(plans)
+    if len(every) <= most:
+        return every
+    in_sight = _in_sight(every, keep)
+    best = frontier(every)
+    others = [plan for plan in plan_a_gpu(every) if plan not in in_sight]
+    nearest = sorted(others, key=lambda plan: _times_beaten(plan, best))
+    return _of(every, (*in_sight, *nearest[: max(0, most - len(in_sight))]))
+
+
+def others_of_gpus(plans: Iterable[Plan], plan: Plan) -> list[Plan]:
+    """Plans on as many GPUs of the same model, the cheapest first."""
+    return [other for other in _cheapest_first(plans) if other != plan and same_gpus(other) == same_gpus(plan)]
+
+
+def _in_sight(plans: Sequence[Plan], keep: Iterable[Plan]) -> set[Plan]:
+    return {*frontier(plans), *keep, *(plan for plan in plans if is_ones_own(plan.offer))}
+
+
+def _times_beaten(plan: Plan, best: Sequence[Plan]) -> float:
+    """How many times a plan's time and money would both have to shrink for no other plan to beat it."""
+    return max(min(plan.total_s / other.total_s, plan.total_usd / other.total_usd) for other in best)
+
+
+def _of(plans: Sequence[Plan], wanted: Iterable[Plan]) -> list[Plan]:
+    wanted = set(wanted)
+    return [plan for plan in plans if plan in wanted]
+
+
+def _cheapest_first(plans: Iterable[Plan]) -> list[Plan]:
+    return sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s))

@@ -1,0 +1,81 @@
+"""What the numbers of a GPU rest on, from the surest to the least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Source(Enum):
+    """Where a GPU's speed is from."""
+
+    PROFILED = "profiled"
+    DERIVED = "derived"
+    PUBLISHED = "published"
+    OWN = "own"
+    SAME_CHIP = "same chip"
+    KERNELS = "kernels"
+    RELATIVE = "relative"
+    DATA_SHEET = "data sheet"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A source, and what goes with it.
+
+    Attributes
+    ----------
+    gpu : full name of the GPU whose speed this is. measured_on : of the GPU that ran; empty for data sheets alone.
+    tables : published tables that tell it, 0 for other sources. said : what a user says of a GPU of their own.
+    """
+
+    source: Source
+    gpu: str
+    measured_on: str = ""
+    tables: int = 0
+    said: str = ""
+
+    @property
+    def words(self) -> str:
+        """In few words, for a cell.
+
+        >>> Evidence(Source.PUBLISHED, "A100-PCIE-40GB", "A100-PCIE-40GB", tables=3).words
+        'published speed, 3 tables'
+        """
+        match self.source:
+            case Source.PROFILED:
+                return "profiled"
+            case Source.DERIVED:
+                return "another source's runs"
+            case Source.PUBLISHED:
+                of = "" if self.measured_on == self.gpu else f" of {self.measured_on}"
+                return f"published speed{of}, {self.tables} table{'' if self.tables == 1 else 's'}"
+            case Source.OWN:
+                return "what you said of it"
+            case Source.SAME_CHIP:
+                return f"same chip as {self.measured_on}"
+            case Source.KERNELS:
+                return "its kernels"
+            case Source.RELATIVE:
+                return f"{self.measured_on} and data sheets"
+            case Source.DATA_SHEET:
+                return "data sheet alone"
+
+    @property
+    def note(self) -> str:
+        """As a prediction's note says it."""
+        match self.source:
+            case Source.PUBLISHED:
+                return f"published ResNet-50 training speed of {self.measured_on}"
+            case Source.OWN:
+                return self.said
+            case Source.SAME_CHIP:
+                return f"no published benchmark: {self.measured_on} has the same chip, carried over by data sheet"
+            case Source.KERNELS:
+                return "no published benchmark: its kernels' speeds"
+            case Source.RELATIVE:
+                return f"no published benchmark: that of {self.measured_on} carried over by data sheet"
+            case Source.DATA_SHEET:
+                return "no published benchmark: data sheet alone"
+            case _:
+                return self.words

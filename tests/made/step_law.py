@@ -1,0 +1,71 @@
+"""A law of a step in round numbers, and steps that it can be worked out on by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from profet_core.transfer.carry import Target
+from profet_core.transfer.hosts import REFERENCE_HOST
+from profet_core.transfer.parts import StepParts
+from profet_core.transfer.step import InstanceStep, StepLaw
+
+#: The benchmark takes 100 ms of work here, 60 of them convolutions.
+FAST = InstanceStep(
+    gpu="Fast",
+    host="broadwell",
+    multiprocessors=80,
+    idle_ms=2.0,
+    idle_per_copy=0.0,
+    floor_per_idle=5.0,
+    profiling_slowdown=2.0,
+    gpu_per_busy=1.0,
+    own_log_half_width=0.1,
+    kind_log_speeds=(math.log(2),) * 4,
+    benchmark_work_ms=100.0,
+    benchmark_kinds_ms=(60.0, 0.0, 0.0, 40.0),
+)
+#: Four times as slow in everything.
+SLOW = replace(
+    FAST,
+    gpu="Slow",
+    kind_log_speeds=(-math.log(2),) * 4,
+    benchmark_work_ms=400.0,
+    benchmark_kinds_ms=(240.0, 0.0, 0.0, 160.0),
+)
+#: Without tails: those are added where they are tested.
+LAW = StepLaw(
+    start_ms=2.0,
+    copy_factor=1.5,
+    tail_share=0.0,
+    bandwidth_tilt=0.5,
+    scattered_power=0.3,
+    instances={"fast": FAST, "slow": SLOW},
+)
+
+
+def made_parts(
+    *, convolution=60.0, product=0.0, scattered=0.0, bandwidth=40.0, copy=4.0, idle=2.0, host=math.inf
+) -> StepParts:
+    """One step's parts, milliseconds: unless said otherwise 100 ms of the benchmark's mix that hides its launches."""
+    return StepParts(
+        kinds_ms=np.array([[convolution, product, scattered, bandwidth]]),
+        copy_ms=np.array([copy]),
+        idle_ms=np.array([idle]),
+        host_ms=np.array([host]),
+    )
+
+
+def made_target(log_speed=0.0, **given) -> Target:
+    """A GPU on the reference host whose bandwidth grew as its speed did."""
+    values = {
+        "host": REFERENCE_HOST,
+        "multiprocessors": 80,
+        "log_speed": log_speed,
+        "log_bandwidth": log_speed,
+        "log_half_width": 0.0,
+        "mix_log_sd": 0.0,
+    }
+    return Target(**{**values, **given})
