@@ -96,7 +96,7 @@ def _of_tables(how: Checked, tables: Sequence[PublishedTable]) -> GpuCheck:
 
 def _half_width(accuracy: TransferAccuracy, model: TransferModel, gpu: Gpu, known: bool) -> float:
     instance = _instance(model, gpu)
-    if instance in accuracy.by_gpu:
+    if instance is not None and instance in accuracy.by_gpu:
         return accuracy.by_gpu[instance].point[known].median_interval_pct
     if law := model.derived.get(gpu.name):
         return 100 * math.expm1(NORMAL_90 * math.hypot(law.log_sd, law.bias_log_sd))

@@ -1,4 +1,4 @@
-"""How known latencies are weighed when a GPU is reached: chosen by leaving one GPU out among any three of the four.
+"""Settings of the law and of its weights, chosen by leaving one GPU out among any three of the four.
 
 `python -m profet_lab.transfer.weights` prints every setting tried: its error inside each three, which the choice
 looks at, and on the fourth, which it does not. Latencies on known GPUs are the measured ones.
@@ -6,13 +6,15 @@ looks at, and on the fourth, which it does not. Latencies on known GPUs are the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from profet_core.transfer.carry import KernelWeights
+from profet_core.transfer.carry import WEIGHTS, KernelWeights, Target
+from profet_core.transfer.known import KnownSteps
+from profet_core.transfer.step import StepLaw
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import data_folder, load_measurements
@@ -24,12 +26,36 @@ from profet_lab.transfer.leave_one_gpu_out import (
     profiled_target,
     target_of,
 )
-from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.step_law import SETTING, LawSetting, benchmark_work_ms, fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps, all_steps, median_steps
 
-FREE_SHARE_POWERS = (0.0, 1.0, 2.0, 3.0)
-NEARNESSES = (0.0, 1.0, 2.0, 3.0, 4.0)
-Setting = tuple[float, float]
+LAW_SETTINGS = tuple(
+    LawSetting(*values) for values in product((0.0, 0.15, 0.3, 0.5), (0.0, 0.25, 0.5, 1.0), (0.0, 0.3, 1.0))
+)
+WEIGHT_SETTINGS = tuple(KernelWeights(*values) for values in product((0.0, 1.0, 2.0), (0.0, 1.5, 3.0, 5.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is chosen, not fitted."""
+
+    law: LawSetting
+    weights: KernelWeights
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Tails, tilt, power; free share's power, nearness."""
+        law, weights = self.law, self.weights
+        return (
+            law.tail_share,
+            law.bandwidth_tilt,
+            law.scattered_power,
+            weights.free_share_power,
+            weights.nearness,
+        )
+
+
+SHIPPED = Setting(SETTING, WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -40,56 +66,118 @@ class Trial:
     outside: dict[str, float]
 
 
-def try_settings(medians: Steps, kernels: Kernels) -> dict[Setting, Trial]:
-    """Every setting's errors."""
+def settings(laws: Iterable[LawSetting], weights: Sequence[KernelWeights]) -> list[Setting]:
+    """Each law with each of the weights."""
+    return [Setting(law, one) for law in laws for one in weights]
+
+
+def try_settings(medians: Steps, kernels: Kernels, wanted: Sequence[Setting]) -> dict[Setting, Trial]:
+    """Every setting's errors; what the settings don't change is fitted once."""
     names = medians.instances
-    three = {left_out: [name for name in names if name != left_out] for left_out in names}
-    inside = {
-        left_out: [_errors(medians, kernels, [name for name in known if name != inner], inner) for inner in known]
-        for left_out, known in three.items()
-    }
-    outside = {left_out: _errors(medians, kernels, known, left_out) for left_out, known in three.items()}
+    laws: dict[tuple[str, ...], StepLaw] = {}
+    found = {}
+    for left_out, inner in product(names, names):
+        known = tuple(name for name in names if name not in (left_out, inner))
+        if known not in laws:
+            laws[known] = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
+        found[left_out, inner] = _Case(medians, kernels, laws[known], inner).errors(wanted)
     return {
         setting: Trial(
-            inside={name: float(np.mean([errors[setting] for errors in found])) for name, found in inside.items()},
-            outside={name: errors[setting] for name, errors in outside.items()},
+            inside={
+                left_out: float(np.mean([found[left_out, inner][setting] for inner in names if inner != left_out]))
+                for left_out in names
+            },
+            outside={name: found[name, name][setting] for name in names},
         )
-        for setting in product(FREE_SHARE_POWERS, NEARNESSES)
+        for setting in wanted
     }
 
 
-def chosen(trials: dict[Setting, Trial], left_out: str) -> Setting:
+def chosen(trials: Mapping[Setting, Trial], left_out: str) -> Setting:
     """The setting that errs least inside the three GPUs that are left."""
     return min(trials, key=lambda setting: trials[setting].inside[left_out])
 
 
-def _errors(medians: Steps, kernels: Kernels, known: Sequence[str], target: str) -> dict[Setting, float]:
-    """Mean error on one GPU from each known one, by setting."""
-    law = fit_step_law(medians, known, np.ones(len(medians.workloads), bool))
-    there = target_of(law, medians, kernels, profiled_target(medians, target, sheet_only=False), 0.0)
-    judged = medians.architectures != BENCHMARK[0]
-    steps = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in known]
-    found = {}
-    for power, nearness in product(FREE_SHARE_POWERS, NEARNESSES):
-        weights = KernelWeights(power, nearness)
-        estimates_ms = [predict_target(law, one, there, weights).latency_ms for one in steps]
-        away = np.abs(np.array(estimates_ms) / medians.latency_ms[target] - 1)
-        found[power, nearness] = float(100 * away[:, judged].mean())
-    return found
+def nested_error(trials: Mapping[Setting, Trial]) -> float:
+    """Mean error on each GPU by the setting that was chosen without it, percent."""
+    names = next(iter(trials.values())).outside
+    return float(np.mean([trials[chosen(trials, name)].outside[name] for name in names]))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One GPU reached from some others, of which `law` is."""
+
+    medians: Steps
+    kernels: Kernels
+    law: StepLaw
+    target: str
+
+    def errors(self, wanted: Sequence[Setting]) -> dict[Setting, float]:
+        """Mean error on the target from each known GPU, the benchmark's network apart, percent."""
+        judged = self.medians.architectures != BENCHMARK[0]
+        true_ms = self.medians.latency_ms[self.target][judged]
+        found = {}
+        for setting, law, target, known in self._prepared(wanted):
+            away = [
+                np.abs(predict_target(law, one, target, setting.weights).latency_ms[judged] / true_ms - 1)
+                for one in known
+            ]
+            found[setting] = float(100 * np.mean(away))
+        return found
+
+    def _prepared(self, wanted: Sequence[Setting]) -> Iterator[tuple[Setting, StepLaw, Target, list[KnownSteps]]]:
+        """What the weights don't change is made once a law."""
+        made: dict[LawSetting, tuple[StepLaw, Target, list[KnownSteps]]] = {}
+        for setting in wanted:
+            if setting.law not in made:
+                made[setting.law] = self._make(setting.law)
+            yield setting, *made[setting.law]
+
+    def _make(self, setting: LawSetting) -> tuple[StepLaw, Target, list[KnownSteps]]:
+        medians = self.medians
+        law = with_setting(self.law, medians, setting)
+        target = target_of(law, medians, self.kernels, profiled_target(medians, self.target, sheet_only=False), 0.0)
+        known = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in law.instances]
+        return law, target, known
+
+
+def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
+    """The law as if it had been fitted with another setting: of the fit only the benchmark's work depends on it."""
+    changed = replace(
+        law,
+        tail_share=setting.tail_share,
+        bandwidth_tilt=setting.bandwidth_tilt,
+        scattered_power=setting.scattered_power,
+    )
+    benchmark = np.flatnonzero(medians.benchmark)
+    instances = {
+        name: replace(row, benchmark_work_ms=benchmark_work_ms(changed, medians, name, benchmark))
+        for name, row in law.instances.items()
+    }
+    return replace(changed, instances=instances)
 
 
 def main() -> None:
     """Print the table and each choice."""
-    measurements = load_measurements(data_folder())
+    folder = data_folder()
+    measurements = load_measurements(folder)
     medians = median_steps(all_steps(class_bank(measurements), measurements.workloads))
-    trials = try_settings(medians, load_kernel_speeds(data_folder()))
-    print("power  nearness  outside %  " + "  ".join(f"inside without {name}" for name in measurements.instances))
-    for (power, nearness), trial in trials.items():
-        cells = "  ".join(f"{value:.2f}" for value in trial.inside.values())
-        print(f"{power:5.1f}  {nearness:8.1f}  {np.mean(list(trial.outside.values())):9.2f}  {cells}")
-    for name in measurements.instances:
+    trials = try_settings(medians, load_kernel_speeds(folder), settings(LAW_SETTINGS, WEIGHT_SETTINGS))
+    print("tails  tilt  scattered  free  near  outside %  " + "  ".join(f"inside {name}" for name in medians.instances))
+    for setting, trial in sorted(trials.items(), key=lambda item: np.mean(list(item[1].inside.values()))):
+        cells = "  ".join(f"{value:6.2f}" for value in trial.inside.values())
+        ours = "  shipped" if setting == SHIPPED else ""
+        print(f"{_words(setting)}  {np.mean(list(trial.outside.values())):9.2f}  {cells}{ours}")
+    for name in medians.instances:
         setting = chosen(trials, name)
-        print(f"{name} left out: power {setting[0]}, nearness {setting[1]}: {trials[setting].outside[name]:.2f} %")
+        print(f"{name} left out: {_words(setting)}: {trials[setting].outside[name]:.2f} %")
+    shipped = np.mean(list(trials[SHIPPED].outside.values()))
+    print(f"nested choice {nested_error(trials):.2f} %, shipped {shipped:.2f} %")
+
+
+def _words(setting: Setting) -> str:
+    return "  ".join(f"{value:4.2f}" for value in setting.values)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,9 @@ def test_readme_s_figures_are_the_reports(validation):
     mean, worst = percent(*(transfer[of]["mape_with_latency"] for of in ("mean", "worst")))
     assert f"**{left_out}** of a step's latency" in readme
     assert f"**{mean}**, worst direction {worst}" in readme
+    anchors = report("transfer_validation.json")["left_out_anchors"]
+    mean, worst = percent(*(anchors[of]["mape_with_latency"] for of in ("mean", "worst")))
+    assert f"| **{mean}**, worst direction {worst} | profiles *from* GPUs" in readme
     assert f"**{both(real)[0]}** " in readme and f"{real['n']} predictions" in readme
     assert f"held {validation['default']['mean']['coverage_90']:.1f} %" in readme
 
@@ -83,11 +86,13 @@ def test_accuracy_s_other_figures_are_the_reports():
     text = " ".join((ROOT / "docs" / "ACCURACY.md").read_text(encoding="utf-8").split())
     transfer, real = report("transfer_validation.json"), report("real_profiles.json")
     mean, worst = (transfer["left_out_gpus"][of] for of in ("mean", "worst"))
+    anchors = [transfer["left_out_anchors"][of]["mape_with_latency"] for of in ("mean", "worst")]
     routes, memory = transfer["derived"]["routes"], transfer["memory"]
     for sentence in (
         f"**{both(real['mean'])[0]}** with the latency, **{both(real['mean'])[1]}** without",
         f"directions is **{mean['mape_with_latency']:.1f} %**, the worst {worst['mape_with_latency']:.1f} % (one plain "
         f"constant: {mean['one_constant']:.1f} %; data sheet alone: {mean['sheet_only_mape_with_latency']:.1f} %)",
+        f"profiles predict the others **{anchors[0]:.1f} %** off, at worst {anchors[1]:.1f} %",
         f"errs by {routes['corrected']['T4 -> V100']:.1f} % and {routes['corrected']['V100 -> T4']:.1f} %",
         f"{100 * memory['arithmetic']['strict_recall']:.1f} % of what did not run is called so, and "
         f"{100 * memory['arithmetic']['strict_false_fits']:.1f} % of all is wrongly said to fit",

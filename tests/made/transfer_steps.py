@@ -1,0 +1,41 @@
+"""Made-up steps that obey the law of transfer, for tests of its fit and of its settings."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from profet_core.transfer.carry import join
+from profet_core.transfer.hosts import host_named
+from profet_core.transfer.parts import StepParts
+from profet_lab.transfer.steps import HOST_OF, Steps, gpu_of
+
+#: Work of every network on each instance over that on V100: what one benchmark point tells.
+SLOWNESS = {"g3s.xlarge": 4.9, "g4dn.xlarge": 2.9, "p2.xlarge": 8.6, "p3.2xlarge": 1.0}
+START_MS, COPY_FACTOR, TAIL_SHARE, PROFILED = 1.5, 1.25, 0.15, 1.7
+#: Network -> work of an image at 224 pixels on V100, and launches on the reference host, milliseconds.
+NETWORKS = {"ResNet50": (2.6, 12.0), "B": (4.0, 8.0), "C": (1.0, 14.0), "D": (0.02, 10.0)}
+
+
+def made_transfer_steps() -> Steps:
+    """Four networks at nine sizes on all instances; launches bound D everywhere. Three fifths are convolutions."""
+    workloads = pd.DataFrame(
+        list(product(NETWORKS, (64, 128, 224), (16, 32, 64))), columns=["model", "pixels", "batch_size"]
+    )
+    images = workloads.batch_size.to_numpy() * (workloads.pixels.to_numpy() / 224.0) ** 2
+    work_ms, launches_ms = (np.array([NETWORKS[name][part] for name in workloads.model]) for part in (0, 1))
+    parts, latency_ms = {}, {}
+    for name, slowness in SLOWNESS.items():
+        host = host_named(HOST_OF[name])
+        busy_ms, copy_ms = images * work_ms * slowness, 0.05 * images * host.copy
+        floor_ms = launches_ms * host.launch
+        tails_ms = TAIL_SHARE * launches_ms * gpu_of(name).sm_count / 80
+        free_ms = busy_ms + tails_ms + COPY_FACTOR * copy_ms + START_MS * host.launch
+        latency_ms[name] = join(free_ms, floor_ms)
+        bound = floor_ms > free_ms
+        idle_ms = np.where(bound, np.maximum(PROFILED * latency_ms[name] - busy_ms, 1.0), 1 + floor_ms / 5)
+        kinds_ms = np.outer(busy_ms, [0.6, 0.0, 0.0, 0.4])
+        parts[name] = StepParts(kinds_ms, copy_ms, idle_ms, np.full(len(busy_ms), np.inf))
+    return Steps(workloads, latency_ms, parts, parts)
