@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.transfer.carry import Target
-from profet_core.transfer.evidence import Evidence, Source
+from profet_core.transfer.evidence import Evidence, Source, Speed
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
 
@@ -21,22 +20,6 @@ if TYPE_CHECKING:
 MIX_SHARE = 0.25
 
 _ASSUMED = "90 % if errors are log-normal and spread as on the GPUs left out ({n} GPUs)"
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """Benchmark speed of a GPU over the reference's, in the logarithm; the interval's half width; where it is from.
-
-    Attributes
-    ----------
-    log_sd : of the speed itself, beside the law's spread. note : for a prediction's row.
-    """
-
-    log_speed: float
-    log_sd: float
-    log_half_width: float
-    evidence: Evidence
-    note: str
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
