@@ -13,7 +13,7 @@ from profet_core.documents.parts import Document, unknown_operations_document
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.diagnosis import Diagnosis, diagnose
 from profet_core.prediction.placement import Placement, placements
-from profet_core.prediction.refusals import refusal
+from profet_core.prediction.refusals import refusal_by
 from profet_core.prediction.steps import counted, steps_note
 from profet_core.profiles import Profile
 from profet_core.units import US_PER_MS, format_ms
@@ -31,14 +31,15 @@ def run(options: argparse.Namespace) -> None:
     """Print the profile's format, operations by time, totals, and what was ignored or unknown."""
     trace = read_trace(options)
     profile = counted(trace, trace.meta.step_latency_ms)
-    placed, diagnosis = placements(open_models(options), profile), diagnose(profile)
+    models = open_models(options)
+    placed, diagnosis = placements(models, profile), diagnose(profile)
     if options.format == "json":
-        print_json(_profile_document(profile, placed, diagnosis))
+        print_json(_profile_document(profile, placed, diagnosis, refusal_by(models, profile)))
     else:
         _print_profile(profile, placed, diagnosis)
 
 
-def _profile_document(profile: Profile, placed: Sequence[Placement], diagnosis: Diagnosis) -> Document:
+def _profile_document(profile: Profile, placed: Sequence[Placement], diagnosis: Diagnosis, refused: str) -> Document:
     _, (unknown,) = load_operation_classes().encode([profile])
     return {
         "format": profile.source_format,
@@ -49,7 +50,7 @@ def _profile_document(profile: Profile, placed: Sequence[Placement], diagnosis: 
         "steps_basis": profile.steps_basis,
         "framework": profile.meta.framework,
         "meta": _known_meta(profile),
-        "refusal": refusal(profile),
+        "refusal": refused,
         "warnings": list(profile.warnings),
         "ignored": list(profile.ignored),
         "unknown_operations": unknown_operations_document(unknown),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from profet_cli.arguments import add_format, add_models
 from profet_cli.inputs import open_models, read_profile_file
 from profet_cli.output import print_json
-from profet_core.catalog import load_catalog
+from profet_core.catalog import load_catalog, load_gpus
 from profet_core.scaling.context import ScaleContext, scale_context
 from profet_core.scaling.scale import scale
 from profet_core.units import format_ms
@@ -17,7 +17,7 @@ from profet_core.units import format_ms
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The instance, the axis with both ends, the size between them, and what else is known."""
     add_format(parser)
-    parser.add_argument("--instance", required=True)
+    parser.add_argument("--instance", required=True, metavar="INSTANCE|GPU")
     parser.add_argument("--axis", required=True, choices=["batch", "pixels"])
     parser.add_argument("--min-ms", required=True, type=float, help="latency at batch 16 or 32 pixels, milliseconds")
     parser.add_argument("--max-ms", required=True, type=float, help="latency at batch 256 or 256 pixels, milliseconds")
@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Scale and print."""
     models = open_models(options)
-    # An instance of the catalogue that nobody profiled follows the curve that all measured ones share.
-    known = options.instance in load_catalog()
+    # An instance of the catalogue, or a GPU, that nobody profiled follows the curve that all measured ones share.
+    known = options.instance in load_catalog() or bool(load_gpus().named(options.instance))
     scaled = scale(
         models,
         models.profiled(options.instance) if known else options.instance,

@@ -16,6 +16,7 @@ from profet_core.units import positive_number, whole_number
 
 #: Share by which a memory may be off its data sheet's.
 _MEMORY_TOLERANCE = 0.1
+_MEMORY = re.compile(r"\b([1-9]\d{0,3}) ?GB\b", re.IGNORECASE)
 #: How a GPU is built in, where it is made in several ways.
 _FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
 _WHOLE = ("sm_count", "cuda_cores")
@@ -134,8 +135,8 @@ class Gpus(Mapping[str, Gpu]):
         Parameters
         ----------
         name : its full name, or one that holds its model: "NVIDIA L4", "A100".
-        memory_gib : tells an A100 of 40 from one of 80 GiB, where the name doesn't. Where it names no form (SXM, PCIe,
-            NVL), that of the table's first one is meant.
+        memory_gib : tells an A100 of 40 from one of 80 GiB, where the name doesn't, as "A100 80GB PCIe" does. Where it
+            names no form (SXM, PCIe, NVL), that of the table's first one is meant.
 
         Raises
         ------
@@ -147,6 +148,8 @@ class Gpus(Mapping[str, Gpu]):
         same = self.named(name)
         if len(same) > 1 and memory_gib is not None:
             same = [gpu for gpu in same if gpu.has_memory(memory_gib)]
+        elif told := _MEMORY.search(name):
+            same = [gpu for gpu in same if gpu.has_memory(float(told.group(1)))] or same
         if len(same) > 1:
             same = _of_form(name, same)
         if len(same) == 1:

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
 
 #: Parts of a GPU, or parts that run slower than the card of that name.
-_PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b", re.IGNORECASE)
+_PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE)
 _LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
-
 _ADD_IT = "add it as a GPU of your own, by that name."
+_NO_WHOLE_GPU = "a part of a GPU, whose speed is its slice's: record the step on a whole GPU."
+_NO_CARD = f"a laptop's GPU, which runs slower than the card of that name: {_ADD_IT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,10 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
     if transfer is None:
         raise InputError(f"Unknown anchor {name!r}: choose one of {', '.join(models.instances)}.")
     entry = catalog.get(name)
+    if entry is None and name not in transfer.gpus and _PART_OF_A_GPU.search(name):
+        raise InputError(f"The anchor can't be {name!r}, {_NO_WHOLE_GPU}")
+    if entry is None and name not in transfer.gpus and _LAPTOP.search(name):
+        raise InputError(f"The anchor can't be {name!r}, {_NO_CARD}")
     try:
         gpu = transfer.gpus.find(name) if entry is None else transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
     except InputError as error:
@@ -100,9 +105,9 @@ def unknown_gpu(models: Models, recorded: str) -> str:
         return ""
     says = f"The profile says it was recorded on {recorded}"
     if _PART_OF_A_GPU.search(recorded):
-        return f"{says}, a part of a GPU, whose speed is its slice's: record the step on a whole GPU."
+        return f"{says}, {_NO_WHOLE_GPU}"
     if _LAPTOP.search(recorded):
-        return f"{says}, a laptop's GPU, which runs slower than the card of that name: {_ADD_IT}"
+        return f"{says}, {_NO_CARD}"
     if models.transfer is None:
         return ""
     try:

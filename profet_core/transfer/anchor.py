@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.transfer.carry import Target, beside, join, kind_log_speeds
+from profet_core.transfer.carry import beside, join, kind_log_speeds
 from profet_core.transfer.parts import StepParts, shares
 from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms, least_bound_ms
+from profet_core.transfer.targets import Target
 
 #: Gaps of a GPU that nobody profiled say little of its host: where the GPU bounds the step, launches take at most this
 #: many times the reference GPU's work. Chosen with one of the four left out as anchor.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from profet_core.latency import NORMAL_90
-from profet_core.transfer.hosts import Host
 from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.parts import BANDWIDTH, KINDS, SCATTERED, shares
 from profet_core.transfer.step import InstanceStep, StepLaw
+from profet_core.transfer.targets import Target
 
 LEAST_FREE_SHARE = 0.02
 #: Power in which work and launches add up where neither hides the other: no step turns from one to the other at once.
@@ -33,26 +33,6 @@ class KernelWeights:
 
 
 WEIGHTS = KernelWeights()
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A GPU in a host, and what is known of its speed.
-
-    Attributes
-    ----------
-    log_speed : how many times faster it does the benchmark's work than the reference's GPU, in the logarithm.
-    log_bandwidth : the same of work that is bound by its memory's bandwidth.
-    log_half_width : half the 90 % interval of its work, but for what `carry` adds. mix_log_sd : spread for a step that
-        computes nothing but convolutions and products, or none, over the benchmark's.
-    """
-
-    host: Host
-    multiprocessors: int
-    log_speed: float
-    log_bandwidth: float
-    log_half_width: float
-    mix_log_sd: float
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.latency import HOST_BOUND_SHARE, NORMAL_90, Basis
 from profet_core.transfer.carry import Carried, carry
 from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
-from profet_core.transfer.evidence import Speed
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.speed import target_of
 from profet_core.transfer.step import StepLaw, gpu_time_ms
+from profet_core.transfer.targets import Speed
 
 #: A GPU and its host.
 Placed = tuple[Gpu, Host]

@@ -1,4 +1,4 @@
-"""What the numbers of a GPU rest on, from the surest to the least, and the speed that it tells."""
+"""What the numbers of a GPU rest on, from the surest to the least."""
 
 from __future__ import annotations
 
@@ -79,19 +79,3 @@ class Evidence:
                 return "no published benchmark: data sheet alone"
             case _:
                 return self.words
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """Benchmark speed of a GPU over the reference's, in the logarithm; the interval's half width; where it is from.
-
-    Attributes
-    ----------
-    log_sd : of the speed itself, beside the law's spread. note : for a prediction's row.
-    """
-
-    log_speed: float
-    log_sd: float
-    log_half_width: float
-    evidence: Evidence
-    note: str

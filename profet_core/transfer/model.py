@@ -8,18 +8,16 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
 from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
-from profet_core.transfer.evidence import Evidence, Source, Speed
+from profet_core.transfer.evidence import Evidence, Source
+from profet_core.transfer.hosts import Host
 from profet_core.transfer.step import InstanceStep, StepLaw
-
-if TYPE_CHECKING:
-    from profet_core.transfer.carry import Target
-    from profet_core.transfer.hosts import Host
+from profet_core.transfer.targets import Speed, Target
 
 TRANSFER_NAME = "transfer.json"
 TRANSFER_VERSION = 3

@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.transfer.carry import Target
-from profet_core.transfer.evidence import Evidence, Source, Speed
+from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
+from profet_core.transfer.targets import Speed, Target
 
 if TYPE_CHECKING:
     from profet_core.transfer.model import TransferModel

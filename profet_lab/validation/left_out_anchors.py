@@ -16,9 +16,9 @@ from profet_core.networks.stacks import LEAST_KNOWN_SHARE, StepInputs
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS
 from profet_core.prediction.foreign import LAW_SHARE
 from profet_core.transfer.anchor import AsRecorded, CarriedBack, ForeignSteps, carry_back
-from profet_core.transfer.carry import Target
 from profet_core.transfer.parts import BANDWIDTH, KINDS, kind_of_class
 from profet_core.transfer.step import StepLaw
+from profet_core.transfer.targets import Target
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.boosted import BoostedTrees

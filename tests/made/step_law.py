@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from profet_core.transfer.carry import Target
 from profet_core.transfer.hosts import REFERENCE_HOST
 from profet_core.transfer.parts import StepParts
 from profet_core.transfer.step import InstanceStep, StepLaw
+from profet_core.transfer.targets import Target
 
 #: The benchmark takes 100 ms of work here, 60 of them convolutions.
 FAST = InstanceStep(

@@ -8,10 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.catalog import load_gpus
-from profet_lab.measurements.published_points import POINT_OF, POINTS_FILE, PUBLISHED_GPUS, load_speeds
-from profet_lab.measurements.tables import DataError
-from profet_lab.transfer.benchmark_points import batch_log_sd, benchmark_points, same_chip_log_sd
+from profet_lab.measurements.published_points import PUBLISHED_GPUS
+from profet_lab.transfer.benchmark_points import (
+    LEAST_TABLE_LOG_SD,
+    Published,
+    batch_log_sd,
+    same_chip_log_sd,
+    table_log_sd,
+)
 from profet_lab.transfer.steps import Steps
 
 SPEEDS = {"V100-SXM2-16GB": 100.0, **{gpu.point: 200.0 for gpu in PUBLISHED_GPUS}}
@@ -29,14 +33,20 @@ def medians() -> Steps:
     return Steps(workloads, latency_ms, {}, {})
 
 
-def test_a_point_is_relative_to_the_reference(medians):
-    points = benchmark_points(SPEEDS, medians, "p3.2xlarge")
-    assert points["H100-SXM5-80GB"].log_speed == pytest.approx(math.log(2))
-    # The L40S has the point of the RTX 6000 Ada: the same chip, other clocks and less bandwidth.
-    sheet = (math.log(91.61 / 91.06) + math.log(864 / 960)) / 2
-    assert points["L40S"].log_speed == pytest.approx(math.log(2) + sheet)
-    assert points["L40S"].measured_on == "RTX 6000 Ada"
-    assert points["L40S"].log_sd > points["H100-SXM5-80GB"].log_sd
+def test_each_table_of_a_gpu_counts():
+    published = Published(SPEEDS, {("RTX A6000", True): {"one": 0.3, "two": 0.5}})
+    assert published.log_ratios("RTX A6000", tf32=True) == [0.3, 0.5]
+    assert published.log_ratios("H100-SXM5-80GB", tf32=True) == pytest.approx([math.log(2)])
+    assert {"RTX A6000", "L40S", "H100-SXM5-80GB"} <= set(published.names)
+
+
+def test_tables_lie_apart_by_their_pooled_spread_and_no_less_than_what_is_known_of_tables():
+    # Two tables 0.4 apart: 0.2 on either side, one degree of freedom.
+    assert table_log_sd(Published(SPEEDS, {("RTX A6000", True): {"one": 0.1, "two": 0.5}})) == pytest.approx(
+        math.sqrt(2 * 0.2**2)
+    )
+    assert table_log_sd(Published(SPEEDS, {("RTX A6000", True): {"one": 0.1, "two": 0.11}})) == LEAST_TABLE_LOG_SD
+    assert table_log_sd(Published(SPEEDS, {})) == LEAST_TABLE_LOG_SD
 
 
 def test_what_the_batch_size_moves_by_hand(medians):
@@ -49,18 +59,3 @@ def test_equal_speeds_of_one_chip_are_missed_by_what_their_data_sheets_differ():
         chips.setdefault(gpu.chip, []).append(math.log(gpu.fp32_tflops * gpu.bandwidth_gb_per_s) / 2)
     gaps = [a - b for values in chips.values() for i, a in enumerate(values) for b in values[i + 1 :]]
     assert same_chip_log_sd(SPEEDS) == pytest.approx(math.sqrt(sum(gap**2 for gap in gaps) / len(gaps)))
-
-
-def test_every_gpu_with_a_point_is_in_the_catalogue():
-    assert set(POINT_OF) <= set(load_gpus())
-    assert set(POINT_OF.values()) <= {gpu.point for gpu in PUBLISHED_GPUS}
-
-
-def test_a_table_without_the_reference_is_one_line(tmp_path):
-    path = tmp_path / POINTS_FILE
-    path.parent.mkdir()
-    path.write_text("gpu,precision,batch_size,images_per_s,source\nV100-SXM2-16GB,amp,256,833,x\n")
-    with pytest.raises(DataError, match="has no row of V100-SXM2-16GB"):
-        load_speeds(tmp_path)
-    with pytest.raises(DataError, match=r"No external/resnet50_training_points.csv in"):
-        load_speeds(tmp_path / "nowhere")
