@@ -72,7 +72,7 @@ def _compare(
     except ProfetError as error:
         return _reading(entry, truth, None, refusal=str(error)), []
     left_out = _left_out_percent(places.models, profile)
-    anchor = places.profiled(entry.gpu)
+    anchor = places.anchor(entry.gpu)
     if anchor is None or entry.step_ms is None or not truth.elsewhere:
         note = _no_check(anchor, truth)
         return _reading(entry, truth, profile, left_out, refusal=refusal(profile), note=note), []

@@ -12,6 +12,7 @@ import numpy as np
 from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog, Gpus, Instance, gpu_model
 from profet_core.errors import InputError
+from profet_core.prediction.anchors import recorded_on
 from profet_lab.measurements.real_index import Known, Measured, RealProfile
 from profet_lab.measurements.tables import Measurements
 
@@ -29,6 +30,10 @@ class Places:
         """The instance that was profiled with this GPU, if one was."""
         model = gpu_model(gpu)
         return next((name for name in self.models.instances if self._catalog[name].gpu_model == model), None)
+
+    def anchor(self, gpu: str) -> str | None:
+        """What a profile of this GPU is predicted from: the profiled instance, or the GPU itself; None: nothing can."""
+        return self.profiled(gpu) or recorded_on(self.models, gpu)
 
     def stands_for(self, gpu: str) -> str:
         """The profiled instance, else the GPU's full name."""
