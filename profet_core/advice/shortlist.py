@@ -20,13 +20,10 @@ def same_gpus(plan: Plan) -> tuple[str, int]:
 def plan_a_gpu(plans: Iterable[Plan], keep: Collection[Plan] = ()) -> list[Plan]:
     """Of each GPU model and number of GPUs the cheapest plan, and what else must be in sight; the cheapest first.
 
-    In sight stays what no other plan beats, what is one's own, and `keep`.
+    In sight stays what no other GPU's cheapest beats, what is one's own, and `keep`.
     """
     every = _cheapest_first(plans)
-    cheapest: dict[tuple[str, int], Plan] = {}
-    for plan in every:
-        cheapest.setdefault(same_gpus(plan), plan)
-    return _of(every, (*cheapest.values(), *_in_sight(every, keep)))
+    return _of(every, (*_cheapest_a_gpu(every), *_in_sight(every, keep)))
 
 
 def shortlist(plans: Iterable[Plan], keep: Collection[Plan] = (), most: int = MOST_SHORTLISTED) -> list[Plan]:
@@ -52,8 +49,17 @@ def others_of_gpus(plans: Iterable[Plan], plan: Plan) -> list[Plan]:
     return [other for other in _cheapest_first(plans) if other != plan and same_gpus(other) == same_gpus(plan)]
 
 
-def _in_sight(plans: Sequence[Plan], keep: Iterable[Plan]) -> set[Plan]:
-    return {*frontier(plans), *keep, *(plan for plan in plans if is_ones_own(plan.offer))}
+def _cheapest_a_gpu(cheapest_first: Iterable[Plan]) -> list[Plan]:
+    found: dict[tuple[str, int], Plan] = {}
+    for plan in cheapest_first:
+        found.setdefault(same_gpus(plan), plan)
+    return list(found.values())
+
+
+def _in_sight(cheapest_first: Sequence[Plan], keep: Iterable[Plan]) -> set[Plan]:
+    """What no other GPU's cheapest plan beats: hosts make a GPU's other offers a little faster, and dearer."""
+    best = frontier(_cheapest_a_gpu(cheapest_first))
+    return {*best, *keep, *(plan for plan in cheapest_first if is_ones_own(plan.offer))}
 
 
 def _times_beaten(plan: Plan, best: Sequence[Plan]) -> float:

@@ -73,19 +73,19 @@ def test_what_is_not_known_is_said_so_and_a_node_names_its_gpus(advice):
 def test_a_gpu_that_waits_for_its_host_says_why_others_tie_with_it(catalog):
     rows = [
         replace(row(name, 20, basis=Basis.TRANSFERRED), reach=Reach({}, free_ms, 20.0))
-        for name, free_ms in (("p4d.24xlarge", 12.0), ("p5.4xlarge", 8.0), ("g6.xlarge", 21.0))
+        for name, free_ms in (("p4d.24xlarge", 12.0), ("p5.4xlarge", 8.0), ("g6.xlarge", 30.0))
     ]
     found = table(advise(rows, [catalog[one.instance] for one in rows], WORKLOAD))
     assert {name: answer_columns()[0].drawn(one).beneath for name, one in found.items()} == {
-        "p4d.24xlarge": "A100 (1 of 8), limited by the host",
-        "p5.4xlarge": "H100, limited by the host",
-        "g6.xlarge": "L4",
+        "p4d.24xlarge": "A100 (1 of 8), AWS, limited by the host",
+        "p5.4xlarge": "H100, AWS, limited by the host",
+        "g6.xlarge": "L4, AWS",
     }
     sizes = [size_row(one, catalog[one.instance], WORKLOAD, None) for one in rows]
     assert [size_columns()[0].drawn(one).beneath for one in sizes] == [
-        "A100 (1 of 8), limited by the host",
-        "H100, limited by the host",
-        "L4",
+        "A100 (1 of 8), AWS, limited by the host",
+        "H100, AWS, limited by the host",
+        "L4, AWS",
     ]
 
 

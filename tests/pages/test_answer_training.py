@@ -26,7 +26,6 @@ from tests.pages.conftest import (
     has_results,
     lines,
     link,
-    notices,
     sentences,
     type_in,
     upload,
@@ -196,9 +195,9 @@ def test_a_profile_that_doesn_t_say_its_batch_size_is_asked_for_it(open_app, cor
 def test_a_profile_without_a_batch_size_still_explains_itself(open_app, samples):
     operations = {**samples[FIRST].profile.operations, "loss_value": 1}
     app = upload(open_app(), ("old.json", json.dumps(operations).encode()))
-    assert any("loss_value" in line for line in notices(app)), "what was left out of it"
+    assert any("loss_value" in line for line in lines(app.caption)), "what was left out of it"
     type_in(app, "profiled_batch", 64)
-    assert not app.error and any("loss_value" in line for line in notices(app))
+    assert not app.error and any("loss_value" in line for line in lines(app.caption))
 
 
 def test_what_fits_is_known_of_a_batch_size_that_was_typed(open_app, samples):

@@ -30,7 +30,8 @@ def test_the_first_page_has_few_rows_and_the_chart_the_same(open_app, core, cata
     shown = column(app, "Time")
     assert len(shown) == 8 and {"g4dn.xlarge", "verda/1V100.6V"} <= set(shown), "the anchor, and what to rent"
     models = [catalog[name].gpu_model for name in shown]
-    assert len(set(models)) == len(models) and {catalog[name].gpu_count for name in shown} == {1}
+    # A row a GPU; the fastest offer, which the sentence names, may be the second of its GPU.
+    assert len(models) - 1 <= len(set(models)) and {catalog[name].gpu_count for name in shown} == {1}
     assert len(chart_names(app)) == 8
     advice = core.advise(samples[FIRST], core.predict(samples[FIRST]))
     assert [clean(line) for line in lines(app.header)] == [headline(advice)]
@@ -43,7 +44,7 @@ def test_every_gpu_and_every_offer_are_one_click_away(open_app, core, catalog, s
     app = open_app()
     app.segmented_control(key="rows").set_value("gpus").run()
     models = [catalog[name].gpu_model for name in column(app, "Time")]
-    assert sorted(models) == sorted({plan.offer.gpu_model for plan in advice.plans}) and len(models) > 14
+    assert set(models) == {plan.offer.gpu_model for plan in advice.plans} and 14 < len(models) <= len(set(models)) + 1
     app.segmented_control(key="rows").set_value("all").run()
     assert list(column(app, "Time")) == [plan.label for plan in advice.plans]
     assert link(open_app(rows="all")) == {} and len(chart_names(app)) < 25 < len(advice.plans)

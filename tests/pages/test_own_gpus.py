@@ -67,7 +67,7 @@ def test_a_gpu_and_its_throughput_are_a_row_of_the_answer_at_once(open_app, core
     ).latencies_ms
     assert steps(app)[MINE] == format_ms(expected["rtx-4080"])
     assert column(app, "$ an hour")[MINE] == "$0.20"
-    assert set(column(app, "Instance")) == {*before, MINE}
+    assert MINE in column(app, "Instance") and MINE not in before
     assert "rtx-4080" in app.get("plotly_chart")[0].proto.spec
     assert not any("rtx" in name or "rtx" in value.lower() for name, value in link(app).items()), "not in the link"
     for session in (other.run(), open_app()):

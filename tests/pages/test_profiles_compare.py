@@ -309,5 +309,8 @@ def test_the_chart_names_profiles_as_text_and_tells_them_apart(models, catalog, 
         assert marker.symbol.endswith("open") is (row.status == "retired")
     row = table_row(found[0], "latency", instances)
     # The fastest that can be rented is an estimate here, and marked as one.
-    # Of equally fast ones it is what costs least: no node of several.
-    assert row["Lowest to rent"] == "vast/1x-RTX_5090*"
+    fastest = min(
+        (one for one in found[0].prediction.predictions if one.latency_ms and one.status != "retired"),
+        key=lambda one: (one.latency_ms, one.usd_per_hour),
+    )
+    assert row["Lowest to rent"] == f"{fastest.instance}*" and catalog[fastest.instance].gpu == "B200"

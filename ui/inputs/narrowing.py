@@ -51,7 +51,7 @@ def narrowing_fields(resources: Resources) -> None:
         st.selectbox(
             "Region",
             (USUAL_REGION, *known.regions),
-            format_func=lambda name: "any" if name == USUAL_REGION else name,
+            format_func=lambda name: "anywhere" if name == USUAL_REGION else name,
             key="region",
             persist_state="session",
         )
