@@ -152,6 +152,8 @@ class Reach:
 
 #: What `StepTime.note` begins with where a faster GPU would take as long.
 LIMITED_BY_HOST = "limited by the host"
+#: The same where there is room for a word.
+HOST_LIMITED = "host-limited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

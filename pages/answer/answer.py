@@ -128,12 +128,12 @@ def _choices(resources: Resources) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice("Time and cost of", "per", tuple(_PER_LABELS), _PER_LABELS)
         st.toggle(
-            "Loading data",
+            "Loading",
             key="loading",
             persist_state="session",
             help="Adds what measured epochs took beyond their steps: 6 % to 9 %.",
         )
-        st.toggle("Retired GPUs", key="retired", persist_state="session", help="Measured, but no longer rented out.")
+        st.toggle("Retired", key="retired", persist_state="session", help="Measured, but no longer rented out.")
         narrowing_input(resources)
         offers_input(resources)
 

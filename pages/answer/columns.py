@@ -17,7 +17,7 @@ from profet_core.catalog.naming import cloud_words
 from profet_core.catalog.offers import is_guess
 from profet_core.energy.estimate import Energy, training_energy
 from profet_core.energy.regions import Region
-from profet_core.latency import LIMITED_BY_HOST
+from profet_core.latency import HOST_LIMITED
 from profet_core.memory.fit import FitAnswer
 from profet_core.units import (
     MS_PER_S,
@@ -370,7 +370,7 @@ def _instance_cell(row: AnswerRow) -> Cell:
     if offer.status == "retired":
         said.append("retired")
     if row.plan.limited_by_host:
-        said.append(LIMITED_BY_HOST)
+        said.append(HOST_LIMITED)
     return Cell(row.plan.title, beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pages.sizes.rows import SizeRow
 from profet_core.advice.sureness import plan_sureness
 from profet_core.catalog.naming import machine_words
-from profet_core.latency import LIMITED_BY_HOST
+from profet_core.latency import HOST_LIMITED
 from profet_core.units import format_duration, format_ms, format_significant, format_usd, format_usd_range
 from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
@@ -108,7 +108,7 @@ def _instance_cell(row: SizeRow) -> Cell:
     if not row.fits:
         said.append("does not fit")
     if row.plan.limited_by_host:
-        said.append(LIMITED_BY_HOST)
+        said.append(HOST_LIMITED)
     return Cell(machine_words(offer), beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
 
 

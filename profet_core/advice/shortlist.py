@@ -9,7 +9,7 @@ from profet_core.advice.plans import Plan
 from profet_core.catalog.nodes import is_ones_own
 
 #: As many as are taken in at a glance.
-MOST_SHORTLISTED = 8
+MOST_SHORTLISTED = 6
 
 
 def same_gpus(plan: Plan) -> tuple[str, int]:
@@ -39,7 +39,8 @@ def shortlist(plans: Iterable[Plan], keep: Collection[Plan] = (), most: int = MO
         return every
     in_sight = _in_sight(every, keep)
     best = frontier(every)
-    others = [plan for plan in plan_a_gpu(every) if plan not in in_sight]
+    shown = {same_gpus(plan) for plan in in_sight}
+    others = [plan for plan in _cheapest_a_gpu(every) if same_gpus(plan) not in shown]
     nearest = sorted(others, key=lambda plan: _times_beaten(plan, best))
     return _of(every, (*in_sight, *nearest[: max(0, most - len(in_sight))]))
 
@@ -58,8 +59,9 @@ def _cheapest_a_gpu(cheapest_first: Iterable[Plan]) -> list[Plan]:
 
 def _in_sight(cheapest_first: Sequence[Plan], keep: Iterable[Plan]) -> set[Plan]:
     """What no other GPU's cheapest plan beats: hosts make a GPU's other offers a little faster, and dearer."""
-    best = frontier(_cheapest_a_gpu(cheapest_first))
-    return {*best, *keep, *(plan for plan in cheapest_first if is_ones_own(plan.offer))}
+    must = {*keep, *(plan for plan in cheapest_first if is_ones_own(plan.offer))}
+    shown = {same_gpus(plan) for plan in must}
+    return must | {plan for plan in frontier(_cheapest_a_gpu(cheapest_first)) if same_gpus(plan) not in shown}
 
 
 def _times_beaten(plan: Plan, best: Sequence[Plan]) -> float:

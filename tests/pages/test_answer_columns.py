@@ -77,14 +77,14 @@ def test_a_gpu_that_waits_for_its_host_says_why_others_tie_with_it(catalog):
     ]
     found = table(advise(rows, [catalog[one.instance] for one in rows], WORKLOAD))
     assert {name: answer_columns()[0].drawn(one).beneath for name, one in found.items()} == {
-        "p4d.24xlarge": "A100 (1 of 8), AWS, limited by the host",
-        "p5.4xlarge": "H100, AWS, limited by the host",
+        "p4d.24xlarge": "A100 (1 of 8), AWS, host-limited",
+        "p5.4xlarge": "H100, AWS, host-limited",
         "g6.xlarge": "L4, AWS",
     }
     sizes = [size_row(one, catalog[one.instance], WORKLOAD, None) for one in rows]
     assert [size_columns()[0].drawn(one).beneath for one in sizes] == [
-        "A100 (1 of 8), AWS, limited by the host",
-        "H100, AWS, limited by the host",
+        "A100 (1 of 8), AWS, host-limited",
+        "H100, AWS, host-limited",
         "L4, AWS",
     ]
 

@@ -104,7 +104,7 @@ def _available(offers: Sequence[Instance]) -> list[Instance]:
     if offers and not found:
         names = ", ".join(dict.fromkeys(offer.name for offer in offers[:_NAMED]))
         more = ", ..." if len(offers) > _NAMED else ""
-        raise NoOffersError(f"No longer rented out: {names}{more}. Switch on Retired GPUs, or widen Offers.")
+        raise NoOffersError(f"No longer rented out: {names}{more}. Switch on Retired, or widen Offers.")
     return found
 
 

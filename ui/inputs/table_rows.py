@@ -35,5 +35,4 @@ def plans_with_a_mark(plans: Sequence[Plan], keep: Collection[Plan]) -> list[Pla
 def rows_choice(plans: Sequence[Plan]) -> None:
     """Few, one of each GPU, or all."""
     if len(plans) > MOST_SHORTLISTED:
-        gpus = len(plan_a_gpu(plans))
-        choice("Rows", "rows", ROWS, {_BEST: "Best", _GPUS: f"Each GPU ({gpus})", _ALL: f"All {len(plans)} offers"})
+        choice("Rows", "rows", ROWS, {_BEST: "Best", _GPUS: "GPUs", _ALL: "All"})
