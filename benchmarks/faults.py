@@ -47,7 +47,7 @@ _REFRESH = """
 import sys
 from profet_cli.commands.instances import refresh
 from profet_core.catalog.refresh import PublishedPrice
-refresh.published_prices = lambda provider, regions: PRICES
+refresh.published_prices = lambda *asked: PRICES
 from profet_cli.main import main
 sys.exit(main())
 """
