@@ -65,7 +65,7 @@ def _strangers(resources: Resources) -> Card:
     return (
         "Strangers' files",
         format_percent(mean.error.of(_KNOWN)),
-        f"{len(report.compared)} published profiles, {mean.n} predictions: very few.",
+        f"{len(report.averaged)} published profiles, {mean.n} predictions: very few.",
     )
 
 

@@ -25,6 +25,11 @@ class RealReport:
         return tuple(dict.fromkeys(check.profile for check in self.checks))
 
     @property
+    def averaged(self) -> tuple[str, ...]:
+        """Profiles that the means are of."""
+        return tuple(dict.fromkeys(check.profile for check in self.of_profiled))
+
+    @property
     def of_profiled(self) -> tuple[RealCheck, ...]:
         """Checks towards GPUs that were profiled for the training data: what the means are over."""
         return tuple(check for check in self.checks if check.basis is Basis.MEASURED)

@@ -83,7 +83,7 @@ def test_the_first_screen_has_three_figures_and_what_they_were_measured_on(open_
         percent(strangers.mean.error.with_latency),
         percent(gpus.mean.point[True].mape),
     ]
-    assert lines(app.caption)[1].startswith(f"{len(strangers.compared)} published profiles, {strangers.mean.n} pred")
+    assert lines(app.caption)[1].startswith(f"{len(strangers.averaged)} published profiles, {strangers.mean.n} pred")
     assert percent(gpus.worst(True).point[True].mape) in lines(app.caption)[2]
     words = " ".join(element.value for element in (*app.markdown, *app.caption, *app.metric)).split()
     assert len(words) < 200

@@ -44,7 +44,7 @@ def narrowing_fields(resources: Resources) -> None:
         _some_of("Cloud", "provider", known.providers, cloud_words)
     with gpus:
         _some_of("GPU", "gpu", known.gpus)
-    market, region = st.columns(2, gap="small")
+    market, region = st.columns([3, 2], gap="small")
     with market:
         choice("Market", "market", MARKET_CHOICES)
     with region:
