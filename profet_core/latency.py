@@ -177,6 +177,18 @@ class StepTime:
     relative: RelativeInterval | None = None
     reach: Reach | None = None
 
+    def on(self, instance: str) -> StepTime:
+        """The same of another instance. Faster than `dataclasses.replace`: offers of a GPU are many."""
+        return StepTime(
+            instance=instance,
+            latency_ms=self.latency_ms,
+            basis=self.basis,
+            interval=self.interval,
+            note=self.note,
+            relative=self.relative,
+            reach=self.reach,
+        )
+
     @property
     def limited_by_host(self) -> bool:
         """The host needs longer to launch the step than the GPU to compute it: GPUs tie where this holds."""

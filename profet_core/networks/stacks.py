@@ -78,15 +78,23 @@ def step_inputs(
     scaled = np.ones_like(times.times_ms)
     scaled[:, :device_classes] = factor[:, None]
     scaled[:, idle_column] = 1.0
-    classes = times.times_ms * scaled
-    unknown = (times.unknown_ms * factor)[:, None]
-    if unseen is not None and unseen.any():
-        unknown = unknown + classes[:, unseen].sum(axis=1, keepdims=True)
-        classes = np.where(unseen, 0.0, classes)
-    known = None
-    if latency_ms is not None:
-        known = np.maximum(latency_ms[:, None] - unknown, LEAST_KNOWN_SHARE * latency_ms[:, None])
+    classes, unknown = without_unseen(times.times_ms * scaled, (times.unknown_ms * factor)[:, None], unseen)
+    known = None if latency_ms is None else known_part(latency_ms, unknown)
     return StepInputs(classes, unknown, known, sizes, factor, doubt)
+
+
+def without_unseen(
+    classes_ms: np.ndarray, unknown_ms: np.ndarray, unseen: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Class times (profiles, classes) and unknown time (profiles, 1), unseen classes (boolean) counted as unknown."""
+    if unseen is None or not unseen.any():
+        return classes_ms, unknown_ms
+    return np.where(unseen, 0.0, classes_ms), unknown_ms + classes_ms[:, unseen].sum(axis=1, keepdims=True)
+
+
+def known_part(latency_ms: np.ndarray, unknown_ms: np.ndarray) -> np.ndarray:
+    """Latencies (profiles,) without the unknown operations' part (profiles, 1), (profiles, 1)."""
+    return np.maximum(latency_ms[:, None] - unknown_ms, LEAST_KNOWN_SHARE * latency_ms[:, None])
 
 
 def member_latency(

@@ -15,8 +15,8 @@ import numpy as np
 from profet_core.artifacts.models import Method, Models
 from profet_core.catalog.gpus import Gpu
 from profet_core.networks.batch import ProfileBatch
-from profet_core.networks.stacks import LEAST_KNOWN_SHARE, StepInputs
-from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, load_operation_classes
+from profet_core.networks.stacks import StepInputs, known_part, without_unseen
+from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
 from profet_core.operations.clusters import UnknownOperations
 from profet_core.prediction import by_class
 from profet_core.prediction.estimates import Estimates, floors_ms
@@ -123,9 +123,8 @@ def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBa
     rows = []
     for name, there in back.by_instance.items():
         told_ms = [rows_ms[others[other].index(name)] for other, rows_ms in each.items() if other != name]
-        logs = np.log(np.maximum(told_ms, lowest_ms[name]))
-        rows.append(LAW_SHARE * np.log(there.latency_ms) + (1 - LAW_SHARE) * logs.mean(axis=0))
-    joined_ms = np.exp(np.array(rows))
+        rows.append(law_and_models(there.latency_ms, np.maximum(told_ms, lowest_ms[name])))
+    joined_ms = np.array(rows)
     return replace(
         nearest,
         targets=names,
@@ -137,19 +136,31 @@ def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBa
 
 
 def _carried_batch(batch: ProfileBatch, name: str, there: AsRecorded) -> CarriedBatch:
-    classes, inputs = load_operation_classes(), batch.inputs
-    classes_ms = inputs.classes_ms.copy()
-    for column, one in enumerate(classes.device):
-        classes_ms[:, column] *= there.kind_factors[KINDS.index(kind_of_class(one))]
-    columns = tuple(classes.device)
-    classes_ms[:, columns.index(COPY_CLASS)] = there.parts.copy_ms
-    classes_ms[:, columns.index(IDLE_CLASS)] = there.parts.idle_ms
-    unknown_ms = inputs.unknown_ms * there.kind_factors[KINDS.index(BANDWIDTH)]
-    latency_ms = there.latency_ms[:, None]
-    carried = replace(
-        inputs,
-        classes_ms=classes_ms,
-        unknown_ms=unknown_ms,
-        latency_ms=np.maximum(latency_ms - unknown_ms, LEAST_KNOWN_SHARE * latency_ms),
-    )
+    carried = carried_inputs(load_operation_classes(), batch.inputs, there)
     return CarriedBatch(batch.profiles, name, there.latency_ms, carried, batch.unknown)
+
+
+def carried_inputs(
+    classes: OperationClasses, inputs: StepInputs, there: AsRecorded, unseen: np.ndarray | None = None
+) -> StepInputs:
+    """Profiles as the networks of another instance see them.
+
+    Parameters
+    ----------
+    unseen : as `stacks.step_inputs` takes it.
+    """
+    device = tuple(classes.device)
+    classes_ms = inputs.classes_ms.copy()
+    classes_ms[:, : len(device)] *= there.kind_factors[[KINDS.index(kind_of_class(name)) for name in device]]
+    classes_ms[:, device.index(COPY_CLASS)] = there.parts.copy_ms
+    classes_ms[:, device.index(IDLE_CLASS)] = there.parts.idle_ms
+    unknown_ms = inputs.unknown_ms * there.kind_factors[KINDS.index(BANDWIDTH)]
+    classes_ms, unknown_ms = without_unseen(classes_ms, unknown_ms, unseen)
+    return replace(
+        inputs, classes_ms=classes_ms, unknown_ms=unknown_ms, latency_ms=known_part(there.latency_ms, unknown_ms)
+    )
+
+
+def law_and_models(law_ms: np.ndarray, models_ms: np.ndarray) -> np.ndarray:
+    """Both as one latency, (profiles,); `models_ms`: by where profiles were carried to, (instances, profiles)."""
+    return np.exp(LAW_SHARE * np.log(law_ms) + (1 - LAW_SHARE) * np.log(models_ms).mean(axis=0))

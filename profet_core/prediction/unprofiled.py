@@ -155,7 +155,7 @@ def unprofiled_steps(
             columns[one] = _same_gpu(there, host_half)
     for rows in zip(*columns.values(), strict=True):
         by_placed = dict(zip(columns, rows, strict=True))
-        yield tuple(_of_instance(instance, by_placed[one]) for instance, one in placed.items())
+        yield tuple(by_placed[one].on(instance) for instance, one in placed.items())
 
 
 @dataclass(frozen=True)
@@ -194,18 +194,6 @@ def _same_as(
         return _SameGpu(name, found, Basis.MEASURED, more.get(name, ""))
     half = np.hypot(found.log_half_width, own.log_half_width)
     return _SameGpu(name, Latencies(found.latency_ms, half), Basis.CARRIED_BACK, own.note)
-
-
-def _of_instance(instance: str, row: StepTime) -> StepTime:
-    return StepTime(
-        instance=instance,
-        latency_ms=row.latency_ms,
-        basis=row.basis,
-        interval=row.interval,
-        note=row.note,
-        relative=row.relative,
-        reach=row.reach,
-    )
 
 
 def _sibling_note(gpu: Gpu, siblings: Mapping[str, str]) -> str:

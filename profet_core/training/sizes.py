@@ -150,7 +150,7 @@ class _Family:
             # Offers of a GPU that is reached from others differ in nothing but their names.
             key = tuple((row.latency_ms, row.basis, row.note, id(row.interval), id(row.reach)) for row in own)
             if key in alike and all(row.reach for row in own):
-                found[name] = [_renamed(row, name) for row in alike[key]]
+                found[name] = [row.on(name) for row in alike[key]]
             else:
                 alike[key] = found[name] = _rows_of(name, own, self.known, latencies_ms[place], halves[place])
         for place, size in enumerate(wanted):
@@ -228,18 +228,6 @@ def _reached(
 
 def _area(pixels: int | None) -> float:
     return 1.0 if pixels is None else float(pixels) ** 2
-
-
-def _renamed(row: StepTime, instance: str) -> StepTime:
-    return StepTime(
-        instance=instance,
-        latency_ms=row.latency_ms,
-        basis=row.basis,
-        interval=row.interval,
-        note=row.note,
-        relative=row.relative,
-        reach=row.reach,
-    )
 
 
 def _rows_of(

@@ -7,16 +7,14 @@ Neither the law nor the models that its profiles are carried to saw the GPU's pr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from profet_core.networks.members import MEMBERS
-from profet_core.networks.stacks import LEAST_KNOWN_SHARE, StepInputs
-from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS
-from profet_core.prediction.foreign import LAW_SHARE
+from profet_core.networks.stacks import StepInputs
+from profet_core.prediction.foreign import carried_inputs, law_and_models
 from profet_core.transfer.anchor import AsRecorded, CarriedBack, ForeignSteps, carry_back
-from profet_core.transfer.parts import BANDWIDTH, KINDS, kind_of_class
 from profet_core.transfer.step import StepLaw
 from profet_core.transfer.targets import Target
 from profet_lab.cases import CASES
@@ -50,15 +48,19 @@ class FoldModels:
     folds: list[ClassFold]
     members: Mapping[str, StackedNetworks | BoostedTrees]
 
-    def predict(self, anchor: str, target: str, architecture: str, inputs: StepInputs) -> np.ndarray:
-        """Latencies on the target, (rows,), by models that never saw the architecture."""
+    def predict(self, anchor: str, target: str, architecture: str, inputs: StepInputs, there: AsRecorded) -> np.ndarray:
+        """Latencies on the target, (rows,), of steps carried to the anchor; no model saw the architecture."""
         number = next(
             number
             for number, fold in enumerate(self.folds)
             if fold.pair == (anchor, target) and architecture in fold.held_out
         )
         found = [
-            models.predict(number, _without_unseen(inputs, models.unseen[number]), self.bank.device_classes)
+            models.predict(
+                number,
+                carried_inputs(self.bank.classes, inputs, there, models.unseen[number]),
+                self.bank.device_classes,
+            )
             for models in self.members.values()
         ]
         return ensemble_ms(np.column_stack(found), _WEIGHTS)
@@ -164,39 +166,19 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
 
 def _told(models: FoldModels, back: CarriedBack, inputs: StepInputs, architecture: str) -> dict[str, np.ndarray]:
     """Instance -> latencies as they are served: law and models half and half."""
-    logs: dict[str, list[np.ndarray]] = {name: [] for name in back.by_instance}
-    for anchor, there in back.by_instance.items():
-        carried = _carried_inputs(models.bank, inputs, there)
-        for name, found in logs.items():
-            if name != anchor:
-                found.append(np.log(models.predict(anchor, name, architecture, carried)))
     return {
-        name: np.exp(LAW_SHARE * np.log(there.latency_ms) + (1 - LAW_SHARE) * np.mean(logs[name], axis=0))
+        name: law_and_models(
+            there.latency_ms,
+            np.array(
+                [
+                    models.predict(anchor, name, architecture, inputs, carried)
+                    for anchor, carried in back.by_instance.items()
+                    if anchor != name
+                ]
+            ),
+        )
         for name, there in back.by_instance.items()
     }
-
-
-def _carried_inputs(bank: ClassBank, inputs: StepInputs, there: AsRecorded) -> StepInputs:
-    columns = tuple(bank.classes.device)
-    classes_ms = inputs.classes_ms.copy()
-    for column, name in enumerate(columns):
-        classes_ms[:, column] *= there.kind_factors[KINDS.index(kind_of_class(name))]
-    classes_ms[:, columns.index(COPY_CLASS)] = there.parts.copy_ms
-    classes_ms[:, columns.index(IDLE_CLASS)] = there.parts.idle_ms
-    unknown_ms = inputs.unknown_ms * there.kind_factors[KINDS.index(BANDWIDTH)]
-    return replace(inputs, classes_ms=classes_ms, unknown_ms=unknown_ms, latency_ms=there.latency_ms[:, None])
-
-
-def _without_unseen(inputs: StepInputs, unseen: np.ndarray) -> StepInputs:
-    """Classes that a fold's models never saw count as unknown."""
-    assert inputs.latency_ms is not None
-    unknown_ms = inputs.unknown_ms + inputs.classes_ms[:, unseen].sum(axis=1, keepdims=True)
-    return replace(
-        inputs,
-        classes_ms=np.where(unseen, 0.0, inputs.classes_ms),
-        unknown_ms=unknown_ms,
-        latency_ms=np.maximum(inputs.latency_ms - unknown_ms, LEAST_KNOWN_SHARE * inputs.latency_ms),
-    )
 
 
 def _mape(predicted_ms: np.ndarray, true_ms: np.ndarray) -> float:
