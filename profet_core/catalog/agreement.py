@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from profet_core.catalog.gpus import load_gpus
+from profet_core.catalog.gpus import load_gpus, told_memory_gib
 from profet_core.catalog.instance import Instance
 from profet_core.errors import InputError
 
 
 def agreeing(row: Instance) -> Instance:
-    """The row, if its GPU has no data sheet or has that memory there.
+    """The row, unless it gives the memory of a whole node as that of one of its GPUs.
+
+    Another memory than the data sheet's is another GPU of that name, which has a price only.
 
     Raises
     ------
-    InputError : saying what the data sheet has; a node's memory is not its GPU's.
+    InputError : saying what the data sheet has.
     """
-    try:
-        load_gpus().check_memory(row.gpu, row.gpu_memory_gib)
-    except InputError as error:
-        raise InputError(f"{row.name}: {error}: gpu_memory_gib is of one GPU.") from None
+    gpus = load_gpus()
+    share_gib = row.gpu_memory_gib / row.gpu_count
+    is_share = row.gpu_count > 1 and any(gpu.has_memory(share_gib) for gpu in gpus.named(row.gpu))
+    if is_share and told_memory_gib(row.gpu) != row.gpu_memory_gib:
+        try:
+            gpus.check_memory(row.gpu, row.gpu_memory_gib)
+        except InputError as error:
+            raise InputError(f"{row.name}: {error}: gpu_memory_gib is of one GPU.") from None
     return row

@@ -146,10 +146,10 @@ class Gpus(Mapping[str, Gpu]):
         1555.0
         """
         same = self.named(name)
-        if len(same) > 1 and memory_gib is not None:
+        if memory_gib is not None:
             same = [gpu for gpu in same if gpu.has_memory(memory_gib)]
-        elif told := _MEMORY.search(name):
-            same = [gpu for gpu in same if gpu.has_memory(float(told.group(1)))] or same
+        elif told_gib := told_memory_gib(name):
+            same = [gpu for gpu in same if gpu.has_memory(told_gib)] or same
         if len(same) > 1:
             same = _of_form(name, same)
         if len(same) == 1:
@@ -213,6 +213,12 @@ def gpu_model(name: str) -> str:
     """
     found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
     return found.group(1) if found else name.strip()
+
+
+def told_memory_gib(name: str) -> float | None:
+    """The memory that a GPU's name tells, as "A100 80GB PCIe" does."""
+    told = _MEMORY.search(name)
+    return None if told is None else float(told.group(1))
 
 
 def gpu_label(name: str) -> str:

@@ -110,7 +110,8 @@ def _known_machine(options: argparse.Namespace, known: Instance) -> _Machine:
     """The catalogue's machine; arguments that contradict it are refused."""
     if options.provider and options.provider != known.provider:
         raise InputError(f"{known.name} is of {known.provider}, not {options.provider}: leave --provider out.")
-    if options.gpu and load_gpus().find(options.gpu, known.gpu_memory_gib).model != known.gpu_model:
+    same_gpus = {gpu.model for gpu in load_gpus().named(options.gpu)} if options.gpu else {known.gpu_model}
+    if known.gpu_model not in same_gpus and options.gpu != known.gpu:
         raise InputError(f"{known.name} has {known.gpu}, not {options.gpu}: give another name to another instance.")
     for argument, value, true in (
         ("--gpu-count", options.gpu_count, known.gpu_count),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core import CatalogError, load_catalog
-from profet_core.catalog import load_catalog_with_own, load_shipped, own_path
+from profet_core import CatalogError, InputError, load_catalog
+from profet_core.catalog import load_catalog_with_own, load_gpus, load_shipped, own_path
 from profet_core.catalog.own import laid_over, read_own, write_own
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
@@ -130,6 +130,30 @@ def test_a_damaged_file_is_named_and_the_shipped_rows_stay_usable(own, lines, sa
     with pytest.raises(CatalogError) as caught:
         load_catalog()
     assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("row", "memory_gib"),
+    [
+        ("p3dn.24xlarge,Tesla V100-SXM2-32GB,8,32,96,31.2,us-east-1,linux,on-demand,available,2026-01,invoice", 32),
+        ("my.two,Tesla V100-SXM2-32GB,2,32,,3,any,linux,on-demand,,2026-01,invoice", 32),
+        ("my.t4,Tesla T4,1,24,,3,any,linux,on-demand,,2026-01,invoice", 24),
+        ("my.a100,Lab A100 96,1,96,,1,any,linux,on-demand,,2026-01,invoice", 96),
+    ],
+)
+def test_a_gpu_of_another_memory_than_its_data_sheet_has_a_price_only(own, row, memory_gib):
+    own(HEADER, row)
+    name = row.partition(",")[0]
+    found = load_catalog()[name]
+    assert found.gpu_memory_gib == memory_gib
+    with pytest.raises(InputError, match=f"GiB, not {memory_gib}"):
+        load_gpus().find(found.gpu, found.gpu_memory_gib)
+
+
+def test_a_nodes_memory_is_not_its_gpus(own):
+    own(HEADER, "my.node,Tesla V100-SXM2-16GB,8,128,,3,any,linux,on-demand,,2026-01,invoice")
+    with pytest.raises(CatalogError, match="has 16 GiB, not 128: gpu_memory_gib is of one GPU"):
+        load_catalog()
 
 
 CELLS = st.sampled_from(

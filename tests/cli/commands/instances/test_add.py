@@ -79,6 +79,13 @@ def test_a_gpu_without_a_data_sheet_is_added_only_on_purpose(document):
     assert (row["gpu"], row["gpu_memory_gib"]) == ("B200", 180)
 
 
+def test_a_gpu_of_another_memory_is_added_on_purpose_for_its_price(refused, document):
+    v100 = ("my.v32", "--gpu", "Tesla V100-SXM2-32GB", "--memory-gib", 32, "--usd-per-hour", 1)
+    assert "--other-gpu adds it all the same" in refused("add", *v100)
+    assert document("add", *v100, "--other-gpu")["offer"]["gpu_memory_gib"] == 32
+    assert next(row for row in document() if row["name"] == "my.v32")["basis"] == "price only"
+
+
 def test_a_damaged_own_file_stops_every_command_in_one_line(refused, own):
     own.parent.mkdir()
     own.write_text("instance,gpu\nmine,L4\n")
