@@ -22,6 +22,9 @@ from profet_core.documents.parts import Document, offer_document
 from profet_core.errors import InputError, ProfetError
 from profet_core.units import listed_price
 
+#: Refreshed where no cloud is named.
+DEFAULT_CLOUD = "aws"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which list, and whether to write."""
@@ -30,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         *("--provider", "--cloud"),
         type=names,
         metavar="A,B",
-        default=["aws"],
-        help=f"{', '.join(PROVIDERS)}, or all of them: all (default: aws)",
+        default=argparse.SUPPRESS,
+        help=f"{', '.join(PROVIDERS)}, or all of them: all (default: {DEFAULT_CLOUD})",
     )
     parser.add_argument(
         "--region", action="append", help="default: where the catalogue has offers; may be given several times"
@@ -90,9 +93,10 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> list[PublishedP
 
 def _clouds(options: argparse.Namespace) -> list[str]:
     """The clouds asked for, as the catalogue calls them."""
-    if "all" in options.provider:
+    given = options.provider or [DEFAULT_CLOUD]
+    if "all" in given:
         return list(PROVIDERS)
-    return list(dict.fromkeys(GPUHUNT_NAMES.get(name, name) for name in options.provider))
+    return list(dict.fromkeys(GPUHUNT_NAMES.get(name, name) for name in given))
 
 
 def _usual_regions(catalog: Catalog, provider: str) -> list[str]:

@@ -111,3 +111,10 @@ def test_one_cloud_whose_list_is_gone_is_said_and_the_others_go_on(run, own, tmp
 
 def test_gpuhunts_own_names_of_clouds_are_understood(run, own):
     assert [name for name, _ in changes(run, "--provider", "lambdalabs")] == ["lambda/gpu_1x_a10"]
+
+
+def test_a_cloud_named_before_the_action_counts_and_none_is_the_default(run, own):
+    assert {name for name, _ in changes(run, "--cloud", "")} == {name for name, _ in changes(run)}
+    status, out, _ = run("--cloud", "gcp", "refresh", "--format", "json")
+    assert status == 0
+    assert {row["provider"] for row in json.loads(out)["changes"]} == {"gcp"}
