@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from profet_core.answers.anchor import question_anchor
 from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
 from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling
+from profet_core.catalog.offers import NoOffersError
 from profet_core.errors import LatencyDoubtError, NoPredictionError, ProfileError
 from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.prediction.correction import correct_by_measurement
@@ -35,6 +36,7 @@ def answer_predict(knowledge: Knowledge, question: PredictQuestion, spelling: Sp
     """
     narrowing = question.narrowing
     knowledge, names = narrowed_knowledge(knowledge, narrowing)
+    _check_wanted(knowledge, question, spelling, names)
     profile, prediction = predicted_question(knowledge, question, spelling, question.targets)
     if question.measured:
         prediction = _corrected(knowledge, question, spelling, profile, prediction)
@@ -45,6 +47,17 @@ def answer_predict(knowledge: Knowledge, question: PredictQuestion, spelling: Sp
         knowledge.models.memory, knowledge.catalog, knowledge.gpus, profile, prediction.anchor, instances
     )
     return PredictAnswer(profile, prediction, fits)
+
+
+def _check_wanted(knowledge: Knowledge, question: PredictQuestion, spelling: Spelling, names: Collection[str]) -> None:
+    """Refuse targets of the catalogue that the narrowing leaves out; an unknown one is refused where it is read."""
+    others = [name for name in question.targets or () if name in knowledge.catalog and name != question.anchor]
+    unwanted = [name for name in others if name not in names]
+    if unwanted:
+        raise NoOffersError(
+            f"Not among the offers asked for: {', '.join(unwanted)}. Leave {spelling.option('targets')} or the "
+            "narrowing out."
+        )
 
 
 def predicted_question(

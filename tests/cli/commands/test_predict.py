@@ -229,6 +229,11 @@ def test_a_damaged_models_folder_is_refused_in_one_line(refused, sample, reposit
         (["--cloud", "nimbus"], "No offer has cloud nimbus: choose one of aws; azure; gcp; lambda;"),
         (["--min-memory-gib", "500"], "No offer has 500 GiB a GPU: the largest have 180 GiB."),
         (["--gpu-count", "3"], "No offer has 3 GPUs: there are 1, 2, 4, 8."),
+        (
+            ["--targets", "g5.xlarge,gcp/a2-highgpu-1g", "--gpu", "H100"],
+            "Not among the offers asked for: g5.xlarge, gcp/a2-highgpu-1g. Leave --targets or the narrowing out.",
+        ),
+        (["--targets", "g5.xlarge,gcp/a2-highgpu-1g", "--cloud", "aws"], "asked for: gcp/a2-highgpu-1g. Leave"),
         (["--gpu", "B200", "--sureness", "good"], "No number is good: the surest is rough."),
     ],
 )
