@@ -119,11 +119,22 @@ def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
     ------
     CatalogError : the file can't be written, or could not be read back.
     """
-    text = own_text(rows, shipped)
-    shipped.with_own(parse_own(text, shipped))
+    text = checked_text(rows, shipped)
     with writing_own(path):
         path.resolve().parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode())
+
+
+def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
+    """As `own_text`.
+
+    Raises
+    ------
+    CatalogError : it could not be read back.
+    """
+    text = own_text(rows, shipped)
+    shipped.with_own(parse_own(text, shipped))
+    return text
 
 
 def own_text(rows: Iterable[Instance], shipped: Catalog) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from profet_core.catalog.collection import Catalog
@@ -77,10 +77,15 @@ def price_changes(
     source_prefix : own rows whose source starts so came from such a list and are replaced; other own rows are kept.
     """
     lowest: dict[tuple[str, str, str], PublishedPrice] = {}
+    new: dict[str, list[PublishedPrice]] = {}
+    asked = []
     for price in published:
+        if price.instance in catalog:
+            asked.append(price)
+        elif with_new and price.gpu and price.usd_per_hour:
+            new.setdefault(price.instance, []).append(price)
+    for price in (*asked, *(price for prices in new.values() for price in _of_one_machine(prices))):
         key = _key_of(price)
-        if price.instance not in catalog and not (with_new and price.gpu and price.usd_per_hour):
-            continue
         positive_number(f"The published price of {price.instance}", price.usd_per_hour)
         if key not in lowest or price.usd_per_hour < lowest[key].usd_per_hour:
             lowest[key] = price
@@ -112,6 +117,14 @@ def check_believable(changes: Iterable[PriceChange]) -> None:
 
 def _key_of(price: PublishedPrice) -> tuple[str, str, str]:
     return price.instance, price.region, price.market
+
+
+def _of_one_machine(prices: Sequence[PublishedPrice]) -> list[PublishedPrice]:
+    """A new name's rows that have the first one's GPUs, all of one machine: a market rents out many under one name."""
+    first = prices[0]
+    same = [price for price in prices if (price.gpu, price.gpu_count) == (first.gpu, first.gpu_count)]
+    vcpus = first.vcpus if len({price.vcpus for price in same}) == 1 else None
+    return [replace(price, vcpus=vcpus, host=first.host) for price in same]
 
 
 def _new_offer(price: PublishedPrice) -> PriceChange:

@@ -10,7 +10,7 @@ from profet_cli.commands.instances.published_items import ANYWHERE, GPUHUNT_NAME
 from profet_cli.commands.instances.published_prices import SOURCE_PREFIX, PriceLists, published_prices
 from profet_cli.output import cell, print_json, print_table, print_warnings
 from profet_core.catalog import HOME_REGION, Catalog, load_catalog, load_shipped
-from profet_core.catalog.own import changing_own, laid_over, read_own, write_own
+from profet_core.catalog.own import changing_own, checked_text, laid_over, read_own, write_own
 from profet_core.catalog.refresh import (
     PriceChange,
     PublishedPrice,
@@ -55,8 +55,10 @@ def run(options: argparse.Namespace) -> None:
         )
     if not options.force:
         check_believable(changes)
-    if not options.dry_run:
-        new = [change.offer for change in changes if not change.kept]
+    new = [change.offer for change in changes if not change.kept]
+    if options.dry_run:
+        checked_text(laid_over(read_own(path, shipped), new), shipped)
+    else:
         with changing_own(path):
             write_own(path, laid_over(read_own(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}

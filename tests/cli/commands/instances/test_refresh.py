@@ -148,3 +148,10 @@ def test_without_gpuhunt_one_line_says_how_to_get_it(run, monkeypatch):
         "",
         "profet: Published prices are read by gpuhunt: pip install 'profet-app[prices]'.\n",
     )
+
+
+def test_a_dry_run_refuses_what_could_not_be_written(run, own, publish):
+    publish("us-east-1", "us\x07east")
+    status, out, err = run("refresh", "--region", "us\x07east", "--dry-run")
+    assert (status, out) == (2, "")
+    assert "holds a line break or control character" in err

@@ -18,13 +18,13 @@ from gpuhunt.providers.base import AbstractProvider
 PUBLISHED = Path(__file__).parent / "published_clouds"
 
 
-def vast_item(number: str, gpu: str, gib: float, count: int, price: float, *, spot: bool = False):
+def vast_item(number: str, gpu: str, gib: float, count: int, price: float, *, spot: bool = False, cpu: int = 16):
     return gpuhunt.CatalogItem(
         provider="vastai",
         instance_name=number,
         location="US-Texas",
         price=price,
-        cpu=16,
+        cpu=cpu,
         memory=64,
         gpu_count=count,
         gpu_name=gpu,
@@ -118,3 +118,26 @@ def test_a_cloud_named_before_the_action_counts_and_none_is_the_default(run, own
     status, out, _ = run("--cloud", "gcp", "refresh", "--format", "json")
     assert status == 0
     assert {row["provider"] for row in json.loads(out)["changes"]} == {"gcp"}
+
+
+class MixedMarket(AbstractProvider):
+    """Two hosts rent the same GPU out with unlike processors."""
+
+    NAME = "vastai"
+
+    def get(self, query_filter=None, balance_resources=True):
+        return [
+            vast_item("101", "L4", 24, 2, 0.6, cpu=64),
+            vast_item("102", "L4", 24, 2, 0.2, spot=True, cpu=12),
+        ]
+
+
+def test_a_new_offer_of_unlike_hosts_is_one_machine(run, own, monkeypatch):
+    monkeypatch.setattr(published_prices, "_live_provider", MixedMarket)
+    for arguments in (["--dry-run"], [], []):
+        found = changes(run, "--cloud", "vast", "--new", *arguments)
+        assert {key: row["usd_per_hour"] for key, row in found.items()} == {
+            ("vast/2x-L4", "on-demand"): 0.6,
+            ("vast/2x-L4", "spot"): 0.2,
+        }
+    assert [offer.vcpus for offer in load_catalog().offers("vast/2x-L4")] == [None, None]
