@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.instance import OWN_PROVIDER, Instance
-from profet_core.errors import CatalogError
+from profet_core.catalog.tables import LONGEST_NAME
+from profet_core.errors import CatalogError, InputError
 from profet_core.units import listed_price, positive_number
 
 #: A price that moves by more than this factor is rather a mistake of the list than a new price.
@@ -86,7 +87,6 @@ def price_changes(
             new.setdefault(price.instance, []).append(price)
     for price in (*asked, *(price for prices in new.values() for price in _of_one_machine(prices))):
         key = _key_of(price)
-        positive_number(f"The published price of {price.instance}", price.usd_per_hour)
         if key not in lowest or price.usd_per_hour < lowest[key].usd_per_hour:
             lowest[key] = price
     place = {name: number for number, name in enumerate(catalog)}
@@ -94,6 +94,30 @@ def price_changes(
     return [
         _change(catalog, price, source_prefix) if price.instance in catalog else _new_offer(price) for price in ordered
     ]
+
+
+def usable_prices(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[PublishedPrice]:
+    """A published list without rows that no catalogue can hold: a damaged name, or a new instance's price that is none.
+
+    Raises
+    ------
+    CatalogError : an instance of the catalogue has no price there that is one, so the list is damaged.
+    """
+    found = []
+    for price in published:
+        try:
+            # Some lists write 0 where they have no price; nothing new is made of it.
+            if price.usd_per_hour or price.instance in catalog:
+                positive_number(f"The published price of {price.instance}", price.usd_per_hour)
+        except InputError as error:
+            if price.instance in catalog:
+                raise CatalogError(
+                    f"{error} The price list of {price.provider} is damaged; nothing was changed."
+                ) from None
+            continue
+        if price.instance.isprintable() and len(price.instance) <= LONGEST_NAME:
+            found.append(price)
+    return found
 
 
 def new_instances(catalog: Catalog, published: Iterable[PublishedPrice]) -> list[str]:

@@ -17,6 +17,7 @@ from profet_core.catalog.refresh import (
     check_believable,
     new_instances,
     price_changes,
+    usable_prices,
 )
 from profet_core.documents.parts import Document, offer_document
 from profet_core.errors import InputError, ProfetError
@@ -81,15 +82,20 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> list[PublishedP
     """The prices of every cloud asked for; of several, one that can't be had is said and left out."""
     found: list[PublishedPrice] = []
     problems: list[ProfetError] = []
-    lists, clouds = PriceLists(), _clouds(options)
+    lists, clouds, damaged = PriceLists(), _clouds(options), 0
     for name in clouds:
         try:
-            found += published_prices(lists, name, options.region or _usual_regions(catalog, name), catalog)
+            listed = published_prices(lists, name, options.region or _usual_regions(catalog, name), catalog)
+            usable = usable_prices(catalog, listed)
+            damaged += len(listed) - len(usable)
+            found += usable
         except ProfetError as problem:
             problems.append(problem)
     if len(problems) == len(clouds):
         raise problems[0]
     print_warnings(str(problem).replace("nothing was changed", "it is left out") for problem in problems)
+    if damaged:
+        print_warnings([f"{damaged} damaged {'row is' if damaged == 1 else 'rows are'} left out"])
     return found
 
 

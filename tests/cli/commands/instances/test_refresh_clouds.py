@@ -141,3 +141,44 @@ def test_a_new_offer_of_unlike_hosts_is_one_machine(run, own, monkeypatch):
             ("vast/2x-L4", "spot"): 0.2,
         }
     assert [offer.vcpus for offer in load_catalog().offers("vast/2x-L4")] == [None, None]
+
+
+class DamagedMarket(AbstractProvider):
+    """Two rows that no catalogue can hold beside one that is fine."""
+
+    NAME = "vastai"
+
+    def get(self, query_filter=None, balance_resources=True):
+        return [
+            vast_item("101", "RTX4090", 24, 1, 0.44),
+            vast_item("102", "L4", 24, 2, float("nan")),
+            vast_item("103", "L4", 24, 2, -1.0),
+        ]
+
+
+def test_damaged_rows_are_left_out_and_counted(run, own, monkeypatch):
+    monkeypatch.setattr(published_prices, "_live_provider", DamagedMarket)
+    status, out, err = run("refresh", "--cloud", "vast", "--new", "--format", "json")
+    assert (status, err) == (0, "warning: 2 damaged rows are left out\n")
+    assert [row["usd_per_hour"] for row in json.loads(out)["changes"]] == [0.44]
+
+
+def test_a_damaged_name_is_left_out(run, own, tmp_path, monkeypatch):
+    text = (PUBLISHED / "azure.csv").read_text()
+    assert "Standard_NC8as_T4_v3" in text
+    (tmp_path / "azure.csv").write_text(text.replace("Standard_NC8as_T4_v3", "Standard\x07NC8as_T4_v3"))
+    monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(tmp_path))
+    status, _, err = run("refresh", "--cloud", "azure", "--new")
+    assert (status, err) == (0, "warning: 1 damaged row is left out\n")
+
+
+def test_a_damaged_list_does_not_stop_the_other_clouds(run, own, tmp_path, monkeypatch):
+    for name in ("aws", "verda"):
+        text = (PUBLISHED / f"{name}.csv").read_text()
+        (tmp_path / f"{name}.csv").write_text(text.replace("0.15,", "nan,"))
+    monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(tmp_path))
+    status, _, err = run("refresh", "--cloud", "aws,verda")
+    assert status == 0
+    assert err.startswith("warning: The published price of verda/1V100.6V must be a number above 0")
+    assert err.endswith("The price list of verda is damaged; it is left out.\n") and err.count("\n") == 1
+    assert load_catalog()["verda/1V100.6V"] == load_shipped()["verda/1V100.6V"]
