@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Fetch, compare, refuse what is not believable, write, and print what changed."""
     path, catalog, shipped = writable_path(), load_catalog(), load_shipped()
-    published = _published(options, catalog)
+    published, answered = _published(options, catalog)
     changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX, with_new=options.new)
     if not changes:
         raise InputError(
@@ -63,8 +63,7 @@ def run(options: argparse.Namespace) -> None:
         with changing_own(path):
             write_own(path, laid_over(read_own(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}
-    asked = _clouds(options)
-    not_listed = [name for name, row in catalog.items() if name not in listed and row.provider in asked]
+    not_listed = [name for name, row in catalog.items() if name not in listed and row.provider in answered]
     more = 0 if options.new else len(new_instances(catalog, published))
     if options.format == "json":
         documents = [_change_document(change) for change in changes]
@@ -78,9 +77,10 @@ def run(options: argparse.Namespace) -> None:
     print(f"nothing was written (--dry-run); it would be in {path}" if options.dry_run else f"written to {path}")
 
 
-def _published(options: argparse.Namespace, catalog: Catalog) -> list[PublishedPrice]:
-    """The prices of every cloud asked for; of several, one that can't be had is said and left out."""
+def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[PublishedPrice], list[str]]:
+    """The prices of every cloud asked for, and these clouds; of several, one that can't be had is said and left out."""
     found: list[PublishedPrice] = []
+    answered: list[str] = []
     problems: list[ProfetError] = []
     lists, clouds, damaged = PriceLists(), _clouds(options), 0
     for name in clouds:
@@ -89,6 +89,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> list[PublishedP
             usable = usable_prices(catalog, listed)
             damaged += len(listed) - len(usable)
             found += usable
+            answered.append(name)
         except ProfetError as problem:
             problems.append(problem)
     if len(problems) == len(clouds):
@@ -96,7 +97,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> list[PublishedP
     print_warnings(str(problem).replace("nothing was changed", "it is left out") for problem in problems)
     if damaged:
         print_warnings([f"{damaged} damaged {'row is' if damaged == 1 else 'rows are'} left out"])
-    return found
+    return found, answered
 
 
 def _clouds(options: argparse.Namespace) -> list[str]:

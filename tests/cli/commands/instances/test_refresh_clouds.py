@@ -109,6 +109,13 @@ def test_one_cloud_whose_list_is_gone_is_said_and_the_others_go_on(run, own, tmp
     assert load_catalog()["verda/1V100.6V"].usd_per_hour == 0.15
 
 
+def test_offers_of_a_cloud_whose_list_is_gone_are_not_said_to_be_unlisted(run, own, tmp_path, monkeypatch):
+    (tmp_path / "aws.csv").write_text((PUBLISHED / "aws.csv").read_text())
+    monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(tmp_path))
+    not_listed = json.loads(run("refresh", "--cloud", "aws,gcp", "--format", "json")[1])["not_listed"]
+    assert not_listed and {load_shipped()[name].provider for name in not_listed} == {"aws"}
+
+
 def test_gpuhunts_own_names_of_clouds_are_understood(run, own):
     assert [name for name, _ in changes(run, "--provider", "lambdalabs")] == ["lambda/gpu_1x_a10"]
 
