@@ -9,7 +9,7 @@ from datetime import date
 from profet_cli.arguments import add_format
 from profet_cli.commands.instances.own_file import known_gpus, offer_title, writable_path
 from profet_cli.output import print_json
-from profet_core.catalog import Catalog, Instance, load_catalog, load_gpus, load_shipped
+from profet_core.catalog import Catalog, Instance, load_catalog, load_shipped
 from profet_core.catalog.instance import MARKETS, OWN_PROVIDER, STATUSES, check_date
 from profet_core.catalog.own import changing_own, laid_over, read_own, write_own
 from profet_core.documents.parts import offer_document
@@ -110,7 +110,7 @@ def _known_machine(options: argparse.Namespace, known: Instance) -> _Machine:
     """The catalogue's machine; arguments that contradict it are refused."""
     if options.provider and options.provider != known.provider:
         raise InputError(f"{known.name} is of {known.provider}, not {options.provider}: leave --provider out.")
-    same_gpus = {gpu.model for gpu in load_gpus().named(options.gpu)} if options.gpu else {known.gpu_model}
+    same_gpus = {gpu.model for gpu in known_gpus().named(options.gpu)} if options.gpu else {known.gpu_model}
     if known.gpu_model not in same_gpus and options.gpu != known.gpu:
         raise InputError(f"{known.name} has {known.gpu}, not {options.gpu}: give another name to another instance.")
     for argument, value, true in (

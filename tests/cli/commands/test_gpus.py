@@ -41,6 +41,17 @@ def test_an_added_gpu_is_predicted_listed_and_priced(document, sample, own):
     assert document("gpus") == [] and predicted(document, sample) == before
 
 
+def test_every_command_knows_it(document):
+    document("gpus", "add", *ADD)
+    ends = ("--axis", "batch", "--min-ms", 10, "--max-ms", 100, "--at", 128)
+    shared = document("scale", "--instance", "A10", *ends)["latency_ms"]
+    for name in ("RTX 4080", "rtx-4080"):
+        assert document("scale", "--instance", name, *ends)["latency_ms"] == shared
+    desk = ("instances", "add", "desk", "--gpu", "RTX 4080", "--usd-per-hour")
+    document(*desk, 0.3)
+    assert document(*desk, 0.2)["replaced_usd_per_hour"] == 0.3
+
+
 def test_it_can_be_advised_to_stay_at_home(document, sample):
     document("gpus", "add", *ADD, *POINT)
     advice = document(
