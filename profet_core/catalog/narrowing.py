@@ -26,7 +26,7 @@ class Narrowing:
 
     Attributes
     ----------
-    provider : clouds, such as "aws"; "own" for one's own.
+    provider : clouds, such as "aws", in capitals or not; "own" for one's own.
     region : a whole region, or a part of one such as "US" of "Texas, US, NA".
     market : "on-demand", "spot", "reserved" or "any"; hardware of one's own counts in each.
     gpu : GPUs by their name or model, such as "V100".
@@ -44,6 +44,7 @@ class Narrowing:
     sureness: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "provider", tuple(name.strip().lower() for name in self.provider))
         for count in self.gpu_count:
             whole_number("The number of GPUs", count)
         if self.min_memory_gib is not None:
@@ -79,13 +80,24 @@ class Narrowing:
         texts = {text.strip().lower() for text in self.gpu if not gpus.named(text)}
         every: dict[str, Callable[[Instance], bool]] = {
             "provider": lambda offer: offer.provider in self.provider,
-            "region": lambda offer: offer.market == OWN_HARDWARE or is_in_region(offer, self.region or ""),
-            "market": lambda offer: self.market in (ANY_MARKET, offer.market) or offer.market == OWN_HARDWARE,
+            "region": lambda offer: offer.market == OWN_HARDWARE or self._region_has(offer),
+            "market": lambda offer: offer.market == OWN_HARDWARE or self._market_has(offer),
             "gpu": lambda offer: offer.gpu in names or bool({offer.gpu.lower(), offer.gpu_model.lower()} & texts),
             "gpu_count": lambda offer: offer.gpu_count in self.gpu_count,
             "min_memory_gib": lambda offer: offer.gpu_memory_gib >= (self.min_memory_gib or 0),
         }
         return {name: asks for name, asks in every.items() if name in self.given}
+
+    def places(self) -> dict[str, Callable[[Instance], bool]]:
+        """As `conditions`, those that hardware of one's own always meets: here it must be there like any other."""
+        every = {"region": self._region_has, "market": self._market_has}
+        return {name: asks for name, asks in every.items() if name in self.given}
+
+    def _region_has(self, offer: Instance) -> bool:
+        return is_in_region(offer, self.region or "")
+
+    def _market_has(self, offer: Instance) -> bool:
+        return self.market in (ANY_MARKET, offer.market)
 
 
 def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None = None) -> list[Instance]:
@@ -93,13 +105,14 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
 
     Raises
     ------
-    NoOffersError : none is; one line that says what to widen.
+    NoOffersError : none is, or none at all is in the region or market; one line that says what to widen.
     """
     conditions = narrowing.conditions(gpus or load_gpus())
     every = list(offers)
     found = [offer for offer in every if all(asks(offer) for asks in conditions.values())]
-    if not found and every:
-        raise NoOffersError(_what_to_widen(every, narrowing, conditions))
+    unknown = {name: asks for name, asks in narrowing.places().items() if not any(map(asks, every))}
+    if every and (unknown or not found):
+        raise NoOffersError(_what_to_widen(every, narrowing, conditions | unknown))
     return found
 
 

@@ -102,7 +102,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Publ
 
 def _clouds(options: argparse.Namespace) -> list[str]:
     """The clouds asked for, as the catalogue calls them."""
-    given = options.provider or [DEFAULT_CLOUD]
+    given = [name.lower() for name in options.provider] or [DEFAULT_CLOUD]
     if "all" in given:
         return list(PROVIDERS)
     return list(dict.fromkeys(GPUHUNT_NAMES.get(name, name) for name in given))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from profet_core.advice.sureness import Sureness
@@ -46,13 +48,31 @@ def test_what_is_asked_for_is_what_is_kept(shipped, asked, found):
 
 
 def test_a_market_keeps_its_offers_and_one_s_own_hardware_counts_in_each(shipped):
-    from dataclasses import replace
-
     box = replace(shipped["g4dn.xlarge"], name="my.box", market="own", region="home", provider="own", own=True)
     every = [*shipped.all_offers, box]
     spot = narrowed(every, Narrowing(market="spot", region="us-east-1"))
     assert {offer.market for offer in spot} == {"spot", "own"}
     assert narrowed(every, Narrowing(provider=("own",))) == [box]
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"region": "us-east-9"}, "No offer has region us-east-9: choose one of us-east"),
+        ({"market": "reserved"}, "No offer has market reserved: choose one of on-demand; own; spot."),
+    ],
+)
+def test_hardware_of_one_s_own_hides_no_misspelled_place(shipped, asked, says):
+    box = replace(shipped["g4dn.xlarge"], name="my.box", market="own", region="home", provider="own", own=True)
+    every = [*shipped.all_offers, box]
+    with pytest.raises(NoOffersError) as caught:
+        narrowed(every, Narrowing(**asked))
+    assert str(caught.value).startswith(says)
+    assert narrowed(every, Narrowing(region="Home")) == [box]
+
+
+def test_a_cloud_may_be_written_in_capitals(shipped):
+    assert names(shipped, provider=(" GCP",)) == names(shipped, provider=("gcp",))
 
 
 def test_a_narrowed_catalogue_has_the_wanted_price_and_all_that_predictions_rest_on(shipped):

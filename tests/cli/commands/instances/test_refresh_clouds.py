@@ -121,6 +121,7 @@ def test_gpuhunts_own_names_of_clouds_are_understood(run, own):
 
 
 def test_a_cloud_named_before_the_action_counts_and_none_is_the_default(run, own):
+    assert changes(run, "--cloud", "Verda").keys() == changes(run, "--cloud", "verda").keys()
     assert {name for name, _ in changes(run, "--cloud", "")} == {name for name, _ in changes(run)}
     status, out, _ = run("--cloud", "gcp", "refresh", "--format", "json")
     assert status == 0
