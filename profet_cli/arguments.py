@@ -8,7 +8,10 @@ from profet_core.catalog.narrowing import SURENESS_WORDS
 from profet_core.catalog.offers import MARKET_CHOICES
 
 #: Of the flag that shows what `cheapest_by_gpu` hides.
-EVERY_OFFER_HELP = "a row for each offer (default: the cheapest of each GPU, unless offers are narrowed)"
+EVERY_OFFER_HELP = (
+    "a row for each offer (default: the cheapest of each GPU, unless offers are narrowed by more than market and "
+    "sureness)"
+)
 _PROVIDER_HELP = "only these clouds: aws, azure, gcp, lambda, nebius, runpod, vast, verda; own: your own"
 
 

@@ -45,9 +45,8 @@ def gpus_cell(offer: Instance) -> str:
 def print_hidden(count: int) -> None:
     """How many rows a table left out."""
     if count:
-        print(
-            f"{count} dearer offers of the same GPUs are not shown: --every-offer, or narrow with --cloud, --gpu, ..."
-        )
+        offers = "offer of the same GPUs is" if count == 1 else "offers of the same GPUs are"
+        print(f"{count} more {offers} not shown: --every-offer, or narrow with --cloud, --gpu, ...")
 
 
 def print_old_prices(offers: Iterable[Instance]) -> None:

@@ -117,16 +117,12 @@ def narrowed(offers: Iterable[Instance], narrowing: Narrowing, gpus: Gpus | None
 
 
 def narrowed_catalog(
-    catalog: Catalog, narrowing: Narrowing, gpus: Gpus | None = None, *, keep: Iterable[str] = ()
+    catalog: Catalog, narrowing: Narrowing, gpus: Gpus | None = None
 ) -> tuple[Catalog, frozenset[str]]:
     """The catalogue in which the wanted instances have their wanted offers only, and the names of these.
 
     The usual price of an instance is then the usual one of its wanted offers; other instances stay as they are, for
     predictions rest on them.
-
-    Parameters
-    ----------
-    keep : instances whose every offer stays, such as the anchor.
 
     Raises
     ------
@@ -136,10 +132,9 @@ def narrowed_catalog(
         return catalog, frozenset(catalog)
     wanted = narrowed(catalog.all_offers, narrowing, gpus)
     names = frozenset(offer.name for offer in wanted)
-    taken = names - set(keep)
-    others = (offer for offer in catalog.all_offers if offer.name not in taken)
+    others = (offer for offer in catalog.all_offers if offer.name not in names)
     place = {name: number for number, name in enumerate(catalog)}
-    rows = sorted((*(offer for offer in wanted if offer.name in taken), *others), key=lambda offer: place[offer.name])
+    rows = sorted((*wanted, *others), key=lambda offer: place[offer.name])
     return Catalog(rows), names
 
 

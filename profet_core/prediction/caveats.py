@@ -46,7 +46,8 @@ def _wrong_gpu_warning(models: Models, profile: Profile, anchor: Anchor) -> str 
     gpu = anchor_gpu(models, anchor)
     if recorded is None or gpu is None or _same_gpu(models, recorded, gpu):
         return None
-    return f"The profile says it was recorded on {recorded}, but {anchor.name} has {gpu}: is the anchor right?"
+    given = f"the anchor is {gpu}" if anchor.name == gpu else f"{anchor.name} has {gpu}"
+    return f"The profile says it was recorded on {recorded}, but {given}: is the anchor right?"
 
 
 def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:

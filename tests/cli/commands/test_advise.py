@@ -213,7 +213,7 @@ def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_what_is_picked(run, d
     answer, out = document(*asked), run(*asked)[1].splitlines()
     hidden = next(line for line in out if "not shown" in line)
     shown = {line.split()[0] for line in out if line} & {plan["plan"] for plan in answer["plans"]}
-    assert hidden.startswith(f"{len(answer['plans']) - len(shown)} dearer offers of the same GPUs are not shown")
+    assert hidden.startswith(f"{len(answer['plans']) - len(shown)} more offers of the same GPUs are not shown")
     assert {answer["answer"]["plan"], answer["fastest"]["plan"], *answer["frontier"]} <= shown
     lowest = {plan["gpu"]: plan["usd_per_hour"] for plan in sorted(answer["plans"], key=lambda p: -p["usd_per_hour"])}
     prices = {(plan["gpu"], plan["usd_per_hour"]) for plan in answer["plans"] if plan["plan"] in shown}

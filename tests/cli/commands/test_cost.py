@@ -145,7 +145,7 @@ def test_costs_are_narrowed_and_few_by_default(document, run, sample):
     rows = document(*command, "--provider", "verda", "--min-memory-gib", 100)["rows"]
     names = ["verda/1B200.30V", "verda/1H200.141S.44V", "verda/2H200.141S.88V"]
     assert sorted(row["instance"] for row in rows if row["instance"] != sample.anchor) == sorted(names)
-    assert "dearer offers of the same GPUs are not shown" in run(*command)[1]
+    assert "more offers of the same GPUs are not shown" in run(*command)[1]
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_the_text_shows_the_cheapest_offer_of_each_gpu_and_how_many_it_hides(run
     out = run("predict", sample.path, "--anchor", sample.anchor)[1].splitlines()
     hidden = next(place for place, line in enumerate(out) if "not shown" in line)
     shown = [catalog[line.split()[0]] for line in out[1:hidden]]
-    assert out[hidden].startswith(f"{len(catalog) - len(shown)} dearer offers of the same GPUs are not shown: --every-")
+    assert out[hidden].startswith(f"{len(catalog) - len(shown)} more offers of the same GPUs are not shown: --every-")
     for gpu in {entry.gpu for entry in catalog.values()}:
         several = [entry for entry in catalog.values() if entry.gpu == gpu]
         cheapest = min(several, key=lambda entry: (entry.status == "retired", entry.usd_per_hour))

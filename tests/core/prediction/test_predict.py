@@ -125,13 +125,15 @@ def test_the_anchors_own_gpu_is_no_warning(tiny, catalog, gpu):
 
 
 @pytest.mark.parametrize(
-    ("anchor", "gpu"), [("g4dn.xlarge", "Tesla T4"), ("A10G", "A10G"), ("L4", "L4")], ids=["profiled", "derived", "not"]
+    ("anchor", "given"),
+    [("g4dn.xlarge", "g4dn.xlarge has Tesla T4"), ("A10G", "the anchor is A10G"), ("L4", "the anchor is L4")],
+    ids=["profiled", "derived", "not"],
 )
-def test_another_gpu_than_the_anchors_is_questioned(models, catalog, samples, anchor, gpu):
+def test_another_gpu_than_the_anchors_is_questioned(models, catalog, samples, anchor, given):
     profile = samples["resnet50-128px-b64-g4dn"].profile
     foreign = replace(profile, meta=replace(profile.meta, gpu="NVIDIA GeForce RTX 2080 Ti"))
     assert predict(models, catalog, foreign, anchor).warnings[0] == (
-        f"The profile says it was recorded on NVIDIA GeForce RTX 2080 Ti, but {anchor} has {gpu}: is the anchor right?"
+        f"The profile says it was recorded on NVIDIA GeForce RTX 2080 Ti, but {given}: is the anchor right?"
     )
 
 
