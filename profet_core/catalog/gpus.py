@@ -19,6 +19,9 @@ _MEMORY_TOLERANCE = 0.1
 _MEMORY = re.compile(r"\b([1-9]\d{0,3}) ?GB\b", re.IGNORECASE)
 #: How a GPU is built in, where it is made in several ways.
 _FORM = re.compile("SXM|PCIE|NVL", re.IGNORECASE)
+#: Parts of a GPU, and laptops' GPUs, which run slower than the card of that name.
+_PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE)
+_LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
 _WHOLE = ("sm_count", "cuda_cores")
 _OPTIONAL = ("tf32_tensor_dense_tflops", "fp16_tensor_dense_tflops", "usable_memory_gib")
 _POSITIVE = (
@@ -157,6 +160,9 @@ class Gpus(Mapping[str, Gpu]):
         if same:
             raise InputError(f"{name!r} may be any of {', '.join(gpu.name for gpu in same)}: give the full name.")
         self.check_memory(name, memory_gib)
+        if is_part_of_a_gpu(name) or is_laptops(name):
+            what = "a part of a GPU" if is_part_of_a_gpu(name) else "a laptop's GPU"
+            raise InputError(f"{name!r} is {what}, not the card whose data sheet is here.")
         names = {spelling.lower(): gpu.name for gpu in self.values() for spelling in (gpu.name, gpu.model)}
         close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
         meant = f"; did you mean {names[close[0]]}?" if close else "."
@@ -175,10 +181,15 @@ class Gpus(Mapping[str, Gpu]):
             raise InputError(f"{name} has {sizes} GiB, not {memory_gib:g}")
 
     def named(self, name: str) -> list[Gpu]:
-        """GPUs of that full name, however it is written, else of the model in it; none is no error."""
+        """GPUs of that full name, however it is written, else of the model in it; none is no error.
+
+        A part of a GPU or a laptop's is only the one that somebody described by that very name.
+        """
         if name in self._by_name:
             return [self._by_name[name]]
-        same = self._by_bare.get(_bare(name)) or self._by_model.get(gpu_model(name).lower(), [])
+        same = self._by_bare.get(_bare(name), [])
+        if not same and not is_part_of_a_gpu(name) and not is_laptops(name):
+            same = self._by_model.get(gpu_model(name).lower(), [])
         return [gpu for gpu in same if gpu.name not in self.own] or same
 
     def called(self, name: str) -> Gpu | None:
@@ -213,6 +224,16 @@ def gpu_model(name: str) -> str:
     """
     found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
     return found.group(1) if found else name.strip()
+
+
+def is_part_of_a_gpu(name: str) -> bool:
+    """Whether a name is of a slice or of a virtual GPU, whose speed is its share's."""
+    return _PART_OF_A_GPU.search(name) is not None
+
+
+def is_laptops(name: str) -> bool:
+    """Whether a name is of a laptop's GPU, which runs slower than the card of that name."""
+    return _LAPTOP.search(name) is not None
 
 
 def told_memory_gib(name: str) -> float | None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profet_core.catalog import Catalog
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import Gpu, is_laptops, is_part_of_a_gpu
 from profet_core.errors import InputError
 from profet_core.transfer.hosts import REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
 
-#: Parts of a GPU, or parts that run slower than the card of that name.
-_PART_OF_A_GPU = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b|\bGRID\b|\bvGPU\b|-\d+[ABCQ]$", re.IGNORECASE)
-_LAPTOP = re.compile(r"\bLaptop\b|\bMax-Q\b|\bMobile\b", re.IGNORECASE)
 _ADD_IT = "add it as a GPU of your own, by that name."
 _NO_WHOLE_GPU = "a part of a GPU, whose speed is its slice's: record the step on a whole GPU."
 _NO_CARD = f"a laptop's GPU, which runs slower than the card of that name: {_ADD_IT}"
@@ -59,10 +55,8 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
     if transfer is None:
         raise InputError(f"Unknown anchor {name!r}: choose one of {', '.join(models.instances)}.")
     entry = catalog.get(name)
-    if entry is None and name not in transfer.gpus and _PART_OF_A_GPU.search(name):
-        raise InputError(f"The anchor can't be {name!r}, {_NO_WHOLE_GPU}")
-    if entry is None and name not in transfer.gpus and _LAPTOP.search(name):
-        raise InputError(f"The anchor can't be {name!r}, {_NO_CARD}")
+    if entry is None and not transfer.gpus.named(name) and (reason := _no_card(name)):
+        raise InputError(f"The anchor can't be {name!r}, {reason}")
     try:
         gpu = transfer.gpus.find(name) if entry is None else transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
     except InputError as error:
@@ -100,23 +94,20 @@ def recorded_on(models: Models, recorded: str | None) -> str | None:
 
 def unknown_gpu(models: Models, recorded: str) -> str:
     """Why no prediction can start from a GPU that a profile names, and what to do: one line; empty if one can."""
-    if models.transfer is not None and recorded.lower() in map(str.lower, models.transfer.gpus):
-        # Somebody described that very GPU, laptop or slice.
+    if models.transfer is not None and models.transfer.gpus.named(recorded):
+        # Where these are several GPUs of one model, whoever asks says which.
         return ""
     says = f"The profile says it was recorded on {recorded}"
-    if _PART_OF_A_GPU.search(recorded):
-        return f"{says}, {_NO_WHOLE_GPU}"
-    if _LAPTOP.search(recorded):
-        return f"{says}, {_NO_CARD}"
-    if models.transfer is None:
-        return ""
-    try:
-        models.transfer.gpus.find(recorded)
-    except InputError as error:
-        # Several GPUs of one model: whoever asks says which.
-        if "may be any of" not in str(error):
-            return f"{says}, of which no data sheet is known here: {_ADD_IT}"
-    return ""
+    if reason := _no_card(recorded):
+        return f"{says}, {reason}"
+    return "" if models.transfer is None else f"{says}, of which no data sheet is known here: {_ADD_IT}"
+
+
+def _no_card(name: str) -> str:
+    """Why a name is of no whole card, and what to do; empty if it isn't."""
+    if is_part_of_a_gpu(name):
+        return _NO_WHOLE_GPU
+    return _NO_CARD if is_laptops(name) else ""
 
 
 def _host(models: Models, catalog: Catalog, name: str) -> Host:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from profet_core import InputError
@@ -123,6 +125,22 @@ def test_a_memory_that_no_such_gpu_has_is_refused(gpus):
         gpus.check_memory("A100", 640)
     with pytest.raises(InputError, match=r"^A100 has 40 or 80 GiB, not 640$"):
         gpus.find("A100", 640)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("A100-SXM4-40GB MIG 1g.5gb", "a part of a GPU"),
+        ("GRID T4-16Q", "a part of a GPU"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", "a laptop's GPU"),
+    ],
+)
+def test_what_is_no_whole_card_is_not_the_card_of_that_name(gpus, name, what):
+    assert gpus.named(name) == []
+    with pytest.raises(InputError, match=rf"is {what}, not the card whose data sheet is here\.$"):
+        gpus.find(name)
+    described = gpus.with_own([replace(gpus["L4"], name=name)])
+    assert described.find(f"NVIDIA {name.removeprefix('NVIDIA ')}").name == name
 
 
 def test_an_unknown_gpu_is_refused_with_the_closest_one(gpus):
