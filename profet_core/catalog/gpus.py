@@ -148,11 +148,10 @@ class Gpus(Mapping[str, Gpu]):
         >>> load_gpus().find("A100", memory_gib=40).bandwidth_gb_per_s
         1555.0
         """
-        same = self.named(name)
-        if memory_gib is not None:
-            same = [gpu for gpu in same if gpu.has_memory(memory_gib)]
-        elif told_gib := told_memory_gib(name):
-            same = [gpu for gpu in same if gpu.has_memory(told_gib)] or same
+        if memory_gib is None:
+            same = self.meant(name)
+        else:
+            same = [gpu for gpu in self.named(name) if gpu.has_memory(memory_gib)]
         if len(same) > 1:
             same = _of_form(name, same)
         if len(same) == 1:
@@ -191,6 +190,17 @@ class Gpus(Mapping[str, Gpu]):
         if not same and not is_part_of_a_gpu(name) and not is_laptops(name):
             same = self._by_model.get(gpu_model(name).lower(), [])
         return [gpu for gpu in same if gpu.name not in self.own] or same
+
+    def meant(self, name: str) -> list[Gpu]:
+        """Of `named` those with the memory and of the form that the name tells; all where it tells none that there is.
+
+        >>> [gpu.name for gpu in load_gpus().meant("A100 80GB")]
+        ['A100-SXM4-80GB', 'A100-PCIE-80GB']
+        """
+        same = self.named(name)
+        if told_gib := told_memory_gib(name):
+            same = [gpu for gpu in same if gpu.has_memory(told_gib)] or same
+        return _of_form(name, same) if _FORM.search(name) else same
 
     def called(self, name: str) -> Gpu | None:
         """The GPU that is called so: by its full name or its model, makers aside; None if none is."""

@@ -29,7 +29,7 @@ class Narrowing:
     provider : clouds, such as "aws", in capitals or not; "own" for one's own.
     region : a whole region, or a part of one such as "US" of "Texas, US, NA".
     market : "on-demand", "spot", "reserved" or "any"; hardware of one's own counts in each.
-    gpu : GPUs by their name or model, such as "V100".
+    gpu : GPUs by their name or model, such as "V100" or "A100 80GB".
     gpu_count : numbers of GPUs of a whole offer.
     min_memory_gib : of one GPU, at least.
     sureness : "rough", "fair" or "good": numbers at least as sure; it narrows predictions, not offers.
@@ -76,7 +76,7 @@ class Narrowing:
 
     def conditions(self, gpus: Gpus) -> dict[str, Callable[[Instance], bool]]:
         """Field that narrows offers -> what it asks of one."""
-        names = {gpu.name for text in self.gpu for gpu in gpus.named(text)}
+        names = {gpu.name for text in self.gpu for gpu in gpus.meant(text)}
         texts = {text.strip().lower() for text in self.gpu if not gpus.named(text)}
         every: dict[str, Callable[[Instance], bool]] = {
             "provider": lambda offer: offer.provider in self.provider,

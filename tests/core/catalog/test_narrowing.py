@@ -71,6 +71,19 @@ def test_hardware_of_one_s_own_hides_no_misspelled_place(shipped, asked, says):
     assert narrowed(every, Narrowing(region="Home")) == [box]
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("A100", {"A100-SXM4-40GB", "A100-PCIE-40GB", "A100-SXM4-80GB", "A100-PCIE-80GB"}),
+        ("A100 80GB", {"A100-SXM4-80GB", "A100-PCIE-80GB"}),
+        ("A100 PCIe", {"A100-PCIE-40GB", "A100-PCIE-80GB"}),
+        ("NVIDIA A100 80GB PCIe", {"A100-PCIE-80GB"}),
+    ],
+)
+def test_the_memory_and_form_that_a_gpus_name_tells_count(shipped, asked, found):
+    assert {offer.gpu for offer in narrowed(shipped.all_offers, Narrowing(gpu=(asked,)))} == found
+
+
 def test_a_cloud_may_be_written_in_capitals(shipped):
     assert names(shipped, provider=(" GCP",)) == names(shipped, provider=("gcp",))
 
