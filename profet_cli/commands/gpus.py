@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from profet_cli.arguments import add_format
@@ -10,7 +11,7 @@ from profet_cli.inputs import own_gpus
 from profet_cli.output import MISSING, print_json, print_table
 from profet_cli.parsing import OneLineParser, add_commands
 from profet_core.artifacts.models import load_models
-from profet_core.catalog import load_catalog, load_gpus
+from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.own import changing_own
 from profet_core.catalog.own_gpus import (
     GPU_COLUMNS,
@@ -20,6 +21,7 @@ from profet_core.catalog.own_gpus import (
     USD_PER_KWH,
     OwnGpu,
     ThroughputPoint,
+    changed_cells,
     own_gpu_of,
     own_gpus_path,
     read_own_gpus,
@@ -33,7 +35,7 @@ from profet_core.units import listed_price
 #: Action -> its line in `profet gpus --help`.
 ACTIONS = {
     "list": "list your own GPUs (as without an action)",
-    "add": "add a GPU of your own, or change it",
+    "add": "add a GPU of your own, or change what you say of one",
     "remove": "take one away",
 }
 #: Column of the file -> what its option is for.
@@ -96,19 +98,26 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _add(options: argparse.Namespace) -> None:
-    shipped = load_gpus()
-    given = {column: getattr(options, column) or "" for column in GPU_COLUMNS[1:]}
-    new = own_gpu_of({"gpu": options.name, **given}, shipped)
-    transfer = load_models().transfer
-    if transfer is not None:
-        check_own_gpu(transfer, new)
-    if new.instance in load_catalog():
-        raise InputError(f"There is an instance {new.instance} already: give {new.name} another name.")
+    shipped, transfer = load_gpus(), load_models().transfer
     path = _writable_path()
     with changing_own(path):
-        others = [row for row in read_own_gpus(path, shipped) if row.name != new.name]
-        write_own_gpus(path, [*others, new])
+        rows = read_own_gpus(path, shipped)
+        new = own_gpu_of(_cells(options, rows, shipped), shipped)
+        if transfer is not None:
+            check_own_gpu(transfer, new)
+        if new.instance in load_catalog():
+            raise InputError(f"There is an instance {new.instance} already: give {new.name} another name.")
+        write_own_gpus(path, [*(row for row in rows if row.name != new.name), new])
     _say(options, path, "gpu", new, f"is {new.instance}, {listed_price(new.offer.usd_per_hour)} an hour; in {path}")
+
+
+def _cells(options: argparse.Namespace, rows: Iterable[OwnGpu], shipped: Gpus) -> dict[str, str]:
+    """What the arguments say, over what was said of the GPU before if it is still like the same one."""
+    given = {column: getattr(options, column) or "" for column in GPU_COLUMNS[1:]}
+    old = next((row for row in rows if row.name == options.name), None)
+    if old is None or (given["like"] and shipped.find(given["like"]).name != old.like):
+        return {"gpu": options.name, **given}
+    return changed_cells(old, given)
 
 
 def _remove(options: argparse.Namespace) -> None:

@@ -212,6 +212,18 @@ def own_gpu_cells(own: OwnGpu) -> dict[str, str]:
     return {column: "" if found.get(column) is None else str(found[column]) for column in GPU_COLUMNS}
 
 
+def changed_cells(own: OwnGpu, given: Mapping[str, str]) -> dict[str, str]:
+    """The cells of a GPU with those that are given, not empty, in their place, for `own_gpu_of`.
+
+    A new point takes the place of the whole old one and its source; the date of a change is its own.
+    """
+    left_out = {"as_of"}
+    if given.get("images_per_s") or given.get("times_reference"):
+        left_out |= {*_THROUGHPUT_COLUMNS, *_SPEED_COLUMNS, "source"}
+    kept = {column: text for column, text in own_gpu_cells(own).items() if column not in left_out}
+    return kept | {column: text for column, text in given.items() if text}
+
+
 def own_gpus_path() -> Path | None:
     """Where the user's own GPUs are or would be: `$PROFET_GPUS`, else `gpus.csv` beside the own instances."""
     named = os.environ.get(OWN_GPUS_VARIABLE)

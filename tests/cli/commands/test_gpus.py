@@ -41,6 +41,18 @@ def test_an_added_gpu_is_predicted_listed_and_priced(document, sample, own):
     assert document("gpus") == [] and predicted(document, sample) == before
 
 
+def test_a_change_keeps_what_it_doesn_t_say(document):
+    document("gpus", "add", *ADD, "--times-reference", 1.2, "--times-log-sd", 0.1, "--usd-per-hour", 0.25)
+    changed = document("gpus", "add", "RTX 4080", *POINT)["gpu"]
+    assert (changed["like"], changed["fp32_tflops"], changed["memory_gib"]) == ("L40S", 48.7, 16)
+    assert (changed["images_per_s"], changed["times_reference"], changed["usd_per_hour"]) == (480, None, 0.25)
+    dearer = document("gpus", "add", "RTX 4080", "--like", "l40s", "--usd-per-hour", 0.5)["gpu"]
+    assert dearer == {**changed, "usd_per_hour": 0.5}
+    anew = document("gpus", "add", "RTX 4080", "--like", "L4")["gpu"]
+    assert (anew["like"], anew["memory_gib"], anew["images_per_s"]) == ("L4", 24, None)
+    assert len(document("gpus")) == 1
+
+
 def test_every_command_knows_it(document):
     document("gpus", "add", *ADD)
     ends = ("--axis", "batch", "--min-ms", 10, "--max-ms", 100, "--at", 128)
