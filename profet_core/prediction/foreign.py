@@ -21,6 +21,7 @@ from profet_core.operations.clusters import UnknownOperations
 from profet_core.prediction import by_class
 from profet_core.prediction.estimates import Estimates, floors_ms
 from profet_core.prediction.host_time import host_times_ms
+from profet_core.prediction.refusals import unattributed_log_width
 from profet_core.transfer.anchor import AsRecorded, CarriedBack, ForeignSteps, carry_back
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.known import AnchorSteps, Latencies
@@ -63,14 +64,14 @@ class ForeignEstimates:
     estimates : latencies on each of them. own_ms : on the GPU itself, (profiles,), measured or by the profile.
     recorded : the steps as if recorded on the reference instance: where other GPUs are reached from.
     known : profiled instance -> latencies to reach other GPUs from, exact: the doubt about all of them is one.
-    log_half_width : of everything that is told from these profiles, 90 %.
+    log_half_width : of everything that is told from these profiles, 90 %, (profiles,).
     """
 
     estimates: Estimates
     own_ms: np.ndarray
     recorded: AnchorSteps
     known: Mapping[str, Latencies]
-    log_half_width: float
+    log_half_width: np.ndarray
 
 
 def foreign_estimates(
@@ -87,9 +88,10 @@ def foreign_estimates(
     parts = step_parts(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
     target, speed = target_of(transfer, gpu, host, tf32)
     back = carry_back(transfer.step, transfer.reference, ForeignSteps(target, parts, batch.latency_ms))
-    half = transfer.anchor_spread.log_half_width(speed.log_sd)
+    half = np.hypot(transfer.anchor_spread.log_half_width(speed.log_sd), back.doubt_log)
     if batch.latency_ms is None:
-        half = float(np.hypot(half, np.median([row.own_log_half_width for row in transfer.step.instances.values()])))
+        half = np.hypot(half, np.median([row.own_log_half_width for row in transfer.step.instances.values()]))
+    half = half + np.array([unattributed_log_width(profile) for profile in batch.profiles])
     estimates = _joined(models, method, batch, back, half)
     reference = transfer.reference
     return ForeignEstimates(
@@ -108,7 +110,7 @@ def foreign_estimates(
     )
 
 
-def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, half: float) -> Estimates:
+def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, half: np.ndarray) -> Estimates:
     """Law and models as one estimate a profiled instance."""
     names = list(back.by_instance)
     batches = {name: _carried_batch(batch, name, there) for name, there in back.by_instance.items()}
@@ -131,7 +133,7 @@ def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBa
         member_ms={},
         joined_ms=joined_ms,
         floor_ms=floor_ms,
-        log_half_width=np.full(joined_ms.shape, half),
+        log_half_width=np.broadcast_to(half, joined_ms.shape),
     )
 
 

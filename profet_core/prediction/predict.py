@@ -10,7 +10,7 @@ import numpy as np
 from profet_core.artifacts.models import Method, Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
-from profet_core.errors import InputError
+from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.prediction import by_class, documented
@@ -21,7 +21,7 @@ from profet_core.prediction.foreign import foreign_estimates
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.records import Prediction, prediction_row
-from profet_core.prediction.refusals import check_predictable
+from profet_core.prediction.refusals import check_predictable, foreign_refusal
 from profet_core.prediction.steps import counted
 from profet_core.prediction.unprofiled import OwnGpu, recorded_steps, unprofiled_gpus, unprofiled_steps
 from profet_core.profiles.record import Profile
@@ -128,6 +128,8 @@ def predict_many(
     request = _request(models, catalog, anchor, targets, method)
     for profile in profiles:
         check_predictable(models, profile)
+        if request.anchor.gpu is not None and (refused := foreign_refusal(profile)):
+            raise NoPredictionError(refused)
     steps = _steps(profiles, latencies_ms)
     if not trust_latency:
         for step in steps:
@@ -170,8 +172,8 @@ def _in_one_precision(
     transfer = request.models.transfer
     assert transfer is not None
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
-    own_half = np.full(found.own_ms.shape, 0.0 if batch.latency_known else found.log_half_width)
-    own = OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width)
+    own_half = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_half_width
+    own = OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width, ran_in_tf32)
     others = unprofiled_steps(transfer, found.recorded, batch.profiles, found.known, request.placed, tf32=tf32, own=own)
     predictions = []
     for number, (step, more) in enumerate(zip(steps, others, strict=True)):

@@ -12,7 +12,7 @@ from profet_core.prediction.anchors import find_anchor
 from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.predict import predict_many
 from profet_core.prediction.records import Prediction
-from profet_core.prediction.refusals import refusal_by
+from profet_core.prediction.refusals import foreign_refusal, refusal_by
 from profet_core.prediction.steps import counted
 from profet_core.profiles.record import Profile
 
@@ -69,15 +69,14 @@ def predict_each(
     """
     models.method(method)
     found = []
-    # A prediction from a GPU that nobody profiled counts on one precision for all of its profiles.
-    groups: dict[tuple[str, bool, str | None], list[_Ready]] = {}
+    groups: dict[tuple[str, bool], list[_Ready]] = {}
     for place, one in enumerate(recorded):
         each, latency_ms = _judged(models, catalog, one)
         found.append(each)
         if one.anchor is not None and not each.refusal:
             ready = _Ready(place, each.profile, latency_ms)
-            groups.setdefault((one.anchor, latency_ms is not None, each.profile.meta.precision), []).append(ready)
-    for (anchor, *_), group in groups.items():
+            groups.setdefault((one.anchor, latency_ms is not None), []).append(ready)
+    for (anchor, _), group in groups.items():
         known_ms = [ready.latency_ms for ready in group if ready.latency_ms is not None]
         profiles = [ready.profile for ready in group]
         try:
@@ -102,6 +101,8 @@ def _judged(models: Models, catalog: Catalog, one: RecordedProfile) -> tuple[Eac
     if one.anchor is None:
         return EachPrediction(profile), None
     anchor = find_anchor(models, catalog, one.anchor)
+    if anchor.gpu is not None and (refused := foreign_refusal(profile)):
+        return EachPrediction(profile, refusal=refused), None
     if one.latency_ms is None:
         return EachPrediction(profile), None
     try:

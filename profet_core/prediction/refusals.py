@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from profet_core.errors import NoPredictionError
 from profet_core.prediction.anchors import unknown_gpu
 from profet_core.profiles.record import NO_DEVICE, Profile
+from profet_core.profiles.trace_events.precision_signs import FP32, TF32
 
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
@@ -49,6 +50,17 @@ def refusal_by(models: Models, profile: Profile) -> str:
     """As `refusal`, or that nothing is known of the GPU the profile says it was recorded on."""
     reason, recorded = refusal(profile), profile.meta.gpu
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
+
+
+def foreign_refusal(profile: Profile) -> str:
+    """Why a profile of a GPU that nobody profiled can't be predicted from, and what to do; empty if it can."""
+    said = (profile.meta.precision or TF32).lower()
+    if said in (FP32, "float32", TF32):
+        return ""
+    return (
+        f"The profile says {profile.meta.precision}, and of GPUs that nobody profiled the speed is known in FP32 and "
+        "TF32 only: record it without mixed precision."
+    )
 
 
 def check_predictable(models: Models, profile: Profile) -> None:

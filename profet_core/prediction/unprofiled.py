@@ -89,13 +89,15 @@ class OwnGpu:
     Attributes
     ----------
     anchor : its name. latencies : of the steps on the GPU itself.
-    log_half_width : doubt about all that is told of other GPUs from its profiles, half a 90 % interval.
+    log_half_width : doubt about all that is told of other GPUs from its profiles, half a 90 % interval, (profiles,).
+    ran_in_tf32 : the steps, where the GPU has it.
     """
 
     anchor: str
     gpu: Gpu
     latencies: Latencies
-    log_half_width: float
+    log_half_width: np.ndarray
+    ran_in_tf32: bool
 
     @property
     def note(self) -> str:
@@ -141,9 +143,10 @@ def unprofiled_steps(
         more[recorded.anchor] = "by the profile, as none was given"
     # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.
     distinct = dict.fromkeys(placed.values())
-    same = {one: _same_as(one[0], profiled, latencies, own, more) for one in distinct}
+    same = {one: _same_as(one[0], profiled, latencies, own, more, tf32) for one in distinct}
     estimates = estimate_gpus(transfer, recorded, others, [one for one in distinct if same[one] is None], tf32=tf32)
-    widths = [unattributed_log_width(profile) for profile in profiles]
+    # The doubt about an own GPU's profiles holds it already.
+    widths = [0.0 if own is not None else unattributed_log_width(profile) for profile in profiles]
     siblings = {gpu_model(name): name for name in profiled}
     columns: dict[Placed, Iterable[StepTime]] = {}
     for one, there in same.items():
@@ -180,9 +183,11 @@ def _same_as(
     known: Mapping[str, Latencies],
     own: OwnGpu | None,
     more: Mapping[str, str],
+    tf32: bool,
 ) -> _SameGpu | None:
-    """Where the very same GPU's latencies are known from, if they are."""
-    if own is not None and gpu.name == own.gpu.name:
+    """Where the very same GPU's latencies are known from, in the precision that is asked for, if they are."""
+    same_precision = own is not None and (gpu.tf32_tensor_dense_tflops is None or own.ran_in_tf32 is tf32)
+    if own is not None and gpu.name == own.gpu.name and same_precision:
         # No models learned from this GPU, given as its latency may be.
         said = "by the profile, as none was given" if own.latencies.log_half_width.any() else ""
         return _SameGpu(own.anchor, own.latencies, Basis.CARRIED_BACK, said)

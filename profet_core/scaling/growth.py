@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from profet_core.errors import ArtifactError
+from profet_core.latency import JOINED
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 
 #: What a step's growth is read from, in the order of the coefficients.
@@ -122,7 +123,7 @@ class AnyGrowth(Protocol):
 class ReachedGrowth:
     """Growth where some of the GPUs were never profiled: theirs is that of the instances they are reached from.
 
-    latency = max(free part, launches), of which launches stay and the free part grows as the product of the others'
+    latency = free part and launches, joined: launches stay, and the free part grows as the product of the others'
     growths, each to its power.
 
     Attributes
@@ -146,7 +147,7 @@ class ReachedGrowth:
     def log_growth(self, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
         """As `Growth` has it."""
         free = self.powers @ self.own.log_growth(log_batch, log_area)
-        bound = np.maximum(self.log_free[:, None] + free, self.log_launch[:, None])
+        bound = np.logaddexp(JOINED * (self.log_free[:, None] + free), JOINED * self.log_launch[:, None]) / JOINED
         # Launches alone would leave two sizes the same time.
         return (1 - LEAST_GROWTH) * bound + LEAST_GROWTH * free
 

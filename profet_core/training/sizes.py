@@ -10,7 +10,7 @@ import numpy as np
 
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError, InputError
-from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, RelativeInterval, StepTime
+from profet_core.latency import JOINED, LIMITED_BY_HOST, Basis, Interval, Reach, RelativeInterval, StepTime
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.input_wait import without_input_wait
@@ -21,9 +21,6 @@ from profet_core.scaling.growth_file import GrowthModel
 from profet_core.training.joint import joint_predictions
 from profet_core.training.known import KnownStep, check_batch, check_pixels
 from profet_core.training.steps import TrainingSteps
-
-#: A step is bound by its launches up to this far above them: however bound, it grows a little (`LEAST_GROWTH`).
-_ABOVE_LAUNCHES = 0.02
 
 __all__ = ["KnownStep", "curves_at", "joint_predictions", "steps_at"]
 
@@ -269,9 +266,9 @@ def _rows_of(
 
 
 def _reach_at(reach: Reach, latency_ms: float) -> Reach:
-    """What a carried latency is made of: still its launches, or the free part that outgrew them."""
-    bound = latency_ms <= (1 + _ABOVE_LAUNCHES) * reach.launch_ms
-    return Reach(reach.weights, min(reach.free_ms, reach.launch_ms) if bound else latency_ms, reach.launch_ms)
+    """What a carried latency is made of: launches stay, the free part is what joins them to it."""
+    beyond = max(latency_ms**JOINED - reach.launch_ms**JOINED, 0.0)
+    return Reach(reach.weights, beyond ** (1 / JOINED), reach.launch_ms)
 
 
 def _carried_note(known: Iterable[KnownStep]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.latency import NORMAL_90
 from profet_core.transfer.carry import beside, join, kind_log_speeds
 from profet_core.transfer.parts import StepParts, shares
 from profet_core.transfer.step import InstanceStep, StepLaw, gpu_time_ms, least_bound_ms
@@ -19,9 +20,11 @@ from profet_core.transfer.targets import Target
 #: Gaps of a GPU that nobody profiled say little of its host: where the GPU bounds the step, launches take at most this
 #: many times the reference GPU's work. Chosen with one of the four left out as anchor.
 MOST_LAUNCHES = 1.0
-#: A step's work takes at most this many times what its profile shows of it: the rest of a latency waits for launches.
+#: A step's work takes at most this many times what its profile shows of it; what of a latency is left then is no GPU's.
 #: Chosen likewise (1 to 1.25 do about as well).
 MOST_WORK = 1.1
+#: Where launches bound no step that an instance's law was fitted on, its gaps tell nothing.
+LEAST_FLOOR_PER_IDLE = 0.1
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,13 @@ class CarriedBack:
     ----------
     own_ms : latency on the GPU itself, measured or by the profile, (profiles,). floor_ms : launches on the reference
         host, (profiles,). by_instance : profiled instance -> the steps there.
+    doubt_log : what the host, the mix of kinds, and a latency that the profile does not explain add to half the 90 %
+        interval, in the logarithm, (profiles,).
     """
 
     own_ms: np.ndarray
     floor_ms: np.ndarray
+    doubt_log: np.ndarray
     by_instance: Mapping[str, AsRecorded]
 
 
@@ -82,13 +88,20 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     launch_ms = _launches_ms(law, steps)
     own_ms = join(gpu_ms + fixed_ms, launch_ms) if steps.latency_ms is None else steps.latency_ms
     launch_ms = np.minimum(launch_ms, own_ms)
-    gpu_bound = parts.idle_ms <= parts.busy_ms
+    # From four fifths of the work to six of gaps the step turns from the GPU's to its launches'.
+    launched = np.clip((parts.idle_ms / np.maximum(parts.busy_ms, 1e-9) - 0.8) / 0.4, 0, 1)
     gpu_ms = np.minimum(gpu_time_ms(own_ms, fixed_ms), MOST_WORK * gpu_ms)
     most_ms = MOST_LAUNCHES * _work_there_ms(law, reference, steps, reference, gpu_ms)
-    floor_ms = np.where(gpu_bound, np.minimum(launch_ms, most_ms + law.start_ms), launch_ms) / target.host.launch
+    gpu_bound_ms = np.minimum(launch_ms, most_ms + law.start_ms)
+    floor_ms = (launched * launch_ms + (1 - launched) * gpu_bound_ms) / target.host.launch
     work_ms = gpu_time_ms(gpu_ms, law.tails_ms(floor_ms, target.multiprocessors))
     there = {name: _as_recorded(law, reference, steps, name, work_ms, floor_ms) for name in law.instances}
-    return CarriedBack(own_ms, floor_ms, there)
+    explained_ms = join(gpu_ms + fixed_ms, launch_ms)
+    host_share = 1 - gpu_ms / (gpu_ms + np.maximum(fixed_ms, launch_ms))
+    away = np.abs(parts.compute_share - law.instances[reference].benchmark_compute_share)
+    assumed = np.hypot(target.host.log_sd * host_share, target.mix_log_sd * away * (1 - host_share))
+    unexplained = np.log(np.maximum(own_ms / explained_ms, 1))
+    return CarriedBack(own_ms, floor_ms, np.hypot(NORMAL_90 * assumed, unexplained), there)
 
 
 def _launches_ms(law: StepLaw, steps: ForeignSteps) -> np.ndarray:
@@ -123,7 +136,7 @@ def _as_recorded(
     copy_ms = parts.copy_ms * host.copy / steps.target.host.copy
     # Gaps as launches leave them there: between kernels, or all of a step that they bound.
     launch_ms = floor_ms * host.launch
-    gaps_ms = launch_ms / row.floor_per_idle + row.idle_ms + row.idle_per_copy * copy_ms
+    gaps_ms = launch_ms / max(row.floor_per_idle, LEAST_FLOOR_PER_IDLE) + row.idle_ms + row.idle_per_copy * copy_ms
     idle_ms = np.maximum(gaps_ms, row.profiling_slowdown * launch_ms - kinds_ms.sum(axis=1))
     return AsRecorded(
         latency_ms=join(free_ms, launch_ms),

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.latency import NORMAL_90
+from profet_core.latency import JOINED, NORMAL_90
 from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.parts import BANDWIDTH, KINDS, SCATTERED, shares
 from profet_core.transfer.step import InstanceStep, StepLaw
 from profet_core.transfer.targets import Target
 
 LEAST_FREE_SHARE = 0.02
-#: Power in which work and launches add up where neither hides the other: no step turns from one to the other at once.
-_JOINED = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ def _column(values: Iterable[float]) -> np.ndarray:
 
 def join(free_ms: np.ndarray, launch_ms: np.ndarray) -> np.ndarray:
     """A step of what the GPU and what launches take: the longer, and a little more where they are close."""
-    return (free_ms**_JOINED + launch_ms**_JOINED) ** (1 / _JOINED)
+    return (free_ms**JOINED + launch_ms**JOINED) ** (1 / JOINED)
 
 
 def beside(law: StepLaw, name: str, reference: str) -> float:

@@ -127,7 +127,7 @@ def _estimate(
         relative_to=known.anchor,
         relative_log_half_width=relative,
         weights=dict(zip(known.latencies, found.weights[place], strict=True)),
-        free_ms=latency_ms,
+        free_ms=found.free_ms[place],
         launch_ms=found.launch_ms[place],
     )
 
@@ -138,6 +138,9 @@ def other_host_log_half_width(law: StepLaw, recorded: AnchorSteps, latency_ms: n
     Half the width of a 90 % interval in the logarithm: the host launches and copies at a speed that nobody measured.
     """
     fixed_ms = law.fixed_ms(recorded.parts, recorded.anchor, host)
-    beside_ms = np.maximum(fixed_ms, host.launch * law.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms))
+    floor_ms = recorded.floor_ms
+    if floor_ms is None:
+        floor_ms = law.floor_ms(recorded.parts, recorded.anchor, recorded.latency_ms)
+    beside_ms = np.maximum(fixed_ms, host.launch * floor_ms)
     gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
     return NORMAL_90 * host.log_sd * (1 - gpu_ms / (gpu_ms + beside_ms))

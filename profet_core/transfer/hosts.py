@@ -3,7 +3,8 @@
 Launches are bound by one thread of the processor. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake
 (g4dn). Of others the documented clock and the generation's instructions per clock are known; none is taken for faster
 than the fastest that was measured, since published tables of later hosts show no faster launches (densenet-121 at
-batch 12: 74 ms beside an A100, 80 to 104 ms beside a V100; `external/training_throughput.csv`).
+batch 12: 74 ms beside an A100, 73 to 104 ms beside a V100; `external/training_throughput.csv`). Factors of copies and
+of Haswell are assumed, and that a GPU's own bus may be slower than its host's is not in them.
 """
 
 from __future__ import annotations

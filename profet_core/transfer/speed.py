@@ -26,8 +26,7 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
     """The best that is known of a GPU: its published points, its kernels, a relative's points by data sheet, or data
     sheets alone.
 
-    Points of GPUs with TF32 are TF32. In FP32 there are other points, kernels or data sheets, never above the TF32
-    point.
+    Points of GPUs with TF32 are TF32. In FP32 there are other points, kernels or data sheets, never above TF32.
     """
     in_tf32 = tf32 and gpu.tf32_tensor_dense_tflops is not None
     has_tf32 = gpu.tf32_tensor_dense_tflops is not None
@@ -35,8 +34,8 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
     if point := points.get(gpu.name):
         return _speed(model, point.log_speed, point.log_sd, point.evidence(gpu.name), in_tf32)
     log_speed, log_sd, evidence = _unpublished(model, gpu, in_tf32)
-    if has_tf32 and not in_tf32 and (point := model.points.get(gpu.name)):
-        log_speed = min(log_speed, point.log_speed)
+    if has_tf32 and not in_tf32:
+        log_speed = min(log_speed, known_speed(model, gpu, True).log_speed)
     return _speed(model, log_speed, log_sd, evidence, in_tf32)
 
 
@@ -106,8 +105,8 @@ def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[T
     found = model.targets.get(key)
     if found is None:
         found = _target_of(model, gpu, host, tf32)
-        # A GPU of somebody's own is let go.
-        if model.gpus.get(gpu.name) is gpu:
+        # A GPU of somebody's own is let go with the model that knows it.
+        if model.gpus.get(gpu.name) is gpu and gpu.name not in model.gpus.own:
             model.targets[key] = found
     return found
 
@@ -138,7 +137,7 @@ def _same_chip(model: TransferModel, gpu: Gpu, in_tf32: bool) -> tuple[str, floa
     points = model.points if in_tf32 or gpu.tf32_tensor_dense_tflops is None else model.fp32_points
     known = profiled | {name: (point.log_speed, point.log_sd) for name, point in points.items()}
     for name, (log_speed, log_sd) in known.items():
-        sheet = model.gpus.get(name)
+        sheet = None if name in model.gpus.own else model.gpus.get(name)
         if sheet is not None and _chip(sheet) == _chip(gpu) and name != gpu.name:
             fp32 = gpu.fp32_tflops / sheet.fp32_tflops
             return name, log_speed + half_and_half(fp32, gpu.bandwidth_gb_per_s / sheet.bandwidth_gb_per_s), log_sd

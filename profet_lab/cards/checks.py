@@ -10,7 +10,7 @@ from profet_core.accuracy.errors import Errors
 from profet_core.accuracy.left_out_anchors import AnchorDirection
 from profet_core.accuracy.transfer import TransferAccuracy
 from profet_core.prediction.foreign import LAW_SHARE
-from profet_core.transfer.anchor import MOST_LAUNCHES
+from profet_core.transfer.anchor import MOST_LAUNCHES, MOST_WORK
 from profet_core.transfer.carry import WEIGHTS, KernelWeights
 from profet_core.transfer.hosts import ASSUMED_LOG_SD, MEASURED_LOG_SD
 from profet_core.transfer.model import TransferModel
@@ -23,6 +23,7 @@ class Chosen:
 
     weights: KernelWeights
     most_launches: float
+    most_work: float
     law_share: float
     mix_share: float
     measured_host_log_sd: float
@@ -57,5 +58,5 @@ def checks_section(accuracy: TransferAccuracy, transfer: TransferModel) -> Check
         worst_anchor=accuracy.anchors.worst(True),
         worst_anchor_errors=Errors(*(accuracy.anchors.worst(known).figures[known].mape for known in (True, False))),
         worst_law_alone=max(row.figures[True].mape_law_alone for row in directions),
-        chosen=Chosen(WEIGHTS, MOST_LAUNCHES, LAW_SHARE, MIX_SHARE, MEASURED_LOG_SD, ASSUMED_LOG_SD),
+        chosen=Chosen(WEIGHTS, MOST_LAUNCHES, MOST_WORK, LAW_SHARE, MIX_SHARE, MEASURED_LOG_SD, ASSUMED_LOG_SD),
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from profet_core.catalog.gpus import Gpu, Gpus
+from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.transfer.hosts import REFERENCE_HOST, UNKNOWN_HOST
 from profet_core.transfer.model import BenchmarkPoint, TransferModel
 from profet_core.transfer.speed import half_and_half, sheet_log_speed
@@ -88,7 +88,7 @@ def benchmark_points(
     return points, fp32_points
 
 
-def point_of(published: Published, model: TransferModel, medians: Steps, gpu: Gpu, gpus: Gpus) -> BenchmarkPoint | None:
+def point_of(published: Published, model: TransferModel, medians: Steps, gpu: Gpu) -> BenchmarkPoint | None:
     """The point that these tables alone give a GPU; None if none of them has it."""
     log_sd = point_log_sd(published, medians, model.reference)
     return _gpu_point(published, model.step, medians, model.reference, gpu, log_sd)
@@ -119,7 +119,7 @@ def _same_chip_point(
     named = next(name for name, own in OWN_POINTS.items() if own == point and POINT_OF.get(name) == point)
     sheet = _sheet(gpu.fp32_tflops, gpu.bandwidth_gb_per_s, there)
     ratios = [one + sheet for one in published.log_ratios(named, tf32=True)]
-    log_sd = math.hypot(table_sd, same_chip_log_sd(published.speeds))
+    log_sd = math.hypot(table_sd, same_chip_log_sd(published, load_gpus()))
     return _point(law, medians, reference, gpu, ratios, log_sd, point.split(" (")[0])
 
 
@@ -184,23 +184,42 @@ def table_log_sd(published: Published) -> float:
     return max(float(np.sqrt(np.concatenate(away) @ np.concatenate(away) / freedom)), LEAST_TABLE_LOG_SD)
 
 
-def same_chip_log_sd(speeds: Mapping[str, float]) -> float:
-    """How far data sheets (FP32, bandwidth) miss the ratio of two points of one chip: root mean square log error."""
-    pairs = [(a, b) for a, b in combinations(PUBLISHED_GPUS, 2) if a.chip == b.chip]
+def same_chip_log_sd(published: Published, gpus: Gpus) -> float:
+    """How far data sheets (FP32, bandwidth) miss the ratio of two GPUs of one chip: root mean square log error.
+
+    GPUs that were published under their own names alone; those with the same memory too are one.
+    """
+    ratios = {name: float(np.mean(own)) for name in gpus if (own := published.log_ratios(name, tf32=True))}
     return root_mean_square(
-        [_log_ratio(speeds, a, b) - _sheet(a.fp32_tflops, a.bandwidth_gb_per_s, b) for a, b in pairs]
+        [
+            ratios[a] - ratios[b] - half_and_half(gpus[a].fp32_tflops / gpus[b].fp32_tflops, _bandwidth(gpus, a, b))
+            for a, b in combinations(ratios, 2)
+            if _chip(gpus[a]) == _chip(gpus[b]) and _bandwidth(gpus, a, b) != 1
+        ]
     )
 
 
 def relative_log_sd(points: Mapping[str, BenchmarkPoint], gpus: Gpus) -> float:
-    """How far data sheets miss the ratio of two points of one compute capability: root mean square log error."""
+    """How far data sheets miss the ratio of two chips of one compute capability: root mean square log error.
+
+    GPUs that were published under their own names alone: others' points are made by data sheets.
+    """
+    own = [name for name, point in points.items() if point.measured_on == name]
     return root_mean_square(
         [
             points[a].log_speed - points[b].log_speed - sheet_log_speed(gpus[a], gpus[b], True)
-            for a, b in combinations(points, 2)
-            if gpus[a].compute_capability == gpus[b].compute_capability
+            for a, b in combinations(own, 2)
+            if gpus[a].compute_capability == gpus[b].compute_capability and _chip(gpus[a]) != _chip(gpus[b])
         ]
     )
+
+
+def _chip(gpu: Gpu) -> tuple[float, int]:
+    return gpu.compute_capability, gpu.sm_count
+
+
+def _bandwidth(gpus: Gpus, name: str, other: str) -> float:
+    return gpus[name].bandwidth_gb_per_s / gpus[other].bandwidth_gb_per_s
 
 
 def sheet_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, reference: str, gpus: Gpus) -> float:
@@ -214,10 +233,6 @@ def sheet_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, reference: 
             speed = math.log(law.instances[reference].benchmark_work_ms / row.benchmark_work_ms)
             errors.append(speed - sheet_log_speed(gpu_of(name), sheet, False))
     return root_mean_square(errors)
-
-
-def _log_ratio(speeds: Mapping[str, float], gpu: PublishedGpu, other: PublishedGpu) -> float:
-    return math.log(speeds[gpu.point] / speeds[other.point])
 
 
 def _sheet(fp32_tflops: float, bandwidth_gb_per_s: float, other: PublishedGpu) -> float:

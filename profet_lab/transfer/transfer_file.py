@@ -58,7 +58,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
         "anchor_spread": asdict(anchor_spread(medians, kernels, medians.instances, everything)),
         "sheet_log_sd": sheet_log_sd(points, law, REFERENCE, gpus),
         "relative_log_sd": relative_log_sd(points, gpus),
-        "same_chip_log_sd": same_chip_log_sd(published.speeds),
+        "same_chip_log_sd": same_chip_log_sd(published, gpus),
         "kernel_log_sd": KERNEL_LOG_SD,
         "points": {name: asdict(row) for name, row in points.items()},
         "fp32_points": {name: asdict(row) for name, row in fp32_points.items()},

@@ -2,6 +2,8 @@
 kernels and ResNet-50's step known.
 
 Neither the law nor the models that its profiles are carried to saw the GPU's profiles or the architecture asked for.
+What is served differs in this: members are weighed as the manifest says, know batch and pixel size where the profile
+tells, and a published point stands in the place of the GPU's own ResNet-50 step.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps
 
-#: Members' weights here: equal, since nothing may be chosen on the GPU that is left out.
+#: Members' weights: equal, since nothing may be chosen on the GPU that is left out.
 _WEIGHTS = (1 / 3, 1 / 3, 1 / 3)
 
 
@@ -147,7 +149,9 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
             latency_ms = steps.latency_ms[left_out][own] if known else None
             recorded = ForeignSteps(fitted.target, steps.parts(left_out, known).of(own), latency_ms)
             back = carry_back(fitted.law, reference_of(fitted.law), recorded)
-            half[own] = fitted.log_half_width if known else np.hypot(fitted.log_half_width, fitted.own_log_half_width)
+            half[own] = np.hypot(fitted.log_half_width, back.doubt_log)
+            if not known:
+                half[own] = np.hypot(half[own], fitted.own_log_half_width)
             told = _told(models, back, models.bank.inputs[left_out, known].of_rows(own, None), str(architecture))
             for name in others:
                 predicted[name][own], by_law[name][own] = told[name], back.by_instance[name].latency_ms

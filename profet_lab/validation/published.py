@@ -37,7 +37,7 @@ def published_report(
     """
     found = []
     for (gpu, table), rows in published_steps(folder).groupby(["gpu", "table"]):
-        point = point_of(published.without(str(table)), model, medians, gpus[str(gpu)], gpus)
+        point = point_of(published.without(str(table)), model, medians, gpus[str(gpu)])
         held_back = point is not None
         if held_back:
             judged = replace(model, points={**model.points, str(gpu): point})

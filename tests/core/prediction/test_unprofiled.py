@@ -102,7 +102,7 @@ def test_a_transferred_row_is_less_sure_than_any_measured_one(asked):
     measured = [width[row.instance] for row in prediction.predictions if row.members]
     assert min(width[row.instance] for row in prediction.predictions if row.basis == "transferred") > max(measured)
     # L4 has no published point of its own.
-    assert width["g6.xlarge"] > width["g6e.xlarge"]
+    assert width["g6.xlarge"] > width["p4d.24xlarge"]
 
 
 def test_a_node_s_price_is_never_divided(asked, catalog):

@@ -8,11 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from profet_core.catalog.gpus import load_gpus
+from profet_core.transfer.model import BenchmarkPoint
+from profet_core.transfer.speed import sheet_log_speed
 from profet_lab.measurements.published_points import PUBLISHED_GPUS
 from profet_lab.transfer.benchmark_points import (
     LEAST_TABLE_LOG_SD,
     Published,
     batch_log_sd,
+    relative_log_sd,
     same_chip_log_sd,
     table_log_sd,
 )
@@ -54,8 +58,22 @@ def test_what_the_batch_size_moves_by_hand(medians):
 
 
 def test_equal_speeds_of_one_chip_are_missed_by_what_their_data_sheets_differ():
-    chips = {}
-    for gpu in PUBLISHED_GPUS:
-        chips.setdefault(gpu.chip, []).append(math.log(gpu.fp32_tflops * gpu.bandwidth_gb_per_s) / 2)
-    gaps = [a - b for values in chips.values() for i, a in enumerate(values) for b in values[i + 1 :]]
-    assert same_chip_log_sd(SPEEDS) == pytest.approx(math.sqrt(sum(gap**2 for gap in gaps) / len(gaps)))
+    # A100 with 40 GB on two boards beside each with 80, these two, and H100 beside H200: bandwidths alone differ.
+    ratios = (2039 / 1555, 1935 / 1555, 2039 / 1555, 1935 / 1555, 2039 / 1935, 4800 / 3350)
+    gaps = [math.log(ratio) / 2 for ratio in ratios]
+    found = same_chip_log_sd(Published(SPEEDS, {}), load_gpus())
+    assert found == pytest.approx(math.sqrt(sum(gap**2 for gap in gaps) / len(gaps)))
+
+
+def test_a_relative_is_of_another_chip_and_was_published_itself():
+    gpus = load_gpus()
+    points = {
+        name: BenchmarkPoint(speed, 0.1, measured_on, 1, speed)
+        for name, speed, measured_on in (
+            ("RTX 6000 Ada Generation", 0.5, "RTX 6000 Ada Generation"),
+            ("L4", 0.5, "L4"),
+            ("L40S", 0.1, "RTX 6000 Ada"),
+        )
+    }
+    gap = sheet_log_speed(gpus["RTX 6000 Ada Generation"], gpus["L4"], True)
+    assert relative_log_sd(points, gpus) == pytest.approx(abs(gap))
