@@ -103,6 +103,22 @@ def test_it_is_changed_removed_and_had_as_instances_of_other_prices(open_app):
     assert not {MINE, "desk.x2"} & set(column(app, "Instance")), "a GPU nobody knows has a price only"
 
 
+def test_what_an_hour_costs_is_the_gpu_s_own_alone(open_app):
+    app = open_prices(open_app())
+    app.text_input(key="offer:name").set_value("rtx-4080").run()
+    app.selectbox(key="offer:gpu").set_value("L4").run()
+    type_in(app, "offer:usd", 0.5)
+    app.button(key="offer:put").click().run()
+    app.selectbox(key="offers:priced").set_value("rtx-4080").run()
+    type_in(app, "price_rtx-4080", 9.0)
+    assert column(app, "$ an hour")["rtx-4080 own price"] == "$9.00"
+    app.button(key="own-instances:remove").click().run()
+    app = put(throughput(fill(app, usd=0.2)))
+    assert not app.error and not app.exception
+    assert column(app, "$ an hour")[MINE] == "$0.20" and "price_rtx-4080" not in link(app)
+    assert not any("rtx-4080" in option for option in app.selectbox(key="offers:priced").options)
+
+
 @pytest.mark.parametrize(
     ("name", "typed", "says"),
     [

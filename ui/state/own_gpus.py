@@ -14,6 +14,7 @@ from profet_core.transfer.own_gpu import check_own_gpu
 from ui.state.held import forget_other_anchors
 from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
+from ui.state.settings import price_key
 
 #: Bytes of a file.
 MAX_BYTES = 20_000
@@ -35,6 +36,11 @@ _EXAMPLE = {
 def own_gpus() -> tuple[OwnGpu, ...]:
     """The visitor's GPUs, in the order they came."""
     return st.session_state.get(_KEY, ())
+
+
+def own_gpu_instances() -> frozenset[str]:
+    """Names of the instances that the visitor's GPUs are."""
+    return frozenset(row.instance for row in own_gpus())
 
 
 def visitors_resources() -> Resources:
@@ -105,6 +111,9 @@ def _keep(rows: Sequence[OwnGpu]) -> None:
         if shared.models.transfer is not None:
             check_own_gpu(shared.models.transfer, row)
     st.session_state[_KEY] = checked_own_gpus(rows)
+    for row in rows:
+        # Left from an instance that was called so.
+        st.session_state.pop(price_key(row.instance), None)
     forget_other_anchors(visitors_resources())
 
 
