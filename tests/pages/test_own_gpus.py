@@ -119,6 +119,21 @@ def test_what_an_hour_costs_is_the_gpu_s_own_alone(open_app):
     assert not any("rtx-4080" in option for option in app.selectbox(key="offers:priced").options)
 
 
+def test_instances_on_a_gpu_that_was_removed_are_said_to_be_left_out(open_app):
+    app = put(throughput(fill(open_prices(open_app()))))
+    app.text_input(key="offer:name").set_value("desk.x2").run()
+    app.selectbox(key="offer:gpu").set_value("RTX 4080").run()
+    type_in(app, "offer:usd", 0.5)
+    app.button(key="offer:put").click().run()
+    assert "desk.x2" in column(app, "Instance") and not left_out(app)
+    app.button(key="own-gpu:remove").click().run()
+    assert not app.exception and left_out(app) == ["Left out: desk.x2: no data sheet of its RTX 4080."]
+
+
+def left_out(app) -> list[str]:
+    return [line for line in lines(app.caption) if line.startswith("Left out: ")]
+
+
 @pytest.mark.parametrize(
     ("name", "typed", "says"),
     [
@@ -206,3 +221,23 @@ def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, sampl
     app.button(key="own-gpu:remove").click().run()
     assert app.selectbox(key="anchor").value == "g3s.xlarge" and not app.exception
     assert "a laptop's GPU" in lines(app.error)[0]
+
+
+def test_an_anchor_that_is_called_otherwise_stays_the_anchor(open_app, samples):
+    app = put(throughput(fill(open_prices(open_app()))))
+    app.segmented_control(key="source").set_value("upload").run()
+    uploader = next(item for item in app.file_uploader if item.key.startswith(":file:"))
+    data = as_version_2(dict(samples[FIRST].profile.operations), batch_size=64, pixels=128)
+    uploader.set_value([("net.json", data, "application/json")]).run()
+    app.selectbox(key="anchor").set_value("RTX 4080").run()
+    before = {name: step for name, step in steps(app).items() if name != MINE}
+    assert len(before) > 3
+    open_prices(app)
+    app.button(key="own-gpu:edit").click().run()
+    app.text_input(key="own-gpu:name").set_value("desk card").run()
+    put(app)
+    assert (app.selectbox(key="anchor").value, list(app.error), list(app.exception)) == ("desk card", [], [])
+    after = steps(app)
+    assert {name: after[name] for name in before} == before
+    (held,) = app.session_state["own:profiles"].values()
+    assert held.anchor == "desk card"

@@ -11,7 +11,7 @@ from profet_core import CatalogError, InputError
 from profet_core.answers.questions import Knowledge
 from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus, own_gpu_of, own_gpus_text, parse_own_gpus
 from profet_core.transfer.own_gpu import check_own_gpu
-from ui.state.held import forget_other_anchors
+from ui.state.held import forget_other_anchors, rename_anchor
 from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
 from ui.state.settings import price_key
@@ -56,6 +56,9 @@ def put_own_gpu(own: OwnGpu, instead_of: str | None = None) -> None:
     InputError : what is said of it can't be, or its name is taken; nothing is changed.
     """
     _keep([*_without(instead_of), own])
+    if instead_of is not None:
+        rename_anchor(instead_of, own.name)
+    forget_other_anchors(visitors_resources())
 
 
 def add_own_gpus(data: bytes) -> None:
@@ -71,6 +74,7 @@ def add_own_gpus(data: bytes) -> None:
         raise CatalogError("The file is no UTF-8 text: save the table as CSV in UTF-8.") from None
     names = {row.instance for row in new}
     _keep([*(row for row in own_gpus() if row.instance not in names), *new])
+    forget_other_anchors(visitors_resources())
 
 
 def remove_own_gpu(name: str) -> None:
@@ -114,7 +118,6 @@ def _keep(rows: Sequence[OwnGpu]) -> None:
     for row in rows:
         # Left from an instance that was called so.
         st.session_state.pop(price_key(row.instance), None)
-    forget_other_anchors(visitors_resources())
 
 
 def _with_gpus(resources: Resources, own: Sequence[OwnGpu]) -> Resources:
