@@ -191,8 +191,17 @@ def test_files_go_in_and_out(open_app):
     assert lines(app.error) == ["The file is no UTF-8 text: save the table as CSV in UTF-8."]
 
 
-def give(app, data: bytes):
-    uploader = next(item for item in app.file_uploader if item.key.startswith("own-gpus:file:"))
+@pytest.mark.parametrize("name", ["rtx-4080", "RTX-4080"])
+def test_a_file_of_instances_takes_no_name_of_an_own_gpu(open_app, name):
+    app = put(throughput(fill(open_prices(open_app()), usd=0.2)))
+    header = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
+    give(app, f"{header}\n{name},L4,,,,0.7,any,linux,on-demand,,2026-11-21,me\n".encode(), "own-instances")
+    assert lines(app.error) == [f"{name} is the instance of a GPU of your own: give this row another name."]
+    assert "own:instances" not in app.session_state and column(app, "$ an hour")[MINE] == "$0.20"
+
+
+def give(app, data: bytes, field: str = "own-gpus"):
+    uploader = next(item for item in app.file_uploader if item.key.startswith(f"{field}:file:"))
     return uploader.set_value(("gpus.csv", data, "text/csv")).run()
 
 
