@@ -145,7 +145,6 @@ def _choices(resources: Resources) -> None:
             persist_state="session",
             help="Adds what measured epochs took beyond their steps: 6 % to 9 %.",
         )
-        st.toggle("Retired", key="retired", persist_state="session", help="Measured, but no longer rented out.")
         narrowing_input(resources)
         offers_input(resources)
 

@@ -24,7 +24,8 @@ _MOST_WORDS = 28
 
 
 def narrowing_input(resources: Resources) -> None:
-    """All of it behind one button, drawn while it is open; what is chosen stands beside it."""
+    """Retired offers by a switch; all else behind one button, drawn while it is open, what is chosen beside it."""
+    st.toggle("Retired", key="retired", persist_state="session", help="Measured, but no longer rented out.")
     # A button whose label changed would be another one, and closed.
     popover = st.popover("Offers", icon=":material/filter_alt:", key="narrowing", on_change="rerun")
     if popover.open:
