@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -10,7 +11,7 @@ from pages.answer.columns import Per, answer_columns, answer_rows, plan_key
 from pages.answer.inputs import answer_inputs
 from pages.answer.opened import show_opened
 from pages.answer.trade_off import points
-from profet_core.advice.advise import Advice, advise
+from profet_core.advice.advise import Advice, ExcludedInstance, advise
 from profet_core.advice.headline import headline
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Workload
@@ -95,7 +96,7 @@ def _advice(
 ) -> Advice:
     state, names = st.session_state, {offer.name for offer in offers}
     rows = narrowed_rows(steps.step_times, chosen_narrowing(resources), names, network.outcome.prediction.anchor)
-    return advise(
+    advice = advise(
         [row for row in rows if row.instance in names],
         offers,
         Workload(state["images"], steps.batch_size, state["epochs"], state["validation_images"], state["loading"]),
@@ -104,6 +105,17 @@ def _advice(
         interval_level=network.outcome.prediction.interval_level,
         fits=fits,
     )
+    return replace(advice, excluded=(*advice.excluded, *_without_data_sheet(resources, steps, offers)))
+
+
+def _without_data_sheet(
+    resources: Resources, steps: TrainingSteps, offers: Sequence[Instance]
+) -> Iterator[ExcludedInstance]:
+    """Offers whose GPU nothing is known of, such as instances on an own GPU that was removed."""
+    predicted = {row.instance for row in steps.step_times}
+    for offer in {offer.name: offer for offer in offers if offer.name not in predicted}.values():
+        if not resources.gpus.named(offer.gpu):
+            yield ExcludedInstance(offer.name, f"no data sheet of its {offer.gpu}")
 
 
 def _say(network: Network, advice: Advice) -> None:
@@ -133,7 +145,6 @@ def _choices(resources: Resources) -> None:
             persist_state="session",
             help="Adds what measured epochs took beyond their steps: 6 % to 9 %.",
         )
-        st.toggle("Retired", key="retired", persist_state="session", help="Measured, but no longer rented out.")
         narrowing_input(resources)
         offers_input(resources)
 

@@ -39,8 +39,8 @@ def shortlist(plans: Iterable[Plan], keep: Collection[Plan] = (), most: int = MO
         return every
     in_sight = _in_sight(every, keep)
     best = frontier(every)
-    shown = {same_gpus(plan) for plan in in_sight}
-    others = [plan for plan in _cheapest_a_gpu(every) if same_gpus(plan) not in shown]
+    shown = _stood_for(in_sight, best)
+    others = [plan for plan in _cheapest_a_gpu(every) if plan not in in_sight and same_gpus(plan) not in shown]
     nearest = sorted(others, key=lambda plan: _times_beaten(plan, best))
     return _of(every, (*in_sight, *nearest[: max(0, most - len(in_sight))]))
 
@@ -60,8 +60,13 @@ def _cheapest_a_gpu(cheapest_first: Iterable[Plan]) -> list[Plan]:
 def _in_sight(cheapest_first: Sequence[Plan], keep: Iterable[Plan]) -> set[Plan]:
     """What no other GPU's cheapest plan beats: hosts make a GPU's other offers a little faster, and dearer."""
     must = {*keep, *(plan for plan in cheapest_first if is_ones_own(plan.offer))}
-    shown = {same_gpus(plan) for plan in must}
+    shown = _stood_for(must, frontier(cheapest_first))
     return must | {plan for plan in frontier(_cheapest_a_gpu(cheapest_first)) if same_gpus(plan) not in shown}
+
+
+def _stood_for(plans: Iterable[Plan], best: Sequence[Plan]) -> set[tuple[str, int]]:
+    """GPUs that these plans stand for: a plan that another one beats says nothing of its GPU's best offer."""
+    return {same_gpus(plan) for plan in plans if plan in best}
 
 
 def _times_beaten(plan: Plan, best: Sequence[Plan]) -> float:

@@ -80,6 +80,12 @@ def test_what_no_measurement_checks_is_named_first(open_with, made, models):
     assert not {"A10G", "P100", "A100", *GPU.values()} & set(named)
 
 
+def test_the_limits_leave_it_to_the_report_which_gpus_are_checked(open_app, models):
+    app = open_app("about", open="method")
+    (line,) = [line for line in text_of(app).splitlines() if "derived or transferred" in line]
+    assert not [name for name in models.transfer.gpus if name in line]
+
+
 def test_each_gpu_is_a_row_the_surest_first(open_with, made, models):
     """Every GPU with a data sheet: what its numbers rest on, how that was checked, and how far off it was."""
     app = open_with(json.dumps(made), latency_is="not")

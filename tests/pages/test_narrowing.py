@@ -168,6 +168,15 @@ def test_where_nothing_is_left_one_line_says_what_to_widen(open_app, query, says
     assert not app.error and len(result_rows(app)) == 6, "what is widened shows at once"
 
 
+@pytest.mark.parametrize("page", ["answer", "sizes"])
+def test_the_switch_that_the_line_names_is_on_the_page(open_app, page):
+    app = open_app(page, gpu="K80", rows="all")
+    assert "Switch on Retired" in lines(app.error)[0]
+    app.toggle(key="retired").set_value(True).run()
+    shown = column(app, "Time" if page == "answer" else "Step")
+    assert not app.error and not app.exception and "p2.xlarge" in shown
+
+
 def test_a_node_is_shown_whole_with_its_share_where_a_gpu_is_rented_in_nodes_only(open_app, catalog):
     app = open_app(provider="aws", gpu="A100", answer_open="p4d.24xlarge")
     assert column(app, "GPU")["p4d.24xlarge"] == "A100 (1 of 8), AWS"

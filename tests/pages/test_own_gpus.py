@@ -103,6 +103,37 @@ def test_it_is_changed_removed_and_had_as_instances_of_other_prices(open_app):
     assert not {MINE, "desk.x2"} & set(column(app, "Instance")), "a GPU nobody knows has a price only"
 
 
+def test_what_an_hour_costs_is_the_gpu_s_own_alone(open_app):
+    app = open_prices(open_app())
+    app.text_input(key="offer:name").set_value("rtx-4080").run()
+    app.selectbox(key="offer:gpu").set_value("L4").run()
+    type_in(app, "offer:usd", 0.5)
+    app.button(key="offer:put").click().run()
+    app.selectbox(key="offers:priced").set_value("rtx-4080").run()
+    type_in(app, "price_rtx-4080", 9.0)
+    assert column(app, "$ an hour")["rtx-4080 own price"] == "$9.00"
+    app.button(key="own-instances:remove").click().run()
+    app = put(throughput(fill(app, usd=0.2)))
+    assert not app.error and not app.exception
+    assert column(app, "$ an hour")[MINE] == "$0.20" and "price_rtx-4080" not in link(app)
+    assert not any("rtx-4080" in option for option in app.selectbox(key="offers:priced").options)
+
+
+def test_instances_on_a_gpu_that_was_removed_are_said_to_be_left_out(open_app):
+    app = put(throughput(fill(open_prices(open_app()))))
+    app.text_input(key="offer:name").set_value("desk.x2").run()
+    app.selectbox(key="offer:gpu").set_value("RTX 4080").run()
+    type_in(app, "offer:usd", 0.5)
+    app.button(key="offer:put").click().run()
+    assert "desk.x2" in column(app, "Instance") and not left_out(app)
+    app.button(key="own-gpu:remove").click().run()
+    assert not app.exception and left_out(app) == ["Left out: desk.x2: no data sheet of its RTX 4080."]
+
+
+def left_out(app) -> list[str]:
+    return [line for line in lines(app.caption) if line.startswith("Left out: ")]
+
+
 @pytest.mark.parametrize(
     ("name", "typed", "says"),
     [
@@ -160,8 +191,17 @@ def test_files_go_in_and_out(open_app):
     assert lines(app.error) == ["The file is no UTF-8 text: save the table as CSV in UTF-8."]
 
 
-def give(app, data: bytes):
-    uploader = next(item for item in app.file_uploader if item.key.startswith("own-gpus:file:"))
+@pytest.mark.parametrize("name", ["rtx-4080", "RTX-4080"])
+def test_a_file_of_instances_takes_no_name_of_an_own_gpu(open_app, name):
+    app = put(throughput(fill(open_prices(open_app()), usd=0.2)))
+    header = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
+    give(app, f"{header}\n{name},L4,,,,0.7,any,linux,on-demand,,2026-11-21,me\n".encode(), "own-instances")
+    assert lines(app.error) == [f"{name} is the instance of a GPU of your own: give this row another name."]
+    assert "own:instances" not in app.session_state and column(app, "$ an hour")[MINE] == "$0.20"
+
+
+def give(app, data: bytes, field: str = "own-gpus"):
+    uploader = next(item for item in app.file_uploader if item.key.startswith(f"{field}:file:"))
     return uploader.set_value(("gpus.csv", data, "text/csv")).run()
 
 
@@ -190,3 +230,23 @@ def test_a_gpu_of_ones_own_can_be_the_anchor_until_it_is_removed(open_app, sampl
     app.button(key="own-gpu:remove").click().run()
     assert app.selectbox(key="anchor").value == "g3s.xlarge" and not app.exception
     assert "a laptop's GPU" in lines(app.error)[0]
+
+
+def test_an_anchor_that_is_called_otherwise_stays_the_anchor(open_app, samples):
+    app = put(throughput(fill(open_prices(open_app()))))
+    app.segmented_control(key="source").set_value("upload").run()
+    uploader = next(item for item in app.file_uploader if item.key.startswith(":file:"))
+    data = as_version_2(dict(samples[FIRST].profile.operations), batch_size=64, pixels=128)
+    uploader.set_value([("net.json", data, "application/json")]).run()
+    app.selectbox(key="anchor").set_value("RTX 4080").run()
+    before = {name: step for name, step in steps(app).items() if name != MINE}
+    assert len(before) > 3
+    open_prices(app)
+    app.button(key="own-gpu:edit").click().run()
+    app.text_input(key="own-gpu:name").set_value("desk card").run()
+    put(app)
+    assert (app.selectbox(key="anchor").value, list(app.error), list(app.exception)) == ("desk card", [], [])
+    after = steps(app)
+    assert {name: after[name] for name in before} == before
+    (held,) = app.session_state["own:profiles"].values()
+    assert held.anchor == "desk card"

@@ -129,6 +129,24 @@ def test_a_region_of_a_stranger_stays_text(prices):
     assert lines(app.error) == ["A region has letters, digits, spaces and .,()/_- only."] and own(app) == []
 
 
+@pytest.mark.parametrize("region", ["anywhere", "usual"])
+def test_a_region_may_be_called_as_no_region_is(prices, region):
+    app = fill(prices(provider="own"))
+    app.text_input(key="offer:region").set_value(region).run()
+    put(app)
+    app.text_input(key="offer:region").set_value("elsewhere").run()
+    put(fill(app, "other"))
+    app.selectbox(key="region").set_value(region).run()
+    own_rows = {row.name for row in app.session_state["offers"].values() if row.own}
+    assert own_rows == {"my.l40s"} and app.query_params["region"] == region and not app.exception
+
+
+def test_a_link_of_before_that_names_no_region_narrows_nothing(prices):
+    app = prices(region="usual")
+    assert app.selectbox(key="region").value is None and "region" not in app.query_params
+    assert set(app.session_state["offers"]) == set(prices().session_state["offers"])
+
+
 def test_a_row_is_changed_in_place(prices):
     app = put(fill(put(fill(prices())), "other", "2"))
     app.button(key="own-instances:edit").click().run()

@@ -14,7 +14,6 @@ from ui.inputs.fields import choice
 from ui.inputs.number_field import number_field, whole_field
 from ui.state.offer_choices import OfferChoices, offer_choices
 from ui.state.resources import Resources
-from ui.state.settings import USUAL_REGION
 from ui.texts import plain
 
 _SURENESS_LABELS = dict(zip(SURENESS_WORDS, ("any", "fair or good", "good"), strict=True))
@@ -25,7 +24,8 @@ _MOST_WORDS = 28
 
 
 def narrowing_input(resources: Resources) -> None:
-    """All of it behind one button, drawn while it is open; what is chosen stands beside it."""
+    """Retired offers by a switch; all else behind one button, drawn while it is open, what is chosen beside it."""
+    st.toggle("Retired", key="retired", persist_state="session", help="Measured, but no longer rented out.")
     # A button whose label changed would be another one, and closed.
     popover = st.popover("Offers", icon=":material/filter_alt:", key="narrowing", on_change="rerun")
     if popover.open:
@@ -48,13 +48,8 @@ def narrowing_fields(resources: Resources) -> None:
     with market:
         choice("Market", "market", MARKET_CHOICES)
     with region:
-        st.selectbox(
-            "Region",
-            (USUAL_REGION, *known.regions),
-            format_func=lambda name: "anywhere" if name == USUAL_REGION else name,
-            key="region",
-            persist_state="session",
-        )
+        # No region is none of the options: a visitor's own may have any name.
+        st.selectbox("Region", known.regions, index=None, key="region", placeholder="anywhere", persist_state="session")
     if spot_counts():
         whole_field(
             "Spot is cheaper by (%)",
@@ -87,7 +82,7 @@ def chosen_narrowing(resources: Resources) -> Narrowing:
     state = st.session_state
     return Narrowing(
         provider=tuple(state["provider"]),
-        region=None if state["region"] == USUAL_REGION else state["region"],
+        region=state["region"],
         market=None if state["market"] == MARKET_CHOICES[0] else state["market"],
         gpu=tuple(state["gpu"]),
         gpu_count=tuple(int(count) for count in state["gpu_count"]),
@@ -107,8 +102,8 @@ def _forget_gone(known: OfferChoices) -> None:
         kept = [value for value in state[key] or () if value in options]
         if kept != state[key]:
             state[key] = kept
-    if state["region"] not in (USUAL_REGION, *known.regions):
-        state["region"] = USUAL_REGION
+    if state["region"] not in (None, *known.regions):
+        state["region"] = None
 
 
 def _some_of(label: str, key: str, options: Sequence[str], words: Callable[[str], str] = str) -> None:
@@ -118,7 +113,7 @@ def _some_of(label: str, key: str, options: Sequence[str], words: Callable[[str]
 def _widen() -> None:
     state = st.session_state
     state["provider"], state["gpu"], state["gpu_count"] = [], [], []
-    state["market"], state["region"], state["min_memory_gib"] = MARKET_CHOICES[0], USUAL_REGION, None
+    state["market"], state["region"], state["min_memory_gib"] = MARKET_CHOICES[0], None, None
     state["sureness"] = SURENESS_WORDS[0]
 
 

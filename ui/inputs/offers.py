@@ -16,6 +16,7 @@ from ui.inputs.narrowing import chosen_narrowing, spot_counts
 from ui.inputs.number_field import number_field
 from ui.inputs.own_gpu import own_gpu_input
 from ui.inputs.own_instances import own_instances_input
+from ui.state.own_gpus import own_gpu_instances
 from ui.state.resources import Resources
 from ui.state.settings import price_key
 from ui.texts import plain
@@ -115,10 +116,11 @@ def own_prices(resources: Resources) -> dict[str, float]:
 
 
 def _own_price_input(resources: Resources) -> None:
-    """One instance's own price, and those that were given."""
+    """One instance's own price, and those that were given; an own GPU says itself what an hour of it costs."""
+    of_own_gpus = own_gpu_instances()
     st.selectbox(
         "Instance",
-        tuple(resources.catalog),
+        tuple(name for name in resources.catalog if name not in of_own_gpus),
         format_func=resources.instance_label,
         key=_PRICED,
         persist_state="session",

@@ -8,6 +8,7 @@ from profet_core.catalog import Instance
 from profet_core.units import listed_price
 from ui.inputs.own_file import OwnFile, own_file_input
 from ui.inputs.own_offer import can_edit, edit_offer, own_offer_input
+from ui.state.own_gpus import own_gpu_instances
 from ui.state.own_instances import (
     MAX_BYTES,
     add_own_instances,
@@ -28,7 +29,7 @@ _FILE = OwnFile(
     "this session; nobody else sees them.",
     max_bytes=MAX_BYTES,
     too_large=f"The file is larger than {MAX_BYTES // 1000} kB: a row of instances takes about 100 bytes.",
-    take=lambda data: add_own_instances(load_resources().catalog, data),
+    take=lambda data: add_own_instances(load_resources().catalog, data, own_gpu_instances()),
     text=own_csv,
     file_name="instances.csv",
 )

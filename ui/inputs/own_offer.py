@@ -14,7 +14,7 @@ from profet_core.catalog.tables import LONGEST_NAME
 from profet_core.typed_numbers import as_typed
 from ui.errors import show_error
 from ui.inputs.number_field import is_wrong, number_field, whole_field
-from ui.state.own_gpus import own_gpus, visitors_resources
+from ui.state.own_gpus import own_gpu_instances, visitors_resources
 from ui.state.own_instances import NAME, SHOWN, OfferKey, put_own_instance
 from ui.state.resources import Resources, load_resources
 
@@ -32,8 +32,8 @@ def own_offer_input(resources: Resources) -> None:
     for key, value in _defaults().items():
         st.session_state.setdefault(key, value)
     # An own GPU says itself what an hour of it costs.
-    own = {gpu.instance for gpu in own_gpus()}
-    priced = (_NEW, *(name for name in resources.catalog if name not in own))
+    of_own_gpus = own_gpu_instances()
+    priced = (_NEW, *(name for name in resources.catalog if name not in of_own_gpus))
     if st.session_state[_INSTANCE] not in priced:
         # An own instance that was removed since.
         st.session_state[_INSTANCE] = _NEW

@@ -132,6 +132,16 @@ def forget_other_anchors(resources: Resources) -> None:
         reread_slot(PROFILE_SLOT)
 
 
+def rename_anchor(old: str, new: str) -> None:
+    """A GPU of the visitor's own is called otherwise now: what was recorded on it still was."""
+    for own in own_profiles().values():
+        if own.anchor == old:
+            change_own(own.key, anchor=new)
+    for key in (PROFILE_SLOT.anchor_key, _assumed_key(PROFILE_SLOT)):
+        if st.session_state.get(key) == old:
+            st.session_state[key] = new
+
+
 def reread_slot(slot: Slot) -> None:
     """Forget which profile is shown, so that settings are taken from it (or from the link) again."""
     st.session_state.pop(_current_key(slot), None)

@@ -11,9 +11,10 @@ from profet_core import CatalogError, InputError
 from profet_core.answers.questions import Knowledge
 from profet_core.catalog.own_gpus import OwnGpu, checked_own_gpus, own_gpu_of, own_gpus_text, parse_own_gpus
 from profet_core.transfer.own_gpu import check_own_gpu
-from ui.state.held import forget_other_anchors
+from ui.state.held import forget_other_anchors, rename_anchor
 from ui.state.own_instances import with_own_instances
 from ui.state.resources import Resources, load_resources
+from ui.state.settings import price_key
 
 #: Bytes of a file.
 MAX_BYTES = 20_000
@@ -37,6 +38,11 @@ def own_gpus() -> tuple[OwnGpu, ...]:
     return st.session_state.get(_KEY, ())
 
 
+def own_gpu_instances() -> frozenset[str]:
+    """Names of the instances that the visitor's GPUs are."""
+    return frozenset(row.instance for row in own_gpus())
+
+
 def visitors_resources() -> Resources:
     """What every visitor shares, with this visitor's instances and GPUs over it."""
     return _with_gpus(without_own_gpus(), own_gpus())
@@ -50,6 +56,9 @@ def put_own_gpu(own: OwnGpu, instead_of: str | None = None) -> None:
     InputError : what is said of it can't be, or its name is taken; nothing is changed.
     """
     _keep([*_without(instead_of), own])
+    if instead_of is not None:
+        rename_anchor(instead_of, own.name)
+    forget_other_anchors(visitors_resources())
 
 
 def add_own_gpus(data: bytes) -> None:
@@ -65,6 +74,7 @@ def add_own_gpus(data: bytes) -> None:
         raise CatalogError("The file is no UTF-8 text: save the table as CSV in UTF-8.") from None
     names = {row.instance for row in new}
     _keep([*(row for row in own_gpus() if row.instance not in names), *new])
+    forget_other_anchors(visitors_resources())
 
 
 def remove_own_gpu(name: str) -> None:
@@ -105,7 +115,9 @@ def _keep(rows: Sequence[OwnGpu]) -> None:
         if shared.models.transfer is not None:
             check_own_gpu(shared.models.transfer, row)
     st.session_state[_KEY] = checked_own_gpus(rows)
-    forget_other_anchors(visitors_resources())
+    for row in rows:
+        # Left from an instance that was called so.
+        st.session_state.pop(price_key(row.instance), None)
 
 
 def _with_gpus(resources: Resources, own: Sequence[OwnGpu]) -> Resources:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -43,13 +43,14 @@ def with_own_instances(resources: Resources) -> Resources:
     return replace(resources, catalog=held.catalog) if held else resources
 
 
-def add_own_instances(shared: Catalog, data: bytes) -> int:
+def add_own_instances(shared: Catalog, data: bytes, taken: Collection[str] = ()) -> int:
     """Lay the rows of a file over those the visitor has; returns how many the file holds.
 
     Parameters
     ----------
     shared : the catalogue that every visitor sees.
     data : a CSV file as the command line keeps it.
+    taken : names of instances that the visitor has otherwise, in lower case.
 
     Raises
     ------
@@ -59,6 +60,9 @@ def add_own_instances(shared: Catalog, data: bytes) -> int:
         new = parse_own(data.decode("utf-8-sig"), shared)
     except UnicodeDecodeError:
         raise CatalogError("The file is no UTF-8 text: save the table as CSV in UTF-8.") from None
+    for row in new:
+        if row.name.lower() in taken:
+            raise CatalogError(f"{row.name} is the instance of a GPU of your own: give this row another name.")
     _lay_over(own_instances(), new, shared)
     return len(new)
 

@@ -44,7 +44,6 @@ SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
 #: What the recorder is shown for.
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
 ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers")
-USUAL_REGION = "usual"
 #: Which of the offers have a row: few, one of each GPU, or all.
 ROWS = ("best", "gpus", "all")
 #: What the opened plan is set against: the one next to it.
@@ -148,7 +147,7 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("sureness", SURENESS_WORDS[0], one_of(SURENESS_WORDS))
     yield Setting("rows", ROWS[0], one_of(ROWS))
     yield Setting("market", MARKET_CHOICES[0], one_of(MARKET_CHOICES))
-    yield Setting("region", USUAL_REGION, one_of((USUAL_REGION, *known.regions)))
+    yield Setting("region", None, one_of(known.regions))
     yield Setting("spot_discount", None, whole_or_empty(1, 99))
     yield Setting("retired", False, true_or_false)
     for name in resources.catalog:

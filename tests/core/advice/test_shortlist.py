@@ -66,6 +66,18 @@ def test_what_must_be_in_sight_is_listed_whatever_it_costs(plans):
     assert "slow" in names(shortlist([own, *others], most=3)) and "slow" in names(plan_a_gpu([own, *others]))
 
 
+def test_a_worse_offer_in_sight_hides_no_better_one_of_its_gpu(plans):
+    expected = {"cheap", "slow", "middle", "fast"}
+    assert set(names(shortlist(plans.values(), [plans["slow"]], most=3))) == expected
+    assert expected <= set(names(plan_a_gpu(plans.values(), [plans["slow"]])))
+
+
+def test_a_worse_offer_in_sight_hides_no_beaten_gpu_s_cheapest_either(plans):
+    beaten = plans["beaten"]
+    worse = replace(beaten, offer=replace(beaten.offer, name="worse"), total_usd=2 * beaten.total_usd)
+    assert names(shortlist([*plans.values(), worse], [worse], most=5)) == ["cheap", "middle", "fast", "beaten", "worse"]
+
+
 def test_others_of_a_gpu_are_named_the_cheapest_first(plans):
     assert names(others_of_gpus(plans.values(), plans["slow"])) == ["cheap"]
     assert names(others_of_gpus(plans.values(), plans["middle"])) == []
