@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.gpus import Gpu, Gpus
+from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
 from profet_core.catalog.instance import OWN_HARDWARE, Instance, check_date
 from profet_core.catalog.own import own_path, writing_own
 from profet_core.catalog.tables import LONGEST_NAME, Row, file_text, number_in, read_records
@@ -363,4 +363,8 @@ def _checked_name(name: str, shipped: Gpus) -> str:
     same = shipped.called(name)
     if same is not None:
         raise InputError(f"{name} is in the catalogue as {same.name}: choose that one, or take another name.")
+    model = gpu_model(name)
+    if model in {gpu.model for gpu in shipped.values()}:
+        # Laptop parts have no such designation: they stay addable by their names.
+        raise InputError(f"{name} would be read as {model}: leave that out of the name.")
     return name

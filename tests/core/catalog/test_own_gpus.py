@@ -63,6 +63,8 @@ def test_a_row_is_read_back_as_it_was_written(tmp_path, cells):
         ({"gpu": ""}, "Give the GPU a name."),
         ({"gpu": "<b>"}, "A GPU's name has letters, digits"),
         ({"gpu": "T4"}, "T4 is in the catalogue as Tesla T4: choose that one, or take another name."),
+        ({"gpu": "V100 lab"}, "V100 lab would be read as V100: leave that out of the name."),
+        ({"gpu": "our NVIDIA a6000 (slot 2)"}, "would be read as A6000: leave that out of the name."),
         ({"gpu": "NVIDIA GeForce RTX 3090"}, "is in the catalogue as GeForce RTX 3090"),
         ({"like": ""}, "RTX 4080: say which GPU it is like"),
         ({"like": "Q9"}, "Unknown GPU 'Q9'"),
@@ -81,6 +83,10 @@ def test_a_wrong_row_is_one_line(cells, says):
     with pytest.raises(InputError) as error:
         own(**cells)
     assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_laptop_s_part_has_a_name_of_its_own():
+    assert own(gpu="NVIDIA GeForce RTX 3090 Laptop GPU").offer.gpu_model == "NVIDIA GeForce RTX 3090 Laptop GPU"
 
 
 def test_a_list_has_each_once_and_not_too_many():
