@@ -24,7 +24,7 @@ class Counts:
     convolution_flops : of convolutions that are not depthwise [conv_flops].
     depthwise_flops : of depthwise convolutions [dwconv_flops].
     dense_flops : of dense layers and matrix products [dense_flops].
-    activation_elements : of all layers' outputs, without the input [act_elems].
+    activation_elements : of all layers' outputs, the input's where that is a layer of its own [act_elems].
     other_elements : the part of these that neither a convolution nor a dense layer puts out [other_elems].
     convolutions : convolution layers, depthwise ones among them [n_conv].
     dense_layers, normalisations, pools : layers of each kind; global pooling is pooling [n_dense, n_bn, n_pool].
