@@ -11,7 +11,7 @@ from profet_core.layers.keras.reader import read_archive, read_description
 from profet_core.layers.network import Network
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.onnx.reader import read_onnx
-from profet_core.layers.table import COLUMNS, MAX_TABLE_BYTES, read_table
+from profet_core.layers.table import MAX_TABLE_BYTES, read_table
 from profet_core.profiles.containers.archives import is_archive
 from profet_core.profiles.containers.foreign_files import what_it_is
 from profet_core.profiles.containers.unpacking import Content
@@ -69,12 +69,10 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
     if start.startswith(b"{"):
         return read_description(content.read(MAX_JSON_BYTES, "its description is too large."), name, pixels)
     if head.startswith(_HDF5):
-        raise InputError(
-            "this is Keras' old HDF5 format: load it in Keras, then model.save('model.keras')."
-        )
+        raise InputError("this is Keras' old HDF5 format: load it in Keras, then model.save('model.keras').")
     if head.startswith(_TORCH):
         raise InputError("this is a pickle of PyTorch, which would run code: export the model with torch.onnx.export.")
-    if _is_table(start):
+    if is_table(head):
         return read_table(content.read(MAX_TABLE_BYTES, "it is too large for a layer table."), name, pixels)
     if head.startswith(_ONNX_STARTS):
         with content.open() as stream:
@@ -83,10 +81,9 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
     raise InputError(f"this is {what and what + ', '}no network that can be read: give {FORMATS}.")
 
 
-def _is_table(start: bytes) -> bool:
-    """Whether the first line names a layer table's columns, `kind` among them."""
-    line = start.partition(b"\n")[0].decode("utf-8", "replace").lower()
+def is_table(head: bytes) -> bool:
+    """Whether a file's first line names a layer table's columns, `kind` among them."""
+    line = head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].decode("utf-8", "replace").lower()
     for mark in ";\t":
         line = line.replace(mark, ",")
-    columns = {column.strip().strip('"') for column in line.split(",")}
-    return "kind" in columns and bool(columns & set(COLUMNS))
+    return "kind" in {column.strip().strip('"') for column in line.split(",")}
