@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from profet_core.errors import InputError, ProfileError
+from profet_core.layers.given import packing_problem
 from profet_core.layers.keras.document import MAX_JSON_BYTES
 from profet_core.layers.keras.reader import read_archive, read_description
 from profet_core.layers.network import Network
@@ -56,9 +57,7 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
     except InputError as error:
         raise InputError(f"{shown}: {error}") from None
     except ProfileError as error:
-        # Of unpacking: what is wrong stands before the colon, what to do about a profile behind it.
-        wrong = str(error).partition(":")[0].rstrip(".")
-        raise InputError(f"{shown}: {wrong}: save the model again, or give {FORMATS}.") from None
+        raise InputError(f"{shown}: {packing_problem(error)}: save the model again, or give {FORMATS}.") from None
 
 
 def _read(content: Content, name: str, pixels: int | None) -> Network:

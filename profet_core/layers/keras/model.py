@@ -10,7 +10,8 @@ from typing import Any
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
 from profet_core.layers.caveats import Caveats
-from profet_core.layers.keras.document import Settings, shown, whole
+from profet_core.layers.given import shown, whole
+from profet_core.layers.keras.document import Settings
 from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATIONS, RULES, input_layer
 from profet_core.layers.keras.nodes import (
     MAX_CALLS,
