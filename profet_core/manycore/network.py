@@ -1,0 +1,58 @@
+"""A network as the models see it, and the training that is asked about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from profet_core.errors import InputError
+
+#: No training that anybody means has more.
+MOST_IMAGES, MOST_EPOCHS = 1_000_000_000, 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """What one image, and the start of a training, ask of one thread.
+
+    Attributes
+    ----------
+    forward_flops : of an image, a multiply-add counted as two.
+    forward_operations, backward_operations : of an image, for model (a). They are operations of the published code, no
+        FLOPs: see `profet_core.manycore.scaled`.
+    preparation_operations : before the first image, for model (a).
+    forward_s, backward_s, preparation_s : the same measured on one thread, for model (b).
+    contention_s : memory contention an image at each of `PUBLISHED_THREADS`.
+    """
+
+    name: str
+    forward_flops: float
+    forward_operations: float
+    backward_operations: float
+    preparation_operations: float
+    forward_s: float
+    backward_s: float
+    preparation_s: float
+    contention_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A training: every epoch trains on all images, validates on them again, and tests.
+
+    Raises
+    ------
+    InputError : a number is out of bounds; one line names it.
+    """
+
+    images: int
+    test_images: int
+    epochs: int
+
+    def __post_init__(self) -> None:
+        for name, value, fewest, most in (
+            ("number of images", self.images, 1, MOST_IMAGES),
+            ("number of test images", self.test_images, 0, MOST_IMAGES),
+            ("number of epochs", self.epochs, 1, MOST_EPOCHS),
+        ):
+            if not fewest <= value <= most:
+                raise InputError(f"The {name} must be a whole number from {fewest} to {most:,}, not {value:,}.")
