@@ -1,9 +1,9 @@
 """A network of one's own: its parameters from its forward FLOPs, by those of the three published networks.
 
 The published "operations" are no FLOPs. A backward pass takes twice the FLOPs of a forward one, its published
-operations 9 to 13.7 times: in all three networks they are 3.23-3.27 a multiply-add, the forward ones only 0.36, 0.30 and
-0.24, so forward operations count something coarser than multiply-adds. Neither ratio is taken for all networks: each
-parameter lies on the power law through the two published networks beside it.
+operations 9 to 13.7 times: in all three networks they are 3.23-3.27 a multiply-add, the forward ones only 0.36, 0.30
+and 0.24, so forward operations count something coarser than multiply-adds. Neither ratio is taken for all networks:
+each parameter lies on the power law through the two published networks beside it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def scaled_network(name: str, forward_flops: float) -> Network:
     """A network whose images take so many FLOPs forward.
 
     Between two published networks every parameter follows the power law through both. Beyond the smallest and the
-    largest all that an image takes grows with the FLOPs from the nearest one, memory contention too, and what a training
+    largest all that an image takes grows with the FLOPs from the nearest one, memory contention too; what a training
     starts with stays. So a published network's FLOPs give its parameters, and a network beyond has about the nearest
     one's speed-up. (From 15 threads on contention rises more slowly than FLOPs among the published networks: above the
     largest this is the pessimistic choice.)
