@@ -79,7 +79,7 @@ def _measured(
         crew.run(training)
     runs: dict[int, list[Run]] = {crew.threads: [] for crew in all_crews}
     deadline_s, quiet = time.monotonic() + patience_s, True
-    while quiet and any(len(_undisturbed(each)) < repeats for each in runs.values()):
+    while len(runs[1]) < _FEWEST or (quiet and any(len(_undisturbed(each)) < repeats for each in runs.values())):
         for crew in all_crews:
             quiet = quiet_before(deadline_s)
             runs[crew.threads].append(crew.run(training))
