@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profet_core.errors import InputError
+from profet_core.units import whole_number
 
 #: No training that anybody means has more.
 MOST_IMAGES, MOST_EPOCHS = 1_000_000_000, 1_000_000
@@ -50,9 +51,14 @@ class Training:
 
     def __post_init__(self) -> None:
         for name, value, fewest, most in (
-            ("number of images", self.images, 1, MOST_IMAGES),
-            ("number of test images", self.test_images, 0, MOST_IMAGES),
-            ("number of epochs", self.epochs, 1, MOST_EPOCHS),
+            ("images", self.images, 1, MOST_IMAGES),
+            ("test images", self.test_images, 0, MOST_IMAGES),
+            ("epochs", self.epochs, 1, MOST_EPOCHS),
         ):
-            if not fewest <= value <= most:
-                raise InputError(f"The {name} must be a whole number from {fewest} to {most:,}, not {value:,}.")
+            check_whole(f"The number of {name}", value, fewest, most)
+
+
+def check_whole(what: str, value: int, fewest: int, most: int) -> None:
+    """Raise InputError unless `value` is a whole number within bounds; `what` opens its line."""
+    if whole_number(what, value, at_least=fewest) > most:
+        raise InputError(f"{what} must be at most {most:,}, not {value:,}.")

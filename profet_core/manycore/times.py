@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from profet_core.errors import InputError
 from profet_core.manycore.contention import contention_at
 from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS, Machine
-from profet_core.manycore.network import Network, Training
+from profet_core.manycore.network import Network, Training, check_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +83,5 @@ def _contention(network: Network, training: Training, threads: int) -> float:
 
 
 def _checked(threads: int) -> int:
-    if not FEWEST_THREADS <= threads <= MOST_THREADS:
-        raise InputError(
-            f"The number of threads must be a whole number from {FEWEST_THREADS} to {MOST_THREADS:,}, not {threads:,}."
-        )
+    check_whole("The number of threads", threads, FEWEST_THREADS, MOST_THREADS)
     return threads

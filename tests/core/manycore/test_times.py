@@ -117,19 +117,28 @@ def test_the_published_speed_up_lies_between_the_models():
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("threads", [0, -1, 3_841, 10**30])
-def test_numbers_of_threads_out_of_bounds_are_refused(model, threads):
-    with pytest.raises(InputError, match=r"The number of threads must be a whole number from 1 to 3,840, not"):
+@pytest.mark.parametrize(
+    ("threads", "says"),
+    [
+        (0, "must be a whole number of at least 1, not 0."),
+        (-1, "must be a whole number of at least 1, not -1."),
+        (3_841, "must be at most 3,840, not 3,841."),
+        (10**30, "must be at most 1e"),
+    ],
+)
+def test_numbers_of_threads_out_of_bounds_are_refused(model, threads, says):
+    with pytest.raises(InputError, match=f"The number of threads {says}"):
         model(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], threads)
 
 
 @pytest.mark.parametrize(
     ("numbers", "says"),
     [
-        ((0, 0, 1), "The number of images must be a whole number from 1 to"),
-        ((1, -1, 1), "The number of test images must be a whole number from 0 to"),
-        ((1, 0, 0), "The number of epochs must be a whole number from 1 to"),
-        ((10**30, 0, 1), "The number of images must be"),
+        ((0, 0, 1), "The number of images must be a whole number of at least 1, not 0."),
+        ((1, -1, 1), "The number of test images must be a whole number of at least 0, not -1."),
+        ((1, 0, 0), "The number of epochs must be a whole number of at least 1, not 0."),
+        ((10**9 + 1, 0, 1), "The number of images must be at most 1,000,000,000, not 1,000,000,001."),
+        ((1, 10**30, 1), r"The number of test images must be at most 1e\+"),
     ],
 )
 def test_trainings_out_of_bounds_are_refused(numbers, says):
