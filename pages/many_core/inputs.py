@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from profet_core import InputError
 from profet_core.layers import counts_of, named_networks
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
@@ -38,10 +37,8 @@ def network_asked() -> Network:
         whole_field("Pixels a side", "manycore_pixels", MIN_PIXELS, MAX_PIXELS)
         name = st.session_state["manycore_name"]
         return scaled_network(name, counts_of(name, st.session_state["manycore_pixels"]).flops)
-    flops = number_field("FLOPs of an image, forward", "manycore_flops", tip="A multiply-add counts as two.")
-    if flops is None:
-        raise InputError("Give the FLOPs of an image.")
-    return scaled_network("Your network", flops)
+    number_field("FLOPs of an image, forward", "manycore_flops", tip="A multiply-add counts as two.")
+    return scaled_network("Your network", st.session_state["manycore_flops"])
 
 
 def training_asked(network: Network) -> Training:

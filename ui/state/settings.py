@@ -12,13 +12,22 @@ from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
 from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
 from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES
 from profet_core.manycore.published import PUBLISHED
+from profet_core.manycore.scaled import FEWEST_FLOPS, MOST_FLOPS
 from profet_core.prediction.anchors import find_anchor
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
 from ui.state.offer_choices import offer_choices
-from ui.state.parsers import one_of, positive_or_empty, some_of, true_or_false, whole_between, whole_or_empty
+from ui.state.parsers import (
+    number_between,
+    one_of,
+    positive_or_empty,
+    some_of,
+    true_or_false,
+    whole_between,
+    whole_or_empty,
+)
 from ui.state.resources import Resources
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot
 
@@ -194,7 +203,7 @@ def _manycore_settings() -> Iterator[Setting]:
     yield Setting("manycore_network", "large", one_of(PUBLISHED))
     yield Setting("manycore_name", "ResNet50", one_of(named_networks()))
     yield Setting("manycore_pixels", 224, whole_between(MIN_PIXELS, MAX_PIXELS))
-    yield Setting("manycore_flops", 1e9, positive_or_empty)
+    yield Setting("manycore_flops", 1e9, number_between(FEWEST_FLOPS, MOST_FLOPS))
     yield Setting("manycore_images", None, whole_or_empty(1, MOST_IMAGES))
     yield Setting("manycore_test_images", None, whole_or_empty(0, MOST_IMAGES))
     yield Setting("manycore_epochs", None, whole_or_empty(1, MOST_EPOCHS))
