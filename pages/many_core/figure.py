@@ -16,6 +16,8 @@ from ui.charts.style import BLUE, GREY, ORANGE, Part, framed, line_at
 
 _HEIGHT = 400
 _TICKS = (1, 4, 15, 60, 240, 960, 3_840)
+#: Beside the first and the last number of threads, whose marks would be cut.
+_ROOM = 1.15
 _S_PER_MIN = 60
 
 
@@ -68,7 +70,7 @@ def threads_figure(
         x={
             "title": {"text": "Threads"},
             "type": "log",
-            "range": [math.log10(FEWEST_THREADS), math.log10(MOST_THREADS)],
+            "range": [math.log10(FEWEST_THREADS / _ROOM), math.log10(MOST_THREADS * _ROOM)],
             "tickvals": _TICKS,
             "ticktext": [f"{tick:,}" for tick in _TICKS],
             "showgrid": False,

@@ -17,7 +17,7 @@ from ui.inputs.number_field import number_field, whole_field
 from ui.state.settings import MANYCORE_FROM
 
 _PUBLISHED, _NAMED, _FLOPS = MANYCORE_FROM
-_FROM_LABELS: Mapping[str, str] = {_PUBLISHED: "Published", _NAMED: "By name", _FLOPS: "By FLOPs"}
+_FROM_LABELS: Mapping[str, str] = {_PUBLISHED: "Published", _NAMED: "Named", _FLOPS: "FLOPs"}
 
 
 def network_asked() -> Network:
@@ -71,7 +71,7 @@ def threads_asked() -> int | None:
 
 
 def _field(label: str, key: str, smallest: int, largest: int, published: int) -> None:
-    whole_field(label, key, smallest, largest, empty=f"{published:,}, as published")
+    whole_field(label, key, smallest, largest, empty=f"{published:,}", tip="Empty: as published.")
 
 
 def _given(value: int | None, otherwise: int) -> int:

@@ -71,8 +71,9 @@ def body(_: Resources) -> None:
 
 def _lead(network: Network, training: Training) -> str:
     machine = XEON_PHI_7120P
+    name = f"The {network.name} network" if network.name in PUBLISHED else plain(network.name)
     return (
-        f"**{plain(network.name)}**, {plain(format_significant(network.forward_flops / 1e6))} million FLOPs an image "
+        f"**{name}**, {plain(format_significant(network.forward_flops / 1e6))} million FLOPs an image "
         f"forward, {training.images:,} images and {training.test_images:,} test images, {training.epochs:,} epochs, on "
         f"an {machine.name} with {machine.cores} cores."
     )
