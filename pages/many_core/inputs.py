@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from pages.many_core.file_input import network_file_input
 from profet_core.layers import counts_of, named_networks
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
@@ -17,7 +18,7 @@ from ui.inputs.number_field import number_field, whole_field
 from ui.state.settings import MANYCORE_FROM
 
 _PUBLISHED, _NAMED, _FLOPS = MANYCORE_FROM
-_FROM_LABELS: Mapping[str, str] = {_PUBLISHED: "Published", _NAMED: "Named", _FLOPS: "FLOPs"}
+_FROM_LABELS: Mapping[str, str] = {_PUBLISHED: "Published", _NAMED: "Named", _FLOPS: "Yours"}
 
 
 def network_asked() -> Network:
@@ -37,6 +38,7 @@ def network_asked() -> Network:
         whole_field("Pixels a side", "manycore_pixels", MIN_PIXELS, MAX_PIXELS)
         name = st.session_state["manycore_name"]
         return scaled_network(name, counts_of(name, st.session_state["manycore_pixels"]).flops)
+    network_file_input()
     number_field("FLOPs of an image, forward", "manycore_flops", tip="A multiply-add counts as two.")
     return scaled_network("Your network", st.session_state["manycore_flops"])
 

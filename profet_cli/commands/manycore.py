@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 
 from profet_cli.arguments import add_format, names
 from profet_cli.output import print_json, print_table, print_warnings
@@ -29,10 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "network",
         nargs="?",
-        metavar="NETWORK",
-        help=f"{', '.join(PUBLISHED)}: as published; or a network's name, such as ResNet50",
+        metavar="NETWORK|FILE",
+        help=f"{', '.join(PUBLISHED)}: as published; a network's name, such as ResNet50; or a .keras or ONNX file or a "
+        "layer table",
     )
-    parser.add_argument("--pixels", type=int, help=f"pixels a side of a named network's images (default: {_PIXELS})")
+    parser.add_argument(
+        "--pixels", type=int, help=f"pixels a side of an image (default: {_PIXELS}, of a FILE what it says)"
+    )
     parser.add_argument("--flops", type=float, metavar="N", help="instead of NETWORK: FLOPs of an image, forward")
     parser.add_argument(
         "--forward-ms", type=float, metavar="MS", help="for model (b): an image forward, measured on one thread"
@@ -82,11 +86,29 @@ def _network(options: argparse.Namespace) -> Network:
         if options.pixels is not None:
             raise InputError(f"The {options.network} network is of 29 pixels: leave --pixels out.")
         return PUBLISHED[options.network]
+    return _counted(options.network, options.pixels)
+
+
+def _counted(text: str, pixels: int | None) -> Network:
+    """A named network, or the one in a file, by its FLOPs."""
     # Most questions need no layers.
     from profet_core.layers import counts_of, network_name
+    from profet_core.layers.reading import read_network
 
-    name = network_name(options.network)
-    return scaled_network(name, counts_of(name, _PIXELS if options.pixels is None else options.pixels).flops)
+    try:
+        name = network_name(text)
+    except InputError:
+        if not _is_path(text):
+            raise
+        read = read_network(Path(text), Path(text).name, pixels)
+        print_warnings(read.caveats)
+        return scaled_network(read.name, read.counts.flops)
+    return scaled_network(name, counts_of(name, _PIXELS if pixels is None else pixels).flops)
+
+
+def _is_path(text: str) -> bool:
+    path = Path(text)
+    return bool(path.suffix) or len(path.parts) > 1
 
 
 def _with_measured_times(network: Network, options: argparse.Namespace) -> Network:

@@ -204,6 +204,7 @@ def _manycore_settings() -> Iterator[Setting]:
     yield Setting("manycore_name", "ResNet50", one_of(named_networks()))
     yield Setting("manycore_pixels", 224, whole_between(MIN_PIXELS, MAX_PIXELS))
     yield Setting("manycore_flops", 1e9, number_between(FEWEST_FLOPS, MOST_FLOPS))
+    yield Setting("manycore_file_pixels", None, whole_or_empty(MIN_PIXELS, MAX_PIXELS))
     yield Setting("manycore_images", None, whole_or_empty(1, MOST_IMAGES))
     yield Setting("manycore_test_images", None, whole_or_empty(0, MOST_IMAGES))
     yield Setting("manycore_epochs", None, whole_or_empty(1, MOST_EPOCHS))

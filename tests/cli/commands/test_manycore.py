@@ -58,6 +58,33 @@ def test_a_network_by_name_is_scaled_by_its_flops(document):
     assert lenet["warnings"] == [] and 524_000 < lenet["backward_operations"] < 6_119_000
 
 
+TABLE = "kind,channels,kernel,pixels\ninput,1,,29\nconvolution,5,4,\nflatten,,,\ndense,10,,\n"
+
+
+def test_a_file_s_flops_are_counted(document, tmp_path):
+    """Twice 26 x 26 x 5 outputs x 16 multiply-adds, and 3380 x 10."""
+    path = tmp_path / "mine.csv"
+    path.write_text(TABLE)
+    found = document("manycore", path, "--threads", "60")
+    assert found["forward_flops"] == 2 * (26 * 26 * 5 * 16 + 3_380 * 10)
+    assert found["rows"] == document("manycore", "--flops", found["forward_flops"], "--threads", "60")["rows"]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "mine.keras: "),
+        (b"PK\x03\x04", "mine.keras: "),
+        (b"kind,channels\nexec,10\n", "mine.keras: "),
+        (b"kind,channels,pixels\ninput,3,8\nflatten,,\n", "The FLOPs of an image must be a number from 1000"),
+    ],
+)
+def test_a_file_that_can_t_be_read_is_one_line(refused, tmp_path, content, says):
+    path = tmp_path / "mine.keras"
+    path.write_bytes(content)
+    assert says in refused("manycore", path)
+
+
 def test_measured_times_change_model_b_alone(document):
     plain = document("manycore", "medium", "--threads", "60")["rows"][0]
     measured = document("manycore", "medium", "--threads", "60", "--forward-ms", "2", "--backward-ms", "5")["rows"][0]
@@ -95,6 +122,9 @@ def test_measured_times_change_model_b_alone(document):
         ),
         (("ResNet5000",), "'ResNet5000' is no network that is known by name"),
         (("\x1b[31mResNet\n",), "is no network that is known by name"),
+        (("R" * 5_000,), "is no network that is known by name"),
+        (("R" * 5_000 + ".keras",), "can't be read: File name too long"),
+        (("nowhere.keras",), "nowhere.keras: it can't be read: No such file or directory."),
         (("ResNet50", "--pixels", "0"), "Images of 0 pixels can't be looked at"),
     ],
 )
