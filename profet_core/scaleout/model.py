@@ -13,7 +13,8 @@ from profet_core.files import damaged, default_models_folder, finite_number, rea
 SCALEOUT_NAME = "scaleout.json"
 SCALEOUT_VERSION = 1
 
-_NUMBERS = (
+#: Coefficients that are numbers.
+NUMBERS = (
     "host_efficiency",
     "network_efficiency",
     "message_ms",
@@ -94,7 +95,7 @@ def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
 
 def scaleout_model(content: Mapping) -> ScaleoutModel:
     """The model a file's content describes; `ValueError` or the like if it describes none."""
-    numbers = {name: finite_number(content[name]) for name in _NUMBERS}
+    numbers = {name: finite_number(content[name]) for name in NUMBERS}
     widths = {
         Link(name): Width(finite_number(row["least"]), finite_number(row["exposed"]))
         for name, row in content["widths"].items()

@@ -19,7 +19,7 @@ from profet_core.scaleout.law import (
     several_ms,
 )
 from profet_core.scaleout.model import ScaleoutModel
-from profet_core.scaleout.strategies import ALL_REDUCE, Layout
+from profet_core.scaleout.strategies import USUAL, Layout
 from profet_core.scaleout.work import GpuStep
 from profet_core.units import MS_PER_S
 
@@ -120,7 +120,7 @@ def best_step(
     step: GpuStep,
     interconnect: Interconnect,
     gpus: int,
-    strategies: Iterable[Strategy] = ALL_REDUCE,
+    strategies: Iterable[Strategy] = USUAL,
 ) -> ScaledStep:
     """The shortest step of some strategies."""
     found = [scaled_step(model, step, interconnect, gpus, strategy) for strategy in strategies]
