@@ -45,7 +45,10 @@ RENTED: Mapping[str, Schema] = {
     "usd_per_gpu_hour": NUMBER,
     "price_note": TEXT,
 }
-BASIS: Schema = {"type": "string", "enum": ["given", "measured", "derived", "transferred", "carried", "carried-back"]}
+BASIS: Schema = {
+    "type": "string",
+    "enum": ["given", "measured", "derived", "transferred", "carried", "carried-back", "scaled-out"],
+}
 MEMORY = by_name(
     record(
         verdict={"type": "string", "enum": ["fits", "does not fit", "can't tell"]},

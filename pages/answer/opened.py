@@ -13,7 +13,7 @@ from profet_core.advice.shortlist import others_of_gpus
 from profet_core.artifacts.samples import Sample
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, gpu_and_cloud
+from profet_core.catalog.naming import cloud_words
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd, listed_price
 from ui.memory import fit_sentence, fits_of
@@ -128,7 +128,7 @@ def _against(advice: Advice, plan: Plan) -> None:
     if st.session_state["against"] not in others:
         st.session_state["against"] = USUAL_PLAN
     usual = _next_to(advice, plan)
-    names = {label: f"{one.title} ({gpu_and_cloud(one.offer)})" for label, one in others.items()}
+    names = {label: f"{one.title} ({one.gpu_words})" for label, one in others.items()}
     labels = {USUAL_PLAN: names[usual.label]} | {label: names[label] for label in others if label != usual.label}
     st.selectbox("Against", tuple(labels), format_func=labels.__getitem__, key="against", persist_state="session")
     chosen = others.get(st.session_state["against"], usual)
