@@ -19,22 +19,19 @@ from ui.state.resources import Resources
 
 
 class Source(Protocol):
-    """Steps of one GPU.
-
-    Attributes
-    ----------
-    batch_size : of one GPU. pixels : None where nobody says.
-    meta : of the profile; None without one.
-    """
+    """Steps of one GPU."""
 
     @property
-    def batch_size(self) -> int: ...
+    def batch_size(self) -> int:
+        """Of one GPU."""
 
     @property
-    def pixels(self) -> int | None: ...
+    def pixels(self) -> int | None:
+        """None where nobody says."""
 
     @property
-    def meta(self) -> ProfileMeta | None: ...
+    def meta(self) -> ProfileMeta | None:
+        """Of the profile; None without one."""
 
     def step_at(self, offer: Instance, batch_size: int) -> StepTime | None:
         """One GPU's step on an offer; None: not known there, or at that size."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 from profet_core.advice.plans import Node
 from profet_core.catalog import Instance
-from profet_core.catalog.interconnects import load_interconnects
+from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.latency import Basis, StepTime
+from profet_core.scaleout.curve import strategies_of
 from profet_core.scaleout.model import ScaleoutModel
-from profet_core.scaleout.offers import node_step
-from profet_core.scaleout.step import ScaledStep
-from profet_core.scaleout.strategies import MOST_GPUS
+from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
+from profet_core.scaleout.strategies import BEST, MOST_GPUS
 from profet_core.scaleout.work import GpuStep
+from profet_core.units import positive_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,15 @@ class Gradients:
     parameters: float
     precision: str = "fp32"
     pixels: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnGpus:
+    """A step on several GPUs, as a row of advice."""
+
+    step: ScaledStep
+    row: StepTime
+    node: Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +70,45 @@ def whole_nodes(
         if offer is None or row.latency_ms is None:
             found.append(row)
             continue
-        one = GpuStep(
-            latency_ms=row.latency_ms,
-            batch_size=batch_size,
-            parameters=gradients.parameters,
-            precision=gradients.precision,
-            pixels=gradients.pixels,
-            interval=row.interval,
-        )
-        step = node_step(model, one, offer)
-        found.append(_on_all_gpus(row, offer, step))
-        # One GPU's step taken for exact, what is left is the error of scaling.
-        alone = node_step(model, replace(one, interval=None), offer).interval
-        nodes[row.instance] = Node(step.gpus, 0.0 if alone is None else math.log(alone.high_ms / step.latency_ms))
+        on_all = on_gpus(model, row, offer, offer.gpu_count, gradients, batch_size)
+        found.append(on_all.row)
+        nodes[row.instance] = on_all.node
     return WholeNodes(tuple(found), nodes)
 
 
-def _on_all_gpus(row: StepTime, offer: Instance, step: ScaledStep) -> StepTime:
-    """Nothing is known of the error where nothing is known of one GPU's."""
+def on_gpus(
+    model: ScaleoutModel,
+    row: StepTime,
+    offer: Instance,
+    gpus: int,
+    gradients: Gradients,
+    batch_size: int,
+    strategy: str = BEST,
+) -> OnGpus:
+    """One GPU's step as the step of `gpus`: of a part of the offer's node, or of whole nodes.
+
+    Raises
+    ------
+    InputError : no whole nodes, more GPUs than were ever measured, no such strategy, or no latency.
+    """
+    one = GpuStep(
+        latency_ms=positive_number(f"The latency of {row.instance}", row.latency_ms),
+        batch_size=batch_size,
+        parameters=gradients.parameters,
+        precision=gradients.precision,
+        pixels=gradients.pixels,
+        interval=row.interval,
+    )
     links = load_interconnects().of(offer)
+    step = best_step(model, one, links, gpus, strategies_of(strategy))
+    # One GPU's step taken for exact, what is left is the error of scaling.
+    alone = scaled_step(model, replace(one, interval=None), links, gpus, step.strategy).interval
+    half = 0.0 if alone is None else math.log(alone.high_ms / step.latency_ms)
+    return OnGpus(step, row if gpus == 1 else _scaled(row, step, links), Node(gpus, half))
+
+
+def _scaled(row: StepTime, step: ScaledStep, links: Interconnect) -> StepTime:
+    """Nothing is known of the error where nothing is known of one GPU's."""
     assumed = f" (assumed: {links.assumed})" if links.assumed else ""
     notes = (f"{step.gpus} GPUs by {step.strategy.words} over {links.link.words}{assumed}", row.note)
     return replace(

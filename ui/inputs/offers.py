@@ -62,7 +62,9 @@ def chosen_offers(resources: Resources, opened: str = "", *, every_node: bool = 
     if not st.session_state["retired"]:
         found = _available(found)
     # A row's key is its instance's name, and the market's where it is another than usual.
-    return tuple(found if narrowing.gpu_count or every_node else without_larger_nodes(found, {opened.partition(" ")[0]}))
+    return tuple(
+        found if narrowing.gpu_count or every_node else without_larger_nodes(found, {opened.partition(" ")[0]})
+    )
 
 
 def _wanted(resources: Resources, narrowing: Narrowing) -> tuple[Instance, ...]:

@@ -54,7 +54,7 @@ def chosen_parameters(meta: ProfileMeta | None, pixels: int | None = None) -> Ne
     """
     typed = st.session_state["network"].strip()
     if typed:
-        return parameters_of(typed, pixels or (meta and meta.pixels))
+        return parameters_of(typed, pixels or (None if meta is None else meta.pixels))
     return None if meta is None else told_parameters(meta)
 
 

@@ -15,7 +15,15 @@ from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
 from ui.state.offer_choices import offer_choices
-from ui.state.parsers import one_of, parse_network, positive_or_empty, some_of, true_or_false, whole_between, whole_or_empty
+from ui.state.parsers import (
+    one_of,
+    parse_network,
+    positive_or_empty,
+    some_of,
+    true_or_false,
+    whole_between,
+    whole_or_empty,
+)
 from ui.state.resources import Resources
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot
 
