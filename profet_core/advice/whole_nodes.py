@@ -10,6 +10,7 @@ from profet_core.advice.plans import Node
 from profet_core.catalog import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.latency import Basis, StepTime
+from profet_core.prediction.records import node_note
 from profet_core.scaleout.curve import strategies_of
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
@@ -24,7 +25,8 @@ class Gradients:
 
     Attributes
     ----------
-    parameters : of the network. precision : one of `scaleout.work.GRADIENT_BYTES`.
+    parameters : of the network. precision : one of `scaleout.work.GRADIENT_BYTES`; frameworks keep FP32 gradients in
+        mixed precision too, unless told otherwise.
     pixels : of an image's side; None: not known.
     """
 
@@ -104,13 +106,14 @@ def on_gpus(
     # One GPU's step taken for exact, what is left is the error of scaling.
     alone = scaled_step(model, replace(one, interval=None), links, gpus, step.strategy).interval
     half = 0.0 if alone is None else math.log(alone.high_ms / step.latency_ms)
-    return OnGpus(step, row if gpus == 1 else _scaled(row, step, links), Node(gpus, half))
+    alone_note = row.note.removesuffix(node_note(offer)).removesuffix("; ")
+    return OnGpus(step, row if gpus == 1 else _scaled(row, step, links, alone_note), Node(gpus, half))
 
 
-def _scaled(row: StepTime, step: ScaledStep, links: Interconnect) -> StepTime:
+def _scaled(row: StepTime, step: ScaledStep, links: Interconnect, alone_note: str) -> StepTime:
     """Nothing is known of the error where nothing is known of one GPU's."""
     assumed = f" (assumed: {links.assumed})" if links.assumed else ""
-    notes = (f"{step.gpus} GPUs by {step.strategy.words} over {links.link.words}{assumed}", row.note)
+    notes = (f"{step.gpus} GPUs by {step.strategy.words} over {links.link.words}{assumed}", alone_note)
     return replace(
         row,
         latency_ms=step.latency_ms,

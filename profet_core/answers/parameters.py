@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from profet_core.errors import InputError
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.profiles.record import ProfileMeta
-from profet_core.scaleout.work import GRADIENT_BYTES, MOST_PARAMETERS
+from profet_core.scaleout.work import MOST_PARAMETERS
 from profet_core.typed_numbers import typed_count
-from profet_core.units import format_count
+from profet_core.units import format_count, positive_number
 
 #: At which a network by name is counted where nobody says.
 USUAL_PIXELS = 224
@@ -47,10 +47,25 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
     if not typed[:1].isdigit():
         name = network_name(typed)
         return NetworkParameters(counts_of(name, pixels or USUAL_PIXELS).parameters, name)
-    count = typed_count(typed).value
-    if count > MOST_PARAMETERS:
-        raise InputError(f"Give at most {format_count(MOST_PARAMETERS)} parameters.")
-    return NetworkParameters(count)
+    return NetworkParameters(_checked(typed_count(typed).value))
+
+
+def asked_parameters(
+    network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
+) -> NetworkParameters | None:
+    """Of the network that a question names, or as many as it gives, else what the profile tells; None: not known.
+
+    Raises
+    ------
+    InputError : both are given, an unknown network, or no number that may be.
+    """
+    if network is not None and parameters is not None:
+        raise InputError("Give the network or its parameters, not both.")
+    if network is not None:
+        return parameters_of(network, pixels)
+    if parameters is None:
+        return told_parameters(meta)
+    return NetworkParameters(_checked(positive_number("The number of parameters", parameters)))
 
 
 def told_parameters(meta: ProfileMeta) -> NetworkParameters | None:
@@ -59,7 +74,7 @@ def told_parameters(meta: ProfileMeta) -> NetworkParameters | None:
     return NetworkParameters(count) if count is not None and 1 <= count <= MOST_PARAMETERS else None
 
 
-def told_precision(meta: ProfileMeta) -> str:
-    """Of the gradients, by the profile; FP32 where it doesn't say."""
-    said = (meta.precision or "").lower()
-    return said if said in GRADIENT_BYTES else "fp32"
+def _checked(count: float) -> float:
+    if not 1 <= count <= MOST_PARAMETERS:
+        raise InputError(f"The number of parameters must be from 1 to {format_count(MOST_PARAMETERS)}.")
+    return count

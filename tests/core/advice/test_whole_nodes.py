@@ -117,6 +117,12 @@ def test_what_nobody_knows_of_one_gpu_nobody_knows_of_eight():
     assert rough.basis is Basis.TRANSFERRED and rough.interval.log_half_width > 0.1 * Z90 * 0.9
 
 
+def test_what_it_rests_on_says_no_more_that_it_is_one_gpu_s():
+    told = replace(row("g4dn.12xlarge", 100), note="TF32; latency of one GPU, price of the whole node of 4")
+    (node,) = scaled(told).rows
+    assert node.note == "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port); TF32"
+
+
 def test_more_gpus_than_were_ever_measured_stay_one():
     many = replace(NODE, gpu_count=128)
     assert scaled(row("g4dn.12xlarge", 100), offers=[many]).nodes == {}
