@@ -34,7 +34,7 @@ from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
 from ui.result_table.columns import Cell, Column, Value
 from ui.sureness import sureness_cell
-from ui.tables import MISSING, format_range_ms, gpu_cell, or_missing, price_cell, price_source
+from ui.tables import MISSING, format_range_ms, or_missing, plan_gpus, price_cell, price_source
 
 _ENERGY_TIP = (
     "At most, at the machine: the board power of the GPUs that train, the node's others idle, every processor at "
@@ -365,7 +365,7 @@ def _price_columns() -> tuple[Column[AnswerRow], ...]:
 
 def _instance_cell(row: AnswerRow) -> Cell:
     offer = row.plan.offer
-    said = [gpu_cell(offer)]
+    said = [plan_gpus(row.plan)]
     if offer.status == "retired":
         said.append("retired")
     if row.plan.limited_by_host:

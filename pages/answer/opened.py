@@ -44,7 +44,7 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
     retired = ", retired" if offer.status == "retired" else ""
     found = [
         f"**Price**: {plain(_price_line(offer))} ({price_source(offer)}{retired})",
-        f"**Step**: {_step_line(plan, batch_size)}",
+        f"**Step**: {_step_line(plan)}",
         f"**Rests on**: {plain(plan.basis.words)}{f': {plain(plan.latency_note)}' if plan.latency_note else ''}",
     ]
     fits = fits_of(resources, network.outcome, [plan.instance], batch_size, network.chosen_pixels)
@@ -86,9 +86,9 @@ def _renter(offer: Instance) -> str:
     return who if offer.market == ON_DEMAND else f"{who} {offer.market}"
 
 
-def _step_line(plan: Plan, batch_size: int) -> str:
-    images = f"{1000 * batch_size / plan.latency_ms:,.0f} images a second"
-    return plain(f"{format_ms(plan.latency_ms)} at batch size {batch_size}, {images}")
+def _step_line(plan: Plan) -> str:
+    images = f"{1000 * plan.batch_size / plan.latency_ms:,.0f} images a second"
+    return plain(f"{format_ms(plan.latency_ms)} at batch size {plan.batch_size}, {images}")
 
 
 def _predicted_on(network: Network, instance: str) -> InstancePrediction | None:

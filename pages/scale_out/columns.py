@@ -137,6 +137,7 @@ def _epoch_columns() -> tuple[Column[OutRow], ...]:
             cell=lambda row: sureness_cell(plan_sureness(row.plan)),
             value=lambda row: int(plan_sureness(row.plan)),
             data=lambda row: {"sureness": plan_sureness(row.plan).word},
+            narrow_under="epoch_usd",
         ),
     )
 

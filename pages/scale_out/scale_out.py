@@ -12,6 +12,7 @@ from pages.scale_out.inputs import out_inputs, strategy_words
 from pages.scale_out.rows import OutRow, Question, counts_of, rows_of
 from pages.scale_out.source import PredictedSteps, Source, typed_step
 from profet_core.advice.whole_nodes import Gradients
+from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.catalog import Instance
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import machine_words
@@ -25,7 +26,7 @@ from ui.inputs.fields import choice
 from ui.inputs.narrowing import narrowing_input
 from ui.inputs.network import size_questions
 from ui.inputs.offers import chosen_offers
-from ui.inputs.parameters import chosen_parameters
+from ui.inputs.parameters import chosen_gradients
 from ui.inputs.recorded import latency_question
 from ui.inputs.table_rows import plans_with_a_row, rows_choice
 from ui.notices import show_notices
@@ -52,12 +53,12 @@ def body(resources: Resources) -> None:
         rows_place = st.container(width="content")
     model = resources.models.scaleout
     if model is None:
-        raise InputError("These models don't say how a step goes on several GPUs: profet train --scaleout.")
+        raise InputError(NO_SCALEOUT)
     source = _source(resources)
     if source is None:
         st.info("Give a step's time on one GPU and say which, in the sidebar (»), to see what more of them do.")
         return
-    gradients = _gradients(source)
+    gradients = chosen_gradients(source.meta, source.pixels)
     if gradients is None:
         st.info("Say in the sidebar (») which network it is, or how many parameters it has: so much do GPUs share.")
         return
@@ -82,11 +83,6 @@ def _source(resources: Resources) -> Source | None:
     size_questions(network.outcome.held, pixels_too=st.session_state["pixels"] is not None)
     show_notices(network)
     return PredictedSteps(resources, network, st.session_state["batch"] or network.sure_batch_size)
-
-
-def _gradients(source: Source) -> Gradients | None:
-    found = chosen_parameters(source.meta, source.pixels)
-    return None if found is None else Gradients(found.count, st.session_state["gradients"], source.pixels)
 
 
 def _question(model: ScaleoutModel, source: Source, gradients: Gradients) -> Question:
@@ -125,7 +121,7 @@ def _show_curves(question: Question, row: OutRow) -> None:
     show_chart(out_curves(curves, state["out_shows"], pays_to=pays_to, gpus=state["gpus"]), "scale-out")
     if pays_to is not None:
         st.caption(
-            unbroken(f"× More than {pays_to} stop paying: {after} cost more by a larger factor than they are faster.")
+            unbroken(f"× Beyond {pays_to} more stop paying: {after} cost more by a larger factor than they are faster.")
         )
 
 

@@ -13,6 +13,8 @@ from profet_core.units import format_count, positive_number
 
 #: At which a network by name is counted where nobody says.
 USUAL_PIXELS = 224
+#: No network's name is longer.
+LONGEST_NETWORK = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,11 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
     """
     typed = text.strip()
     if not typed[:1].isdigit():
-        name = network_name(typed)
+        try:
+            name = network_name(typed)
+        except InputError:
+            shown = ascii(typed[:LONGEST_NETWORK])
+            raise InputError(f"{shown} is no network that is known by name: give its parameters, as 25.6M.") from None
         return NetworkParameters(counts_of(name, pixels or USUAL_PIXELS).parameters, name)
     return NetworkParameters(_checked(typed_count(typed).value))
 

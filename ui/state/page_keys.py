@@ -35,7 +35,7 @@ def answer_keys(resources: Resources) -> tuple[str, ...]:
         *_LIMIT_KEYS,
         *_OFFER_KEYS,
         *prices,
-        "network",
+        *("whole_nodes", "network", "gradients"),
         "per",
         "against",
         *ANSWER_TABLE.keys,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-#: No network's name is longer.
-LONGEST_NETWORK = 60
+from profet_core.answers.parameters import LONGEST_NETWORK
+
 #: The text that stands for "left empty on purpose" in a link.
 EMPTY = "none"
 

@@ -170,6 +170,7 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("retired", False, true_or_false)
     for name in resources.catalog:
         yield Setting(price_key(name), None, positive_or_empty, sparse=True)
+    yield Setting("whole_nodes", False, true_or_false)
     yield Setting("per", PER[0], one_of(PER))
     yield Setting("against", USUAL_PLAN, str)
 
@@ -186,7 +187,7 @@ def _sizes_settings(resources: Resources) -> Iterator[Setting]:
 
 
 def _scale_out_settings(resources: Resources) -> Iterator[Setting]:
-    yield Setting("network", "", parse_network)
+    yield Setting("network", None, parse_network)
     yield Setting("gradients", GRADIENTS[0], one_of(GRADIENTS))
     yield Setting("one_gpu", ONE_GPU[0], one_of(ONE_GPU))
     yield Setting("one_gpu_ms", None, positive_or_empty)
