@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from profet_core.catalog.interconnects import Interconnect
 from profet_core.errors import InputError
 from profet_core.scaleout.model import ScaleoutModel
-from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
-from profet_core.scaleout.strategies import BEST, Strategy
+from profet_core.scaleout.step import ScaledStep, best_step
+from profet_core.scaleout.strategies import BEST, strategies_of
 from profet_core.scaleout.work import GpuStep
 from profet_core.units import whole_number
 
@@ -66,26 +66,5 @@ def batch_per_gpu(global_batch: int, gpus: int) -> int:
     return global_batch // gpus
 
 
-def strategies_of(strategy: str) -> tuple[Strategy, ...]:
-    """Those that a name stands for: itself, or all where the best is wanted.
-
-    Raises
-    ------
-    InputError : an unknown name.
-    """
-    if strategy == BEST:
-        return tuple(Strategy)
-    if strategy not in list(Strategy):
-        raise InputError(f"Unknown strategy {strategy!r}: choose one of {', '.join((*_names(), BEST))}.")
-    return (Strategy(strategy),)
-
-
-def _names() -> Iterable[str]:
-    return (each.value for each in Strategy)
-
-
 def _one(model: ScaleoutModel, step: GpuStep, interconnect: Interconnect, gpus: int, strategy: str) -> ScaledStep:
-    chosen = strategies_of(strategy)
-    if len(chosen) == 1:
-        return scaled_step(model, step, interconnect, gpus, chosen[0])
-    return best_step(model, step, interconnect, gpus, chosen)
+    return best_step(model, step, interconnect, gpus, strategies_of(strategy))

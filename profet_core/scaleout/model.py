@@ -21,9 +21,23 @@ _NUMBERS = (
     "overlap",
     "straggling",
     "network_straggling",
-    "log_half_width",
-    "exposed_log_half_width",
+    "copy_efficiency",
+    "tensor_ms",
+    "tensor_gpu_ms",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """90 % half width of a step in the logarithm, one GPU's step known: more, the more several GPUs add to it.
+
+    Attributes
+    ----------
+    least : where nothing is added. exposed : more for the share of the step that is added.
+    """
+
+    least: float
+    exposed: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +51,9 @@ class ScaleoutModel:
     message_ms, network_message_ms : each message's own time, within a node and between nodes.
     overlap : share of the sharing that may hide behind the backward pass.
     straggling, network_straggling : share of a step lost for each doubling of GPUs in a node, and of nodes.
-    log_half_width : 90 % half width of a step, in the logarithm, one GPU's step known; `exposed_log_half_width` more
-        times the share of the step that several GPUs add.
+    copy_efficiency : share of the data sheet's bandwidth at which one process copies weights to all GPUs of a node.
+    tensor_ms, tensor_gpu_ms : what each weight tensor costs that process, and more for each further GPU.
+    widths : by what links the GPUs of a node.
     checksum : of the file's content.
     """
 
@@ -50,9 +65,16 @@ class ScaleoutModel:
     overlap: float
     straggling: float
     network_straggling: float
-    log_half_width: float
-    exposed_log_half_width: float
+    copy_efficiency: float
+    tensor_ms: float
+    tensor_gpu_ms: float
+    widths: Mapping[Link, Width]
     checksum: str = ""
+
+    def log_half_width(self, link: Link, added_share: float) -> float:
+        """90 % half width of a step, `added_share` of which several GPUs add."""
+        width = self.widths[link]
+        return width.least + width.exposed * added_share
 
 
 def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
@@ -73,8 +95,17 @@ def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
 def scaleout_model(content: Mapping) -> ScaleoutModel:
     """The model a file's content describes; `ValueError` or the like if it describes none."""
     numbers = {name: finite_number(content[name]) for name in _NUMBERS}
+    widths = {
+        Link(name): Width(finite_number(row["least"]), finite_number(row["exposed"]))
+        for name, row in content["widths"].items()
+    }
     efficiency = {Link(name): finite_number(value) for name, value in content["link_efficiency"].items()}
-    shares = [*efficiency.values(), numbers["host_efficiency"], numbers["network_efficiency"]]
-    if set(efficiency) != set(Link) or min(shares) <= 0 or min(numbers.values()) < 0 or numbers["overlap"] > 1:
+    shares = [*efficiency.values(), *(numbers[name] for name in numbers if name.endswith("efficiency"))]
+    least = [*numbers.values(), *(min(width.least, width.exposed) for width in widths.values())]
+    if min(shares) <= 0 or max(*shares, numbers["overlap"]) > 1 or min(least) < 0:
         raise ValueError("no law of several GPUs")
-    return ScaleoutModel(MappingProxyType(efficiency), **numbers, checksum=content["checksum"])
+    if set(efficiency) != set(Link) or set(widths) != set(Link):
+        raise ValueError("not every link")
+    return ScaleoutModel(
+        MappingProxyType(efficiency), **numbers, widths=MappingProxyType(widths), checksum=content["checksum"]
+    )

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnects, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
-from profet_core.scaleout.curve import batch_per_gpu, strategies_of
+from profet_core.scaleout.curve import batch_per_gpu
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.step import ScaledStep, best_step
-from profet_core.scaleout.strategies import BEST, MOST_GPUS
+from profet_core.scaleout.strategies import BEST, MOST_GPUS, strategies_of
 from profet_core.scaleout.work import GpuStep
 from profet_core.units import MS_PER_S, whole_number
 

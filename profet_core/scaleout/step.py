@@ -7,14 +7,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from profet_core.catalog.interconnects import Interconnect
+from profet_core.errors import InputError
 from profet_core.latency import Interval
+from profet_core.scaleout.law import (
+    Links,
+    Strategy,
+    input_copy_ms,
+    network_sharing_ms,
+    node_sharing_ms,
+    one_process_ms,
+    several_ms,
+)
 from profet_core.scaleout.model import ScaleoutModel
-from profet_core.scaleout.strategies import Layout, Sharing, Strategy, sharing
+from profet_core.scaleout.strategies import ALL_REDUCE, Layout
 from profet_core.scaleout.work import GpuStep
 from profet_core.units import MS_PER_S
-
-#: The backward pass's share of a step: two convolutions for one forward.
-BACKWARD_SHARE = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +30,10 @@ class ScaledStep:
 
     Attributes
     ----------
-    latency_ms : of the step. interval : 90 %, never below the single GPU's; None where nothing is known of it.
+    batch_per_gpu : images a step on each. latency_ms : of the step.
+    interval : 90 %, never below the single GPU's; None: exact, or not known.
     one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
-    sharing : what gradients take in all. exposed_ms : what several GPUs add to the step: all that is not hidden.
+    sharing_ms : what sharing gradients takes within the nodes and between them, hidden or not; None of one process.
     """
 
     layout: Layout
@@ -34,7 +42,7 @@ class ScaledStep:
     latency_ms: float
     interval: Interval | None
     one_gpu_ms: float
-    sharing: Sharing
+    sharing_ms: tuple[float, float] | None
 
     @property
     def gpus(self) -> int:
@@ -53,7 +61,7 @@ class ScaledStep:
 
     @property
     def exposed_ms(self) -> float:
-        """What several GPUs add to the step."""
+        """What several GPUs add to the step: all that is not hidden."""
         return self.latency_ms - self.one_gpu_ms
 
     @property
@@ -79,20 +87,31 @@ def scaled_step(
 
     Raises
     ------
-    InputError : no such number of GPUs, or no whole nodes.
+    InputError : no such number of GPUs, no whole nodes, or a strategy that needs what is not known.
     """
     layout = Layout.of(gpus, interconnect.gpus)
-    shared = sharing(model, strategy, layout, interconnect, step.gradient_bytes)
-    copy_ms = _copy_ms(model, step, layout, interconnect)
-    latency_ms = several_ms(model, step.latency_ms, layout, shared, copy_ms)
+    links = Links.of(interconnect)
+    if strategy is Strategy.ONE_PROCESS:
+        return _by_one_process(model, step, layout, links)
+    in_node = float(node_sharing_ms(model, strategy, layout.gpus_per_node, links, step.gradient_bytes))
+    between = float(network_sharing_ms(model, strategy, layout.nodes, links, step.gradient_bytes))
+    copy_ms = float(input_copy_ms(model, layout.gpus_per_node, links, step.input_bytes))
+
+    def latency_ms(one_gpu_ms: float) -> float:
+        scaled_ms = several_ms(model, one_gpu_ms, layout.gpus_per_node, layout.nodes, in_node + between)
+        # What one GPU's step already has of the copy is in its latency.
+        return float(scaled_ms) if layout.gpus == 1 else max(float(scaled_ms), copy_ms)
+
+    ends = _ends(step)
+    lows, middle, highs = (latency_ms(each) for each in ends)
     return ScaledStep(
         layout=layout,
         strategy=strategy,
         batch_per_gpu=step.batch_size,
-        latency_ms=latency_ms,
-        interval=_interval(model, step, layout, shared, copy_ms),
+        latency_ms=middle,
+        interval=_interval(model, step, layout, links, (lows, middle, highs)),
         one_gpu_ms=step.latency_ms,
-        sharing=shared,
+        sharing_ms=(in_node, between),
     )
 
 
@@ -101,43 +120,46 @@ def best_step(
     step: GpuStep,
     interconnect: Interconnect,
     gpus: int,
-    strategies: Iterable[Strategy] = tuple(Strategy),
+    strategies: Iterable[Strategy] = ALL_REDUCE,
 ) -> ScaledStep:
     """The shortest step of some strategies."""
     found = [scaled_step(model, step, interconnect, gpus, strategy) for strategy in strategies]
     return min(found, key=lambda each: each.latency_ms)
 
 
-def several_ms(model: ScaleoutModel, one_gpu_ms: float, layout: Layout, shared: Sharing, copy_ms: float = 0.0) -> float:
-    """A step's milliseconds on several GPUs; one GPU's exactly where there is one.
+def _by_one_process(model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links) -> ScaledStep:
+    if layout.nodes > 1:
+        raise InputError(f"One process reaches the GPUs of one node, {layout.gpus_per_node}: choose another strategy.")
+    if step.tensors is None:
+        raise InputError("Say how many weight tensors the network has: one process spends time on each.")
+    tensors, gpus = float(step.tensors), float(layout.gpus)
+    lows, middle, highs = (
+        float(one_process_ms(model, each, gpus, links, step.gradient_bytes, tensors)) for each in _ends(step)
+    )
+    return ScaledStep(
+        layout=layout,
+        strategy=Strategy.ONE_PROCESS,
+        batch_per_gpu=step.batch_size,
+        latency_ms=middle,
+        interval=_interval(model, step, layout, links, (lows, middle, highs)),
+        one_gpu_ms=step.latency_ms,
+        sharing_ms=None,
+    )
 
-    The overlappable part of sharing hides behind the backward pass; the rest, and waiting for the slowest, adds up.
-    """
-    if layout.gpus == 1:
-        return one_gpu_ms
-    backward_ms = BACKWARD_SHARE * one_gpu_ms
-    hidden = model.overlap * shared.total_ms
-    waiting = model.straggling * math.log2(layout.gpus_per_node) + model.network_straggling * math.log2(layout.nodes)
-    computing_ms = one_gpu_ms - backward_ms + max(backward_ms, hidden) + shared.total_ms - hidden
-    return max(copy_ms, computing_ms + waiting * one_gpu_ms)
+
+def _ends(step: GpuStep) -> tuple[float, float, float]:
+    """One GPU's latency: the interval's lower end, the middle, the upper end."""
+    own = step.interval or Interval(step.latency_ms, step.latency_ms)
+    return own.low_ms, step.latency_ms, own.high_ms
 
 
-def _copy_ms(model: ScaleoutModel, step: GpuStep, layout: Layout, interconnect: Interconnect) -> float:
-    """The input's copy to all GPUs behind one root port of the host."""
-    sharing_port = min(layout.gpus_per_node, interconnect.gpus_per_root)
-    gb_per_s = interconnect.pcie_gb_per_s * model.host_efficiency
-    return sharing_port * step.input_bytes / (gb_per_s * 1e9) * MS_PER_S
-
-
-def _interval(model: ScaleoutModel, step: GpuStep, layout: Layout, shared: Sharing, copy_ms: float) -> Interval | None:
+def _interval(
+    model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links, ends_ms: tuple[float, float, float]
+) -> Interval | None:
     """The single step's error as far as it reaches the step of all, and the error of scaling, together."""
     if layout.gpus == 1:
         return step.interval
-    own = Interval(step.latency_ms, step.latency_ms) if step.interval is None else step.interval
-    low_ms, latency_ms, high_ms = (
-        several_ms(model, ms, layout, shared, copy_ms) for ms in (own.low_ms, step.latency_ms, own.high_ms)
-    )
-    exposed = 1 - step.latency_ms / latency_ms
-    scaling = model.log_half_width + model.exposed_log_half_width * exposed
+    low_ms, latency_ms, high_ms = ends_ms
+    scaling = model.log_half_width(links.kind, 1 - step.latency_ms / latency_ms)
     around = Interval.around(latency_ms, math.hypot(math.log(high_ms / low_ms) / 2, scaling))
-    return Interval(min(max(around.low_ms, own.low_ms), latency_ms), around.high_ms)
+    return Interval(min(max(around.low_ms, _ends(step)[0]), latency_ms), around.high_ms)

@@ -25,6 +25,7 @@ class GpuStep:
     parameters : of the network.
     precision : one of `GRADIENT_BYTES`.
     pixels : of an image's side, for the copy of the input; None: not known, and the copy is left out.
+    tensors : of weights, as the framework counts them; None: not known, and no strategy that needs it is tried.
     """
 
     latency_ms: float
@@ -32,11 +33,15 @@ class GpuStep:
     parameters: float
     precision: str = "fp32"
     pixels: int | None = None
+    tensors: int | None = None
     interval: Interval | None = None
 
     def __post_init__(self) -> None:
         positive_number("The step latency on one GPU", self.latency_ms)
         whole_number("The batch size of one GPU", self.batch_size)
+        for what, number in (("pixels", self.pixels), ("weight tensors", self.tensors)):
+            if number is not None:
+                whole_number(f"The number of {what}", number)
         if positive_number("The number of parameters", self.parameters) > MOST_PARAMETERS:
             raise InputError(f"The number of parameters must be at most {MOST_PARAMETERS:g}, not {self.parameters:g}.")
         if self.precision not in GRADIENT_BYTES:
