@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from profet_core.scaleout.strategies import BEST, Strategy
+from profet_core.scaleout.law import Strategy
+from profet_core.scaleout.strategies import BEST
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 from ui.charts.gpu_look import GREEN, INDIGO, MAGENTA, OCHRE, SKY
 from ui.charts.scales import LogAxis, number_axis, time_axis, usd_axis
@@ -29,7 +30,7 @@ _SHORT: Mapping[str, str] = {
     Strategy.RING: "ring",
     Strategy.TREE: "tree",
     Strategy.PS_CPU: "server on CPU",
-    Strategy.PS_GPU: "server on a GPU",
+    Strategy.PS_GPU: "server on GPUs",
 }
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
 

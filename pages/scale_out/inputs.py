@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core.profiles.record import ProfileMeta
-from profet_core.scaleout.strategies import BEST, MOST_GPUS, Strategy
+from profet_core.scaleout.law import Strategy
+from profet_core.scaleout.strategies import BEST, MOST_GPUS
 from ui.inputs.fields import choice
 from ui.inputs.network import network_input
 from ui.inputs.number_field import number_field, whole_field

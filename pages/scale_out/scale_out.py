@@ -19,7 +19,6 @@ from profet_core.catalog.naming import machine_words
 from profet_core.errors import InputError
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import stops_paying
-from profet_core.scaleout.strategies import BEST, Strategy
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -35,7 +34,7 @@ from ui.predicted.network import current_network
 from ui.result_table.show import result_table
 from ui.state.page_keys import scale_out_keys
 from ui.state.resources import Resources
-from ui.state.settings import OUT_SHOWS, SCALE_OUT_TABLE
+from ui.state.settings import OUT_SHOWS, SCALE_OUT_TABLE, STRATEGIES
 from ui.state.slots import PROFILE_SLOT
 from ui.texts import plain, unbroken
 
@@ -107,7 +106,7 @@ def _why_none(question: Question, offers: Sequence[Instance]) -> str:
 def _show_curves(question: Question, row: OutRow) -> None:
     """Every strategy on one offer, over the number of GPUs; the chosen one with its interval."""
     state = st.session_state
-    by_strategy = {name: _curve_rows(question, row.offer, name) for name in (BEST, *Strategy)}
+    by_strategy = {name: _curve_rows(question, row.offer, name) for name in STRATEGIES}
     chosen = by_strategy[state["strategy"]]
     curves = [
         _curve(name, rows, state["out_shows"], chosen=name == state["strategy"]) for name, rows in by_strategy.items()

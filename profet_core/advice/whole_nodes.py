@@ -11,10 +11,9 @@ from profet_core.catalog import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.latency import Basis, StepTime
 from profet_core.prediction.records import node_note
-from profet_core.scaleout.curve import strategies_of
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
-from profet_core.scaleout.strategies import BEST, MOST_GPUS
+from profet_core.scaleout.strategies import BEST, MOST_GPUS, strategies_of
 from profet_core.scaleout.work import GpuStep
 from profet_core.units import positive_number
 

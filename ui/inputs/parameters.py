@@ -27,7 +27,7 @@ def parameters_input(meta: ProfileMeta | None) -> None:
     told = None if meta is None else told_parameters(meta)
     st.selectbox(
         "Network or parameters",
-        named_networks(),
+        list(dict.fromkeys((*filter(None, [st.session_state["network"]]), *named_networks()))),
         index=None,
         accept_new_options=True,
         key="network",

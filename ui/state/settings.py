@@ -10,7 +10,8 @@ from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.errors import InputError
 from profet_core.prediction.anchors import find_anchor
 from profet_core.profiles.limits import MAX_STEPS
-from profet_core.scaleout.strategies import BEST, MOST_GPUS, Strategy
+from profet_core.scaleout.law import Strategy
+from profet_core.scaleout.strategies import BEST, MOST_GPUS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
@@ -40,7 +41,8 @@ OUT_SHOWS = ("speed_up", "step", "time", "cost")
 #: What of the batch stays as GPUs are added: each GPU's part (weak scaling), or all of it (strong).
 BATCH_KEPT = ("each", "all")
 GRADIENTS = ("fp32", "fp16")
-STRATEGIES = (BEST, *Strategy)
+#: One process for all GPUs needs the number of weight tensors, which is not asked.
+STRATEGIES = (BEST, Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 #: At which batch size the table of Sizes has each GPU.
 EACH_AT = ("size", "largest")
 #: What times and costs in the Answer's table are of.

@@ -17,11 +17,24 @@ from profet_core.advice.sureness import plan_sureness
 from profet_core.advice.whole_nodes import Gradients, whole_nodes
 from profet_core.catalog.interconnects import Link
 from profet_core.latency import Basis, Interval
-from profet_core.scaleout.model import ScaleoutModel
+from profet_core.scaleout.model import ScaleoutModel, Width
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row
 
 #: Gradients go at the data sheet's speed and none of it hides; scaling is 10 % sure of itself.
-PLAIN = ScaleoutModel(dict.fromkeys(Link, 1.0), 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, math.log(1.1), 0.0)
+PLAIN = ScaleoutModel(
+    link_efficiency=dict.fromkeys(Link, 1.0),
+    host_efficiency=1.0,
+    network_efficiency=1.0,
+    message_ms=0.0,
+    network_message_ms=0.0,
+    overlap=0.0,
+    straggling=0.0,
+    network_straggling=0.0,
+    copy_efficiency=1.0,
+    tensor_ms=0.0,
+    tensor_gpu_ms=0.0,
+    widths=dict.fromkeys(Link, Width(math.log(1.1), 0.0)),
+)
 #: Four GPUs over PCIe 3: 15.75 GB/s.
 NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")
 ONE = offer("g4dn.xlarge", 1.5, gpu="Tesla T4", provider="aws")
