@@ -112,9 +112,9 @@ def _show_curves(question: Question, row: OutRow) -> None:
         _curve(name, rows, state["out_shows"], chosen=name == state["strategy"]) for name, rows in by_strategy.items()
     ]
     links = load_interconnects().of(row.offer)
-    st.subheader(plain(f"{machine_words(row.offer)}: {row.offer.gpu_count} × {row.offer.gpu}"), anchor="curves")
+    machine = plain(f"{machine_words(row.offer)}: {row.offer.gpu_count} × {row.offer.gpu}")
     assumed = f"; assumed: {links.assumed}" if links.assumed else ""
-    st.caption(unbroken(f"{links.words}{assumed}. Machines are paid whole."))
+    st.markdown(f"**{machine}**. {unbroken(f'{links.words}{assumed}. Machines are paid whole.')}")
     last = stops_paying([one.plan.total_s for one in chosen], [one.plan.total_usd for one in chosen])
     pays_to, after = (None, None) if last is None else (one.step.gpus for one in chosen[last : last + 2])
     show_chart(out_curves(curves, state["out_shows"], pays_to=pays_to, gpus=state["gpus"]), "scale-out")

@@ -137,7 +137,7 @@ def test_a_network_by_name_is_counted_at_the_profile_s_size(open_app):
 
 def test_the_curves_start_at_one_gpu_s_step_and_mark_where_more_stop_paying(open_app, catalog):
     app = open_page(open_app, **TYPED, out_shows="step", scale_out_open="lambda/gpu_8x_v100_n")
-    assert any("8 × Tesla V100-SXM2-16GB" in line for line in lines(app.subheader))
+    assert any("8 × Tesla V100-SXM2-16GB" in line for line in lines(app.markdown))
     traces, offer = drawn(app), catalog["lambda/gpu_8x_v100_n"]
     ring = traces["ring"]
     assert ring["x"] == [1, 2, 4, 8, 16, 32, 64] and ring["y"][0] == 100.0
