@@ -1,0 +1,129 @@
+"""Puts layers one after another: what a network that is described in code is made with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from profet_core.errors import InputError
+from profet_core.layers import rules
+from profet_core.layers.rules import Kind, Layer
+from profet_core.layers.shapes import Padding, Shape
+
+#: Of a network; the deepest that is published has some thousands.
+MAX_LAYERS = 20_000
+
+
+class Builder:
+    """The layers so far. Each method adds one and returns its output's shape, which the next one takes.
+
+    Raises
+    ------
+    InputError : a layer that an image of this size is too small for, or more than `MAX_LAYERS`.
+    """
+
+    def __init__(self) -> None:
+        self.layers: list[Layer] = []
+
+    def put(self, layer: Layer, name: str = "") -> Shape:
+        """Add a layer as `rules` has it."""
+        if len(self.layers) >= MAX_LAYERS:
+            raise InputError(f"more than {MAX_LAYERS:,} layers.")
+        self.layers.append(replace(layer, name=name) if name else layer)
+        return layer.output
+
+    def image(self, pixels: int, channels: int = 3) -> Shape:
+        """The input, where it is a layer of its own: a graph has such, a plain sequence has not."""
+        return self.put(Layer(Kind.INPUT, (pixels, pixels, channels)))
+
+    def convolution(
+        self,
+        shape: Shape,
+        filters: int,
+        kernel: int | tuple[int, int],
+        stride: int = 1,
+        padding: Padding | int = "same",
+        *,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> Shape:
+        """`padding` as a number is that many on each side."""
+        sides = (kernel, kernel) if isinstance(kernel, int) else kernel
+        around = _around(padding)
+        return self.put(rules.convolution(shape, filters, sides, (stride, stride), around, groups=groups, bias=bias))
+
+    def depthwise(
+        self, shape: Shape, kernel: int, stride: int = 1, padding: Padding | int = "same", *, bias: bool = False
+    ) -> Shape:
+        """One filter a channel."""
+        return self.convolution(shape, shape[-1], kernel, stride, padding, groups=shape[-1], bias=bias)
+
+    def dense(self, shape: Shape, units: int, *, bias: bool = True) -> Shape:
+        """A dense layer."""
+        return self.put(rules.dense(shape, units, bias=bias))
+
+    def pool(
+        self, shape: Shape, size: int, stride: int, padding: Padding | int = "valid", *, round_up: bool = False
+    ) -> Shape:
+        """Maximum or average pooling."""
+        return self.put(rules.pooling(shape, (size, size), (stride, stride), _around(padding), round_up=round_up))
+
+    def pool_to(self, shape: Shape, side: int) -> Shape:
+        """Pooling that makes an image of `side` x `side` of any."""
+        return self.put(Layer(Kind.POOLING, (side, side, shape[-1])))
+
+    def global_pool(self, shape: Shape, *, keep_sides: bool = False) -> Shape:
+        """Average over the image."""
+        return self.put(rules.global_pooling(shape, keep_sides=keep_sides))
+
+    def batch_norm(self, shape: Shape, *, scale: bool = True) -> Shape:
+        """Batch normalisation."""
+        return self.put(rules.normalisation(shape, scale=scale))
+
+    def layer_norm(self, shape: Shape) -> Shape:
+        """Layer normalisation."""
+        return self.put(rules.normalisation(shape, averages=False))
+
+    def elementwise(self, *shapes: Shape, parameters: int = 0, trainable: int | None = None) -> Shape:
+        """An activation, dropout, a sum or product of layers."""
+        return self.put(rules.elementwise(*shapes, parameters=parameters, trainable=trainable))
+
+    def batch_norm_relu(self, shape: Shape, *, scale: bool = True) -> Shape:
+        """Both, one after another."""
+        return self.elementwise(self.batch_norm(shape, scale=scale))
+
+    def concatenate(self, *shapes: Shape) -> Shape:
+        """Channels side by side."""
+        return self.put(rules.concatenation(shapes))
+
+    def flatten(self, shape: Shape) -> Shape:
+        """All values in one row."""
+        return self.put(rules.flattening(shape))
+
+    def reshape(self, shape: Shape, *target: int) -> Shape:
+        """The same values in another shape."""
+        return self.put(rules.reshaping(shape, target))
+
+    def pad(self, shape: Shape, before: int, after: int) -> Shape:
+        """Zeros around an image, as a layer of its own."""
+        return self.put(rules.margins(shape, ((before, after), (before, after))))
+
+    def pad_for_stride(self, shape: Shape, kernel: int) -> Shape:
+        """Zeros around an image of which a window with stride 2 and no padding then makes ceil(size / 2)."""
+        half = kernel // 2
+        return self.put(rules.margins(shape, tuple((half - 1 + side % 2, half) for side in shape[:-1])))
+
+    def channels(self, shape: Shape, number: int) -> Shape:
+        """Some of the channels."""
+        return self.put(rules.resized((*shape[:-1], number)))
+
+    def normalise_input(self, shape: Shape) -> Shape:
+        """Scales the image by means and variances that are kept with their count and have no gradient."""
+        return self.elementwise(shape, parameters=2 * shape[-1] + 1, trainable=0)
+
+    def scale_channels(self, shape: Shape) -> Shape:
+        """Each channel times a weight of its own."""
+        return self.elementwise(shape, parameters=shape[-1])
+
+
+def _around(padding: Padding | int) -> Padding:
+    return ((padding, padding), (padding, padding)) if isinstance(padding, int) else padding

@@ -1,0 +1,44 @@
+"""Sums layers to counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profet_core.layers.counts import Counts
+from profet_core.layers.rules import Kind, Layer
+from profet_core.layers.shapes import elements
+
+_WEIGHTED = frozenset({Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.DENSE})
+
+
+def count(layers: Iterable[Layer], pixels: int) -> Counts:
+    """What the layers ask for one image of `pixels` x `pixels`; the last layer's width is the number of classes."""
+    parameters = trainable = activations = weighted = number = classes = 0
+    flops = dict.fromkeys(Kind, 0)
+    numbers = dict.fromkeys(Kind, 0)
+    for layer in layers:
+        number += 1
+        parameters += layer.parameters
+        trainable += layer.trainable
+        flops[layer.kind] += layer.flops
+        numbers[layer.kind] += 1
+        classes = layer.output[-1] if layer.output else 1
+        size = elements(layer.output)
+        activations += size
+        weighted += size if layer.kind in _WEIGHTED else 0
+    return Counts(
+        pixels=pixels,
+        classes=classes,
+        parameters=parameters,
+        trainable_parameters=trainable,
+        convolution_flops=flops[Kind.CONVOLUTION],
+        depthwise_flops=flops[Kind.DEPTHWISE],
+        dense_flops=flops[Kind.DENSE] + flops[Kind.PRODUCT],
+        activation_elements=activations,
+        other_elements=activations - weighted,
+        convolutions=numbers[Kind.CONVOLUTION] + numbers[Kind.DEPTHWISE],
+        dense_layers=numbers[Kind.DENSE],
+        normalisations=numbers[Kind.NORMALISATION],
+        pools=numbers[Kind.POOLING],
+        layers=number,
+    )

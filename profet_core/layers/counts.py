@@ -1,0 +1,69 @@
+"""What one image asks of a network: parameters, operations, activations and layers, counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Bytes of one value, and a gradient, in single precision.
+FP32_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What one image of `pixels` x `pixels` asks of a network, in the forward pass.
+
+    FLOPs count a multiply-add as two, and leave biases and elementwise work out. Elements are those of the layers'
+    outputs. The definitions are those of the measurements' `architectures.csv`, whose columns stand in brackets.
+
+    Attributes
+    ----------
+    pixels : height and width of the image.
+    classes : width of the last layer.
+    parameters : all of them; what normalisations average is among them.
+    trainable_parameters : those that have a gradient [trainable].
+    convolution_flops : of convolutions that are not depthwise [conv_flops].
+    depthwise_flops : of depthwise convolutions [dwconv_flops].
+    dense_flops : of dense layers and matrix products [dense_flops].
+    activation_elements : of all layers' outputs, the input's where that is a layer of its own [act_elems].
+    other_elements : the part of these that neither a convolution nor a dense layer puts out [other_elems].
+    convolutions : convolution layers, depthwise ones among them [n_conv].
+    dense_layers, normalisations, pools : layers of each kind; global pooling is pooling [n_dense, n_bn, n_pool].
+    layers : all layers [n_layers].
+    """
+
+    pixels: int
+    classes: int
+    parameters: int
+    trainable_parameters: int
+    convolution_flops: float
+    depthwise_flops: float
+    dense_flops: float
+    activation_elements: float
+    other_elements: float
+    convolutions: int
+    dense_layers: int
+    normalisations: int
+    pools: int
+    layers: int
+
+    @property
+    def flops(self) -> float:
+        """All FLOPs of one image, forward."""
+        return self.convolution_flops + self.depthwise_flops + self.dense_flops
+
+    def activation_bytes(self, value_bytes: int = FP32_BYTES) -> float:
+        """Bytes of all layers' outputs for one image."""
+        return self.activation_elements * value_bytes
+
+    def parameter_bytes(self, value_bytes: int = FP32_BYTES) -> int:
+        """Bytes of all parameters."""
+        return self.parameters * value_bytes
+
+    def gradient_bytes(self, value_bytes: int = FP32_BYTES) -> int:
+        """Bytes of one step's gradients, which data-parallel training exchanges."""
+        return self.trainable_parameters * value_bytes
+
+    @property
+    def flops_per_byte(self) -> float:
+        """Arithmetic intensity of one image: FLOPs for each byte that the layers put out, in single precision."""
+        return self.flops / max(self.activation_bytes(), 1.0)

@@ -1,0 +1,186 @@
+"""The networks that are known by name, and what they ask of a GPU at any image size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from types import MappingProxyType
+
+from profet_core.errors import InputError
+from profet_core.layers.builder import Builder
+from profet_core.layers.counting import count
+from profet_core.layers.counts import Counts
+from profet_core.layers.named.inception import inception_resnet_v2, inception_v3, inception_v4, xception
+from profet_core.layers.named.mobile import (
+    EFFICIENT_SIZES,
+    SHUFFLE_CHANNELS,
+    efficientnet,
+    mnasnet,
+    mobilenet,
+    mobilenet_v2,
+    mobilenet_v3,
+    shufflenet_v2,
+)
+from profet_core.layers.named.modern import CONVNEXTS, DENSENETS, convnext, densenet
+from profet_core.layers.named.plain import (
+    VGG_STAGES,
+    alexnet_2014,
+    cifar10_cnn,
+    lenet5,
+    measured_alexnet,
+    measured_vgg,
+    mnist_cnn,
+    squeezenet,
+    vgg_with_batch_norm,
+)
+from profet_core.layers.named.residual import (
+    REGNETS,
+    RESNET_STAGES,
+    Bottleneck,
+    measured_resnet,
+    regnet,
+    resnet,
+    resnet_small,
+)
+from profet_core.layers.rules import Layer
+
+Build = Callable[[Builder, int, int], None]
+
+#: Image sizes that a network by name is built at.
+MIN_PIXELS, MAX_PIXELS = 1, 4096
+MAX_CLASSES = 1_000_000
+
+#: The measured networks, as the measurements' own code builds them.
+MEASURED: Mapping[str, Build] = MappingProxyType(
+    {
+        "LeNet5": lenet5,
+        **{f"VGG{depth}": partial(measured_vgg, depth=depth) for depth in VGG_STAGES},
+        "ResNetSmall": resnet_small,
+        **{f"ResNet{depth}": partial(measured_resnet, depth=depth) for depth in (18, 34, 50)},
+        "InceptionV3": inception_v3,
+        "InceptionResNetV2": inception_resnet_v2,
+        "MobileNetV2": mobilenet_v2,
+        "AlexNet": measured_alexnet,
+        "MNIST_CNN": mnist_cnn,
+        "CIFAR10_CNN": cifar10_cnn,
+    }
+)
+#: The others, as Keras builds them where it has them, else as torchvision (Inception V4 and SE-ResNeXt: timm) does.
+PUBLISHED: Mapping[str, Build] = MappingProxyType(
+    {
+        "ConvNeXt-Tiny": partial(convnext, size="Tiny"),
+        **{f"ConvNeXt-{size}": partial(convnext, size=size) for size in CONVNEXTS if size != "Tiny"},
+        **{f"EfficientNet-B{size}": partial(efficientnet, size=size) for size in range(len(EFFICIENT_SIZES))},
+        **{name: partial(regnet, plan=plan) for name, plan in REGNETS.items()},
+        **{f"DenseNet-{depth}": partial(densenet, depth=depth) for depth in DENSENETS},
+        "MobileNet": mobilenet,
+        "MobileNetV3-Large": partial(mobilenet_v3, is_large=True),
+        "MobileNetV3-Small": partial(mobilenet_v3, is_large=False),
+        **{f"MNASNet-{width}": partial(mnasnet, width=width) for width in (0.5, 0.75, 1.0, 1.3)},
+        **{f"ShuffleNetV2-x{width}": partial(shufflenet_v2, width=width) for width in SHUFFLE_CHANNELS},
+        "ResNeXt-50 32x4d": partial(resnet, depth=50, inside=Bottleneck(32, 4)),
+        "ResNeXt-101 32x4d": partial(resnet, depth=101, inside=Bottleneck(32, 4)),
+        "ResNeXt-101 32x8d": partial(resnet, depth=101, inside=Bottleneck(32, 8)),
+        "ResNeXt-101 64x4d": partial(resnet, depth=101, inside=Bottleneck(64, 4)),
+        "SE-ResNeXt-101 32x4d": partial(resnet, depth=101, inside=Bottleneck(32, 4, has_squeeze=True)),
+        "Wide ResNet-50-2": partial(resnet, depth=50, inside=Bottleneck(1, 128)),
+        "Wide ResNet-101-2": partial(resnet, depth=101, inside=Bottleneck(1, 128)),
+        **{f"ResNet-{depth} v1.5": partial(resnet, depth=depth) for depth in RESNET_STAGES},
+        **{f"VGG{depth}-BN": partial(vgg_with_batch_norm, depth=depth) for depth in VGG_STAGES},
+        "AlexNet (2014)": alexnet_2014,
+        "SqueezeNet 1.0": partial(squeezenet, is_first=True),
+        "SqueezeNet 1.1": partial(squeezenet, is_first=False),
+        "InceptionV4": inception_v4,
+        "Xception": xception,
+    }
+)
+_ALL: Mapping[str, Build] = MappingProxyType({**MEASURED, **PUBLISHED})
+#: Other names of the same; those of ResNets that the measurements don't have are torchvision's.
+_ALIASES = {
+    "ResNet101": "ResNet-101 v1.5",
+    "ResNet152": "ResNet-152 v1.5",
+    "ConvNeXt": "ConvNeXt-Tiny",
+    "EfficientNet": "EfficientNet-B0",
+    "MobileNetV1": "MobileNet",
+    "MobileNetV3": "MobileNetV3-Large",
+    "ResNeXt50": "ResNeXt-50 32x4d",
+    "ResNeXt101": "ResNeXt-101 32x8d",
+}
+
+
+def named_networks() -> list[str]:
+    """Names of all networks that `counts_of` knows: the measured ones first."""
+    return list(_ALL)
+
+
+def measured_networks() -> list[str]:
+    """Names of the networks that were measured."""
+    return list(MEASURED)
+
+
+def classes_at(pixels: int) -> int:
+    """Classes that the measurements give an image of this size: 10, 100 or 1000."""
+    return 10 if pixels < 64 else 100 if pixels < 224 else 1000
+
+
+def network_name(text: str) -> str:
+    """The name in `named_networks` that is meant; case, spaces and marks between don't matter.
+
+    Raises
+    ------
+    InputError : none of them.
+
+    >>> network_name("resnext50_32x4d"), network_name("vgg16")
+    ('ResNeXt-50 32x4d', 'VGG16')
+    """
+    name = _names().get(_plain(text[:100]))
+    if name is None:
+        raise InputError(f"{text[:60]!a} is no network that is known by name: choose one of {', '.join(_ALL)}.")
+    return name
+
+
+def layers_of(name: str, pixels: int, classes: int | None = None) -> tuple[Layer, ...]:
+    """The layers of a named network, in order.
+
+    Parameters
+    ----------
+    pixels : height and width of the image, `MIN_PIXELS` to `MAX_PIXELS`.
+    classes : width of the last layer; None for as many as the measurements have at this size (`classes_at`).
+
+    Raises
+    ------
+    InputError : an unknown name, or an image that the network can't be built for.
+    """
+    name = network_name(name)
+    if not MIN_PIXELS <= pixels <= MAX_PIXELS:
+        raise InputError(f"Images of {pixels:,} pixels can't be looked at: {MIN_PIXELS} to {MAX_PIXELS:,} can.")
+    if classes is not None and not 1 <= classes <= MAX_CLASSES:
+        raise InputError(f"{classes:,} classes can't be looked at: 1 to {MAX_CLASSES:,} can.")
+    net = Builder()
+    try:
+        _ALL[name](net, pixels, classes_at(pixels) if classes is None else classes)
+    except InputError:
+        raise InputError(f"{name} can't be built for images of {pixels} pixels: they are too small.") from None
+    return tuple(net.layers)
+
+
+@lru_cache(maxsize=512)
+def counts_of(name: str, pixels: int, classes: int | None = None) -> Counts:
+    """What a named network asks for one image of `pixels` x `pixels`.
+
+    Parameters and errors are those of `layers_of`. The measured networks' counts are those of the measurements.
+
+    >>> counts_of("ResNet50", 224).parameters
+    25621352
+    """
+    return count(layers_of(name, pixels, classes), pixels)
+
+
+@lru_cache(maxsize=1)
+def _names() -> Mapping[str, str]:
+    return {_plain(alias): name for alias, name in [*_ALIASES.items(), *((name, name) for name in _ALL)]}
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s_.()-]+", "", text).lower()

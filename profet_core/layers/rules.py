@@ -1,0 +1,232 @@
+"""The rules of counting: each kind of layer from its input's shape and its settings to what it is and asks.
+
+Shapes are without the batch and have channels last. A multiply-add is two FLOPs; biases and elementwise work are none,
+as in the measurements' `architectures.csv`. Each rule raises `InputError`, a line that a layer's name can stand before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+
+from profet_core.errors import InputError
+from profet_core.layers.shapes import (
+    MAX_ELEMENTS,
+    Padding,
+    Shape,
+    broadcast,
+    check_shape,
+    elements,
+    shape_text,
+    transposed_output,
+    window_output,
+)
+
+#: Values that one layer's parameters may have; a larger one is no network that is trained on a GPU.
+MAX_PARAMETERS = 2**38
+
+
+class Kind(StrEnum):
+    """Kinds of layers, as far as counts tell them apart."""
+
+    INPUT = "input"
+    CONVOLUTION = "convolution"
+    DEPTHWISE = "depthwise convolution"
+    DENSE = "dense"
+    PRODUCT = "matrix product"
+    NORMALISATION = "normalisation"
+    POOLING = "pooling"
+    ELEMENTWISE = "elementwise"
+    SHAPING = "shaping"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer with its shapes resolved.
+
+    Attributes
+    ----------
+    output : its shape without the batch.
+    parameters : all of them.
+    trainable : those that have a gradient.
+    flops : of one image, forward.
+    """
+
+    kind: Kind
+    output: Shape
+    parameters: int = 0
+    trainable: int = 0
+    flops: int = 0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        check_shape(self.output)
+        if self.parameters > MAX_PARAMETERS:
+            raise InputError(f"it would have more than {MAX_PARAMETERS:,} parameters: the sizes make no sense.")
+
+
+def convolution(
+    shape: Shape,
+    filters: int,
+    kernel: Shape,
+    strides: Shape | None = None,
+    padding: Padding = "valid",
+    *,
+    dilation: Shape | None = None,
+    groups: int = 1,
+    bias: bool = True,
+) -> Layer:
+    """A convolution over all sides but the channels; one filter (or more) for each channel is a depthwise one."""
+    sides, channels = _image(shape, kernel)
+    ones = (1,) * len(kernel)
+    if channels % groups or filters % groups:
+        raise InputError(f"{channels:,} channels and {filters:,} filters don't divide into {groups:,} groups.")
+    output = (*window_output(sides, kernel, strides or ones, padding, dilation or ones), filters)
+    check_shape(output)
+    weights = prod(kernel) * (channels // groups) * filters
+    parameters = weights + (filters if bias else 0)
+    flops = 2 * weights * prod(output[:-1])
+    kind = Kind.DEPTHWISE if groups == channels > 1 else Kind.CONVOLUTION
+    return Layer(kind, output, parameters, parameters, flops)
+
+
+def transposed_convolution(
+    shape: Shape,
+    filters: int,
+    kernel: Shape,
+    strides: Shape | None = None,
+    padding: Padding = "valid",
+    *,
+    dilation: Shape | None = None,
+    groups: int = 1,
+    output_padding: Shape | None = None,
+    bias: bool = True,
+) -> Layer:
+    """A transposed convolution: each input value is multiplied with the whole kernel."""
+    sides, channels = _image(shape, kernel)
+    ones = (1,) * len(kernel)
+    if channels % groups or filters % groups:
+        raise InputError(f"{channels:,} channels and {filters:,} filters don't divide into {groups:,} groups.")
+    output = (*transposed_output(sides, kernel, strides or ones, padding, dilation or ones, output_padding), filters)
+    weights = prod(kernel) * channels * (filters // groups)
+    parameters = weights + (filters if bias else 0)
+    return Layer(Kind.CONVOLUTION, output, parameters, parameters, 2 * weights * prod(sides))
+
+
+def dense(shape: Shape, units: int, *, bias: bool = True) -> Layer:
+    """A dense layer on the last side; the others are positions that share its weights."""
+    if not shape:
+        raise InputError("a dense layer needs features, and its input has none.")
+    weights = shape[-1] * units
+    parameters = weights + (units if bias else 0)
+    return Layer(Kind.DENSE, (*shape[:-1], units), parameters, parameters, 2 * weights * prod(shape[:-1]))
+
+
+def product(output: Shape, inner: int) -> Layer:
+    """A product of two matrices that the network computes, as attention has it, over `inner` values each."""
+    return Layer(Kind.PRODUCT, output, flops=2 * inner * elements(output))
+
+
+def pooling(
+    shape: Shape, kernel: Shape, strides: Shape, padding: Padding = "valid", *, round_up: bool = False
+) -> Layer:
+    """Maximum or average pooling."""
+    sides, channels = _image(shape, kernel)
+    output = window_output(sides, kernel, strides, padding, (1,) * len(kernel), round_up)
+    return Layer(Kind.POOLING, (*output, channels))
+
+
+def global_pooling(shape: Shape, *, keep_sides: bool = False) -> Layer:
+    """Pooling over all of the image."""
+    if len(shape) < 2:
+        raise InputError(f"global pooling needs an image, and its input is {shape_text(shape)}.")
+    return Layer(Kind.POOLING, ((1,) * (len(shape) - 1) if keep_sides else ()) + shape[-1:])
+
+
+def normalisation(
+    shape: Shape, *, scale: bool = True, centre: bool = True, averages: bool = True, features: int | None = None
+) -> Layer:
+    """Batch, layer, group or instance normalisation.
+
+    Parameters
+    ----------
+    averages : whether running averages of mean and variance are kept, which have no gradient; batch normalisation.
+    features : of what is scaled; the last side if None.
+    """
+    if not shape:
+        raise InputError("a normalisation needs features, and its input has none.")
+    features = shape[-1] if features is None else features
+    trainable = features * (scale + centre)
+    return Layer(Kind.NORMALISATION, shape, trainable + 2 * features * averages, trainable)
+
+
+def elementwise(*shapes: Shape, parameters: int = 0, trainable: int | None = None) -> Layer:
+    """Activations, dropout, additions and products of layers, scales: a value for each value of the inputs."""
+    if not shapes:
+        raise InputError("it has no input.")
+    output = shapes[0]
+    for shape in shapes[1:]:
+        output = broadcast(output, shape)
+    return Layer(Kind.ELEMENTWISE, output, parameters, parameters if trainable is None else trainable)
+
+
+def concatenation(shapes: tuple[Shape, ...], axis: int = -1) -> Layer:
+    """Layers side by side along one side, the last one as a rule."""
+    if not shapes or not -len(shapes[0]) <= axis < len(shapes[0]):
+        raise InputError("it has nothing to put together.")
+    at = axis % len(shapes[0])
+    rest = {(len(shape), *shape[:at], *shape[at + 1 :]) for shape in shapes}
+    if len(rest) != 1:
+        raise InputError("its inputs don't fit each other: " + ", ".join(map(shape_text, shapes[:4])) + ".")
+    return Layer(Kind.SHAPING, (*shapes[0][:at], sum(shape[at] for shape in shapes), *shapes[0][at + 1 :]))
+
+
+def flattening(shape: Shape) -> Layer:
+    """All values in one row."""
+    return Layer(Kind.SHAPING, (elements(shape),))
+
+
+def reshaping(shape: Shape, target: Shape) -> Layer:
+    """The same values in another shape; one side may be -1, which is what is left."""
+    known = prod(side for side in target if side != -1)
+    if target.count(-1) == 1 and known > 0 and elements(shape) % known == 0:
+        target = tuple(elements(shape) // known if side == -1 else side for side in target)
+    if min(target, default=1) < 1 or elements(target) != elements(shape):
+        raise InputError(f"{shape_text(shape)} values don't fill {shape_text(target)}: other pixels than its own?")
+    return Layer(Kind.SHAPING, target)
+
+
+def permutation(shape: Shape, order: Shape) -> Layer:
+    """The sides in another order, counted from 0."""
+    if sorted(order) != list(range(len(shape))):
+        raise InputError(f"its order doesn't fit an input of {shape_text(shape)}.")
+    return Layer(Kind.SHAPING, tuple(shape[side] for side in order))
+
+
+def margins(shape: Shape, sides: tuple[tuple[int, int], ...]) -> Layer:
+    """(before, after) added to each side but the channels; taken away where they are negative."""
+    if len(sides) != len(shape) - 1:
+        raise InputError(f"padding of {len(sides)} sides doesn't fit an input of {shape_text(shape)}.")
+    grown = tuple(side + before + after for side, (before, after) in zip(shape, sides, strict=False))
+    return Layer(Kind.SHAPING, (*grown, shape[-1]))
+
+
+def enlargement(shape: Shape, factors: Shape) -> Layer:
+    """Upsampling by whole factors of all sides but the channels."""
+    sides, channels = _image(shape, factors)
+    return Layer(Kind.SHAPING, (*(side * factor for side, factor in zip(sides, factors, strict=True)), channels))
+
+
+def resized(output: Shape) -> Layer:
+    """Anything that computes nothing we count and puts out this shape: resizing, cutting out, choosing."""
+    return Layer(Kind.SHAPING, output)
+
+
+def _image(shape: Shape, kernel: Shape) -> tuple[Shape, int]:
+    """Sides and channels of an image with as many sides as the kernel has."""
+    if len(shape) != len(kernel) + 1:
+        raise InputError(f"it needs an image of {len(kernel)} sides and channels, its input is {shape_text(shape)}.")
+    if elements(shape) > MAX_ELEMENTS or min(shape) < 1:
+        raise InputError(f"its input of {shape_text(shape)} makes no sense.")
+    return shape[:-1], shape[-1]
