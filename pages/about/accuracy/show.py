@@ -6,10 +6,17 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from pages.about.accuracy.manycore import show_manycore
 from pages.about.accuracy.memory import show_memory
 from pages.about.accuracy.profiled import show_profiled
 from pages.about.accuracy.real import show_real
-from pages.about.accuracy.reports import accuracy_of, real_report_of, transfer_accuracy_of, transfer_model_of
+from pages.about.accuracy.reports import (
+    accuracy_of,
+    manycore_accuracy_of,
+    real_report_of,
+    transfer_accuracy_of,
+    transfer_model_of,
+)
 from pages.about.accuracy.several_gpus import show_several_gpus
 from pages.about.accuracy.sizes import show_sizes
 from pages.about.accuracy.unprofiled import show_unprofiled
@@ -23,7 +30,7 @@ from ui.state.settings import ACCURACY_PARTS, LATENCY_GIVEN
 from ui.texts import plain
 
 _LATENCY_LABELS = {"given": "Given", "not": "Not given"}
-_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _SCALEOUT = ACCURACY_PARTS
+_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _SCALEOUT, _MANYCORE = ACCURACY_PARTS
 _PART_LABELS = {
     _PROFILED: "Profiled GPUs",
     _UNPROFILED: "GPUs nobody profiled",
@@ -31,6 +38,7 @@ _PART_LABELS = {
     _MEMORY: "Memory",
     _STRANGERS: "Strangers' profiles",
     _SCALEOUT: "Several GPUs",
+    _MANYCORE: "Many-core",
 }
 
 
@@ -97,6 +105,10 @@ def _scaleout(resources: Resources, _: bool) -> None:
     )
 
 
+def _manycore(resources: Resources, _: bool) -> None:
+    show_manycore(manycore_accuracy_of(resources))
+
+
 def _measured_on(accuracy: TransferAccuracy) -> None:
     st.caption(
         f"Measured on {plain(accuracy.made)} for the loaded transfer.json (checksum "
@@ -114,4 +126,5 @@ _PARTS: dict[str, Callable[[Resources, bool], None]] = {
     _MEMORY: _memory,
     _STRANGERS: _strangers,
     _SCALEOUT: _scaleout,
+    _MANYCORE: _manycore,
 }
