@@ -11,9 +11,9 @@ from profet_core.layers.shapes import elements
 _WEIGHTED = frozenset({Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.DENSE})
 
 
-def count(layers: Iterable[Layer], pixels: int) -> Counts:
-    """What the layers ask for one image of `pixels` x `pixels`; the last layer's width is the number of classes."""
-    parameters = trainable = activations = weighted = number = classes = 0
+def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> Counts:
+    """What the layers ask for one image of `pixels` x `pixels`; without `classes` the last layer's width is taken."""
+    parameters = trainable = activations = weighted = number = width = 0
     flops = dict.fromkeys(Kind, 0)
     numbers = dict.fromkeys(Kind, 0)
     for layer in layers:
@@ -22,13 +22,13 @@ def count(layers: Iterable[Layer], pixels: int) -> Counts:
         trainable += layer.trainable
         flops[layer.kind] += layer.flops
         numbers[layer.kind] += 1
-        classes = layer.output[-1] if layer.output else 1
+        width = layer.output[-1] if layer.output else 1
         size = elements(layer.output)
         activations += size
         weighted += size if layer.kind in _WEIGHTED else 0
     return Counts(
         pixels=pixels,
-        classes=classes,
+        classes=width if classes is None else classes,
         parameters=parameters,
         trainable_parameters=trainable,
         convolution_flops=flops[Kind.CONVOLUTION],

@@ -27,7 +27,7 @@ from profet_core.units import format_duration, format_duration_range, format_usd
 from tests.pages.expected import Core
 from ui.inputs.number_field import text_key
 
-_NAMES = ("answer", "sizes", "scale_out", "profiles", "about")
+_NAMES = ("answer", "sizes", "scale_out", "profiles", "many_core", "about")
 ALL_COLUMNS = {
     "answer": [column.key for column in answer_columns()[1:]],
     "sizes": [column.key for column in size_columns()[1:]],

@@ -6,22 +6,29 @@ import json
 
 import pytest
 
+from pages.about.accuracy.percents import format_percent
 from profet_core import load_models
+from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, load_scaleout_accuracy
+from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.layers.networks import counts_of
 from profet_core.scaleout.law import Strategy
+from profet_core.scaleout.model import SCALEOUT_NAME
 from profet_core.scaleout.offers import node_plan, stops_paying
 from profet_core.scaleout.step import scaled_step
 from profet_core.scaleout.work import GpuStep
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 from tests.pages.conftest import (
     as_version_1,
+    clean,
     everything,
     go,
     has_results,
     lines,
     link,
     result_rows,
+    rows,
+    sentences,
     type_in,
     upload,
 )
@@ -71,7 +78,7 @@ def test_a_predicted_step_on_every_machine_is_the_core_s(open_app, core, samples
     app = open_page(open_app)
     assert not app.error and not app.exception
     predicted = {row.instance: row for row in core.predict(sample).predictions}
-    rows = by_instance(app)
+    shown_rows = by_instance(app)
     for name, words in (
         ("p4d.24xlarge", "p4d.24xlarge (8 × A100, AWS)"),
         ("g4dn.12xlarge", "g4dn.12xlarge (4 × T4, AWS)"),
@@ -80,18 +87,18 @@ def test_a_predicted_step_on_every_machine_is_the_core_s(open_app, core, samples
     ):
         one = predicted[name]
         step = GpuStep(one.latency_ms, 64, sample.profile.meta.parameters, "fp32", 128, interval=one.interval)
-        assert shown(rows[words]) == figures(node_plan(MODEL, step, catalog[name], images=50_000))
-        assert rows[words]["$ an hour"] == format_usd(catalog[name].usd_per_hour)
+        assert shown(shown_rows[words]) == figures(node_plan(MODEL, step, catalog[name], images=50_000))
+        assert shown_rows[words]["$ an hour"] == format_usd(catalog[name].usd_per_hour)
     several = {offer.name for offer in catalog.values() if offer.gpu_count > 1 and offer.name in predicted}
-    assert len(rows) == len([name for name in several if catalog[name].market == "on-demand"])
+    assert len(shown_rows) == len([name for name in several if catalog[name].market == "on-demand"])
 
 
 def test_a_measured_step_works_without_a_profile(open_app, catalog):
     app = open_page(open_app, **TYPED)
     assert not app.error and not app.exception
-    rows = by_instance(app)
-    assert {row["GPU"].split(" × ")[1].split(",")[0] for row in rows.values()} == {"V100"}
-    row = rows["gpu_8x_v100_n (8 × V100, Lambda)"]
+    shown_rows = by_instance(app)
+    assert {row["GPU"].split(" × ")[1].split(",")[0] for row in shown_rows.values()} == {"V100"}
+    row = shown_rows["gpu_8x_v100_n (8 × V100, Lambda)"]
     plan = node_plan(MODEL, STEP, catalog["lambda/gpu_8x_v100_n"], images=50_000)
     assert shown(row) == figures(plan)
     assert row["One GPU's step rests on"] == "your own measurement"
@@ -271,9 +278,9 @@ def test_what_scale_out_was_told_of_the_network_counts_on_answer_too(open_app):
     told = {row["Instance"]: row for row in result_rows(everything(app, "scale_out"))}
     answered = everything(type_in(go(app, "answer"), "epochs", 1))
     assert answered.session_state["whole_nodes"] and answered.query_params["network"] == "VGG16"
-    rows = {row["Instance"]: row for row in result_rows(answered)}
+    answers = {row["Instance"]: row for row in result_rows(answered)}
     for name in ("p4d.24xlarge", "p5.48xlarge", "g6.48xlarge"):
-        assert (rows[name]["Time"], rows[name]["Cost"]) == (told[name]["Epoch"], told[name]["Cost"])
+        assert (answers[name]["Time"], answers[name]["Cost"]) == (told[name]["Epoch"], told[name]["Cost"])
 
 
 def test_where_nobody_knows_the_parameters_a_node_stays_one_gpu(open_app, samples):
@@ -290,3 +297,39 @@ def test_a_step_of_a_node_has_all_its_images(open_app):
     app = everything(open_app(gpu_count="8", whole_nodes="True", per="step"))
     row = next(one for one in result_rows(app) if one["Instance"] == "p4d.24xlarge")
     assert row["Time"] == row["Step"]
+
+
+# --- how far off it was ---------------------------------------------------------------------------------------------
+
+
+def test_the_page_and_about_say_the_report_s_figures(open_app, models):
+    accuracy = load_scaleout_accuracy(models.scaleout, models.folder)
+    found = [data.networks.every for data in accuracy.data_sets.values()]
+    said = " ".join(clean(line) for line in lines(open_app("scale_out").caption))
+    assert f"their mean error was {' and '.join(f'{each.mape:.1f} %' for each in found)} (" in said
+    about = open_app("about", open="accuracy", part="scaleout")
+    assert not about.error and not about.exception
+    told = [(row["Left out"], row["Mean error"], row["Perfect"], row["Steps"]) for row in rows(about, 0)]
+    assert told == [
+        (what, format_percent(each.every.mape), format_percent(each.every.perfect_mape), f"{each.every.n:,}")
+        for data in accuracy.data_sets.values()
+        for what, each in (("network", data.networks), ("GPU model", data.gpus))
+    ]
+    assert {row["Gradients by"] for row in rows(about, 1)} >= {Strategy.RING.words, Strategy.PS_CPU.words}
+    assert any(f"{accuracy.on_64.mape:.1f} %" in clean(line) for line in sentences(about))
+
+
+def test_a_damaged_report_takes_the_sentence_away_and_about_says_so(open_app, serve_report):
+    serve_report(SCALEOUT_REPORT_NAME, "{}")
+    app = open_app("scale_out")
+    assert not app.error and has_results(app)
+    assert "mean error" not in " ".join(lines(app.caption))
+    (said,) = lines(open_app("about", open="accuracy", part="scaleout").error)
+    assert "profet validate --scaleout --card" in said
+
+
+def test_models_that_say_nothing_of_several_gpus_are_one_line_and_answer_goes_on(open_app, serve_report):
+    serve_report(SCALEOUT_NAME, None)
+    assert lines(open_app("scale_out").error) == [NO_SCALEOUT]
+    app = open_app(gpu_count="8", whole_nodes="True")
+    assert not app.error and all("(1 of 8)" in row["GPU"] for row in result_rows(app))

@@ -74,6 +74,18 @@ def profiles_keys(resources: Resources) -> tuple[str, ...]:
     return ("view", *listing, "compare_by", *settings)
 
 
+def manycore_keys() -> tuple[str, ...]:
+    """The network by the way that is chosen, and its training."""
+    by = {
+        "published": ("manycore_network",),
+        "named": ("manycore_name", "manycore_pixels"),
+        "flops": ("manycore_flops",),
+    }
+    asked = by[st.session_state["manycore_from"]]
+    training = ("manycore_images", "manycore_test_images", "manycore_epochs")
+    return ("manycore_from", *asked, *training, "manycore_threads", "manycore_shows")
+
+
 def about_keys(_: Resources) -> tuple[str, ...]:
     """The sections that are open, and what is shown in them."""
     opened = st.session_state["open"]

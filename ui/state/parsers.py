@@ -67,3 +67,15 @@ def positive_or_empty(text: str) -> float | None:
     if not (math.isfinite(number) and number > 0):
         raise ValueError(text)
     return number
+
+
+def number_between(smallest: float, largest: float) -> Callable[[str], float]:
+    """A parser that takes a number within the bounds."""
+
+    def parse(text: str) -> float:
+        number = float(text)
+        if not smallest <= number <= largest:
+            raise ValueError(text)
+        return number
+
+    return parse

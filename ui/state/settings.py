@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from profet_core.catalog.narrowing import SURENESS_WORDS
 from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.errors import InputError
+from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
+from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
+from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES
+from profet_core.manycore.published import PUBLISHED
+from profet_core.manycore.scaled import FEWEST_FLOPS, MOST_FLOPS
 from profet_core.prediction.anchors import find_anchor
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaleout.law import Strategy
@@ -17,6 +22,7 @@ from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
 from ui.state.offer_choices import offer_choices
 from ui.state.parsers import (
+    number_between,
     one_of,
     parse_network,
     positive_or_empty,
@@ -50,6 +56,9 @@ PER = ("training", "epoch", "1000_steps", "step")
 MEASURED_AT = ("same", "other")
 #: What a link of one page may ask another page to show: settings that follow no profile.
 ASKED_FOR = ("view", "inspect", "open", "part")
+#: How Many-core is told the network, and what its curves show.
+MANYCORE_FROM = ("published", "named", "flops")
+MANYCORE_SHOWS = ("time", "speedup")
 ALL_INSTANCES = "all"
 DEFAULT_METHOD = "default"
 LATENCY_GIVEN = ("given", "not")
@@ -62,7 +71,7 @@ ON_ANSWER = "answer"
 SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
 #: What the recorder is shown for.
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
-ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers")
+ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore")
 #: Which of the offers have a row: few, one of each GPU, or all.
 ROWS = ("best", "gpus", "all")
 #: What the opened plan is set against: the one next to it.
@@ -118,6 +127,7 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         *_sizes_settings(resources),
         *_scale_out_settings(resources),
         *_other_settings(resources),
+        *_manycore_settings(),
         *(setting for table in RESULT_TABLES for setting in _table_settings(table)),
     )
     return {setting.key: setting for setting in found}
@@ -214,6 +224,20 @@ def _other_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN))
     for key in ("points_anchor", "points_target"):
         yield Setting(key, ALL_INSTANCES, one_of((ALL_INSTANCES, *resources.models.instances)))
+
+
+def _manycore_settings() -> Iterator[Setting]:
+    yield Setting("manycore_from", MANYCORE_FROM[0], one_of(MANYCORE_FROM))
+    yield Setting("manycore_network", "large", one_of(PUBLISHED))
+    yield Setting("manycore_name", "ResNet50", one_of(named_networks()))
+    yield Setting("manycore_pixels", 224, whole_between(MIN_PIXELS, MAX_PIXELS))
+    yield Setting("manycore_flops", 1e9, number_between(FEWEST_FLOPS, MOST_FLOPS))
+    yield Setting("manycore_file_pixels", None, whole_or_empty(MIN_PIXELS, MAX_PIXELS))
+    yield Setting("manycore_images", None, whole_or_empty(1, MOST_IMAGES))
+    yield Setting("manycore_test_images", None, whole_or_empty(0, MOST_IMAGES))
+    yield Setting("manycore_epochs", None, whole_or_empty(1, MOST_EPOCHS))
+    yield Setting("manycore_threads", None, whole_or_empty(FEWEST_THREADS, MOST_THREADS))
+    yield Setting("manycore_shows", MANYCORE_SHOWS[0], one_of(MANYCORE_SHOWS))
 
 
 def _table_settings(table: TableChoices) -> Iterator[Setting]:

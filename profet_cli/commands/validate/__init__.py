@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from profet_cli.arguments import add_anchors, add_data, add_format, add_models
-from profet_cli.commands.validate import left_out, real, scaleout, transfer
+from profet_cli.commands.validate import left_out, manycore, real, scaleout, transfer
 from profet_core.errors import InputError
 
 
@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="several GPUs: each network, and each GPU model, left out; --card writes its report and card",
     )
     parser.add_argument(
+        "--manycore",
+        action="store_true",
+        help="the many-core models: published predictions, and this machine's own cores; --card writes report and card",
+    )
+    parser.add_argument(
         "--real",
         metavar="DIR",
         help="profiles that others recorded, by DIR's index.json, against what was measured; --card writes the report "
@@ -48,7 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
-    if options.real is not None:
+    if options.manycore:
+        _check_alone(options, "--manycore validates published models")
+        manycore.run(options)
+    elif options.real is not None:
         _check_alone(options, "--real compares whole profiles with what was measured")
         real.run(options)
     elif options.scaleout:
@@ -71,9 +79,11 @@ def _check_alone(options: argparse.Namespace, what: str) -> None:
         "--method": options.method != "default",
         "--no-clustering": options.no_clustering,
         "--scaler": options.scaler,
-        "--scaleout": options.scaleout and options.real is not None,
-        "--transfer": options.transfer and (options.real is not None or options.sizes or options.scaleout),
-        "--sizes": options.sizes and (options.real is not None or options.scaleout),
+        "--real": options.real is not None and options.manycore,
+        "--scaleout": options.scaleout and (options.manycore or options.real is not None),
+        "--transfer": options.transfer
+        and (options.manycore or options.real is not None or options.sizes or options.scaleout),
+        "--sizes": options.sizes and (options.manycore or options.real is not None or options.scaleout),
     }
     named = [name for name, given in others.items() if given]
     if named:

@@ -87,8 +87,8 @@ def inception_resnet_v2(net: Builder, pixels: int, classes: int) -> None:
     y333 = _unit(net, _line(net, x, (256, 1), (288, 3)), 320, 3, 2, "valid")
     x = net.concatenate(y3, y33, y333, net.pool(x, 3, 2))
     for index in range(10):
-        branches = (_unit(net, x, 192, 1), _line(net, x, (192, 1), (224, (1, 3)), (256, (3, 1))))
-        x = _residual(net, x, *branches, is_activated=index < 9)
+        y3 = _line(net, x, (192, 1), (224, (1, 3)), (256, (3, 1)))
+        x = _residual(net, x, _unit(net, x, 192, 1), y3, is_activated=index < 9)
     net.dense(net.global_pool(_unit(net, x, 1536, 1)), classes)
 
 

@@ -102,7 +102,7 @@ def mobilenet_v3(net: Builder, pixels: int, classes: int, *, is_large: bool) -> 
 
 
 def _hard_squeeze(net: Builder, x: Shape, squeezed: int) -> Shape:
-    """Squeeze-excite whose last activation is x + 3, cut at 0 and 6, times 1/6: three layers in Keras."""
+    """Squeeze-excite whose last activation is x + 3, cut at 0 and 6, times 1/6: three operations in Keras."""
     weights = net.global_pool(x, keep_sides=True)
     weights = net.elementwise(net.convolution(weights, squeezed, 1))
     weights = net.convolution(weights, x[-1], 1)

@@ -38,7 +38,7 @@ def densenet(net: Builder, pixels: int, classes: int, depth: int) -> None:
 def convnext(net: Builder, pixels: int, classes: int, size: str) -> None:
     """Keras' ConvNeXt, its normalising of the image among the layers."""
     blocks, channels = CONVNEXTS[size]
-    x = net.normalise_input(net.image(pixels))
+    x = net.elementwise(net.image(pixels))
     x = net.layer_norm(net.convolution(x, channels[0], 4, 4, "valid"))
     for stage, (number, width) in enumerate(zip(blocks, channels, strict=True)):
         if stage:

@@ -12,7 +12,9 @@ PIECE_BYTES = 2**20
 #: Fields that are walked one by one: lines and names, of which the readers take half a million.
 MAX_FIELDS = 1_000_000
 
-_VARINT, _FIXED_64, _LENGTH, _FIXED_32 = 0, 1, 2, 5
+#: Wire types: a number, so many bytes, and what is always as long.
+VARINT, LENGTH, FIXED_32 = 0, 2, 5
+_FIXED_64 = 1
 _MAX_VARINT_BYTES = 10
 _WINDOW_BYTES = 64 * 2**10
 
@@ -42,6 +44,13 @@ class WireStream:
 
         The caller may read the field, or go through its own fields; what it leaves is skipped, and so are numbers.
         """
+        return ((number, length) for number, kind, length in self.entries(size) if kind == LENGTH)
+
+    def entries(self, size: int | None = None) -> Iterator[tuple[int, int, int]]:
+        """Number, wire type, and value or size of every field; a fixed one's value is that of its bits.
+
+        The caller may read the content of a length-delimited field; what it leaves is skipped.
+        """
         end = None if size is None else self._position + size
         while not self._is_at_end() if end is None else self._position < end:
             tag = self._varint()
@@ -49,16 +58,16 @@ class WireStream:
             if self._fields_left < 0:
                 raise ProfileError(f"The trace has more than {MAX_FIELDS:,} parts beside its events: record it again.")
             kind = tag & 7
-            if kind == _LENGTH:
+            if kind == LENGTH:
                 length = self._varint()
                 field_end = self._position + length
                 self._check_inside(field_end, end)
-                yield tag >> 3, length
+                yield tag >> 3, kind, length
                 self.skip(field_end - self._position)
-            elif kind == _VARINT:
-                self._varint()
-            elif kind in (_FIXED_64, _FIXED_32):
-                self.skip(8 if kind == _FIXED_64 else 4)
+            elif kind == VARINT:
+                yield tag >> 3, kind, self._varint()
+            elif kind in (_FIXED_64, FIXED_32):
+                yield tag >> 3, kind, int.from_bytes(self.read(8 if kind == _FIXED_64 else 4), "little")
             else:
                 raise damaged()
             self._check_inside(self._position, end)
@@ -128,7 +137,7 @@ def whole_fields(data: bytes) -> int:
             # Nearly always an event: a tag of one byte, a length of one or two.
             tag = data[after]
             after += 1
-            if tag & 0x80 or tag & 7 != _LENGTH:
+            if tag & 0x80 or tag & 7 != LENGTH:
                 after = _after_other(data, position)
             elif data[after] < 0x80:
                 after += 1 + data[after]

@@ -1,0 +1,321 @@
+"""Keras' layers as the rules of counting have them: one entry a class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from profet_core.errors import InputError
+from profet_core.layers import rules
+from profet_core.layers.given import whole
+from profet_core.layers.keras.document import Settings
+from profet_core.layers.rules import Kind, Layer
+from profet_core.layers.shapes import MAX_DIMENSIONS, Padding, Shape, elements, shape_text
+
+#: From settings and the inputs' shapes to the layers that it is: one, or several that work one after another.
+Rule = Callable[[Settings, tuple[Shape, ...]], list[Layer]]
+
+
+def _one(shapes: tuple[Shape, ...]) -> Shape:
+    if len(shapes) != 1:
+        raise InputError(f"it has {len(shapes):,} inputs, 1 is needed.")
+    return shapes[0]
+
+
+def _convolution(sides: int, is_depthwise: bool = False) -> Rule:
+    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+        shape = _one(shapes)
+        channels = shape[-1] if shape else 1
+        if is_depthwise:
+            filters, groups = channels * settings.whole("depth_multiplier"), channels
+        else:
+            filters = settings.whole("filters")
+            groups = whole(settings.values.get("groups", 1), "groups")
+        return [
+            rules.convolution(
+                shape,
+                filters,
+                settings.wholes("kernel_size", sides),
+                settings.wholes("strides", sides, 1),
+                _padding(settings, sides),
+                dilation=settings.wholes("dilation_rate", sides, 1),
+                groups=groups,
+                bias=settings.flag("use_bias", True),
+            )
+        ]
+
+    return rule
+
+
+def _padding(settings: Settings, sides: int) -> Padding:
+    """Causal padding puts all of it before a sequence, of which as much is left as with "same"."""
+    return "same" if sides == 1 and settings.values.get("padding") == "causal" else settings.padding()
+
+
+def _separable(sides: int) -> Rule:
+    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+        shape = _one(shapes)
+        channels = shape[-1] if shape else 1
+        first = rules.convolution(
+            shape,
+            channels * settings.whole("depth_multiplier"),
+            settings.wholes("kernel_size", sides),
+            settings.wholes("strides", sides, 1),
+            _padding(settings, sides),
+            dilation=settings.wholes("dilation_rate", sides, 1),
+            groups=channels,
+            bias=False,
+        )
+        bias = settings.flag("use_bias", True)
+        return [first, rules.convolution(first.output, settings.whole("filters"), (1,) * sides, bias=bias)]
+
+    return rule
+
+
+def _transposed(sides: int) -> Rule:
+    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+        if settings.values.get("output_padding") is not None:
+            raise InputError("its output_padding is set, which can't be counted: leave it out.")
+        return [
+            rules.transposed_convolution(
+                _one(shapes),
+                settings.whole("filters"),
+                settings.wholes("kernel_size", sides),
+                settings.wholes("strides", sides, 1),
+                settings.padding(),
+                dilation=settings.wholes("dilation_rate", sides, 1),
+                bias=settings.flag("use_bias", True),
+            )
+        ]
+
+    return rule
+
+
+def _dense(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    return [rules.dense(_one(shapes), settings.whole("units"), bias=settings.flag("use_bias", True))]
+
+
+def _pooling(sides: int) -> Rule:
+    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+        size = settings.wholes("pool_size", sides, 2)
+        strides = size if settings.values.get("strides") is None else settings.wholes("strides", sides)
+        return [rules.pooling(_one(shapes), size, strides, settings.padding())]
+
+    return rule
+
+
+def _global_pooling(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    return [rules.global_pooling(_one(shapes), keep_sides=settings.flag("keepdims", False))]
+
+
+def _axis(settings: Settings, shape: Shape, default: int = -1) -> int:
+    """The axis a layer works on, counted without the batch."""
+    value: Any = settings.values.get("axis", default)
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(value, bool) or not isinstance(value, int) or not -len(shape) <= value <= len(shape) or value == 0:
+        raise InputError(f"its axis doesn't fit an input of {shape_text(shape)}.")
+    return value - 1 if value > 0 else value % len(shape)
+
+
+def _batch_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = _one(shapes)
+    return [_normalised(settings, shape, averages=True, features=shape[_axis(settings, shape)])]
+
+
+def _layer_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = _one(shapes)
+    axes = settings.values.get("axis", -1)
+    if not isinstance(axes, list):
+        return [_normalised(settings, shape, averages=False, features=shape[_axis(settings, shape)])]
+    if len(axes) > MAX_DIMENSIONS:
+        raise InputError("its axis has more sides than any input.")
+    sides = {_axis(Settings({"axis": axis}), shape) for axis in axes}
+    features = elements(tuple(shape[side] for side in sides))
+    return [_normalised(settings, shape, averages=False, features=features)]
+
+
+def _normalised(settings: Settings, shape: Shape, *, averages: bool, features: int) -> Layer:
+    return rules.normalisation(
+        shape,
+        scale=settings.flag("scale", True),
+        centre=settings.flag("center", True),
+        averages=averages,
+        features=features,
+    )
+
+
+def _elementwise(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    return [rules.elementwise(*shapes)]
+
+
+def _prelu(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = _one(shapes)
+    shared = settings.values.get("shared_axes") or []
+    if not isinstance(shared, list) or len(shared) > len(shape):
+        raise InputError("its shared_axes don't fit its input.")
+    sides = {_axis(Settings({"axis": axis}), shape) for axis in shared}
+    weights = elements(tuple(1 if side in sides else size for side, size in enumerate(shape)))
+    return [rules.elementwise(shape, parameters=weights)]
+
+
+def _channel_scale(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = _one(shapes)
+    return [rules.elementwise(shape, parameters=shape[-1])]
+
+
+def _input_normalisation(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = _one(shapes)
+    if settings.values.get("mean") is not None:
+        return [rules.elementwise(shape)]
+    if settings.values.get("axis", -1) is None:
+        return [rules.elementwise(shape, parameters=3, trainable=0)]
+    features = shape[_axis(settings, shape)]
+    # Mean, variance, and how many values they were made from.
+    return [rules.elementwise(shape, parameters=2 * features + 1, trainable=0)]
+
+
+def _concatenate(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    return [rules.concatenation(shapes, _axis(settings, shapes[0]) if shapes else -1)]
+
+
+def _flatten(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    return [rules.flattening(_one(shapes))]
+
+
+def _reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    target = settings.values.get("target_shape")
+    if not isinstance(target, list) or len(target) > MAX_DIMENSIONS:
+        raise InputError("its target_shape is missing.")
+    sides = tuple(-1 if side in (-1, None) else whole(side, "target_shape") for side in target)
+    return [rules.reshaping(_one(shapes), sides)]
+
+
+def _permute(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = _one(shapes)
+    order = settings.wholes("dims", len(shape))
+    return [rules.permutation(shape, tuple(side - 1 for side in order))]
+
+
+def _repeat(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    return [rules.resized((settings.whole("n"), *_one(shapes)))]
+
+
+def _zero_padding(sides: int) -> Rule:
+    return lambda settings, shapes: [rules.margins(_one(shapes), settings.margins("padding", sides))]
+
+
+def _cropping(sides: int) -> Rule:
+    def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+        margins = settings.margins("cropping", sides)
+        return [rules.margins(_one(shapes), tuple((-before, -after) for before, after in margins))]
+
+    return rule
+
+
+def _up_sampling(sides: int) -> Rule:
+    return lambda settings, shapes: [rules.enlargement(_one(shapes), settings.wholes("size", sides, 2))]
+
+
+def _resizing(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = _one(shapes)
+    if len(shape) != 3:
+        raise InputError(f"it needs an image, and its input is {shape_text(shape)}.")
+    return [rules.resized((settings.whole("height"), settings.whole("width"), shape[-1]))]
+
+
+def _attention(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    """Multi-head attention as its four projections and two products; query, value and perhaps key."""
+    if not 1 <= len(shapes) <= 3 or any(len(shape) != 2 for shape in shapes):
+        raise InputError("it needs sequences of vectors.")
+    query, value = shapes[0], shapes[min(1, len(shapes) - 1)]
+    key = shapes[2] if len(shapes) == 3 else value
+    heads, key_width = settings.whole("num_heads"), settings.whole("key_dim")
+    value_width = key_width if settings.values.get("value_dim") is None else settings.whole("value_dim")
+    if settings.values.get("output_shape") is not None:
+        raise InputError("its output_shape is set, which can't be counted.")
+    bias = settings.flag("use_bias", True)
+    attended = (query[0], heads * value_width)
+    return [
+        rules.dense(query, heads * key_width, bias=bias),
+        rules.dense(key, heads * key_width, bias=bias),
+        rules.dense(value, heads * value_width, bias=bias),
+        rules.product((heads, query[0], key[0]), key_width),
+        rules.elementwise((heads, query[0], key[0])),
+        rules.product(attended, key[0]),
+        rules.dense(attended, query[-1], bias=bias),
+    ]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ELEMENTWISE = _words("""
+Activation ReLU LeakyReLU ELU Softmax ThresholdedReLU Identity
+Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D AlphaDropout GaussianDropout GaussianNoise StochasticDepth
+ActivityRegularization UnitNormalization
+Add Subtract Multiply Average Maximum Minimum CustomScaleLayer
+Rescaling
+""")
+#: They change images in training, before the network sees them, and leave their size as it is.
+AUGMENTATION = _words("""
+RandomFlip RandomRotation RandomZoom RandomContrast RandomBrightness RandomTranslation RandomSaturation RandomHue
+RandomSharpness RandomGrayscale RandomShear RandomPosterization RandomColorJitter RandomColorDegeneration
+RandomGaussianBlur RandomErasing RandomInvert RandomPerspective RandomElasticTransform AutoContrast Equalization
+Solarization MixUp CutMix AugMix RandAugment
+""")
+#: Keras 3's operations that were called on tensors, and are layers of their own in the file.
+OPERATIONS = _words("""
+Relu Relu6 Sigmoid Tanh Silu Gelu Elu Selu Softplus Softsign Swish HardSigmoid HardSilu HardSwish HardTanh LeakyRelu
+LogSigmoid LogSoftmax Softmax Mish Abs Absolute Exp Log Negative Power Sqrt Rsqrt Square Clip Cast
+Add Subtract Multiply Divide TrueDivide Maximum Minimum
+""")
+#: The same in TensorFlow's files (Keras 2), by the function's name.
+FUNCTIONS = _words("""
+nn.relu nn.relu6 nn.sigmoid nn.tanh nn.silu nn.swish nn.gelu nn.elu nn.softmax nn.leaky_relu nn.softplus
+math.add math.subtract math.multiply math.divide math.maximum math.minimum math.sigmoid math.tanh math.abs math.square
+math.sqrt math.rsqrt math.exp math.truediv math.negative
+__operators__.add clip_by_value cast identity convert_to_tensor
+keras.activations.relu keras.activations.sigmoid keras.backend.relu
+""")
+
+_SIDES = (1, 2, 3)
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        **dict.fromkeys(_ELEMENTWISE, _elementwise),
+        **dict.fromkeys(AUGMENTATION, _elementwise),
+        **{f"Conv{sides}D": _convolution(sides) for sides in _SIDES},
+        **{f"DepthwiseConv{sides}D": _convolution(sides, is_depthwise=True) for sides in (1, 2)},
+        **{f"SeparableConv{sides}D": _separable(sides) for sides in (1, 2)},
+        **{f"Conv{sides}DTranspose": _transposed(sides) for sides in _SIDES},
+        **{f"{kind}Pooling{sides}D": _pooling(sides) for kind in ("Max", "Average") for sides in _SIDES},
+        **{f"Global{kind}Pooling{sides}D": _global_pooling for kind in ("Max", "Average") for sides in _SIDES},
+        **{f"ZeroPadding{sides}D": _zero_padding(sides) for sides in _SIDES},
+        **{f"Cropping{sides}D": _cropping(sides) for sides in _SIDES},
+        **{f"UpSampling{sides}D": _up_sampling(sides) for sides in _SIDES},
+        "Dense": _dense,
+        "BatchNormalization": _batch_norm,
+        "BatchNormalizationV1": _batch_norm,
+        "BatchNormalizationV2": _batch_norm,
+        "LayerNormalization": _layer_norm,
+        "GroupNormalization": _layer_norm,
+        "Normalization": _input_normalisation,
+        "PReLU": _prelu,
+        "LayerScale": _channel_scale,
+        "Concatenate": _concatenate,
+        "Flatten": _flatten,
+        "Reshape": _reshape,
+        "Permute": _permute,
+        "RepeatVector": _repeat,
+        "Resizing": _resizing,
+        "CenterCrop": _resizing,
+        "RandomCrop": _resizing,
+        "MultiHeadAttention": _attention,
+    }
+)
+
+
+def input_layer(shape: Shape) -> Layer:
+    """The input of a graph, which counts as a layer."""
+    return Layer(Kind.INPUT, shape)

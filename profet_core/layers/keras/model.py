@@ -1,0 +1,318 @@
+"""Follows a Keras model from its input to its outputs, models in models too, and counts what it passes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from profet_core.errors import InputError
+from profet_core.layers.builder import Builder
+from profet_core.layers.caveats import Caveats
+from profet_core.layers.given import shown, whole
+from profet_core.layers.keras.document import Settings
+from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATIONS, RULES, input_layer
+from profet_core.layers.keras.nodes import (
+    MAX_CALLS,
+    Call,
+    LayerRecord,
+    Tensor,
+    in_order,
+    layer_records,
+    named_tensors,
+)
+from profet_core.layers.rules import Layer, elementwise
+from profet_core.layers.shapes import Shape, shape_text
+
+MODELS = frozenset({"Sequential", "Functional", "Model"})
+_MAX_DEPTH = 10
+_INPUT = "InputLayer"
+_RECURRENT = frozenset(
+    {"LSTM", "GRU", "SimpleRNN", "Bidirectional", "ConvLSTM2D", "RNN", "TimeDistributed", "Embedding"}
+)
+#: Their numbers of axes mean the channels' place.
+_WITH_AXES = frozenset(
+    {"BatchNormalization", "LayerNormalization", "GroupNormalization", "Normalization", "Concatenate"}
+)
+_ORDERED = frozenset({"Reshape", "Permute"})
+
+
+class KerasModel:
+    """One model at one image size.
+
+    Parameters
+    ----------
+    document : class and config, as `model.to_json` writes them.
+    pixels : height and width of the image, None for the file's own.
+
+    Attributes
+    ----------
+    layers : what was counted, in order.
+    image : the size of the image: height, width and channels.
+    outputs : shapes of what the model puts out.
+    caveats : what had to be assumed.
+
+    Raises
+    ------
+    InputError : one line that names the layer that can't be counted.
+    """
+
+    def __init__(self, document: Mapping[str, Any], pixels: int | None) -> None:
+        self.caveats = Caveats()
+        self.image: Shape = ()
+        self._pixels = pixels
+        self._built = Builder()
+        self._calls = 0
+        self._counted: set[tuple[str, ...]] = set()
+        self._is_channels_first = _is_channels_first(document)
+        self.outputs = self._model(document, None, ())
+        if not self.image:
+            raise InputError("it has no image as its input.")
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """What was counted, in order."""
+        return tuple(self._built.layers)
+
+    # --- models -------------------------------------------------------------------------------------------------------
+
+    def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
+        """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
+        class_name, config = record.get("class_name"), record.get("config")
+        if class_name not in MODELS:
+            raise InputError(f"it is a {shown(class_name)}, whose layers only its code knows: save a functional model.")
+        if len(path) > _MAX_DEPTH:
+            raise InputError(f"it has models in models, more than {_MAX_DEPTH} deep.")
+        # Keras 1 wrote a sequence's layers as its whole config.
+        listed = config if isinstance(config, list) else config.get("layers") if isinstance(config, dict) else None
+        layers = layer_records(listed)
+        if class_name == "Sequential":
+            return self._sequence(layers, record, inputs, path)
+        return self._graph(layers, config if isinstance(config, dict) else {}, inputs, path)
+
+    def _sequence(
+        self, layers: list[LayerRecord], record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
+    ) -> list[Shape]:
+        shapes = [self._sequence_input(layers, record)] if inputs is None else inputs
+        for index, layer in enumerate(layers):
+            if layer.class_name == _INPUT:
+                continue
+            before = _built_shape(layer)
+            after = _built_shape(layers[index + 1]) if index + 1 < len(layers) else None
+            shapes = self._call(layer, shapes, path, (before, after))
+        return shapes
+
+    def _sequence_input(self, layers: list[LayerRecord], record: Mapping[str, Any]) -> Shape:
+        first = layers[0]
+        config = record.get("config")
+        listed = [first.config.get("batch_shape"), first.config.get("batch_input_shape")]
+        listed += [config.get("build_input_shape")] if isinstance(config, dict) else []
+        listed += [first.record.get("build_config", {}).get("input_shape")] if first.class_name not in MODELS else []
+        for shape in listed:
+            if isinstance(shape, list):
+                return self._input_shape(shape)
+        if first.class_name in MODELS:
+            inner = first.config.get("layers")
+            if first.class_name == "Sequential":
+                return self._sequence_input(layer_records(inner), {"config": first.config})
+            for layer in layer_records(inner):
+                if layer.class_name == _INPUT:
+                    return self._input_shape(_batch_shape(layer))
+        if self._pixels is None:
+            raise InputError("it doesn't say the image's size: give the pixels, or save a model that was built.")
+        self.caveats.add("The file doesn't say how many channels an image has: 3 are taken")
+        return self._input_shape([None, None, None, 3])
+
+    def _graph(
+        self, layers: list[LayerRecord], config: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
+    ) -> list[Shape]:
+        by_name = {layer.name: layer for layer in layers}
+        recorded = {tensor.call: tensor.recorded for layer in layers for call in layer.calls for tensor in call}
+        outputs: dict[Call, list[Shape]] = {}
+        if inputs is not None:
+            entries = named_tensors(config.get("input_layers"))
+            if len(entries) != len(inputs):
+                raise InputError(f"it is called on {len(inputs):,} tensors and has {len(entries):,} inputs.")
+            outputs = {entry.call: [shape] for entry, shape in zip(entries, inputs, strict=True)}
+        for call in in_order(layers):
+            if call in outputs:
+                continue
+            layer = by_name[call[0]]
+            if layer.class_name == _INPUT:
+                shape = self._input_shape(_batch_shape(layer))
+                outputs[call] = [self._built.put(input_layer(shape), shown(layer.name))]
+                continue
+            tensors = layer.calls[call[1]] if layer.calls else ()
+            shapes = [self._tensor(tensor, outputs) for tensor in tensors]
+            before = tensors[0].recorded if len(tensors) == 1 else None
+            outputs[call] = self._call(layer, shapes, path, (before, recorded.get(call)))
+        ends = named_tensors(config.get("output_layers"))
+        if not ends:
+            raise InputError("it has no outputs.")
+        return [self._tensor(end, outputs) for end in ends]
+
+    def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
+        shapes = outputs.get(tensor.call)
+        if shapes is None or not 0 <= tensor.index < len(shapes):
+            raise InputError(f"layer {shown(tensor.call[0])} has no such output as the file asks for.")
+        shape = shapes[tensor.index]
+        if self._pixels is None and tensor.recorded is not None:
+            stated = self._channels_last(tensor.recorded[1:])
+            if len(stated) != len(shape) or any(a not in (None, b) for a, b in zip(stated, shape, strict=True)):
+                where = f"layer {shown(tensor.call[0])} would put out {shape_text(shape)} by its settings"
+                raise InputError(f"{where}, and the file has it otherwise: save the model again.")
+        return shape
+
+    # --- layers -------------------------------------------------------------------------------------------------------
+
+    def _call(
+        self,
+        layer: LayerRecord,
+        shapes: list[Shape],
+        path: tuple[str, ...],
+        recorded: tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None],
+    ) -> list[Shape]:
+        """Outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
+        self._calls += 1
+        if self._calls > MAX_CALLS:
+            raise InputError(f"its layers are called more than {MAX_CALLS:,} times.")
+        here = (*path, layer.name)
+        if layer.class_name in MODELS:
+            return self._model(layer.record, shapes, here)
+        try:
+            made = self._layers(layer, tuple(shapes), recorded)
+        except InputError as error:
+            raise InputError(f"layer {shown(layer.name)} ({shown(layer.class_name)}): {error}") from None
+        is_shared = here in self._counted
+        self._counted.add(here)
+        output: Shape = ()
+        for each in made:
+            output = self._built.put(self._weighed(each, layer, is_shared), shown(layer.name))
+        return [output]
+
+    def _weighed(self, counted: Layer, layer: LayerRecord, is_shared: bool) -> Layer:
+        """A layer that is called again has the parameters it had; a frozen one has no gradients."""
+        if is_shared:
+            return replace(counted, parameters=0, trainable=0)
+        if counted.trainable and layer.config.get("trainable") is False:
+            self.caveats.add("Frozen in the file, and counted without gradients", shown(layer.name))
+            return replace(counted, trainable=0)
+        return counted
+
+    def _layers(
+        self,
+        layer: LayerRecord,
+        shapes: tuple[Shape, ...],
+        recorded: tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None],
+    ) -> list[Layer]:
+        name = layer.class_name
+        if name == "Lambda":
+            return [self._lambda(layer, shapes, recorded)]
+        if name in RULES and not _is_own_class(layer):
+            if name in AUGMENTATION:
+                self.caveats.add("Augmentation, counted as one value in and one out", shown(layer.name))
+            return RULES[name](Settings(self._config(layer, shapes)), shapes)
+        if name in OPERATIONS and _is_operation(layer):
+            return [elementwise(*shapes)]
+        if name == "TFOpLambda" and layer.config.get("function") in FUNCTIONS:
+            return [elementwise(*shapes)]
+        if name in _RECURRENT:
+            raise InputError("such layers aren't counted: image networks are.")
+        raise InputError("this kind of layer isn't known, and its code is not run: replace it by Keras' own layers.")
+
+    def _lambda(
+        self,
+        layer: LayerRecord,
+        shapes: tuple[Shape, ...],
+        recorded: tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None],
+    ) -> Layer:
+        before, after = recorded
+        if len(shapes) != 1 or before is None or before != after:
+            raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
+        self.caveats.add("Code that is not run, counted as one value in and one out", shown(layer.name))
+        return elementwise(shapes[0])
+
+    # --- sizes and sides ----------------------------------------------------------------------------------------------
+
+    def _input_shape(self, batch_shape: object) -> Shape:
+        """The shape of an input, at the pixels that are asked for if it is an image."""
+        if not isinstance(batch_shape, list) or not 2 <= len(batch_shape) <= 6:
+            raise InputError("its input has no shape: save a model that was built.")
+        sides = self._channels_last(tuple(batch_shape[1:]))
+        if len(sides) in (2, 3):
+            height, width = sides[:2] if self._pixels is None else (self._pixels, self._pixels)
+            if height is None or width is None:
+                raise InputError("it leaves the image's size open: give the pixels.")
+            image = (whole(height, "image's height"), whole(width, "image's width"))
+            rest = tuple(whole(side, "number of channels") for side in sides[2:])
+            self.image = self.image or (*image, *rest)
+            return (*image, *rest)
+        if any(side is None for side in sides):
+            raise InputError("it leaves the size of an input open: fix it, and save the model again.")
+        return tuple(whole(side, "input's size") for side in sides)
+
+    def _channels_last(self, sides: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*sides[1:], sides[0]) if self._is_channels_first and len(sides) >= 3 else sides
+
+    def _config(self, layer: LayerRecord, shapes: tuple[Shape, ...]) -> Mapping[str, Any]:
+        """A layer's settings as they are with channels last."""
+        rank = len(shapes[0]) if shapes else 0
+        if not self._is_channels_first or rank < 3:
+            return layer.config
+        if layer.class_name in _ORDERED:
+            raise InputError("it orders the sides of an image with channels first, which isn't counted.")
+        axis = layer.config.get("axis")
+        axis = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
+        if layer.class_name not in _WITH_AXES or not isinstance(axis, int):
+            return layer.config
+        place = axis if axis > 0 else axis + rank + 1
+        return {**layer.config, "axis": rank if place == 1 else place - 1}
+
+
+def _batch_shape(layer: LayerRecord) -> object:
+    return layer.config.get("batch_shape", layer.config.get("batch_input_shape"))
+
+
+def _built_shape(layer: LayerRecord) -> tuple[int | None, ...] | None:
+    """The shape that a layer of a sequence was built for, where the file has it."""
+    built = layer.record.get("build_config")
+    shape = built.get("input_shape") if isinstance(built, dict) else None
+    return tuple(shape) if isinstance(shape, list) and all(not isinstance(side, list) for side in shape) else None
+
+
+def _is_own_class(layer: LayerRecord) -> bool:
+    """A class of the user's own may be called as one of Keras', and do something else."""
+    module, registered = layer.record.get("module"), layer.record.get("registered_name")
+    if module is None:
+        return registered is not None and not str(registered).startswith(("keras", "Keras"))
+    return not str(module).startswith(("keras", "tensorflow.keras", "tf_keras"))
+
+
+def _is_operation(layer: LayerRecord) -> bool:
+    return str(layer.record.get("module", "")).startswith("keras")
+
+
+def _is_channels_first(document: Mapping[str, Any]) -> bool:
+    formats = set(_data_formats(document, 0))
+    if len(formats) > 1:
+        raise InputError("some of its layers have channels first and some last: save it with one of the two.")
+    return formats == {"channels_first"}
+
+
+def _data_formats(record: Mapping[str, Any], depth: int) -> Iterator[str]:
+    config = record.get("config")
+    layers = config.get("layers") if isinstance(config, dict) else None
+    if depth > _MAX_DEPTH or not isinstance(layers, list):
+        return
+    for layer in layers:
+        if isinstance(layer, dict) and isinstance(layer.get("config"), dict):
+            data_format = layer["config"].get("data_format")
+            if layer.get("class_name") not in ("Flatten", "InputLayer") and isinstance(data_format, str):
+                yield data_format
+            yield from _data_formats(layer, depth + 1)
+
+
+def square_pixels(image: Shape) -> int:
+    """The side of a square image of as many pixels."""
+    return round(math.sqrt(image[0] * image[1]))

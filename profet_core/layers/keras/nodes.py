@@ -1,0 +1,162 @@
+"""The graph in a Keras file: which layer is called on which tensors, in the writing of Keras 2 and of Keras 3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from profet_core.errors import InputError
+from profet_core.layers.given import shown
+
+#: Calls of layers in one file, those of models in models among them.
+MAX_CALLS = 20_000
+_MAX_DEPTH = 20
+
+#: A call: the layer's name and which of its calls it is.
+Call = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor that a layer is called on.
+
+    Attributes
+    ----------
+    call : which puts it out.
+    index : which of that call's outputs.
+    recorded : its shape with the batch as the file has it; None in files of Keras 2.
+    """
+
+    call: Call
+    index: int
+    recorded: tuple[int | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRecord:
+    """One layer of a model.
+
+    Attributes
+    ----------
+    config : its settings.
+    record : all that the file has of it.
+    calls : the tensors of each of its calls.
+    """
+
+    name: str
+    class_name: str
+    config: Mapping[str, Any]
+    record: Mapping[str, Any]
+    calls: tuple[tuple[Tensor, ...], ...]
+
+
+def layer_records(layers: object) -> list[LayerRecord]:
+    """The layers of a model's config.
+
+    Raises
+    ------
+    InputError : no list of layers, or two of the same name.
+    """
+    if not isinstance(layers, list) or not layers:
+        raise InputError("it has no layers: save a model that was built.")
+    if len(layers) > MAX_CALLS:
+        raise InputError(f"it has more than {MAX_CALLS:,} layers.")
+    found: dict[str, LayerRecord] = {}
+    for number, record in enumerate(layers):
+        layer = _layer_record(record, number)
+        if layer.name in found:
+            raise InputError(f"two of its layers are called {shown(layer.name)}: save the model again.")
+        found[layer.name] = layer
+    return list(found.values())
+
+
+def _layer_record(record: Any, number: int) -> LayerRecord:
+    match record:
+        case {"class_name": str(class_name), "config": dict(config)}:
+            name = record.get("name", config.get("name", f"layer {number + 1}"))
+            nodes = record.get("inbound_nodes") or []
+            if isinstance(name, str) and isinstance(nodes, list):
+                return LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(node)) for node in nodes))
+    raise InputError(f"its layer {number + 1} is not written as Keras writes layers: save the model again.")
+
+
+def _tensors(node: object) -> Iterator[Tensor]:
+    """All tensors of one call, in order."""
+    if isinstance(node, dict):
+        yield from _tensors_of_keras_3([node.get("args"), node.get("kwargs")], 0)
+    else:
+        yield from _tensors_of_keras_2(node, 0)
+
+
+def _tensors_of_keras_3(value: Any, depth: int) -> Iterator[Tensor]:
+    if depth > _MAX_DEPTH:
+        raise InputError("its layers are called on lists in lists without end.")
+    match value:
+        case {"class_name": "__keras_tensor__", "config": {"keras_history": [str(name), int(call), int(index)]}}:
+            yield Tensor((name, call), index, _recorded(value["config"].get("shape")))
+        case dict():
+            for each in value.values():
+                yield from _tensors_of_keras_3(each, depth + 1)
+        case list():
+            for each in value:
+                yield from _tensors_of_keras_3(each, depth + 1)
+
+
+def _tensors_of_keras_2(value: Any, depth: int) -> Iterator[Tensor]:
+    if depth > _MAX_DEPTH:
+        raise InputError("its layers are called on lists in lists without end.")
+    match value:
+        case ["_CONSTANT_VALUE", *_]:
+            return
+        case [str(name), int(call), int(index), *rest]:
+            yield Tensor((name, call), index)
+            yield from _tensors_of_keras_2(rest, depth + 1)
+        case dict():
+            for each in value.values():
+                yield from _tensors_of_keras_2(each, depth + 1)
+        case list():
+            for each in value:
+                yield from _tensors_of_keras_2(each, depth + 1)
+
+
+def _recorded(shape: object) -> tuple[int | None, ...] | None:
+    if isinstance(shape, list) and all(side is None or isinstance(side, int) for side in shape):
+        return tuple(shape)
+    return None
+
+
+def named_tensors(value: object) -> list[Tensor]:
+    """What `input_layers` and `output_layers` name: one tensor, a list of them, or a record of them."""
+    return list(_tensors_of_keras_2(value, 0))
+
+
+def in_order(layers: list[LayerRecord]) -> list[Call]:
+    """Every call, after those whose tensors it takes; in the file's order where that does.
+
+    Raises
+    ------
+    InputError : a tensor that nothing puts out, or calls in a circle.
+    """
+    needs: dict[Call, list[Call]] = {}
+    for layer in layers:
+        if not layer.calls:
+            needs[layer.name, 0] = []
+        for number, tensors in enumerate(layer.calls):
+            needs[layer.name, number] = [tensor.call for tensor in tensors]
+    known: set[Call] = set()
+    is_ordered = True
+    for call, others in needs.items():
+        for other in others:
+            if other not in needs:
+                raise InputError(f"layer {shown(call[0])} is called on {shown(other[0])}, which isn't there.")
+        is_ordered = is_ordered and known.issuperset(others)
+        known.add(call)
+    if is_ordered:
+        return list(needs)
+    try:
+        return list(TopologicalSorter(needs).static_order())
+    except CycleError as error:
+        name = shown(error.args[1][0][0])
+        raise InputError(f"its layers are called in a circle: {name} needs its own output.") from None

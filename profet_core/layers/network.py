@@ -1,0 +1,28 @@
+"""A network as it was read: its layers, what they ask, and what a reader could only assume."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from profet_core.layers.counts import Counts
+from profet_core.layers.rules import Layer
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network at one image size.
+
+    Attributes
+    ----------
+    name : of the network or its file.
+    source_format : what it was read from, for a person.
+    layers : in the order in which they run.
+    counts : their sum.
+    caveats : what counts can't be sure of, a line each.
+    """
+
+    name: str
+    source_format: str
+    layers: tuple[Layer, ...]
+    counts: Counts
+    caveats: tuple[str, ...] = ()

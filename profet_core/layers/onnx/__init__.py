@@ -1,0 +1,1 @@
+"""Reads ONNX files: the graph and its tensors' sizes, from protobuf's wire format; weights are passed over."""

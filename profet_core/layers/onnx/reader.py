@@ -1,0 +1,205 @@
+"""Follows an ONNX graph from its image to its outputs and counts what it passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import BinaryIO
+
+from profet_core.errors import InputError
+from profet_core.layers.builder import Builder
+from profet_core.layers.caveats import Caveats
+from profet_core.layers.counting import count
+from profet_core.layers.given import shown, whole
+from profet_core.layers.network import Network
+from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
+from profet_core.layers.onnx.operators import RULES, Rule
+from profet_core.layers.onnx.values import Value, folded
+from profet_core.layers.rules import Kind, Layer
+from profet_core.layers.shapes import Shape, check_shape
+
+_DOMAINS = frozenset({"", "ai.onnx"})
+#: Channels that an image has: they tell which side of an input they are.
+_IMAGE_CHANNELS = frozenset({1, 2, 3, 4})
+_CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+_RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+_QUANTISED = frozenset(
+    {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger"}
+    | {"MatMulInteger"}
+)
+
+
+def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
+    """The network in an ONNX file; weights are passed over, and other files that it names are never opened.
+
+    Raises
+    ------
+    InputError : one line.
+    """
+    graph = read_graph(stream)
+    followed = _Followed(graph, pixels)
+    height, width = followed.image
+    size = round((height * width) ** 0.5)
+    if height != width:
+        followed.caveats.add(f"Its images are {height} x {width}, and taken for square ones of {size}")
+    layers = tuple(followed.built.layers)
+    kinds = {layer.kind for layer in layers}
+    if Kind.NORMALISATION not in kinds and kinds & {Kind.CONVOLUTION, Kind.DEPTHWISE}:
+        followed.caveats.add(
+            "It has no normalisation: exporters fold it into convolutions, and a training would have it"
+        )
+    source = f"ONNX model of {shown(graph.producer)}" if graph.producer else "ONNX model"
+    return Network(name, source, layers, count(layers, size, followed.classes), followed.caveats.lines())
+
+
+class _Followed:
+    """The graph with its shapes known."""
+
+    def __init__(self, graph: Graph, pixels: int | None) -> None:
+        self.caveats = Caveats()
+        self.built = Builder()
+        self.image: tuple[int, int] = (0, 0)
+        self._graph = graph
+        self._batch = 1
+        self._counted: set[str] = set()
+        self._values: dict[str, Value] = {"": Value(())}
+        for tensor in graph.tensors.values():
+            self._values[tensor.name] = Value(
+                tensor.dimensions, tensor.values, (tensor.name,) if tensor.is_float else (), is_static=True
+            )
+        for port in graph.inputs:
+            if port.name not in graph.tensors:
+                self._input(port, pixels)
+        if not self.image[0]:
+            raise InputError("it has no image as its input: one of batch, channels, height and width is needed.")
+        for node in graph.nodes:
+            self._follow(node)
+
+    @property
+    def classes(self) -> int:
+        """Width of the first output."""
+        for port in self._graph.outputs:
+            if (value := self._values.get(port.name)) is not None and value.shape:
+                return value.shape[-1]
+        raise InputError("none of its operators puts out what it says it does: export it again.")
+
+    def _input(self, port: Port, pixels: int | None) -> None:
+        sides = port.sides
+        if sides is None:
+            raise InputError(f"its input {shown(port.name)} has no shape: export it with one.")
+        if len(sides) == 4 and not self.image[0]:
+            is_last = sides[1] not in _IMAGE_CHANNELS and sides[3] in _IMAGE_CHANNELS
+            height, width = sides[1:3] if is_last else sides[2:4]
+            channels = sides[3] if is_last else sides[1]
+            if pixels is not None:
+                height = width = pixels
+            if height is None or width is None:
+                raise InputError("it leaves the image's size open: give the pixels.")
+            if channels is None:
+                raise InputError("it leaves the image's channels open: export it with their number.")
+            self.image = (whole(height, "image's height"), whole(width, "image's width"))
+            whole(channels, "number of channels")
+            self._batch = whole(sides[0] or 1, "batch size")
+            rest = (*self.image, channels) if is_last else (channels, *self.image)
+            shape: Shape = (self._batch, *rest)
+        elif any(side is None for side in sides[1:]):
+            raise InputError(f"its input {shown(port.name)} leaves its size open: export it with one.")
+        else:
+            shape = tuple(whole(side, "input's size") for side in (sides[:1] and (sides[0] or 1), *sides[1:]))
+        self._put_out(port.name, Value(check_shape(shape)))
+        self.built.put(Layer(Kind.INPUT, self._per_image(shape)), shown(port.name))
+
+    def _follow(self, node: Node) -> None:
+        label = f"operator {shown(node.name or ', '.join(node.outputs[:1]))} ({shown(node.operator)})"
+        try:
+            self._add(node)
+        except InputError as error:
+            raise InputError(f"{label}: {error}") from None
+
+    def _add(self, node: Node) -> None:
+        if node.domain not in _DOMAINS:
+            raise InputError(f"operators of {shown(node.domain)} aren't known: export it with ONNX' own.")
+        inputs = [self._values.get(name) if name else None for name in node.inputs]
+        for name, value in zip(node.inputs, inputs, strict=True):
+            if name and value is None:
+                raise InputError(f"it takes {shown(name)}, which nothing before it puts out.")
+        is_static = all(value is None or value.is_static for value in inputs)
+        weights = tuple(dict.fromkeys(name for value in inputs if value is not None for name in value.weights))
+        if node.operator == "Constant":
+            self._constant(node)
+            return
+        if node.operator == "Identity" and is_static and weights and node.outputs:
+            # PyTorch keeps one of several weights that are alike, as new ones are, and copies it for the others.
+            weights = (node.outputs[0],)
+        constant = folded(node, inputs)
+        if constant is not None:
+            name = node.outputs[0] if node.outputs else ""
+            self._put_out(name, Value(constant.shape, constant, weights, is_static=True))
+            return
+        result = self._rule(node)(node, inputs)
+        for shape in result.shapes:
+            check_shape(shape)
+        if not is_static and (result.kind is not None or self._unseen(weights)):
+            self._layer(node, result.kind or Kind.ELEMENTWISE, result.shapes[0], result.flops, inputs, weights)
+        for name, shape in zip(node.outputs, result.shapes, strict=False):
+            if name:
+                self._put_out(name, Value(shape, None, weights if is_static else (), is_static))
+
+    @staticmethod
+    def _rule(node: Node) -> Rule:
+        rule = RULES.get(node.operator)
+        if rule is not None:
+            return rule
+        if node.operator in _CONTROL:
+            raise InputError("what it does depends on values in a run: export the model without control flow.")
+        if node.operator in _QUANTISED:
+            raise InputError("the model is quantised, which training isn't: export the float one.")
+        if node.operator in _RECURRENT:
+            raise InputError("such layers aren't counted: image networks are.")
+        raise InputError("this operator isn't counted: export the model with others, or write a layer table.")
+
+    def _constant(self, node: Node) -> None:
+        given = node.attributes.get("value")
+        tensor = given.tensor if given is not None else None
+        name = node.outputs[0] if node.outputs else ""
+        if tensor is not None:
+            weights = (name,) if tensor.is_float else ()
+            self._put_out(name, Value(tensor.dimensions, tensor.values, weights, is_static=True))
+            return
+        constant = folded(node, ())
+        self._put_out(name, Value(() if constant is None else constant.shape, constant, is_static=True))
+
+    def _layer(
+        self,
+        node: Node,
+        kind: Kind,
+        output: Shape,
+        flops: int,
+        inputs: Sequence[Value | None],
+        weights: tuple[str, ...],
+    ) -> None:
+        unseen = self._unseen(weights)
+        self._counted.update(unseen)
+        parameters = sum(unseen.values())
+        averages = 0
+        if node.operator == "BatchNormalization":
+            kept = {name for value in inputs[3:5] if value is not None for name in value.weights}
+            averages = sum(size for name, size in unseen.items() if name in kept)
+        per_image = Layer(kind, self._per_image(output), parameters, parameters - averages, -(-flops // self._batch))
+        self.built.put(per_image, shown(node.name or node.operator))
+
+    def _unseen(self, weights: tuple[str, ...]) -> dict[str, int]:
+        """Values of the weights that no layer had so far; a single number is a constant, no weight."""
+        sizes = {name: prod(self._values[name].shape) for name in weights if name not in self._counted}
+        return {name: size for name, size in sizes.items() if size > 1}
+
+    def _put_out(self, name: str, value: Value) -> None:
+        if name in self._values and name:
+            raise InputError(f"two operators put out {shown(name)}: export it again.")
+        self._values[name] = value
+
+    def _per_image(self, shape: Shape) -> Shape:
+        """A shape without the batch, which may have been split or put into another side."""
+        if not shape or shape[0] == self._batch:
+            return shape[1:]
+        return (shape[0] // self._batch, *shape[1:]) if shape[0] % self._batch == 0 else shape
