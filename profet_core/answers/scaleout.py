@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from profet_core.answers.narrowed import narrowed_knowledge
 from profet_core.answers.one_gpu import OneGpu, PredictedOneGpu, measured_one_gpu
@@ -57,6 +58,30 @@ class ScaleoutQuestion(OffersQuestion):
     precision: str = "fp32"
     images: int = USUAL_IMAGES
     validation_images: int = 0
+
+
+#: What says something of a profile only, named as options and request fields are.
+OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels")
+
+
+def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQuestion:
+    """The question of what was given by the names of options and request fields: `profile` with `OF_PROFILE` and
+    `batch`, or `step_ms` with `batch`; and fields of `ScaleoutQuestion`.
+
+    Raises
+    ------
+    InputError : something is said of a profile, and there is none.
+    """
+    rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *OF_PROFILE)}
+    of_profile = {name: given[name] for name in OF_PROFILE if given.get(name) is not None}
+    if given.get("profile") is None:
+        if of_profile:
+            named = ", ".join(spelling.option(name) for name in of_profile)
+            raise InputError(f"Without {spelling.profile} there is nothing to say with {named}.")
+        return ScaleoutQuestion(**rest, batch=given.get("batch"))
+    images = rest.get("images", USUAL_IMAGES)
+    training = TrainingQuestion(profile=given["profile"], images=images, at_batch=given.get("batch"), **of_profile)
+    return ScaleoutQuestion(**rest, training=training)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +149,7 @@ class _Answering:
         question = self.question
         strategies_of(question.strategy)
         wanted, names = narrowed_knowledge(self.knowledge, question.narrowing)
-        offer = None if question.instance is None else self.knowledge.catalog[question.instance]
+        offer = None if question.instance is None else wanted.catalog[question.instance]
         links = self._links(offer)
         counts = self._counts(links.gpus, offer)
         network = self._network
