@@ -88,8 +88,7 @@ def _advise(knowledge: Knowledge, values: Values) -> Document:
 
 def _scaleout(knowledge: Knowledge, values: Values) -> Document:
     knowledge, values = _with_own_gpus(knowledge, values)
-    question = scaleout_question(values, REQUEST)
-    return scaleout_document(question, answer_scaleout(knowledge, question, REQUEST))
+    return scaleout_document(answer_scaleout(knowledge, scaleout_question(values, REQUEST), REQUEST))
 
 
 def _instances(knowledge: Knowledge, values: Values) -> list[Document]:
