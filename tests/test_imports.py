@@ -61,7 +61,7 @@ DISTRIBUTIONS = {
 #: Imported and not declared: brought by tensorflow, the user's own in a recording, known to type checkers only.
 UNDECLARED = {"keras", "torch", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
-UNIMPORTED = {"tensorflow-cpu", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
+UNIMPORTED = {"tensorflow-cpu", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
 
 
 def modules_of(part: str) -> list[Path]:

@@ -7,6 +7,8 @@ from typing import TypeVar
 import streamlit as st
 
 from profet_core import ArtifactError, Models
+from profet_core.accuracy.manycore import ManycoreAccuracy
+from profet_core.accuracy.manycore_report import load_manycore_accuracy
 from profet_core.accuracy.real import RealReport
 from profet_core.accuracy.real_report import load_real_report
 from profet_core.accuracy.transfer import TransferAccuracy
@@ -65,6 +67,16 @@ def real_report_of(resources: Resources) -> RealReport | None:
     return _loaded_real(models, str(models.folder), models.manifest["checksum"])
 
 
+def manycore_accuracy_of(resources: Resources) -> ManycoreAccuracy:
+    """What checks of the many-core models found.
+
+    Raises
+    ------
+    ArtifactError : the report beside the loaded models is missing or damaged.
+    """
+    return _loaded_manycore(str(resources.models.folder))
+
+
 def _there(models: Models, model: Model | None, name: str) -> Model:
     if model is None:
         raise ArtifactError(
@@ -92,3 +104,8 @@ def _loaded_transfer(
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _loaded_real(_models: Models, folder: str, checksum: str) -> RealReport | None:
     return load_real_report(_models)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _loaded_manycore(folder: str) -> ManycoreAccuracy:
+    return load_manycore_accuracy(folder)
