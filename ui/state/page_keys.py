@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ui.state.resources import Resources
-from ui.state.settings import ANSWER_TABLE, SIZES_TABLE, measured_key, price_key, typed_end_key
+from ui.state.settings import ANSWER_TABLE, SCALE_OUT_TABLE, SIZES_TABLE, measured_key, price_key, typed_end_key
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "loading")
@@ -35,6 +35,7 @@ def answer_keys(resources: Resources) -> tuple[str, ...]:
         *_LIMIT_KEYS,
         *_OFFER_KEYS,
         *prices,
+        *("whole_nodes", "network", "gradients"),
         "per",
         "against",
         *ANSWER_TABLE.keys,
@@ -48,6 +49,16 @@ def sizes_keys(resources: Resources) -> tuple[str, ...]:
     prices = (price_key(name) for name in resources.catalog)
     curves = ("axis", "shows", "each_at", "ends", *typed, *SIZES_TABLE.keys)
     return (*network_keys(resources), *_TRAINING_KEYS, *_OFFER_KEYS, *prices, *curves)
+
+
+def scale_out_keys(resources: Resources) -> tuple[str, ...]:
+    """Settings of the one GPU's step, of how many share it, and of the offers."""
+    typed = st.session_state["one_gpu"] == "typed"
+    step = ("one_gpu_ms", "one_gpu_batch", "one_gpu_on") if typed else (*network_keys(resources), "batch", "pixels")
+    prices = (price_key(name) for name in resources.catalog)
+    shared = ("one_gpu", "network", "gradients", "strategy", "batch_kept", "batch_of_all", "gpus", "out_shows")
+    training = ("images", "validation_images")
+    return (*step, *shared, *training, *_OFFER_KEYS, *prices, *SCALE_OUT_TABLE.keys)
 
 
 def profiles_keys(resources: Resources) -> tuple[str, ...]:

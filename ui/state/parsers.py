@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from profet_core.answers.parameters import LONGEST_NETWORK
+
 #: The text that stands for "left empty on purpose" in a link.
 EMPTY = "none"
 
@@ -48,6 +50,13 @@ def whole_or_empty(smallest: int, largest: int) -> Callable[[str], int | None]:
     """As `whole_between`, or empty."""
     whole = whole_between(smallest, largest)
     return lambda text: None if text == EMPTY else whole(text)
+
+
+def parse_network(text: str) -> str:
+    """A network's name or its number of parameters, as it is typed; which there are, the page says."""
+    if len(text) > LONGEST_NETWORK or not text.isprintable():
+        raise ValueError(text[:LONGEST_NETWORK])
+    return text
 
 
 def positive_or_empty(text: str) -> float | None:

@@ -15,6 +15,8 @@ from profet_core.manycore.published import PUBLISHED
 from profet_core.manycore.scaled import FEWEST_FLOPS, MOST_FLOPS
 from profet_core.prediction.anchors import find_anchor
 from profet_core.profiles.limits import MAX_STEPS
+from profet_core.scaleout.law import Strategy
+from profet_core.scaleout.strategies import BEST, MOST_GPUS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
@@ -22,6 +24,7 @@ from ui.state.offer_choices import offer_choices
 from ui.state.parsers import (
     number_between,
     one_of,
+    parse_network,
     positive_or_empty,
     some_of,
     true_or_false,
@@ -37,6 +40,15 @@ AXES = tuple(AXIS_RANGE)
 ENDS = ("profiles", "typed")
 #: What the curves of Sizes show.
 SHOWS = ("latency", "images", "time", "cost")
+#: Where Scale out has one GPU's step from.
+ONE_GPU = ("predicted", "typed")
+#: What its curves show.
+OUT_SHOWS = ("speed_up", "step", "time", "cost")
+#: What of the batch stays as GPUs are added: each GPU's part (weak scaling), or all of it (strong).
+BATCH_KEPT = ("each", "all")
+GRADIENTS = ("fp32", "fp16")
+#: One process for all GPUs needs the number of weight tensors, which is not asked.
+STRATEGIES = (BEST, Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 #: At which batch size the table of Sizes has each GPU.
 EACH_AT = ("size", "largest")
 #: What times and costs in the Answer's table are of.
@@ -59,7 +71,7 @@ ON_ANSWER = "answer"
 SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
 #: What the recorder is shown for.
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
-ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "manycore")
+ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore")
 #: Which of the offers have a row: few, one of each GPU, or all.
 ROWS = ("best", "gpus", "all")
 #: What the opened plan is set against: the one next to it.
@@ -67,8 +79,8 @@ USUAL_PLAN = "usual"
 #: Percent.
 CERTAINTY_RANGE = (50, 99)
 #: Result tables whose columns, order and open row links carry.
-ANSWER_TABLE, SIZES_TABLE = TableChoices("answer"), TableChoices("sizes")
-RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE)
+ANSWER_TABLE, SIZES_TABLE, SCALE_OUT_TABLE = TableChoices("answer"), TableChoices("sizes"), TableChoices("scale_out")
+RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE, SCALE_OUT_TABLE)
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
 
@@ -113,6 +125,7 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         *_training_settings(),
         *_offer_settings(resources),
         *_sizes_settings(resources),
+        *_scale_out_settings(resources),
         *_other_settings(resources),
         *_manycore_settings(),
         *(setting for table in RESULT_TABLES for setting in _table_settings(table)),
@@ -169,6 +182,7 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("retired", False, true_or_false)
     for name in resources.catalog:
         yield Setting(price_key(name), None, positive_or_empty, sparse=True)
+    yield Setting("whole_nodes", False, true_or_false)
     yield Setting("per", PER[0], one_of(PER))
     yield Setting("against", USUAL_PLAN, str)
 
@@ -182,6 +196,20 @@ def _sizes_settings(resources: Resources) -> Iterator[Setting]:
         for end in ("min", "max"):
             for name in resources.models.instances:
                 yield Setting(typed_end_key(axis, end, name), None, positive_or_empty)
+
+
+def _scale_out_settings(resources: Resources) -> Iterator[Setting]:
+    yield Setting("network", None, parse_network)
+    yield Setting("gradients", GRADIENTS[0], one_of(GRADIENTS))
+    yield Setting("one_gpu", ONE_GPU[0], one_of(ONE_GPU))
+    yield Setting("one_gpu_ms", None, positive_or_empty)
+    yield Setting("one_gpu_batch", 64, whole_between(1, MAX_IMAGES))
+    yield Setting("one_gpu_on", None, one_of(offer_choices(resources).gpus))
+    yield Setting("out_shows", OUT_SHOWS[0], one_of(OUT_SHOWS))
+    yield Setting("strategy", STRATEGIES[0], one_of(STRATEGIES))
+    yield Setting("batch_kept", BATCH_KEPT[0], one_of(BATCH_KEPT))
+    yield Setting("batch_of_all", None, whole_or_empty(2, MAX_IMAGES))
+    yield Setting("gpus", None, whole_or_empty(2, MOST_GPUS))
 
 
 def _other_settings(resources: Resources) -> Iterator[Setting]:

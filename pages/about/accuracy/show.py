@@ -17,24 +17,27 @@ from pages.about.accuracy.reports import (
     transfer_accuracy_of,
     transfer_model_of,
 )
+from pages.about.accuracy.several_gpus import show_several_gpus
 from pages.about.accuracy.sizes import show_sizes
 from pages.about.accuracy.unprofiled import show_unprofiled
 from pages.about.accuracy.unprofiled_words import Unprofiled
 from pages.about.accuracy.worst import show_worst
 from profet_core.accuracy.transfer import TransferAccuracy
 from ui.inputs.fields import choice
+from ui.measured_accuracy import scaleout_accuracy_of
 from ui.state.resources import Resources
 from ui.state.settings import ACCURACY_PARTS, LATENCY_GIVEN
 from ui.texts import plain
 
 _LATENCY_LABELS = {"given": "Given", "not": "Not given"}
-_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _MANYCORE = ACCURACY_PARTS
+_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _SCALEOUT, _MANYCORE = ACCURACY_PARTS
 _PART_LABELS = {
     _PROFILED: "Profiled GPUs",
     _UNPROFILED: "GPUs nobody profiled",
     _SIZES: "Other sizes",
     _MEMORY: "Memory",
     _STRANGERS: "Strangers' profiles",
+    _SCALEOUT: "Several GPUs",
     _MANYCORE: "Many-core",
 }
 
@@ -93,6 +96,15 @@ def _strangers(resources: Resources, latency_known: bool) -> None:
         show_real(report, latency_known)
 
 
+def _scaleout(resources: Resources, _: bool) -> None:
+    accuracy = scaleout_accuracy_of(resources)
+    show_several_gpus(accuracy)
+    st.caption(
+        f"Measured on {plain(accuracy.made)} for the loaded scaleout.json (checksum "
+        f"{accuracy.scaleout_checksum[:12]}). Its card: models/SCALEOUT_CARD.md."
+    )
+
+
 def _manycore(resources: Resources, _: bool) -> None:
     show_manycore(manycore_accuracy_of(resources))
 
@@ -113,5 +125,6 @@ _PARTS: dict[str, Callable[[Resources, bool], None]] = {
     _SIZES: _sizes,
     _MEMORY: _memory,
     _STRANGERS: _strangers,
+    _SCALEOUT: _scaleout,
     _MANYCORE: _manycore,
 }

@@ -10,7 +10,7 @@ from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
 from profet_core.layers.caveats import Caveats
 from profet_core.layers.counting import count
-from profet_core.layers.keras.document import shown, whole
+from profet_core.layers.given import shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
 from profet_core.layers.onnx.operators import RULES, Rule
