@@ -11,7 +11,6 @@ from profet_core.layers.keras.document import MAX_JSON_BYTES
 from profet_core.layers.keras.reader import read_archive, read_description
 from profet_core.layers.network import Network
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
-from profet_core.layers.onnx.reader import read_onnx
 from profet_core.layers.table import MAX_TABLE_BYTES, read_table
 from profet_core.profiles.containers.archives import is_archive
 from profet_core.profiles.containers.foreign_files import what_it_is
@@ -74,6 +73,9 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
     if is_table(head):
         return read_table(content.read(MAX_TABLE_BYTES, "it is too large for a layer table."), name, pixels)
     if head.startswith(_ONNX_STARTS):
+        # Here, because the other formats need the standard library alone: numpy takes a tenth of a second.
+        from profet_core.layers.onnx.reader import read_onnx
+
         with content.open() as stream:
             return read_onnx(stream, name, pixels)
     what, _ = what_it_is(head, name) or ("", "")

@@ -80,7 +80,7 @@ class KerasModel:
     def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
         """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
         class_name, config = record.get("class_name"), record.get("config")
-        if class_name not in MODELS:
+        if not isinstance(class_name, str) or class_name not in MODELS:
             raise InputError(f"it is a {shown(class_name)}, whose layers only its code knows: save a functional model.")
         if len(path) > _MAX_DEPTH:
             raise InputError(f"it has models in models, more than {_MAX_DEPTH} deep.")
@@ -108,7 +108,8 @@ class KerasModel:
         config = record.get("config")
         listed = [first.config.get("batch_shape"), first.config.get("batch_input_shape")]
         listed += [config.get("build_input_shape")] if isinstance(config, dict) else []
-        listed += [first.record.get("build_config", {}).get("input_shape")] if first.class_name not in MODELS else []
+        built = first.record.get("build_config") if first.class_name not in MODELS else None
+        listed += [built.get("input_shape")] if isinstance(built, dict) else []
         for shape in listed:
             if isinstance(shape, list):
                 return self._input_shape(shape)

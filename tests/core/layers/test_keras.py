@@ -145,6 +145,13 @@ def chain(class_name: str, **config: object) -> dict[str, object]:
     return functional(IMAGE, layer(class_name, "a", "image", **config), layer(class_name, "b", "a", **config))
 
 
+def lists_in_lists(depth: int) -> list[object]:
+    found: list[object] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
 @pytest.mark.parametrize(
     ("document", "line"),
     [
@@ -165,6 +172,7 @@ def chain(class_name: str, **config: object) -> dict[str, object]:
         (of("Conv2D", filters="9", kernel_size=3), "its filters is 9: a whole"),
         (of("Conv2D", filters=True, kernel_size=3), "its filters is True"),
         (of("Conv2D", filters=float("nan"), kernel_size=3), "its filters is nan"),
+        (of("Conv2D", filters=lists_in_lists(900), kernel_size=3), "its filters is a list|nested too deeply"),
         (of("Conv2D", filters=9, kernel_size=[3] * 9), "its kernel_size has 9 numbers"),
         (of("Conv2D", filters=9, kernel_size=9), "would put out 0 x 0 x 9"),
         (of("Conv2D", filters=9, kernel_size=3, padding="mirror"), "its padding is mirror"),
