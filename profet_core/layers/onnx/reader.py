@@ -46,7 +46,7 @@ def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
     kinds = {layer.kind for layer in layers}
     if Kind.NORMALISATION not in kinds and kinds & {Kind.CONVOLUTION, Kind.DEPTHWISE}:
         followed.caveats.add(
-            "It has no normalisation: exporters fold it into convolutions, and a training would have it"
+            "It has no normalisation: if the exporter folded it into convolutions, a training takes longer"
         )
     source = f"ONNX model of {shown(graph.producer)}" if graph.producer else "ONNX model"
     return Network(name, source, layers, count(layers, size, followed.classes), followed.caveats.lines())
@@ -77,10 +77,10 @@ class _Followed:
 
     @property
     def classes(self) -> int:
-        """Width of the first output."""
+        """Width of the first output; channels, if that is an image."""
         for port in self._graph.outputs:
             if (value := self._values.get(port.name)) is not None and value.shape:
-                return value.shape[-1]
+                return value.shape[1 if len(value.shape) == 4 else -1]
         raise InputError("none of its operators puts out what it says it does: export it again.")
 
     def _input(self, port: Port, pixels: int | None) -> None:
@@ -128,8 +128,9 @@ class _Followed:
         if node.operator == "Constant":
             self._constant(node)
             return
-        if node.operator == "Identity" and is_static and weights and node.outputs:
-            # PyTorch keeps one of several weights that are alike, as new ones are, and copies it for the others.
+        if node.outputs and (_is_filled(node) or (node.operator == "Identity" and is_static and weights)):
+            # PyTorch keeps one of several weights that are alike, as new ones are, and copies it for the others; some
+            # files fill their weights with one number.
             weights = (node.outputs[0],)
         constant = folded(node, inputs)
         if constant is not None:
@@ -203,3 +204,9 @@ class _Followed:
         if not shape or shape[0] == self._batch:
             return shape[1:]
         return (shape[0] // self._batch, *shape[1:]) if shape[0] % self._batch == 0 else shape
+
+
+def _is_filled(node: Node) -> bool:
+    """Whether a node makes a tensor of one real number, 0 where it says none."""
+    given = node.attributes.get("value")
+    return node.operator == "ConstantOfShape" and (given is None or given.tensor is None or given.tensor.is_float)
