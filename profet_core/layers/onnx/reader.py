@@ -14,7 +14,7 @@ from profet_core.layers.given import shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
 from profet_core.layers.onnx.operators import RULES, Rule
-from profet_core.layers.onnx.values import Value, folded
+from profet_core.layers.onnx.values import MAX_CONSTANTS, MAX_MADE_OF, Value, folded
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.shapes import Shape, check_shape
 
@@ -62,6 +62,7 @@ class _Followed:
         self._graph = graph
         self._batch = 1
         self._counted: set[str] = set()
+        self._constants = 0
         self._values: dict[str, Value] = {"": Value(())}
         for tensor in graph.tensors.values():
             self._values[tensor.name] = Value(
@@ -125,6 +126,8 @@ class _Followed:
                 raise InputError(f"it takes {shown(name)}, which nothing before it puts out.")
         is_static = all(value is None or value.is_static for value in inputs)
         weights = tuple(dict.fromkeys(name for value in inputs if value is not None for name in value.weights))
+        if len(weights) > MAX_MADE_OF:
+            raise InputError(f"it is made of more than {MAX_MADE_OF:,} tensors of the file: export it again.")
         if node.operator == "Constant":
             self._constant(node)
             return
@@ -197,6 +200,9 @@ class _Followed:
     def _put_out(self, name: str, value: Value) -> None:
         if name in self._values and name:
             raise InputError(f"two operators put out {shown(name)}: export it again.")
+        self._constants += 0 if value.constant is None else value.constant.size
+        if self._constants > MAX_CONSTANTS:
+            raise InputError(f"its constants have more than {MAX_CONSTANTS:,} values: export it again.")
         self._values[name] = value
 
     def _per_image(self, shape: Shape) -> Shape:

@@ -190,6 +190,22 @@ def test_a_constant_that_would_unfold_is_left_alone():
         read_network(model.data())
 
 
+def test_what_grows_with_every_operator_has_an_end():
+    model = small_network()
+    model.numbers("wide", *range(200))
+    last = "wide"
+    for index in range(200):
+        last = model.add("Concat", [last, last] if index < 8 else [last, "wide"], f"grown{index}", axis=0)
+    with pytest.raises(InputError, match=r"constants have more than 4,000,000 values"):
+        read_network(model.data())
+    model = small_network()
+    last = model.weights("first", 2, 300)
+    for index in range(1_001):
+        last = model.add("Add", [last, model.weights(f"more{index}", 2, 300)], f"sum{index}")
+    with pytest.raises(InputError, match=r"made of more than 1,000 tensors"):
+        read_network(model.data())
+
+
 def test_a_network_that_pytorch_exports():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed, and the app does not need it")
 
