@@ -286,12 +286,17 @@ def _is_own_class(layer: LayerRecord) -> bool:
     """A class of the user's own may be called as one of Keras', and do something else."""
     module, registered = layer.record.get("module"), layer.record.get("registered_name")
     if module is None:
-        return registered is not None and not str(registered).startswith(("keras", "Keras"))
-    return not str(module).startswith(("keras", "tensorflow.keras", "tf_keras"))
+        # Keras 2 writes modules nowhere, and registered names before a mark.
+        return registered is not None and str(registered).partition(">")[0] not in ("keras", "Keras", layer.class_name)
+    return not _is_keras(module)
+
+
+def _is_keras(module: object) -> bool:
+    return str(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
 
 
 def _is_operation(layer: LayerRecord) -> bool:
-    return str(layer.record.get("module", "")).startswith("keras")
+    return _is_keras(layer.record.get("module"))
 
 
 def _is_channels_first(document: Mapping[str, Any]) -> bool:

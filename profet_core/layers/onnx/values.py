@@ -16,6 +16,8 @@ from profet_core.layers.shapes import Shape
 
 #: Values of a constant that is computed; shapes have a handful, masks some thousands.
 MAX_CONSTANT = 65_536
+#: Of all constants together, and tensors of the file that one is made of.
+MAX_CONSTANTS, MAX_MADE_OF = 4_000_000, 1_000
 
 
 @dataclass(frozen=True, slots=True)
