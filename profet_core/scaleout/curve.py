@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from profet_core.errors import InputError
+from profet_core.scaleout.strategies import MOST_GPUS
 from profet_core.units import whole_number
 
-#: What is tried without a word.
-USUAL_COUNTS = (1, 2, 4, 8, 16, 32, 64)
+
+def usual_counts(per_node: int) -> tuple[int, ...]:
+    """Numbers of GPUs that are looked at without a word: even parts of a node, then 1, 2, 4, ... whole ones.
+
+    >>> usual_counts(8), usual_counts(6)
+    ((1, 2, 4, 8, 16, 32, 64), (1, 2, 6, 12, 24, 48))
+    """
+    doubled = [2**power for power in range(MOST_GPUS.bit_length())]
+    parts = {count for count in doubled if per_node % count == 0}
+    return tuple(sorted(parts | {per_node * count for count in doubled if per_node * count <= MOST_GPUS}))
 
 
 def batch_per_gpu(global_batch: int, gpus: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core import InputError, load_catalog
-from profet_core.scaleout.curve import batch_per_gpu
+from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.offers import node_plan, node_step, stops_paying
 from profet_core.scaleout.work import GpuStep
 
@@ -52,3 +52,10 @@ def test_more_gpus_pay_until_an_epoch_gets_dearer_by_more_than_faster():
     # Twice the price for 1.25 times the speed: dearer by 1.6.
     assert stops_paying([100, 60, 48], [1, 1.2, 1.92]) == 1
     assert stops_paying([100], [1]) is None
+
+
+def test_without_a_word_parts_of_a_node_and_whole_ones_are_looked_at():
+    assert usual_counts(1) == usual_counts(8) == (1, 2, 4, 8, 16, 32, 64)
+    assert usual_counts(3) == (1, 3, 6, 12, 24, 48)
+    # Larger than what was measured: parts of it only.
+    assert usual_counts(128) == (1, 2, 4, 8, 16, 32, 64)
