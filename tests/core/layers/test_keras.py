@@ -163,7 +163,7 @@ def lists_in_lists(depth: int) -> list[object]:
             "this kind of layer isn't known",
         ),
         (functional(IMAGE, {**layer("ReLU", "mine", "image"), "module": "keras_mine.layers"}), "isn't known"),
-        (functional(IMAGE, {**layer("Relu", "mine", "image"), "module": "os"}), "isn't known"),
+        (functional(IMAGE, {**layer("Relu", "mine", "image"), "module": "os.ops"}), "isn't known"),
         (functional(IMAGE, layer("ReLU", "a", "b"), layer("ReLU", "b", "a")), "called in a circle"),
         (functional(IMAGE, layer("ReLU", "a", "a")), "called in a circle"),
         (functional(IMAGE, layer("ReLU", "a", "nowhere")), "layer a is called on nowhere, which isn't there"),
