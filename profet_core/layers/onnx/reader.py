@@ -135,6 +135,8 @@ class _Followed:
             # PyTorch keeps one of several weights that are alike, as new ones are, and copies it for the others; some
             # files fill their weights with one number.
             weights = (node.outputs[0],)
+        if node.operator in ("Shape", "Size"):
+            weights = ()
         constant = folded(node, inputs)
         if constant is not None:
             name = node.outputs[0] if node.outputs else ""
