@@ -5,18 +5,22 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import zipfile
 from collections.abc import Callable
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core.errors import InputError
+from profet_core.layers.onnx.operators import RULES
+from profet_core.layers.onnx.values import _FOLDS
 from profet_core.layers.reading import read_network
 from tests.core.layers.test_keras import IMAGE, functional, layer, sequential
 from tests.core.layers.test_table import LENET, RESIDUAL
-from tests.made.onnx_files import Model, port, small_network
+from tests.made.onnx_files import Model, node, port, small_network, tensor
 
 VALUES = [
     None,
@@ -186,6 +190,65 @@ def test_a_description_with_other_values_is_a_network_or_a_line(document, seed, 
 @given(st.sampled_from(FILES), NUMBERS, st.sampled_from([None, 16]))
 def test_damaged_bytes_are_a_network_or_a_line(data, seed, pixels):
     check(damaged(data, seed), pixels)
+
+
+ATTRIBUTES = re.findall(
+    r"\w+",
+    """axis axes kernel_shape strides pads dilations group auto_pad ceil_mode keepdims perm to transA transB starts ends
+    split blocksize allowzero value_int value_ints start end output_padding scales""",
+)
+WHOLE = [-(2**63), -5, -1, 0, 1, 2, 3, 7, 2**20, 2**40]
+OPERATORS = sorted({*RULES, *_FOLDS, "Constant", "Shape", "Size", "Nothing"})
+
+
+def any_attribute(chance: random.Random) -> int | str | list[int]:
+    few = chance.choices([0, 1, 2], k=2)
+    return chance.choice([chance.choice(WHOLE), chance.choices(WHOLE, k=3), few, "VALID"])
+
+
+def any_graph(seed: int) -> bytes:
+    """Operators with whatever inputs and attributes."""
+    chance = random.Random(seed)
+    model = Model(inputs=[port("image", chance.choice([("n", 3, 8, 8), (2, 3, 8, 8), ("n", 9, 9, 3)]))])
+    names = ["image"]
+    for index in range(chance.randrange(1, 6)):
+        sides = [chance.choice([0, 1, 2, 3, 8, 9]) for _ in range(chance.randrange(5))]
+        names.append(model.weights(f"weight{index}", *sides))
+        names.append(model.numbers(f"number{index}", *chance.choices(WHOLE, k=chance.randrange(5))))
+        reals = np.array(chance.choices([0, 1, 2, -1, np.nan, np.inf, 0.5], k=chance.randrange(5)), np.float32)
+        model.tensors.append(tensor(f"real{index}", reals))
+        names.append(f"real{index}")
+    for index in range(chance.randrange(1, 5)):
+        attributes = {name: any_attribute(chance) for name in chance.sample(ATTRIBUTES, chance.randrange(5))}
+        inputs = chance.choices([*names, ""], k=chance.randrange(5))
+        inputs = [names[-1], *inputs] if chance.random() < 0.6 else inputs
+        outputs = [f"out{index}", f"more{index}"][: chance.randrange(1, 3)]
+        model.nodes.append(node(chance.choice(OPERATORS), inputs, outputs, attributes))
+        names.append(f"out{index}")
+    model.outputs = [port(names[-1], (1,))]
+    return model.data()
+
+
+@given(NUMBERS, st.sampled_from([None, 16]))
+@settings(max_examples=500)
+def test_any_graph_is_a_network_or_a_line(seed, pixels):
+    check(any_graph(seed), pixels)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes"),
+    [
+        ("ConstantOfShape", ["", "image"], {}),
+        ("Unsqueeze", ["", "number"], {}),
+        ("Unsqueeze", ["number"], {"axes": list(range(54))}),
+        ("Pad", ["image", "number"], {}),
+    ],
+)
+def test_operators_that_once_failed_are_a_line(operator, inputs, attributes):
+    model = small_network()
+    model.numbers("number", -(2**63), 2**62)
+    model.nodes.append(node(operator, inputs, ["end"], attributes))
+    assert not check(model.data(), None)
 
 
 def some_read(make: Callable[[int], bytes]) -> float:
