@@ -15,12 +15,15 @@ from profet_core.layers.keras.document import Settings
 from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATIONS, RULES, input_layer
 from profet_core.layers.keras.nodes import (
     MAX_CALLS,
+    MAX_PASSED,
     Call,
     LayerRecord,
+    ModelRecord,
     Tensor,
     in_order,
     layer_records,
-    named_tensors,
+    model_record,
+    recorded_shape,
 )
 from profet_core.layers.rules import Layer, elementwise, resized
 from profet_core.layers.shapes import Shape, shape_text
@@ -65,7 +68,8 @@ class KerasModel:
         self.image: Shape = ()
         self._pixels = pixels
         self._built = Builder()
-        self._calls = 0
+        self._calls = self._passed = 0
+        self._models: dict[tuple[str, ...], ModelRecord] = {}
         self._counted: set[tuple[str, ...]] = set()
         self._is_channels_first = _is_channels_first(document)
         self.outputs = self._model(document, None, ())
@@ -86,12 +90,16 @@ class KerasModel:
             raise InputError(f"it is a {shown(class_name)}, whose layers only its code knows: save a functional model.")
         if len(path) > _MAX_DEPTH:
             raise InputError(f"it has models in models, more than {_MAX_DEPTH} deep.")
-        # Keras 1 wrote a sequence's layers as its whole config.
-        listed = config if isinstance(config, list) else config.get("layers") if isinstance(config, dict) else None
-        layers = layer_records(listed)
+        if path not in self._models:
+            self._models[path] = model_record(config)
+        model = self._models[path]
+        self._passed += model.size
+        if self._passed > MAX_PASSED:
+            what = f"more than {MAX_PASSED:,} layers and tensors to follow"
+            raise InputError(f"it has {what}, those of models in models anew at each call.")
         if class_name == "Sequential":
-            return self._sequence(layers, record, inputs, path)
-        return self._graph(layers, config if isinstance(config, dict) else {}, inputs, path)
+            return self._sequence(model.layers, record, inputs, path)
+        return self._graph(model, inputs, path)
 
     def _sequence(
         self, layers: list[LayerRecord], record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
@@ -127,14 +135,12 @@ class KerasModel:
         self.caveats.add("The file doesn't say how many channels an image has: 3 are taken")
         return self._input_shape([None, None, None, 3])
 
-    def _graph(
-        self, layers: list[LayerRecord], config: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
-    ) -> list[Shape]:
+    def _graph(self, model: ModelRecord, inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
+        layers, entries = model.layers, model.inputs
         by_name = {layer.name: layer for layer in layers}
         recorded = {tensor.call: tensor.recorded for layer in layers for call in layer.calls for tensor in call}
         outputs: dict[Call, list[Shape]] = {}
         if inputs is not None:
-            entries = named_tensors(config.get("input_layers"))
             if len(entries) != len(inputs):
                 raise InputError(f"it is called on {len(inputs):,} tensors and has {len(entries):,} inputs.")
             outputs = {entry.call: [shape] for entry, shape in zip(entries, inputs, strict=True)}
@@ -150,10 +156,9 @@ class KerasModel:
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
             before = tensors[0].recorded if len(tensors) == 1 else None
             outputs[call] = self._call(layer, shapes, path, (before, recorded.get(call)))
-        ends = named_tensors(config.get("output_layers"))
-        if not ends:
+        if not model.outputs:
             raise InputError("it has no outputs.")
-        return [self._tensor(end, outputs) for end in ends]
+        return [self._tensor(end, outputs) for end in model.outputs]
 
     def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
         shapes = outputs.get(tensor.call)
@@ -224,7 +229,8 @@ class KerasModel:
         if _is_operation(layer) and (output := _operation_output(name, shapes, recorded)) is not None:
             self.caveats.add("Operations counted by what they put out", shown(layer.name))
             return [resized(output)]
-        if name == "TFOpLambda" and str(layer.config.get("function")) in FUNCTIONS:
+        function = layer.config.get("function")
+        if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
             return [elementwise(*shapes)]
         if name in _RECURRENT:
             raise InputError("such layers aren't counted: image networks are.")
@@ -274,8 +280,7 @@ def _batch_shape(layer: LayerRecord) -> object:
 def _built_shape(layer: LayerRecord) -> tuple[int | None, ...] | None:
     """The shape that a layer of a sequence was built for, where the file has it."""
     built = layer.record.get("build_config")
-    shape = built.get("input_shape") if isinstance(built, dict) else None
-    return tuple(shape) if isinstance(shape, list) and all(not isinstance(side, list) for side in shape) else None
+    return recorded_shape(built.get("input_shape")) if isinstance(built, dict) else None
 
 
 def _keeps_shape(shapes: tuple[Shape, ...], recorded: _Recorded) -> bool:
@@ -302,17 +307,19 @@ def _is_own_class(layer: LayerRecord) -> bool:
     module, registered = layer.record.get("module"), layer.record.get("registered_name")
     if module is None:
         # Keras 2 writes modules nowhere, and registered names before a mark.
-        return registered is not None and str(registered).partition(">")[0] not in ("keras", "Keras", layer.class_name)
+        if registered is None:
+            return False
+        return shown(registered).partition(">")[0] not in ("keras", "Keras", layer.class_name)
     return not _is_keras(module)
 
 
 def _is_keras(module: object) -> bool:
-    return str(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
+    return shown(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
 
 
 def _is_operation(layer: LayerRecord) -> bool:
     module = layer.record.get("module")
-    return _is_keras(module) and ".ops" in str(module)
+    return _is_keras(module) and ".ops" in shown(module)
 
 
 def _is_channels_first(document: Mapping[str, Any]) -> bool:
