@@ -125,14 +125,21 @@ def _batch_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 def _layer_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
+    features = _features(settings, shape)
+    if settings.flag("rms_scaling", False):
+        return [rules.normalisation(shape, centre=False, averages=False, features=features)]
+    return [_normalised(settings, shape, averages=False, features=features)]
+
+
+def _features(settings: Settings, shape: Shape) -> int:
+    """How many values the sides have that a normalisation works on."""
     axes = settings.values.get("axis", -1)
     if not isinstance(axes, list):
-        return [_normalised(settings, shape, averages=False, features=shape[_axis(settings, shape)])]
+        return shape[_axis(settings, shape)]
     if len(axes) > MAX_DIMENSIONS:
         raise InputError("its axis has more sides than any input.")
     sides = {_axis(Settings({"axis": axis}), shape) for axis in axes}
-    features = elements(tuple(shape[side] for side in sides))
-    return [_normalised(settings, shape, averages=False, features=features)]
+    return elements(tuple(shape[side] for side in sides))
 
 
 def _normalised(settings: Settings, shape: Shape, *, averages: bool, features: int) -> Layer:

@@ -25,6 +25,7 @@ from profet_core.layers.keras.nodes import (
     model_record,
     recorded_shape,
 )
+from profet_core.layers.keras.weights import check_weights
 from profet_core.layers.rules import Layer, elementwise, resized
 from profet_core.layers.shapes import Shape, shape_text
 
@@ -188,11 +189,13 @@ class KerasModel:
         here = (*path, layer.name)
         if layer.class_name in MODELS:
             return self._model(layer.record, shapes, here)
+        is_shared = here in self._counted
         try:
+            if not is_shared:
+                check_weights(layer.config)
             made = self._layers(layer, tuple(shapes), recorded)
         except InputError as error:
             raise InputError(f"layer {shown(layer.name)} ({shown(layer.class_name)}): {error}") from None
-        is_shared = here in self._counted
         self._counted.add(here)
         output: Shape = ()
         for each in made:

@@ -173,6 +173,11 @@ def of(class_name: str, **config: object) -> dict[str, object]:
     return functional(IMAGE, layer(class_name, "mine", "image", **config))
 
 
+def policies(inside: object) -> dict[str, object]:
+    """Keras' policies of dtypes of the layers in one layer."""
+    return {"class_name": "DTypePolicyMap", "config": {"default_policy": "float32", "policy_map": {"q": inside}}}
+
+
 def taking(shape: object) -> dict[str, object]:
     """A model whose input has this shape."""
     return functional(layer("InputLayer", "image", batch_input_shape=shape), layer("ReLU", "a", "image"))
@@ -217,6 +222,11 @@ def lists_in_lists(depth: int) -> list[object]:
         (of("Conv2D", filters=9, kernel_size=9), "would put out 0 x 0 x 9"),
         (of("Conv2D", filters=9, kernel_size=3, padding="mirror"), "its padding is mirror"),
         (of("Conv2D", filters=9, kernel_size=3, use_bias="yes"), "its use_bias is neither true nor false"),
+        (of("Dense", units=3, lora_rank=2), "adapted by LoRA"),
+        (of("Dense", units=3, dtype="int8_from_float32"), "it is quantised"),
+        (of("Dense", units=3, dtype={"config": {"mode": "int8"}}), "it is quantised"),
+        (of("Dense", units=3, dtype=policies("int8_from_float32")), "it is quantised"),
+        (of("LayerNormalization", rms_scaling=1), "its rms_scaling is neither true nor false"),
         (chain("Dense", units=2**24), "more than .* parameters"),
         (of("ZeroPadding2D", padding=[[-1, 0], [0, 0]]), "its padding is -1"),
         (of("ZeroPadding2D", padding=2**23), "more than .* values"),

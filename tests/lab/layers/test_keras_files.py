@@ -183,6 +183,38 @@ def test_a_base_behind_its_own_preprocessing():
     assert read_network(model.to_json().encode(), pixels=20).counts.convolution_flops == 2 * 27 * 4 * 18 * 18
 
 
+def built(*made):
+    """A sequence on images of 8 pixels that is built."""
+    return keras.Sequential([keras.Input((8, 8, 3)), *made])
+
+
+def refused(model, line):
+    with pytest.raises(InputError, match=line) as error:
+        read_network(model.to_json().encode(), "mine.json")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore:You passed `rms_scaling")
+def test_a_normalisation_by_mean_squares_has_no_centre():
+    model = built(layers.LayerNormalization(rms_scaling=True), layers.LayerNormalization(axis=[1, 2, 3]))
+    counts = read_network(model.to_json().encode()).counts
+    assert counts.parameters == model.count_params() == 3 + 2 * 192
+
+
+@pytest.mark.parametrize("mode", ["int8", "float8"])
+def test_quantised_models_are_refused(mode):
+    model = built(layers.Flatten(), layers.Dense(4, name="head"))
+    model.quantize(mode)
+    refused(model, r"layer head \(Dense\): it is quantised, which training isn't: save the float model\.")
+    mixed = built(layers.Flatten(), layers.Dense(4, dtype="mixed_bfloat16"))
+    assert read_network(mixed.to_json().encode()).counts.parameters == 772
+
+
+def test_adapted_layers_are_refused():
+    model = built(layers.Flatten(), layers.Dense(4, name="head", lora_rank=2))
+    refused(model, r"layer head \(Dense\): its weights are adapted by LoRA, which isn't counted")
+
+
 def test_code_in_a_file_is_never_run(tmp_path):
     image = keras.Input((8, 8, 3))
     same = layers.Lambda(lambda x: x * 2, output_shape=(8, 8, 3), name="twice")(image)
