@@ -12,7 +12,7 @@ from profet_core.layers.builder import Builder
 from profet_core.layers.caveats import Caveats
 from profet_core.layers.given import shown, whole
 from profet_core.layers.keras.document import Settings
-from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATIONS, RULES, input_layer
+from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATION_RULES, OPERATIONS, RULES, input_layer
 from profet_core.layers.keras.nodes import (
     MAX_CALLS,
     MAX_PASSED,
@@ -37,9 +37,16 @@ _RECURRENT = frozenset(
 )
 #: Their numbers of axes mean the channels' place.
 _WITH_AXES = frozenset(
-    {"BatchNormalization", "LayerNormalization", "GroupNormalization", "Normalization", "Concatenate"}
+    {
+        "BatchNormalization",
+        "LayerNormalization",
+        "GroupNormalization",
+        "RMSNormalization",
+        "Normalization",
+        "Concatenate",
+    }
 )
-_ORDERED = frozenset({"Reshape", "Permute"})
+_ORDERED = frozenset({"Reshape", "Permute", "Transpose"})
 #: Shapes before and after a layer, with the batch, where the file has them.
 _Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
 
@@ -223,21 +230,32 @@ class KerasModel:
             return [elementwise(shapes[0])]
         if name == "Lambda":
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
+        if _is_operation(layer):
+            return self._operation(layer, shapes, recorded)
         if name in RULES and not _is_own_class(layer):
             if name in AUGMENTATION:
                 self.caveats.add("Augmentation, counted as one value in and one out", shown(layer.name))
             return RULES[name](Settings(self._config(layer, shapes)), shapes)
-        if name in OPERATIONS and _is_operation(layer):
-            return [elementwise(*shapes)]
-        if _is_operation(layer) and (output := _operation_output(name, shapes, recorded)) is not None:
-            self.caveats.add("Operations counted by what they put out", shown(layer.name))
-            return [resized(output)]
         function = layer.config.get("function")
         if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
             return [elementwise(*shapes)]
         if name in _RECURRENT:
             raise InputError("such layers aren't counted: image networks are.")
+        if layer.record.get("module") is not None and not _is_own_class(layer):
+            raise InputError("this kind of Keras' layers isn't counted: replace it by others of Keras.")
         raise InputError("this kind of layer isn't known, and its code is not run: replace it by Keras' own layers.")
+
+    def _operation(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
+        """One of Keras 3's operations that was called on tensors; some have the name of a layer and do otherwise."""
+        name = layer.class_name
+        if name in OPERATIONS:
+            return [elementwise(*shapes)]
+        if name in OPERATION_RULES:
+            return OPERATION_RULES[name](Settings(self._config(layer, shapes)), shapes)
+        if (output := _operation_output(name, shapes, recorded)) is None:
+            raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
+        self.caveats.add("Operations counted by what they put out", shown(layer.name))
+        return [resized(output)]
 
     # --- sizes and sides ----------------------------------------------------------------------------------------------
 
@@ -269,11 +287,13 @@ class KerasModel:
         if layer.class_name in _ORDERED:
             raise InputError("it orders the sides of an image with channels first, which isn't counted.")
         axis = layer.config.get("axis")
-        axis = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
-        if layer.class_name not in _WITH_AXES or not isinstance(axis, int):
+        axes = axis if isinstance(axis, list) else [axis]
+        if layer.class_name not in _WITH_AXES or len(axes) > rank:
             return layer.config
-        place = axis if axis > 0 else axis + rank + 1
-        return {**layer.config, "axis": rank if place == 1 else place - 1}
+        places = [each if each > 0 else each + rank + 1 for each in axes if isinstance(each, int)]
+        if len(places) < len(axes):
+            return layer.config
+        return {**layer.config, "axis": [rank if place == 1 else place - 1 for place in places]}
 
 
 def _batch_shape(layer: LayerRecord) -> object:
