@@ -1,0 +1,115 @@
+"""Judges each regime by what was left out, and makes the rules that serve it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from profet_core.catalog import load_shipped
+from profet_core.estimate.amounts import StepAmounts
+from profet_core.estimate.model import METHODS, EstimateModel, RegimeRule
+from profet_core.estimate.reach import reached_ms
+from profet_core.estimate.regimes import Regime
+from profet_core.transfer.hosts import host_named
+from profet_lab.estimate.fit import fit_methods
+from profet_lab.estimate.folds import Fold, folds_of
+from profet_lab.estimate.law import benchmark_log_speed
+from profet_lab.estimate.rows import EstimateRows
+from profet_lab.progress import Progress
+
+LEVEL = 0.9
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows of a fold that was left out.
+
+    Attributes
+    ----------
+    rows : numbers of the rows. latency_ms : method -> predicted, (rows,). rule : chosen and calibrated without them.
+    """
+
+    rows: np.ndarray
+    latency_ms: Mapping[str, np.ndarray]
+    rule: RegimeRule
+
+
+@dataclass
+class Judge:
+    """Fits on parts of the rows, each part once.
+
+    Attributes
+    ----------
+    benchmark_ms : instance -> the benchmark's latency there, known of GPUs that are left out.
+    """
+
+    rows: EstimateRows
+    progress: Progress | None = None
+    benchmark_ms: Mapping[str, float] = field(init=False)
+    _fitted: dict[bytes, EstimateModel] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = self.rows.of(self.rows.is_benchmark)
+        self.benchmark_ms = dict(zip(known.instances.tolist(), known.latency_ms.tolist(), strict=True))
+
+    def judged(self, regime: Regime) -> list[Judged]:
+        """Each fold of a regime; choice and calibration see what the fold learned from, and nothing else."""
+        found = []
+        for fold in folds_of(regime, self.rows):
+            rule = self.rule(regime, np.flatnonzero(fold.learned))
+            rows = np.flatnonzero(fold.judged)
+            found.append(Judged(rows, self.predicted(fold), rule))
+        return found
+
+    def rule(self, regime: Regime, among: np.ndarray) -> RegimeRule:
+        """What serves a regime, learned from some rows (numbers) by leaving parts of them out in the same way."""
+        part, errors = self.rows.of(among), {name: [] for name in METHODS}
+        for inner in folds_of(regime, part):
+            fold = Fold(self._mask(among[inner.learned]), self._mask(among[inner.judged]))
+            truth_ms = self.rows.latency_ms[fold.judged]
+            for name, latency_ms in self.predicted(fold).items():
+                errors[name].append(latency_ms / truth_ms)
+        ratios = {name: np.concatenate(values) for name, values in errors.items()}
+        best = min(METHODS, key=lambda name: float(np.abs(ratios[name] - 1).mean()))
+        return RegimeRule(best, conformal(np.abs(np.log(ratios[best]))))
+
+    def predicted(self, fold: Fold) -> dict[str, np.ndarray]:
+        """Method -> latencies of the judged rows, fitted on the learned ones."""
+        key = np.packbits(fold.learned).tobytes()
+        if key not in self._fitted:
+            self._fitted[key] = fit_methods(self.rows.of(fold.learned))
+            if self.progress:
+                self.progress(1)
+        model, rows = self._fitted[key], self.rows.of(fold.judged)
+        return {name: self._latency_ms(model, rows, name) for name in METHODS}
+
+    def _latency_ms(self, model: EstimateModel, rows: EstimateRows, method: str) -> np.ndarray:
+        found = np.zeros(len(rows))
+        for instance in rows.on:
+            on = rows.instances == instance
+            amounts = rows.amounts.of(on)
+            if instance in model.costs:
+                found[on] = model.measured_ms(amounts, instance, method)
+            else:
+                found[on] = self._reached_ms(model, amounts, instance, method)
+        return found
+
+    def _reached_ms(self, model: EstimateModel, amounts: StepAmounts, instance: str, method: str) -> np.ndarray:
+        entry = load_shipped()[instance]
+        log_speed = benchmark_log_speed(dict(model.costs), self.benchmark_ms[instance], entry.host)
+        return reached_ms(model.known_steps(amounts, method), amounts, log_speed, host_named(entry.host))
+
+    def _mask(self, rows: np.ndarray) -> np.ndarray:
+        found = np.zeros(len(self.rows), bool)
+        found[rows] = True
+        return found
+
+
+def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
+    """Half width that `level` of new errors stays within, if they are like these (absolute, in the logarithm)."""
+    ordered = np.sort(errors)
+    place = min(math.ceil((len(ordered) + 1) * level), len(ordered)) - 1
+    return float(ordered[place])
