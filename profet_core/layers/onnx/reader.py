@@ -128,6 +128,9 @@ class _Followed:
         if node.operator == "Constant":
             self._constant(node)
             return
+        if node.operator == "Identity" and is_static and weights and node.outputs:
+            # PyTorch keeps one of several weights that are alike, as new ones are, and copies it for the others.
+            weights = (node.outputs[0],)
         constant = folded(node, inputs)
         if constant is not None:
             name = node.outputs[0] if node.outputs else ""

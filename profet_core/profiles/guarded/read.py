@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import os
-import queue
-import re
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
-from profet_core.errors import BusyError, ProfileError
-from profet_core.profiles.containers.watch import MAX_SECONDS, Progress
+from profet_core.errors import ProfileError
+from profet_core.profiles.containers.watch import Progress
 from profet_core.profiles.formats import reader_of
 from profet_core.profiles.guarded.answers import MAX_ANSWER_BYTES, MEMORY, TIME, Answer, read_answer
-from profet_core.profiles.guarded.line import BEAT_S, ReadingLine, Waiting
+from profet_core.profiles.guarded.line import ReadingLine, Waiting
+from profet_core.profiles.guarded.process import LIMITS, Reader, ReadLimits, last_answer
 from profet_core.profiles.profet_json import reader as profet_json
 from profet_core.profiles.reading import read_profile, shown_file_name
 from profet_core.profiles.record import Profile
@@ -30,25 +22,10 @@ from profet_core.profiles.record import Profile
 SMALL_BYTES = 64 * 2**10
 CONVERT = "reduce it with `profet convert`"
 
-_CHILD = "profet_core.profiles.guarded.child"
-_ROOT = Path(__file__).resolve().parents[3]
+_READER = Reader("profet_core.profiles.guarded.child", read_answer, lambda limit: Answer(limit=limit), MAX_ANSWER_BYTES)
 _COPY_BYTES = 2**20
-_SUFFIX = re.compile(r"\.[a-z-]{1,10}", re.ASCII)
-#: Nothing else of the server's environment is a reader's business. One thread each: a second one only takes memory.
-_KEPT_VARIABLES = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
-    """What reading one file may take: memory of its process, its processor time, and the time anybody waits for it."""
-
-    memory_mb: int = 400
-    cpu_s: int = int(MAX_SECONDS) + 5
-    wall_s: float = 120.0
-
-
-LIMITS = ReadLimits()
 #: The whole server's.
 LINE = ReadingLine()
 
@@ -86,7 +63,7 @@ def read_guarded(
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         with line.turn(size, waiting):
-            answer = _Reading(file, name, limits).answer(progress)
+            answer = last_answer(_READER, file, name, limits, progress)
     return _profile_in(answer, name, limits)
 
 
@@ -122,78 +99,6 @@ def _nameless_file() -> BinaryIO:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("profile"), "w+b")
     return tempfile.TemporaryFile()
-
-
-class _Reading:
-    """One process that reads, and what it says."""
-
-    def __init__(self, file: BinaryIO, name: str, limits: ReadLimits) -> None:
-        self._limits = limits
-        found = _SUFFIX.search(Path(name).suffix.lower())
-        arguments = [str(limits.memory_mb * 2**20), str(limits.cpu_s), found[0] if found else ""]
-        environment = {key: os.environ[key] for key in _KEPT_VARIABLES if key in os.environ}
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", _CHILD, *arguments],
-                stdin=file,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                cwd=_ROOT,
-                env=environment | _ONE_THREAD,
-            )
-        except OSError:
-            raise BusyError("The server has no room to read a file now: try again in a minute.") from None
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-
-    def answer(self, progress: Progress | None) -> Answer:
-        """The last answer; one without anything if the process ended without any."""
-        until = time.monotonic() + self._limits.wall_s
-        share = 0.0
-        self._listener.start()
-        try:
-            while time.monotonic() < until:
-                try:
-                    line = self._lines.get(timeout=BEAT_S)
-                    if not line:
-                        return self._ended()
-                    answer = read_answer(line)
-                    if answer.share is None:
-                        return answer
-                    share = max(share, answer.share)
-                except queue.Empty:
-                    pass
-                except (ValueError, RecursionError):
-                    return Answer()
-                if progress:
-                    progress(share)
-            return Answer(limit=TIME)
-        finally:
-            self._process.kill()
-            self._process.wait()
-            self._listener.join()
-
-    def _listen(self) -> None:
-        """Hand on whole lines, and an empty one at the end."""
-        assert self._process.stdout is not None
-        with self._process.stdout as out:
-            left = MAX_ANSWER_BYTES
-            while left > 0 and (line := out.readline(left)).endswith(b"\n"):
-                left -= len(line)
-                self._lines.put(line)
-        self._lines.put(b"")
-
-    def _ended(self) -> Answer:
-        """What the end of a process that said nothing tells."""
-        try:
-            status = self._process.wait(timeout=BEAT_S)
-        except subprocess.TimeoutExpired:
-            return Answer()
-        if status == -getattr(signal, "SIGXCPU", 0):
-            return Answer(limit=TIME)
-        # Libraries that find no memory abort, and the system kills what takes its last.
-        ends = ("SIGKILL", "SIGABRT", "SIGSEGV", "SIGBUS")
-        return Answer(limit=MEMORY) if -status in {getattr(signal, end, 0) for end in ends} else Answer()
 
 
 def _profile_in(answer: Answer, name: str, limits: ReadLimits) -> Profile:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def started(monkeypatch) -> list[subprocess.Popen]:
         processes.append(start(*args, **named))
         return processes[-1]
 
-    monkeypatch.setattr(guarded.subprocess, "Popen", noted)
+    monkeypatch.setattr(subprocess, "Popen", noted)
     return processes
 
 
@@ -157,7 +158,7 @@ def test_a_killed_process_is_one_line(started, number, line):
 
 @pytest.mark.parametrize("module", ["this", "no.such.module", "timeit"])
 def test_garbage_from_the_process_is_one_line(monkeypatch, module):
-    monkeypatch.setattr(guarded, "_CHILD", module)
+    monkeypatch.setattr(guarded, "_READER", replace(guarded._READER, module=module))
     with pytest.raises(
         ProfileError, match=r"^net: reading it ended without a result: reduce it with `profet convert`\.$"
     ):
@@ -168,7 +169,7 @@ def test_no_room_for_a_process_is_said(monkeypatch):
     def refuse(*_, **__):
         raise OSError("no room")
 
-    monkeypatch.setattr(guarded.subprocess, "Popen", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     with pytest.raises(BusyError, match="try again in a minute"):
         read_guarded(LISTS)
 
@@ -181,7 +182,7 @@ def test_the_process_knows_nothing_of_the_servers_environment(monkeypatch):
         raise OSError
 
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setattr(guarded.subprocess, "Popen", note)
+    monkeypatch.setattr(subprocess, "Popen", note)
     with pytest.raises(BusyError):
         read_guarded(LISTS, "my secret network.json")
     assert "secret" not in repr(given) and given["OPENBLAS_NUM_THREADS"] == "1"
