@@ -19,6 +19,7 @@ _EVERY = {
     "scale": "latency at a size between two known ones",
     "cost": "time and cost per epoch and per training on every instance",
     "advise": "which instance to rent for a training, and how sure that is",
+    "estimate": "step latency of a network without a profile, from its layers",
     "instances": "the catalogue: GPUs, prices, dates; rows of your own",
     "gpus": "GPUs of your own: data sheet, throughput, price",
     "inspect": "what a profile holds and how the models see it",

@@ -15,9 +15,9 @@ from profet_lab.export import boosted_stack, xgboost_stack
 ROUNDS = 300
 _LIGHTGBM = {
     "objective": "regression",
-    "num_leaves": 15,
+    "num_leaves": 31,
     "learning_rate": 0.05,
-    "min_data_in_leaf": 10,
+    "min_data_in_leaf": 6,
     "lambda_l2": 1.0,
     "use_missing": False,
     "num_threads": 1,
@@ -27,9 +27,9 @@ _LIGHTGBM = {
 }
 _XGBOOST = {
     "objective": "reg:squarederror",
-    "max_depth": 4,
+    "max_depth": 5,
     "eta": 0.05,
-    "min_child_weight": 5,
+    "min_child_weight": 3,
     "lambda": 1.0,
     "tree_method": "hist",
     "nthread": 1,

@@ -16,6 +16,10 @@ from profet_lab.estimate.law import fit_costs
 from profet_lab.estimate.log_linear import Selected, forward_selection
 from profet_lab.estimate.rows import EstimateRows
 
+#: The regression on single features, the law's time not among them: judged, not served.
+DOCUMENTED = "log-linear without the law"
+JUDGED = (*METHODS, DOCUMENTED)
+
 
 @dataclass(frozen=True)
 class Training:
@@ -57,10 +61,10 @@ def law_latency_ms(costs: dict[str, GpuCosts], rows: EstimateRows) -> np.ndarray
     return found
 
 
-def fit_methods(rows: EstimateRows, methods: Collection[str] = METHODS) -> EstimateModel:
+def fit_methods(rows: EstimateRows, methods: Collection[str] = JUDGED) -> EstimateModel:
     """Every method on these rows; without rules, which judging makes."""
     training = training_of(rows)
-    corrections = {name: fit_correction(training, name) for name in METHODS if name in methods}
+    corrections = {name: fit_correction(training, name) for name in methods}
     return EstimateModel(training.costs, corrections, {}, {})
 
 
@@ -68,19 +72,20 @@ def fit_correction(training: Training, method: str) -> Correction:
     """One method's correction."""
     if method == LAW:
         return NoCorrection()
-    if method == LOG_LINEAR:
-        return log_linear(training, select(training))
+    if method in (LOG_LINEAR, DOCUMENTED):
+        return log_linear(training, select(training, with_law=method == LOG_LINEAR))
     fit = {XGBOOST: fit_xgboost, LIGHTGBM: fit_lightgbm}[method]
     return BoostedTrees(fit(training.features, training.log_ratios, training.rises))
 
 
-def select(training: Training) -> Selected:
-    """The features of the documented regression, which predicts latencies themselves: the law is none of them."""
+def select(training: Training, *, with_law: bool) -> Selected:
+    """The features of the regression, which predicts latencies themselves; the law is one of them, or none."""
     law = training.law_column
     logs = training.log_ratios + training.features[:, law]
-    return forward_selection(training.features, logs, training.rises, training.networks, without=(law,))
+    without = () if with_law else (law,)
+    return forward_selection(training.features, logs, training.rises, training.networks, without=without)
 
 
 def log_linear(training: Training, selected: Selected) -> LogLinear:
-    """The documented regression on them."""
+    """The regression on them."""
     return LogLinear(selected.columns, selected.weights, selected.intercept, training.law_column)

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from profet_core.catalog import load_shipped
+from profet_core.catalog import load_gpus, load_shipped
 from profet_core.estimate.amounts import StepAmounts
 from profet_core.estimate.model import METHODS, EstimateModel, RegimeRule
 from profet_core.estimate.reach import reached_ms
 from profet_core.estimate.regimes import Regime
 from profet_core.transfer.hosts import host_named
-from profet_lab.estimate.fit import fit_methods
+from profet_lab.estimate.fit import JUDGED, fit_methods
 from profet_lab.estimate.folds import Fold, folds_of
-from profet_lab.estimate.law import benchmark_log_speed
+from profet_lab.estimate.law import benchmark_log_speed, sheet_speed
 from profet_lab.estimate.rows import EstimateRows
 from profet_lab.progress import Progress
 
@@ -44,11 +44,13 @@ class Judge:
     Attributes
     ----------
     benchmark_ms : instance -> the benchmark's latency there, known of GPUs that are left out.
+    sheet_only : not even that is known of them, but their data sheets alone.
     """
 
     rows: EstimateRows
     progress: Progress | None = None
     benchmark_ms: Mapping[str, float] = field(init=False)
+    sheet_only: bool = False
     _fitted: dict[bytes, EstimateModel] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -66,12 +68,14 @@ class Judge:
 
     def rule(self, regime: Regime, among: np.ndarray) -> RegimeRule:
         """What serves a regime, learned from some rows (numbers) by leaving parts of them out in the same way."""
-        part, errors = self.rows.of(among), {name: [] for name in METHODS}
+        part = self.rows.of(among)
+        errors: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
         for inner in folds_of(regime, part):
             fold = Fold(self._mask(among[inner.learned]), self._mask(among[inner.judged]))
             truth_ms = self.rows.latency_ms[fold.judged]
-            for name, latency_ms in self.predicted(fold).items():
-                errors[name].append(latency_ms / truth_ms)
+            predicted = self.predicted(fold)
+            for name in METHODS:
+                errors[name].append(predicted[name] / truth_ms)
         ratios = {name: np.concatenate(values) for name, values in errors.items()}
         best = min(METHODS, key=lambda name: float(np.abs(ratios[name] - 1).mean()))
         return RegimeRule(best, conformal(np.abs(np.log(ratios[best]))))
@@ -84,7 +88,7 @@ class Judge:
             if self.progress:
                 self.progress(1)
         model, rows = self._fitted[key], self.rows.of(fold.judged)
-        return {name: self._latency_ms(model, rows, name) for name in METHODS}
+        return {name: self._latency_ms(model, rows, name) for name in JUDGED}
 
     def _latency_ms(self, model: EstimateModel, rows: EstimateRows, method: str) -> np.ndarray:
         found = np.zeros(len(rows))
@@ -98,8 +102,11 @@ class Judge:
         return found
 
     def _reached_ms(self, model: EstimateModel, amounts: StepAmounts, instance: str, method: str) -> np.ndarray:
-        entry = load_shipped()[instance]
-        log_speed = benchmark_log_speed(dict(model.costs), self.benchmark_ms[instance], entry.host)
+        entry, costs = load_shipped()[instance], dict(model.costs)
+        if self.sheet_only:
+            log_speed = sheet_speed(costs, load_gpus().find(entry.gpu, entry.gpu_memory_gib))
+        else:
+            log_speed = benchmark_log_speed(costs, self.benchmark_ms[instance], entry.host)
         return reached_ms(model.known_steps(amounts, method), amounts, log_speed, host_named(entry.host))
 
     def _mask(self, rows: np.ndarray) -> np.ndarray:

@@ -8,11 +8,13 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from profet_core.catalog import load_gpus, load_shipped
+from profet_core.catalog.gpus import Gpu
 from profet_core.estimate.amounts import WORK, StepAmounts, step_amounts
 from profet_core.estimate.costs import GpuCosts
 from profet_core.latency import JOINED
 from profet_core.layers.networks import counts_of
 from profet_core.transfer.hosts import host_named
+from profet_core.transfer.speed import sheet_log_speed
 from profet_lab.estimate.rows import BENCHMARK, EstimateRows
 
 #: Where nothing tells a cost, it stays at what a GPU of the measured ones' size may take; it counts as little as this.
@@ -95,6 +97,13 @@ def benchmark_log_speed(costs: dict[str, GpuCosts], benchmark_ms: float, host: s
         gain = float(np.log(one.parts_ms(BENCHMARK_AMOUNTS).sum() / work_ms))
         found.append((abs(gain), one.log_speed + gain))
     return min(found)[1]
+
+
+def sheet_speed(costs: dict[str, GpuCosts], gpu: Gpu) -> float:
+    """The same by data sheets alone, beside the measured GPU nearest to it."""
+    gains = [(one, sheet_log_speed(gpu, load_gpus()[one.gpu], in_tf32=False)) for one in costs.values()]
+    nearest, gain = min(gains, key=lambda pair: abs(pair[1]))
+    return nearest.log_speed + gain
 
 
 def _benchmark_amounts() -> StepAmounts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from profet_cli.arguments import add_anchors, add_data, add_format, add_models
-from profet_cli.commands.validate import left_out, real, transfer
+from profet_cli.commands.validate import estimate, left_out, real, transfer
 from profet_core.errors import InputError
 
 
@@ -33,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="GPUs nobody profiled: each GPU left out, derived targets; --card writes its report and card",
     )
     parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="networks without a profile: the paper's judgements and ours; --card writes its report and card",
+    )
+    parser.add_argument(
         "--real",
         metavar="DIR",
         help="profiles that others recorded, by DIR's index.json, against what was measured; --card writes the report "
@@ -46,6 +51,9 @@ def run(options: argparse.Namespace) -> None:
     if options.real is not None:
         _check_alone(options, "--real compares whole profiles with what was measured")
         real.run(options)
+    elif options.estimate:
+        _check_alone(options, "--estimate validates on all instances at once")
+        estimate.run(options)
     elif options.sizes:
         _check_alone(options, "--sizes validates on all instances at once")
         left_out.run(options)
@@ -63,8 +71,9 @@ def _check_alone(options: argparse.Namespace, what: str) -> None:
         "--method": options.method != "default",
         "--no-clustering": options.no_clustering,
         "--scaler": options.scaler,
-        "--transfer": options.transfer and (options.real is not None or options.sizes),
-        "--sizes": options.sizes and options.real is not None,
+        "--transfer": options.transfer and (options.real is not None or options.sizes or options.estimate),
+        "--sizes": options.sizes and (options.real is not None or options.estimate),
+        "--estimate": options.estimate and options.real is not None,
     }
     named = [name for name, given in others.items() if given]
     if named:

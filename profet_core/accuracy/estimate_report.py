@@ -1,0 +1,114 @@
+"""Reads `estimate_validation.json`, as `profet validate --estimate --card` wrote it for one `estimate.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from profet_core.accuracy.reading import ReportFile, by_name, count, text
+from profet_core.estimate.model import METHODS, EstimateModel
+from profet_core.estimate.regimes import Regime
+from profet_core.files import default_models_folder, finite_number, manifest_checksum
+
+ESTIMATE_REPORT_NAME = "estimate_validation.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RegimeAccuracy:
+    """Errors where just this was left out, percent.
+
+    Attributes
+    ----------
+    n : judged rows. paper_pct : what the paper reports; None: nothing.
+    mape : by method. served_mape : of the methods chosen without the judged rows. chosen : method -> folds.
+    coverage_90 : share of the 90 % intervals that held the latency. median_half_width_pct : upwards.
+    by_network, by_instance : served.
+    """
+
+    n: int
+    paper_pct: float | None
+    mape: Mapping[str, float]
+    served_mape: float
+    chosen: Mapping[str, int]
+    coverage_90: float
+    median_half_width_pct: float
+    by_network: Mapping[str, float]
+    by_instance: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateAccuracy:
+    """The whole report.
+
+    Attributes
+    ----------
+    sheet_only : error on an unseen GPU of which the data sheet alone is known, percent, by instance; `sheet_only_mape`:
+        by method.
+    memory_cells : workloads on GPUs; `memory_accuracy`: share judged right, `memory_recall`: of those that did not run,
+        the share told so, `memory_false_fits`: share told to fit that did not run; 0 to 1.
+    """
+
+    made: str
+    rows: int
+    networks: int
+    regimes: Mapping[Regime, RegimeAccuracy]
+    sheet_only: Mapping[str, float]
+    sheet_only_mape: Mapping[str, float]
+    memory_cells: int
+    memory_accuracy: float
+    memory_recall: float
+    memory_false_fits: float
+
+
+def load_estimate_accuracy(model: EstimateModel, folder: Path | str | None = None) -> EstimateAccuracy:
+    """The accuracy of these very coefficients, from a models folder (`$PROFET_HOME` or the shipped one if None).
+
+    Raises
+    ------
+    ArtifactError : the report is missing or damaged, or was written for another `estimate.json`.
+    """
+    path = (Path(folder) if folder is not None else default_models_folder()) / ESTIMATE_REPORT_NAME
+    file = ReportFile(path, "The accuracy report", "profet validate --estimate --card")
+
+    def parse(report: Mapping) -> EstimateAccuracy:
+        if report.get("checksum") != manifest_checksum(report):
+            raise ValueError("changed")
+        file.check_belongs(report.get("estimate_checksum"), model.checksum, "estimate.json")
+        return read_estimate_accuracy(report)
+
+    return file.read(parse)
+
+
+def read_estimate_accuracy(report: Mapping) -> EstimateAccuracy:
+    """The records of a report; `KeyError`, `TypeError` or `ValueError` where a figure is missing or none."""
+    memory = report["memory"]
+    return EstimateAccuracy(
+        made=text(report["made"]),
+        rows=count(report["rows"]),
+        networks=count(report["networks"]),
+        regimes={regime: _regime(report["regimes"][regime]) for regime in Regime},
+        sheet_only=by_name(report["sheet_only"]["by_instance"], finite_number),
+        sheet_only_mape=by_name(report["sheet_only"]["mape"], finite_number),
+        memory_cells=count(memory["cells"]),
+        memory_accuracy=finite_number(memory["accuracy"]),
+        memory_recall=finite_number(memory["recall"]),
+        memory_false_fits=finite_number(memory["false_fits"]),
+    )
+
+
+def _regime(row: Mapping) -> RegimeAccuracy:
+    mape = by_name(row["mape"], finite_number)
+    if not set(METHODS) <= set(mape):
+        raise ValueError("not every method")
+    return RegimeAccuracy(
+        n=count(row["n"]),
+        paper_pct=None if row["paper_pct"] is None else finite_number(row["paper_pct"]),
+        mape=mape,
+        served_mape=finite_number(row["served_mape"]),
+        chosen=by_name(row["chosen"], count),
+        coverage_90=finite_number(row["coverage_90"]),
+        median_half_width_pct=finite_number(row["median_half_width_pct"]),
+        by_network=by_name(row["by_network"], finite_number),
+        by_instance=by_name(row["by_instance"], finite_number),
+    )
