@@ -13,7 +13,7 @@ from pages.estimate.weights import show_weights
 from profet_core import NoPredictionError
 from profet_core.advice.plans import plan_of
 from profet_core.advice.request import Limits, Request, Workload
-from profet_core.answers.estimate import EstimateQuestion, disagreement_words, disagreements
+from profet_core.answers.estimate import EstimateQuestion, disagreement_words, disagreements, other_sizes
 from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
 from profet_core.estimate.estimate import Estimate, estimate
@@ -104,11 +104,9 @@ def _network_words(found: Estimate) -> str:
 def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Prediction | None, Sequence[str]]:
     """What a profile of the visitor's own says, or a sample of this very step; and what to keep in mind of it."""
     held = held_in(resources, PROFILE_SLOT)
-    meta = held.profile.meta
     if held.own is None:
-        sample = held.sample
-        sizes = (question.name, question.network.pixels, question.batch_size)
-        if sample is None or (sample.model, sample.pixels, sample.batch_size) != sizes:
+        sample, asked = held.sample, (question.name, question.network.pixels, question.batch_size)
+        if sample is None or (sample.model, sample.pixels, sample.batch_size) != asked:
             return None, ()
     try:
         prediction = predict_slot(resources, PROFILE_SLOT).prediction
@@ -116,14 +114,8 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
         return None, ()
     if held.own is None:
         return prediction, ()
-    said = ["Whether your profile is of this network is not known: compare only if it is."]
-    sizes = (("batch size", meta.batch_size, question.batch_size), ("pixel size", meta.pixels, question.network.pixels))
-    said += [
-        f"Your profile was recorded at {what} {recorded}, the estimate is for {wanted}."
-        for what, recorded, wanted in sizes
-        if recorded is not None and recorded != wanted
-    ]
-    return prediction, said
+    unknown = "Whether your profile is of this network is not known: compare only if it is."
+    return prediction, (unknown, *other_sizes(held.profile, question))
 
 
 def _rows(resources: Resources, found: Estimate, profiled: Prediction | None) -> list[EstimateRow]:

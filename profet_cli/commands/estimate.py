@@ -119,7 +119,7 @@ def _print(answer: EstimateAnswer, *, every: bool) -> None:
     for row in shown:
         by_profile = compared.get(row.instance)
         line = _row(row)
-        line += [cell(by_profile and by_profile.profiled_ms, format_ms)] * bool(compared)
+        line += [cell(None if by_profile is None else by_profile.profiled_ms, format_ms)] * bool(compared)
         line += [fit_cell(found.fits, row.instance), cell(row.cost_per_1000_steps_usd, format_usd)]
         line += [] if costs is None else _cost_cells(costs[row.instance])
         lines.append((*line, format_usd(row.usd_per_hour), found.methods[row.instance], row.basis, row.status))

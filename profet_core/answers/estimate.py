@@ -17,6 +17,7 @@ from profet_core.estimate.estimate import Estimate, estimate
 from profet_core.layers.counts import Counts
 from profet_core.prediction.records import InstancePrediction, Prediction
 from profet_core.prediction.steps import read_as
+from profet_core.profiles import Profile
 from profet_core.units import format_significant
 
 
@@ -166,14 +167,20 @@ def _profiled(
     profile = read_as(asked.profile, asked.steps)
     profile, prediction = predicted_profile(knowledge, asked, spelling, profile, asked.latency_ms)
     said = [f"The profile: {text}" for text in prediction.warnings]
-    sizes = (("batch size", profile.meta.batch_size, question.batch_size),)
-    sizes = (*sizes, ("pixel size", profile.meta.pixels, question.network.pixels))
-    said += [
+    return prediction, (*said, *other_sizes(profile, question))
+
+
+def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[str, ...]:
+    """What to say where a profile is of another step than the question."""
+    sizes = (
+        ("batch size", profile.meta.batch_size, question.batch_size),
+        ("pixel size", profile.meta.pixels, question.network.pixels),
+    )
+    return tuple(
         f"The profile was recorded at {what} {recorded}, the estimate is for {wanted}: they are of different steps."
         for what, recorded, wanted in sizes
         if recorded is not None and recorded != wanted
-    ]
-    return prediction, tuple(said)
+    )
 
 
 def disagreements(rows: Iterable[InstancePrediction], profiled: Prediction) -> tuple[Disagreement, ...]:

@@ -119,6 +119,8 @@ def _loaded(path: Path, changed: int) -> EstimateModel:
             if "file" in row
         }
         return estimate_model(content, trees)
+    except ArtifactError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError):
         raise damaged(path) from None
 

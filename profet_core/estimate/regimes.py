@@ -31,8 +31,8 @@ class Regime(StrEnum):
 
 
 _WORDS = {
-    Regime.INTERPOLATION: "this network and GPU were measured at other sizes",
-    Regime.LARGER_BATCH: "this network and GPU were measured at smaller batches",
+    Regime.INTERPOLATION: "this network was measured on this GPU",
+    Regime.LARGER_BATCH: "this network was measured on this GPU, at smaller batches",
     Regime.DEEPER: "shallower networks of its family were measured on this GPU",
     Regime.UNSEEN_GPU: "this network was measured, on other GPUs",
     Regime.UNSEEN_NETWORK: "other networks were measured on this GPU",
