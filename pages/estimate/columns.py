@@ -28,7 +28,7 @@ class EstimateRow:
     Attributes
     ----------
     plan : the training there. ends : of the step's latency.
-    regime, method : what was not measured, and what the latency is by. by_method : latency by each, milliseconds.
+    regime : what was not measured. by_method : latency by each method, milliseconds.
     profiled : what a profile says; None where there is none.
     """
 
@@ -38,7 +38,6 @@ class EstimateRow:
     epochs: int
     fit: FitAnswer | None
     regime: Regime
-    method: str
     by_method: Mapping[str, float]
     profiled: Disagreement | None
 
@@ -126,9 +125,6 @@ def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
             value=lambda row: row.regime.value,
             by_default=False,
             tip="What of the question was not measured: it decides the method and the range.",
-        ),
-        Column(
-            key="method", title="Method", cell=lambda row: row.method, value=lambda row: row.method, by_default=False
         ),
         *(_by_method(name) for name in METHODS),
         Column(

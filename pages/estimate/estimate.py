@@ -140,7 +140,6 @@ def _rows(resources: Resources, found: Estimate, profiled: Prediction | None) ->
             epochs=state["epochs"],
             fit=found.fits.get(step.instance),
             regime=found.regimes[step.instance],
-            method=found.methods[step.instance],
             by_method=step.members,
             profiled=compared.get(step.instance),
         )

@@ -107,7 +107,8 @@ def _print(answer: EstimateAnswer, *, every: bool) -> None:
     print_warnings(answer.warnings)
     print(
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, nothing profiled: {network.layers} layers, "
-        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs an image forward."
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs an image forward; "
+        f"by {found.method}."
     )
     costs = None if answer.costs is None else {row.instance: row for row in answer.costs.rows}
     compared = {row.instance: row for row in answer.disagreements}
@@ -122,8 +123,8 @@ def _print(answer: EstimateAnswer, *, every: bool) -> None:
         line += [cell(None if by_profile is None else by_profile.profiled_ms, format_ms)] * bool(compared)
         line += [fit_cell(found.fits, row.instance), cell(row.cost_per_1000_steps_usd, format_usd)]
         line += [] if costs is None else _cost_cells(costs[row.instance])
-        lines.append((*line, format_usd(row.usd_per_hour), found.methods[row.instance], row.basis, row.status))
-    print_table((*header, "$ an hour", "method", "basis", "status"), lines)
+        lines.append((*line, format_usd(row.usd_per_hour), row.basis, row.status))
+    print_table((*header, "$ an hour", "basis", "status"), lines)
     print_hidden(len(rows) - len(shown))
     print_notes(shown)
     print_old_prices(row.offer for row in shown)

@@ -21,18 +21,19 @@ class RegimeAccuracy:
     Attributes
     ----------
     n : judged rows. paper_pct : what the paper reports; None: nothing.
-    mape : by method. served_mape : of the methods chosen without the judged rows. chosen : method -> folds.
-    coverage_90 : share of the 90 % intervals that held the latency. median_half_width_pct : upwards.
-    by_network, by_instance : served.
+    mape : by method. coverage_90 : share of the 90 % intervals that held the latency, by method. half_width_pct : of
+        them, upwards, by method.
+    chosen_mape : of the methods that inner folds chose. chosen : method -> folds.
+    by_network, by_instance : of the default method.
     """
 
     n: int
     paper_pct: float | None
     mape: Mapping[str, float]
-    served_mape: float
+    coverage_90: Mapping[str, float]
+    half_width_pct: Mapping[str, float]
+    chosen_mape: float
     chosen: Mapping[str, int]
-    coverage_90: float
-    median_half_width_pct: float
     by_network: Mapping[str, float]
     by_instance: Mapping[str, float]
 
@@ -50,6 +51,7 @@ class EstimateAccuracy:
     """
 
     made: str
+    default: str
     rows: int
     networks: int
     regimes: Mapping[Regime, RegimeAccuracy]
@@ -85,6 +87,7 @@ def read_estimate_accuracy(report: Mapping) -> EstimateAccuracy:
     memory = report["memory"]
     return EstimateAccuracy(
         made=text(report["made"]),
+        default=_method(report["default"]),
         rows=count(report["rows"]),
         networks=count(report["networks"]),
         regimes={regime: _regime(report["regimes"][regime]) for regime in Regime},
@@ -97,18 +100,24 @@ def read_estimate_accuracy(report: Mapping) -> EstimateAccuracy:
     )
 
 
+def _method(name: object) -> str:
+    if name not in METHODS:
+        raise ValueError(f"no method: {name!r}")
+    return str(name)
+
+
 def _regime(row: Mapping) -> RegimeAccuracy:
-    mape = by_name(row["mape"], finite_number)
-    if not set(METHODS) <= set(mape):
+    mape, coverage, widths = (by_name(row[key], finite_number) for key in ("mape", "coverage_90", "half_width_pct"))
+    if not all(set(METHODS) <= set(one) for one in (mape, coverage, widths)):
         raise ValueError("not every method")
     return RegimeAccuracy(
         n=count(row["n"]),
         paper_pct=None if row["paper_pct"] is None else finite_number(row["paper_pct"]),
         mape=mape,
-        served_mape=finite_number(row["served_mape"]),
+        coverage_90=coverage,
+        half_width_pct=widths,
+        chosen_mape=finite_number(row["chosen_mape"]),
         chosen=by_name(row["chosen"], count),
-        coverage_90=finite_number(row["coverage_90"]),
-        median_half_width_pct=finite_number(row["median_half_width_pct"]),
         by_network=by_name(row["by_network"], finite_number),
         by_instance=by_name(row["by_instance"], finite_number),
     )

@@ -139,7 +139,7 @@ def _narrowed(found: Estimate, narrowing: Narrowing, names: Collection[str]) -> 
     def of(values: Mapping) -> dict:
         return {name: value for name, value in values.items() if name in kept}
 
-    return replace(found, rows=rows, regimes=of(found.regimes), methods=of(found.methods), fits=of(found.fits))
+    return replace(found, rows=rows, regimes=of(found.regimes), fits=of(found.fits))
 
 
 def _costs(knowledge: Knowledge, question: EstimateQuestion, found: Estimate) -> CostTable | None:

@@ -20,6 +20,7 @@ def estimate_document(answer: EstimateAnswer) -> Document:
     return {
         "network": found.name,
         "batch_size": found.batch_size,
+        "method": found.method,
         "counts": _counts_document(found.network),
         "interval_level": INTERVAL_LEVEL,
         "estimates": [_row_document(found, row, costs.get(row.instance)) for row in found.rows],
@@ -55,7 +56,6 @@ def _row_document(found: Estimate, row: InstancePrediction, cost: CostRow | None
         "latency_ms": row.latency_ms,
         "low_ms": interval and interval.low_ms,
         "high_ms": interval and interval.high_ms,
-        "method": found.methods[row.instance],
         "by_method": dict(row.members),
         "regime": found.regimes[row.instance],
         "basis": row.basis,

@@ -14,7 +14,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.errors import ArtifactError, InputError
 from profet_core.estimate.amounts import StepAmounts, step_amounts
 from profet_core.estimate.memory import OPTIMISERS, counted_fit
-from profet_core.estimate.model import METHODS, EstimateModel, load_estimate
+from profet_core.estimate.model import DEFAULT, METHODS, EstimateModel, load_estimate
 from profet_core.estimate.reach import KnownSteps, reached_ms, speed_weights
 from profet_core.estimate.regimes import BATCHES, PIXELS, Regime, regime_of
 from profet_core.latency import LIMITED_BY_HOST, NORMAL_90, Basis, Interval, Reach, StepTime
@@ -41,7 +41,7 @@ class Estimate:
     ----------
     name : of the network or its file; empty where none is known.
     rows : one an instance; its `members` are the latencies by each method. regimes : instance -> what of the question
-        was not measured. methods : instance -> the method that its latency is by.
+        was not measured. method : that latencies are by.
     fits : instance -> whether the step fits in its memory.
     """
 
@@ -50,7 +50,7 @@ class Estimate:
     batch_size: int
     rows: tuple[InstancePrediction, ...]
     regimes: Mapping[str, Regime]
-    methods: Mapping[str, str]
+    method: str
     fits: Mapping[str, FitAnswer]
     warnings: tuple[str, ...]
 
@@ -72,15 +72,12 @@ class _Question:
     def regime(self, *, gpu_measured: bool) -> Regime:
         return regime_of(self.network, self.name, self.batch_size, gpu_measured=gpu_measured)
 
-    def method_in(self, regime: Regime) -> str:
-        return self.model.rules[regime].method if self.method == "default" else self.method
-
     def log_half_width(self, regime: Regime) -> float:
         """As the regime was judged; a batch beyond the measured ones comes to what else was not measured."""
-        width = self.model.rules[regime].log_half_width
+        width = self.model.log_half_widths[regime][self.method]
         if regime is Regime.LARGER_BATCH or self.batch_size <= BATCHES[1]:
             return width
-        return math.hypot(width, self.model.rules[Regime.LARGER_BATCH].log_half_width)
+        return math.hypot(width, self.model.log_half_widths[Regime.LARGER_BATCH][self.method])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,6 @@ class _OnGpu:
     step: StepTime
     by_method: Mapping[str, float]
     regime: Regime
-    method: str
 
 
 def estimate(
@@ -101,7 +97,7 @@ def estimate(
     batch_size: int,
     name: str = "",
     targets: Sequence[str] | None = None,
-    method: str = "default",
+    method: str = DEFAULT,
     optimiser: str = "sgd",
     tf32: bool = True,
 ) -> Estimate:
@@ -111,7 +107,7 @@ def estimate(
     ----------
     network : what one image of its size asks for.
     name : as `layers.named_networks` has it; empty for a network of one's own.
-    targets : instances of the catalogue. method : one of `METHODS`, or "default": the best for each regime.
+    targets : instances of the catalogue. method : one of `METHODS`, or "default".
     optimiser : of `memory.OPTIMISERS`; what it keeps counts in memory.
     tf32 : convolutions and products run in TF32 where the GPU has it.
 
@@ -124,8 +120,7 @@ def estimate(
     if transfer is None:
         raise ArtifactError("These models have no transfer.json: run `profet train --transfer`.")
     batch_size = _batch(batch_size)
-    if method != "default":
-        model.method(method)
+    method = model.method(method)
     if optimiser not in OPTIMISERS:
         raise InputError(f"Unknown optimiser {optimiser!r}: use one of {', '.join(OPTIMISERS)}.")
     amounts = step_amounts([network], [batch_size])
@@ -142,7 +137,7 @@ def estimate(
         batch_size=batch_size,
         rows=tuple(rows),
         regimes={instance: found[one].regime for instance, one in placed.items()},
-        methods={instance: found[one].method for instance, one in placed.items()},
+        method=method,
         fits=_fits(models, catalog, network, batch_size, OPTIMISERS[optimiser], list(placed)),
         warnings=_warnings(network, batch_size),
     )
@@ -189,15 +184,14 @@ def _on_gpu(question: _Question, placed: Placed) -> _OnGpu:
 def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
     """The GPU was measured, in this host or in another one."""
     host, regime = placed[1], question.regime(gpu_measured=True)
-    method = question.method_in(regime)
     by_method = {name: _measured_ms(question, name, instance, placed) for name in METHODS}
     half = question.log_half_width(regime)
     costs = question.model.costs[instance]
     reach = _reach(question, {instance: 1.0}, instance, 0.0, placed)
     if host.name != costs.host:
         half = math.hypot(half, NORMAL_90 * host.log_sd * _host_share(reach))
-    step = _step(by_method[method], Basis.MEASURED, half, regime.words, reach)
-    return _OnGpu(step, by_method, regime, method)
+    step = _step(by_method[question.method], Basis.MEASURED, half, regime.words, reach)
+    return _OnGpu(step, by_method, regime)
 
 
 def _measured_ms(question: _Question, method: str, instance: str, placed: Placed) -> float:
@@ -208,7 +202,7 @@ def _measured_ms(question: _Question, method: str, instance: str, placed: Placed
 def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
     """Another source ran measured networks on the GPU beside two that were measured."""
     law, regime = question.transfer.derived[gpu.name], question.regime(gpu_measured=True)
-    method, half = question.method_in(regime), question.log_half_width(regime)
+    half = question.log_half_width(regime)
 
     def derived(one: str) -> Latencies:
         there = {
@@ -219,21 +213,19 @@ def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
         return derive(law, there)
 
     by_method = {name: float(derived(name).latency_ms[0]) for name in METHODS}
-    width = float(derived(method).log_half_width[0])
+    width = float(derived(question.method).log_half_width[0])
     if question.tf32 != law.tf32 and gpu.tf32_tensor_dense_tflops:
         width = math.hypot(width, NORMAL_90 * law.other_precision_log_sd)
     unseen = question.regime(gpu_measured=False)
-    reach = Reach(law.powers, by_method[method])
-    return _OnGpu(
-        _step(by_method[method], Basis.DERIVED, width, law.note(gpu, question.tf32), reach), by_method, unseen, method
-    )
+    latency_ms = by_method[question.method]
+    step = _step(latency_ms, Basis.DERIVED, width, law.note(gpu, question.tf32), Reach(law.powers, latency_ms))
+    return _OnGpu(step, by_method, unseen)
 
 
 def _on_other(question: _Question, placed: Placed) -> _OnGpu:
     """No network was measured on the GPU: the law at its speed."""
     gpu, host = placed
     regime = question.regime(gpu_measured=False)
-    method = question.method_in(regime)
     _, speed = target_of(question.transfer, gpu, host, question.tf32)
     costs = question.model.costs
     log_speed = speed.log_speed + costs[question.transfer.reference].log_speed
@@ -249,7 +241,7 @@ def _on_other(question: _Question, placed: Placed) -> _OnGpu:
         NORMAL_90 * host.log_sd * _host_share(reach),
     )
     note = f"{regime.words}; {speed.evidence.note}"
-    return _OnGpu(_step(by_method[method], Basis.TRANSFERRED, half, note, reach), by_method, regime, method)
+    return _OnGpu(_step(by_method[question.method], Basis.TRANSFERRED, half, note, reach), by_method, regime)
 
 
 def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed) -> Reach:

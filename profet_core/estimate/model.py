@@ -26,19 +26,7 @@ ESTIMATE_VERSION = 1
 #: Ways to correct the law, in the order in which they are shown.
 LAW, LOG_LINEAR, XGBOOST, LIGHTGBM = "law", "log-linear", "xgboost", "lightgbm"
 METHODS = (LAW, LOG_LINEAR, XGBOOST, LIGHTGBM)
-
-
-@dataclass(frozen=True, slots=True)
-class RegimeRule:
-    """What serves a regime, chosen where the same was left out of what was measured.
-
-    Attributes
-    ----------
-    method : the best there. log_half_width : 90 % of its errors lay within this, in the logarithm.
-    """
-
-    method: str
-    log_half_width: float
+DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -48,13 +36,16 @@ class EstimateModel:
     Attributes
     ----------
     costs : measured instance -> what its GPU takes for each unit of work.
-    corrections : method -> correction of the law. rules : by regime.
+    corrections : method -> correction of the law. default : the method that erred least where parts were left out; one
+        for all regimes, so that no answer falls where a question turns from one to another.
+    log_half_widths : regime -> method -> what 90 % of its errors lay within where just this was left out.
     fitted_on : file -> hash of what it was fitted on, and how many workloads. checksum : of the file's content.
     """
 
     costs: Mapping[str, GpuCosts]
     corrections: Mapping[str, Correction]
-    rules: Mapping[Regime, RegimeRule]
+    default: str
+    log_half_widths: Mapping[Regime, Mapping[str, float]]
     fitted_on: Mapping[str, str]
     checksum: str = ""
 
@@ -69,15 +60,16 @@ class EstimateModel:
         return features_of(self.instances)
 
     def method(self, name: str) -> str:
-        """A method's name, checked.
+        """A method's name, checked; "default" stands for the default one's.
 
         Raises
         ------
         InputError : none of `METHODS`.
         """
-        if name not in self.corrections:
+        found = self.default if name == DEFAULT else name
+        if found not in self.corrections:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(METHODS)}.")
-        return name
+        return found
 
     def known_steps(self, amounts: StepAmounts, method: str) -> dict[str, KnownSteps]:
         """The steps on each measured instance, by one method."""
@@ -151,13 +143,14 @@ def estimate_model(content: Mapping, trees: Mapping[str, TreeStack]) -> Estimate
         if trees[name].inputs != len(columns) or trees[name].models != 1:
             raise ValueError(f"trees of other features: {name}")
         corrections[name] = BoostedTrees(trees[name])
-    rules = {Regime(name): RegimeRule(row["method"], _width(row)) for name, row in content["regimes"].items()}
-    if set(rules) != set(Regime) or any(rule.method not in METHODS for rule in rules.values()):
-        raise ValueError("not a rule for each regime")
+    widths = {regime: {name: _width(content["regimes"][regime][name]) for name in METHODS} for regime in Regime}
+    if content["default"] not in METHODS:
+        raise ValueError("no default method")
     return EstimateModel(
         costs=MappingProxyType(costs),
         corrections=MappingProxyType(corrections),
-        rules=MappingProxyType(rules),
+        default=content["default"],
+        log_half_widths=MappingProxyType(widths),
         fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
         checksum=str(content["checksum"]),
     )
@@ -181,8 +174,8 @@ def _log_linear(row: Mapping, columns: Mapping[str, int]) -> LogLinear:
     )
 
 
-def _width(row: Mapping) -> float:
-    width = finite_number(row["log_half_width"])
+def _width(value: object) -> float:
+    width = finite_number(value)
     if width <= 0:
         raise ValueError("a width that is not positive")
     return width

@@ -33,22 +33,22 @@ def estimate_card(report: Mapping[str, Any], coefficients: Mapping[str, Any]) ->
         selected=coefficients["methods"]["log-linear"]["selected"],
         intercept=coefficients["methods"]["log-linear"]["intercept"],
         splits={name: coefficients["methods"][name]["splits"] for name in ("xgboost", "lightgbm")},
-        rules=coefficients["regimes"],
+        widths=coefficients["regimes"],
     )
 
 
 def regime_table(report: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and a row a regime: the paper's figure, each method's error, and what is served."""
-    header = ("left out", "n", "paper", *METHODS, _DOCUMENTED, "served", "in 90 %", "half width", "chosen")
-    return header, [_regime_row(name, row) for name, row in report["regimes"].items()]
+    """Header and a row a regime: the paper's figure, each method's error, the default's interval, the inner choice."""
+    header = ("left out", "n", "paper", *METHODS, _DOCUMENTED, "in 90 %", "half width", "chosen inside", "of")
+    return header, [_regime_row(name, row, report["default"]) for name, row in report["regimes"].items()]
 
 
-def _regime_row(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+def _regime_row(name: str, row: Mapping[str, Any], default: str) -> tuple[str, ...]:
     paper = "" if row["paper_pct"] is None else f"{row['paper_pct']:.0f} %"
     errors = (f"{row['mape'][method]:.1f} %" for method in (*METHODS, _DOCUMENTED))
     chosen = ", ".join(f"{method} {folds}x" if folds > 1 else method for method, folds in row["chosen"].items())
-    served = (f"{row['served_mape']:.1f} %", f"{row['coverage_90']:.1f} %", f"{row['median_half_width_pct']:.0f} %")
-    return (name, str(row["n"]), paper, *errors, *served, chosen)
+    interval = (f"{row['coverage_90'][default]:.1f} %", f"{row['half_width_pct'][default]:.0f} %")
+    return (name, str(row["n"]), paper, *errors, *interval, f"{row['chosen_mape']:.1f} %", chosen)
 
 
 def sheet_sentence(report: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from profet_core.estimate.model import (
     LOG_LINEAR,
     XGBOOST,
     EstimateModel,
-    RegimeRule,
     load_estimate,
 )
 from profet_core.estimate.regimes import Regime
@@ -28,7 +26,7 @@ from profet_core.fitted.files import written
 from profet_core.whole_files import write_whole
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.estimate.fit import fit_correction, select, training_of
-from profet_lab.estimate.judge import Judge
+from profet_lab.estimate.judge import Inside, Judge, default_method
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
 from profet_lab.progress import Progress
@@ -45,19 +43,20 @@ def fit_and_write(measurements: Measurements, out: Path, progress: Progress | No
     """
     rows = estimate_rows(measurements.all_latencies)
     judge, everything = Judge(rows, progress), np.arange(len(rows))
-    rules = {regime: judge.rule(regime, everything) for regime in Regime}
+    inside = {regime: judge.inside(regime, everything) for regime in Regime}
     read = str(LATENCIES_FILE)
-    return write_estimate(rows, rules, {read: measurements.sha256[read]}, out)
+    return write_estimate(rows, inside, {read: measurements.sha256[read]}, out)
 
 
 def write_estimate(
-    rows: EstimateRows, rules: Mapping[Regime, RegimeRule], sha256: Mapping[str, str], out: Path
+    rows: EstimateRows, inside: Mapping[Regime, Inside], sha256: Mapping[str, str], out: Path
 ) -> EstimateModel:
     """Fit every method on all rows, and write what serves.
 
     Parameters
     ----------
-    rules : what serves each regime. sha256 : file -> hash of what the rows were read from. out : a models folder.
+    inside : what leaving parts of the rows out says of each regime. sha256 : file -> hash of what the rows were read
+        from. out : a models folder.
     """
     training = training_of(rows)
     names = [feature.name for feature in features_of(tuple(training.costs))]
@@ -83,7 +82,8 @@ def write_estimate(
         "schema_version": ESTIMATE_VERSION,
         "instances": {name: _costs_row(one) for name, one in training.costs.items()},
         "methods": methods,
-        "regimes": {str(regime): asdict(rule) for regime, rule in rules.items()},
+        "default": default_method(inside),
+        "regimes": {str(regime): dict(one.log_half_widths) for regime, one in inside.items()},
         "fitted_on": {
             "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
             "workloads on instances": str(len(rows)),

@@ -62,10 +62,10 @@ def law_latency_ms(costs: dict[str, GpuCosts], rows: EstimateRows) -> np.ndarray
 
 
 def fit_methods(rows: EstimateRows, methods: Collection[str] = JUDGED) -> EstimateModel:
-    """Every method on these rows; without rules, which judging makes."""
+    """Every method on these rows; the default and the widths are for judging to find."""
     training = training_of(rows)
     corrections = {name: fit_correction(training, name) for name in methods}
-    return EstimateModel(training.costs, corrections, {}, {})
+    return EstimateModel(training.costs, corrections, LAW, {}, {})
 
 
 def fit_correction(training: Training, method: str) -> Correction:

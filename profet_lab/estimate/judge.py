@@ -1,4 +1,4 @@
-"""Judges each regime by what was left out, and makes the rules that serve it."""
+"""Judges each regime by what was left out, and finds what serves it: which method, and how wide intervals are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.estimate.amounts import StepAmounts
-from profet_core.estimate.model import METHODS, EstimateModel, RegimeRule
+from profet_core.estimate.model import METHODS, EstimateModel
 from profet_core.estimate.reach import reached_ms
 from profet_core.estimate.regimes import Regime
 from profet_core.transfer.hosts import host_named
@@ -24,17 +24,35 @@ LEVEL = 0.9
 
 
 @dataclass(frozen=True)
+class Inside:
+    """What inner folds of a regime say of each method.
+
+    Attributes
+    ----------
+    mape : percent. log_half_widths : what 90 % of the errors lay within.
+    """
+
+    mape: Mapping[str, float]
+    log_half_widths: Mapping[str, float]
+
+    @property
+    def best(self) -> str:
+        """The method that erred least."""
+        return min(METHODS, key=lambda name: self.mape[name])
+
+
+@dataclass(frozen=True)
 class Judged:
     """Rows of a fold that was left out.
 
     Attributes
     ----------
-    rows : numbers of the rows. latency_ms : method -> predicted, (rows,). rule : chosen and calibrated without them.
+    rows : numbers of the rows. latency_ms : method -> predicted, (rows,). inside : found without them.
     """
 
     rows: np.ndarray
     latency_ms: Mapping[str, np.ndarray]
-    rule: RegimeRule
+    inside: Inside
 
 
 @dataclass
@@ -61,13 +79,13 @@ class Judge:
         """Each fold of a regime; choice and calibration see what the fold learned from, and nothing else."""
         found = []
         for fold in folds_of(regime, self.rows):
-            rule = self.rule(regime, np.flatnonzero(fold.learned))
+            inside = self.inside(regime, np.flatnonzero(fold.learned))
             rows = np.flatnonzero(fold.judged)
-            found.append(Judged(rows, self.predicted(fold), rule))
+            found.append(Judged(rows, self.predicted(fold), inside))
         return found
 
-    def rule(self, regime: Regime, among: np.ndarray) -> RegimeRule:
-        """What serves a regime, learned from some rows (numbers) by leaving parts of them out in the same way."""
+    def inside(self, regime: Regime, among: np.ndarray) -> Inside:
+        """What some rows (numbers) say of a regime, by leaving parts of them out in the same way."""
         part = self.rows.of(among)
         errors: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
         for inner in folds_of(regime, part):
@@ -77,8 +95,10 @@ class Judge:
             for name in METHODS:
                 errors[name].append(predicted[name] / truth_ms)
         ratios = {name: np.concatenate(values) for name, values in errors.items()}
-        best = min(METHODS, key=lambda name: float(np.abs(ratios[name] - 1).mean()))
-        return RegimeRule(best, conformal(np.abs(np.log(ratios[best]))))
+        return Inside(
+            mape={name: float(100 * np.abs(values - 1).mean()) for name, values in ratios.items()},
+            log_half_widths={name: conformal(np.abs(np.log(values))) for name, values in ratios.items()},
+        )
 
     def predicted(self, fold: Fold) -> dict[str, np.ndarray]:
         """Method -> latencies of the judged rows, fitted on the learned ones."""
@@ -113,6 +133,11 @@ class Judge:
         found = np.zeros(len(self.rows), bool)
         found[rows] = True
         return found
+
+
+def default_method(inside: Mapping[Regime, Inside]) -> str:
+    """The method with the least mean error over all regimes."""
+    return min(METHODS, key=lambda name: sum(one.mape[name] for one in inside.values()))
 
 
 def conformal(errors: np.ndarray, level: float = LEVEL) -> float:

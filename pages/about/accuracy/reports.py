@@ -7,12 +7,14 @@ from typing import TypeVar
 import streamlit as st
 
 from profet_core import ArtifactError, Models
+from profet_core.accuracy.estimate_report import EstimateAccuracy, load_estimate_accuracy
 from profet_core.accuracy.real import RealReport
 from profet_core.accuracy.real_report import load_real_report
 from profet_core.accuracy.transfer import TransferAccuracy
 from profet_core.accuracy.transfer_report import load_transfer_accuracy
 from profet_core.accuracy.validation import Validation
 from profet_core.accuracy.validation_report import load_validation
+from profet_core.estimate.model import EstimateModel, load_estimate
 from profet_core.files import shown
 from profet_core.memory.model import MEMORY_NAME, MemoryModel
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel
@@ -65,6 +67,18 @@ def real_report_of(resources: Resources) -> RealReport | None:
     return _loaded_real(models, str(models.folder), models.manifest["checksum"])
 
 
+def estimate_accuracy_of(resources: Resources) -> EstimateAccuracy:
+    """How well networks without a profile are told by the loaded models.
+
+    Raises
+    ------
+    ArtifactError : they can't, or the report is missing, damaged or of another `estimate.json`.
+    """
+    folder = resources.models.folder
+    model = load_estimate(folder)
+    return _loaded_estimate(model, str(folder), model.checksum)
+
+
 def _there(models: Models, model: Model | None, name: str) -> Model:
     if model is None:
         raise ArtifactError(
@@ -87,6 +101,11 @@ def _loaded_transfer(
     _transfer: TransferModel, _memory: MemoryModel, folder: str, transfer_checksum: str, memory_checksum: str
 ) -> TransferAccuracy:
     return load_transfer_accuracy(_transfer, _memory, folder)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _loaded_estimate(_model: EstimateModel, folder: str, checksum: str) -> EstimateAccuracy:
+    return load_estimate_accuracy(_model, folder)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

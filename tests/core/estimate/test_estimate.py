@@ -14,7 +14,7 @@ from profet_core.catalog.own_gpus import OwnGpu, with_offers_of
 from profet_core.errors import ArtifactError
 from profet_core.estimate.estimate import estimate
 from profet_core.estimate.memory import counted_fit, counted_need
-from profet_core.estimate.model import ESTIMATE_NAME, METHODS, load_estimate
+from profet_core.estimate.model import DEFAULT, ESTIMATE_NAME, METHODS, load_estimate
 from profet_core.estimate.regimes import Regime, measured_network, regime_of
 from profet_core.latency import Basis
 from profet_core.layers.networks import counts_of
@@ -57,7 +57,7 @@ def test_a_measured_step_is_found_again(ask):
         assert (row.basis, found.regimes[row.instance]) == (Basis.MEASURED, Regime.INTERPOLATION)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [DEFAULT, *METHODS])
 @pytest.mark.parametrize("name", ["LeNet5", "ResNet50", "MobileNetV2", "VGG16", "ConvNeXt-Tiny"])
 def test_asking_for_more_is_never_faster(ask, name, method):
     network = counts_of(name, 128)
@@ -132,12 +132,13 @@ def test_regimes_say_what_was_not_measured():
 
 
 def test_intervals_are_as_wide_as_the_regime_and_the_doubt_about_the_gpu(models, ask):
-    rules = load_estimate(models.folder).rules
+    model = load_estimate(models.folder)
+    rules = {regime: widths[model.default] for regime, widths in model.log_half_widths.items()}
     found = ask(counts_of("DenseNet-121", 224), targets=None)
     widths = {row.instance: row.interval.log_half_width for row in found.rows}
-    assert widths["p3.2xlarge"] == pytest.approx(rules[Regime.UNSEEN_NETWORK].log_half_width)
+    assert widths["p3.2xlarge"] == pytest.approx(rules[Regime.UNSEEN_NETWORK])
     # A published speed is doubted less than a data sheet.
-    assert rules[Regime.UNSEEN_BOTH].log_half_width < widths["lambda/gpu_1x_a100"] < widths["verda/1B200.30V"]
+    assert rules[Regime.UNSEEN_BOTH] < widths["lambda/gpu_1x_a100"] < widths["verda/1B200.30V"]
     # Beyond the largest measured batch everything is less sure.
     larger = ask(counts_of("DenseNet-121", 224), 512, targets=["p3.2xlarge"]).rows[0]
     assert larger.interval.log_half_width > widths["p3.2xlarge"]
