@@ -17,7 +17,7 @@ if _PAGES not in st.session_state:
     st.session_state[_PAGES] = [
         st.Page(page_path("answer"), title="Answer", icon=":material/recommend:", url_path="home", default=True),
         st.Page(page_path("sizes"), title="Sizes", icon=":material/show_chart:", url_path="sizes"),
-        st.Page(page_path("estimate"), title="No profile", icon=":material/schema:", url_path="no-profile"),
+        st.Page(page_path("estimate"), title="No profile", icon=":material/schema:", url_path="estimate"),
         st.Page(page_path("profiles"), title="Profiles", icon=":material/list_alt:", url_path="profiles"),
         st.Page(page_path("about"), title="About", icon=":material/info:", url_path="about"),
     ]
