@@ -23,7 +23,7 @@ serve: $(VENV)/serve.done ## the endpoint alone, JSON over HTTP (PORT=8501)
 test: $(VENV)/all.done ## run every test; installs the training set and a headless Chromium first
 	@sh tests/browser/ensure_chromium.sh
 	@$(MAKE) --no-print-directory lint
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 
 bench: $(VENV)/all.done ## measure speed, memory and size; prints a table
 	$(BIN)/python -m benchmarks

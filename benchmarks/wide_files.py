@@ -36,9 +36,10 @@ def wide_files() -> dict[str, Callable[[], bytes]]:
 
 
 def unknown_profile(types: int, number: int = 0) -> bytes:
-    """PROFET JSON of so many device operations that no table knows; another `number` has others."""
-    rows = {f"Device_Z{number}q{each}{_letters(each)}": 10.0 + each % 97 for each in range(types)}
-    return json.dumps({"operations": {**rows, "Device_IDLE": 50_000.0}}).encode()
+    """PROFET JSON of so many device operations, one of them known; another `number` has others."""
+    rows = {f"Device_Z{number}q{each}{_letters(each)}": 10.0 + each % 97 for each in range(types - 1)}
+    known = {"Device_Conv2D": sum(rows.values()), "Device_IDLE": 50_000.0}
+    return json.dumps({"operations": {**rows, **known}}).encode()
 
 
 def _letters(number: int) -> str:

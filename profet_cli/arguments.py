@@ -6,6 +6,8 @@ import argparse
 
 from profet_core.catalog.narrowing import SURENESS_WORDS
 from profet_core.catalog.offers import MARKET_CHOICES
+from profet_core.errors import InputError
+from profet_core.typed_numbers import typed_count
 
 #: Of the flag that shows what `cheapest_by_gpu` hides.
 EVERY_OFFER_HELP = (
@@ -89,6 +91,18 @@ def add_narrowing(parser: argparse.ArgumentParser, *, market: str | None = None,
     add("--min-memory-gib", type=float, metavar="GIB", default=unset, help="GPUs with at least as much memory")
 
 
+def add_parameters(parser: argparse.ArgumentParser) -> None:
+    """`--whole-nodes`, with `--network` or `--parameters`."""
+    add = parser.add_argument
+    add(
+        "--whole-nodes",
+        action="store_true",
+        help="nodes of several GPUs with all of them training, each at the batch of one (default: the speed of one)",
+    )
+    add("--network", metavar="NAME", help="whole nodes, of the network of that name: ResNet50")
+    add("--parameters", type=count, metavar="N", help="or by its parameters: 25.6M (default: what TRACE tells)")
+
+
 def add_sureness(parser: argparse.ArgumentParser) -> None:
     """`--sureness`, where something is predicted."""
     parser.add_argument("--sureness", choices=SURENESS_WORDS, help="only numbers at least as sure")
@@ -123,6 +137,14 @@ def add_anchors(parser: argparse.ArgumentParser) -> None:
 def names(text: str) -> list[str]:
     """Names, of "A,B"."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def count(text: str) -> float:
+    """A large number, of "25.6M"."""
+    try:
+        return typed_count(text).value
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def instance_number(text: str) -> tuple[str, float]:

@@ -30,6 +30,7 @@ class Basis(StrEnum):
     TRANSFERRED = "transferred"
     CARRIED = "carried"
     CARRIED_BACK = "carried-back"
+    SCALED_OUT = "scaled-out"
 
     @property
     def words(self) -> str:
@@ -59,6 +60,7 @@ _WORDS = {
     Basis.TRANSFERRED: "estimated from data sheets and benchmarks; nobody profiled this GPU",
     Basis.CARRIED: "carried to another size",
     Basis.CARRIED_BACK: "predicted from a profile of a GPU that nobody profiled for the models",
+    Basis.SCALED_OUT: "one GPU's step, scaled out to all GPUs of the node",
 }
 
 

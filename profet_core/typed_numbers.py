@@ -23,6 +23,7 @@ _SPACES = dict.fromkeys(map(ord, "\t\u00a0\u2009\u202f"), " ") | {ord("\N{MINUS 
 _SHAPE = re.compile(r"([+-]?)(\d*(?:[ .,']\d+)*)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[ .,']\d{3})+", re.ASCII)
 _MARK = re.compile(r"[ .,']")
+_UNITS = {"k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9}
 
 Number = TypeVar("Number", int, float)
 
@@ -76,6 +77,28 @@ def typed_whole(text: str, smallest: int, largest: int) -> TypedNumber[int]:
     if not smallest <= number <= largest:
         raise InputError(f"Give a number between {smallest:,} and {largest:,}.")
     return TypedNumber(int(number), obvious)
+
+
+def typed_count(text: str) -> TypedNumber[float]:
+    """A large number above 0, such as of parameters: with k, M, B or G for thousands, millions, billions, or without.
+
+    Raises
+    ------
+    InputError : one line that says what to type.
+
+    >>> [typed_count(text).value for text in ("25.6M", "25,6 m", "25.600.000", "138e6", "1.2B", "60k")]
+    [25600000.0, 25600000.0, 25600000.0, 138000000.0, 1200000000.0, 60000.0]
+    """
+    body = text.translate(_SPACES).strip()
+    unit = _UNITS.get(body[-1:].lower())
+    if unit is None:
+        # What is counted is whole: either mark groups.
+        number, obvious = _read(body, whole=True)
+        if number <= 0 or number != number.to_integral_value():
+            raise InputError("Give a whole number above 0, such as 25600000 or 25.6M.")
+        return TypedNumber(float(number), obvious)
+    found = typed_positive(body[:-1].rstrip())
+    return TypedNumber(float(Decimal(repr(found.value)) * unit), found.obvious)
 
 
 def as_typed(value: float) -> str:

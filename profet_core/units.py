@@ -101,6 +101,18 @@ def format_significant(value: float, digits: int = 3) -> str:
     return f"{value:,.{max(0, digits - 1 - exponent)}f}"
 
 
+def format_count(count: float) -> str:
+    """A large number for a person.
+
+    >>> format_count(25_621_352), format_count(62_006), format_count(1.2e9), format_count(12)
+    ('25.6M', '62k', '1.2B', '12')
+    """
+    for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{float(f'{count / size:.3g}'):g}{unit}"
+    return f"{count:g}"
+
+
 def format_ms(latency_ms: float) -> str:
     """A latency for a person.
 

@@ -82,6 +82,9 @@ ADVISE: Fields = {
     "spot_discount": Field(NUMBER, "guess spot prices this far below on-demand, 0 to 1, where there are none"),
     "include_retired": Field(FLAG, "instances that can't be rented any more too"),
     "compare": Field(NAMES, "two instances: which one, and how sure"),
+    "whole_nodes": Field(FLAG, "nodes of several GPUs with all of them training, each at the batch of one"),
+    "network": Field(TEXT, "its name, such as ResNet50, for whole nodes; what the profile tells without it"),
+    "parameters": Field(NUMBER, "or how many parameters it has"),
 }
 
 INSTANCES: Fields = {

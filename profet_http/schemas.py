@@ -45,7 +45,10 @@ RENTED: Mapping[str, Schema] = {
     "usd_per_gpu_hour": NUMBER,
     "price_note": TEXT,
 }
-BASIS: Schema = {"type": "string", "enum": ["given", "measured", "derived", "transferred", "carried", "carried-back"]}
+BASIS: Schema = {
+    "type": "string",
+    "enum": ["given", "measured", "derived", "transferred", "carried", "carried-back", "scaled-out"],
+}
 MEMORY = by_name(
     record(
         verdict={"type": "string", "enum": ["fits", "does not fit", "can't tell"]},
@@ -127,6 +130,8 @@ ADVICE = record(
             instance=TEXT,
             gpu=TEXT,
             gpu_count=WHOLE,
+            gpus=WHOLE,
+            batch_size=WHOLE,
             market=TEXT,
             region=TEXT,
             usd_per_hour=NUMBER,

@@ -1,4 +1,4 @@
-"""Writes the reports that ship with the models, and their cards: validation, profiles of strangers, transfer."""
+"""Writes the reports that ship with the models and their cards: of validation, strangers, transfer, several GPUs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from profet_core.accuracy.estimate_report import ESTIMATE_REPORT_NAME
 from profet_core.accuracy.real import RealReport
 from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
+from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, read_scaleout_accuracy
 from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, read_transfer_accuracy
 from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
 from profet_core.artifacts.models import Models
@@ -17,10 +18,12 @@ from profet_core.errors import ArtifactError
 from profet_core.estimate.model import ESTIMATE_NAME, ESTIMATE_VERSION, EstimateModel
 from profet_core.files import manifest_checksum, read_coefficients, strict_json
 from profet_core.memory.model import MemoryModel
+from profet_core.scaleout.model import ScaleoutModel
 from profet_core.transfer.model import TransferModel
 from profet_core.whole_files import write_whole
 from profet_lab.cards.estimate import ESTIMATE_CARD_NAME, estimate_card
 from profet_lab.cards.model import CARD_NAME, model_card
+from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
 from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
 from profet_lab.classes.bank import class_bank
 from profet_lab.documented.baseline import SCALER_MAPE, baseline_architectures, baseline_pairs
@@ -133,6 +136,16 @@ def write_estimate_report(report: Mapping, model: EstimateModel, folder: Path) -
     coefficients = read_coefficients(folder / ESTIMATE_NAME, ESTIMATE_VERSION)
     write_whole(folder / ESTIMATE_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
     write_whole(folder / ESTIMATE_CARD_NAME, estimate_card(content, coefficients).encode())
+    return content
+
+
+def write_scaleout_report(report: Mapping, model: ScaleoutModel, folder: Path) -> dict:
+    """Write report and card beside `scaleout.json`, tied to it by its checksum; returns the report as written."""
+    content = {"made": _today(), "scaleout_checksum": model.checksum, **report}
+    content = {**content, "checksum": manifest_checksum(content)}
+    card = scaleout_card(read_scaleout_accuracy(content), model)
+    write_whole(folder / SCALEOUT_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
+    write_whole(folder / SCALEOUT_CARD_NAME, card.encode())
     return content
 
 

@@ -61,7 +61,7 @@ DISTRIBUTIONS = {
 #: Imported and not declared: brought by tensorflow, the user's own in a recording, known to type checkers only.
 UNDECLARED = {"keras", "torch", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
-UNIMPORTED = {"tensorflow-cpu", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
+UNIMPORTED = {"tensorflow-cpu", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
 
 
 def modules_of(part: str) -> list[Path]:
@@ -162,6 +162,21 @@ from profet_core.profiles import read_profile, write_profile
 assert load_shipped()["g4dn.xlarge"].gpu_model == "T4"
 assert write_profile(read_profile(b'{"Device_Conv2D": 51425.8}'))
 assert not {"numpy", "rapidfuzz", "google.protobuf"} & set(sys.modules)
+"""
+    assert loaded_training_libraries(code) == []
+
+
+def test_reading_a_keras_model_and_counting_named_networks_need_the_standard_library_alone():
+    code = """
+import sys
+from profet_core.layers import counts_of, read_network
+assert counts_of("ResNet50", 224).parameters == 25_621_352
+assert read_network(b"kind,channels\\nflatten,\\ndense,10", "mine.csv", 28).counts.parameters == 23_530
+try:
+    read_network(b'{"class_name": "Mine"}')
+except ValueError:
+    pass
+assert not {"numpy", "google.protobuf"} & set(sys.modules)
 """
     assert loaded_training_libraries(code) == []
 

@@ -12,6 +12,7 @@ SHORT_BASIS = {
     Basis.TRANSFERRED: "rough estimate",
     Basis.CARRIED: "carried over",
     Basis.CARRIED_BACK: "from an unprofiled GPU",
+    Basis.SCALED_OUT: "scaled out",
 }
 #: Marks, in charts, a latency whose GPU, or whose anchor's, nobody profiled for the training data.
 MARK = "*"

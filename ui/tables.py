@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from profet_core import Instance
+from profet_core.advice.plans import Plan
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words, gpu_words
 from profet_core.catalog.price_age import price_age_years
@@ -54,6 +55,11 @@ def gpu_cell(entry: Instance) -> str:
     """'T4, AWS'; of a node 'A100 (1 of 8), GCP': the speed is that of one GPU."""
     gpu = gpu_words(entry) if entry.gpu_count == 1 else f"{gpu_words(entry)} (1 of {entry.gpu_count})"
     return gpu if entry.provider == OWN_PROVIDER else f"{gpu}, {cloud_words(entry.provider)}"
+
+
+def plan_gpus(plan: Plan) -> str:
+    """As `gpu_cell`; where all GPUs of a node train '8 × A100, GCP'."""
+    return plan.gpu_words if plan.gpus > 1 else gpu_cell(plan.offer)
 
 
 def price_cell(offer: Instance) -> Cell:

@@ -11,10 +11,12 @@ from pages.answer.columns import Per, answer_columns, answer_rows, plan_key
 from pages.answer.inputs import answer_inputs
 from pages.answer.opened import show_opened
 from pages.answer.trade_off import points
+from profet_core import InputError
 from profet_core.advice.advise import Advice, ExcludedInstance, advise
 from profet_core.advice.headline import headline
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Workload
+from profet_core.advice.whole_nodes import Gradients, WholeNodes, whole_nodes
 from profet_core.advice.words import answer_sentences, named_plans
 from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
@@ -24,12 +26,13 @@ from profet_core.memory.fit import FitAnswer
 from profet_core.training.steps import TrainingSteps
 from ui.charts.style import show_chart
 from ui.charts.trade_off import trade_off
-from ui.errors import show_errors
+from ui.errors import show_error, show_errors
 from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.inputs.narrowing import chosen_narrowing, narrowing_input
 from ui.inputs.network import size_questions
 from ui.inputs.offers import chosen_offers, offers_input
+from ui.inputs.parameters import chosen_gradients
 from ui.inputs.recorded import latency_question
 from ui.inputs.table_rows import plans_with_a_mark, plans_with_a_row, rows_choice
 from ui.memory import fits_of
@@ -76,7 +79,9 @@ def body(resources: Resources) -> None:
     with choices:
         _choices(resources)
     fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
-    advice = _advice(resources, network, steps, chosen_offers(resources, ANSWER_TABLE.open_row), fits)
+    shared = _shared(network)
+    offers = chosen_offers(resources, ANSWER_TABLE.open_row, every_node=shared is not None)
+    advice = _advice(resources, network, steps, offers, fits, shared)
     kept = _kept(advice, network.outcome.prediction.anchor)
     with answer:
         _say(network, advice)
@@ -93,9 +98,13 @@ def _advice(
     steps: TrainingSteps,
     offers: Sequence[Instance],
     fits: Mapping[str, FitAnswer],
+    shared: Gradients | None,
 ) -> Advice:
     state, names = st.session_state, {offer.name for offer in offers}
-    rows = narrowed_rows(steps.step_times, chosen_narrowing(resources), names, network.outcome.prediction.anchor)
+    nodes = WholeNodes(steps.step_times, {})
+    if shared is not None and resources.models.scaleout is not None:
+        nodes = whole_nodes(resources.models.scaleout, steps.step_times, offers, shared, steps.batch_size)
+    rows = narrowed_rows(nodes.rows, chosen_narrowing(resources), names, network.outcome.prediction.anchor)
     advice = advise(
         [row for row in rows if row.instance in names],
         offers,
@@ -104,8 +113,20 @@ def _advice(
         include_retired=state["retired"],
         interval_level=network.outcome.prediction.interval_level,
         fits=fits,
+        nodes=nodes.nodes,
     )
     return replace(advice, excluded=(*advice.excluded, *_without_data_sheet(resources, steps, offers)))
+
+
+def _shared(network: Network) -> Gradients | None:
+    """What all GPUs of a node share where they are to train; None: one of them counts."""
+    if not st.session_state["whole_nodes"]:
+        return None
+    try:
+        return chosen_gradients(network.outcome.held.profile.meta, network.chosen_pixels)
+    except InputError as error:
+        show_error(str(error))
+        return None
 
 
 def _without_data_sheet(

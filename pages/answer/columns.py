@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
@@ -34,10 +34,10 @@ from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
 from ui.result_table.columns import Cell, Column, Value
 from ui.sureness import sureness_cell
-from ui.tables import MISSING, format_range_ms, gpu_cell, or_missing, price_cell, price_source
+from ui.tables import MISSING, format_range_ms, or_missing, plan_gpus, price_cell, price_source
 
 _ENERGY_TIP = (
-    "At most, at the machine: the board power of the GPU that trains, the node's other GPUs idle, every processor at "
+    "At most, at the machine: the board power of the GPUs that train, the node's others idle, every processor at "
     "full load. Memory, disks and network are not counted."
 )
 _CO2E_TIP = (
@@ -54,13 +54,13 @@ class Per(StrEnum):
     THOUSAND_STEPS = "1000_steps"
     STEP = "step"
 
-    def share(self, workload: Workload) -> float:
-        """Its share of the whole training."""
+    def share(self, workload: Workload, plan: Plan) -> float:
+        """Its share of the whole training on a plan; a step on several GPUs has as many times the images."""
         if self is Per.TRAINING:
             return 1.0
         if self is Per.EPOCH:
             return 1 / workload.epochs
-        return (1 if self is Per.STEP else 1_000) / workload.steps
+        return (1 if self is Per.STEP else 1_000) / replace(workload, batch_size=plan.batch_size).steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +138,13 @@ def answer_rows(
     plans : of the advice; None: all, the cheapest first.
     fits : instance -> whether the step fits in its memory.
     """
-    workload = advice.request.workload
     return [
         AnswerRow(
             plan=plan,
-            share=per.share(workload),
-            batch_size=workload.batch_size,
+            share=per.share(advice.request.workload, plan),
+            batch_size=plan.batch_size,
             sureness=plan_sureness(plan),
-            energy=training_energy(plan.total_s, plan.offer, gpus, regions),
+            energy=training_energy(plan.total_s, plan.offer, gpus, regions, plan.gpus),
             fit=fits.get(plan.instance),
             on_frontier=plan in advice.frontier,
         )
@@ -366,7 +365,7 @@ def _price_columns() -> tuple[Column[AnswerRow], ...]:
 
 def _instance_cell(row: AnswerRow) -> Cell:
     offer = row.plan.offer
-    said = [gpu_cell(offer)]
+    said = [plan_gpus(row.plan)]
     if offer.status == "retired":
         said.append("retired")
     if row.plan.limited_by_host:

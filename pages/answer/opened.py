@@ -13,7 +13,7 @@ from profet_core.advice.shortlist import others_of_gpus
 from profet_core.artifacts.samples import Sample
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
-from profet_core.catalog.naming import cloud_words, gpu_and_cloud
+from profet_core.catalog.naming import cloud_words
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_ms, format_usd, listed_price
 from ui.memory import fit_sentence, fits_of
@@ -44,7 +44,7 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
     retired = ", retired" if offer.status == "retired" else ""
     found = [
         f"**Price**: {plain(_price_line(offer))} ({price_source(offer)}{retired})",
-        f"**Step**: {_step_line(plan, batch_size)}",
+        f"**Step**: {_step_line(plan)}",
         f"**Rests on**: {plain(plan.basis.words)}{f': {plain(plan.latency_note)}' if plan.latency_note else ''}",
     ]
     fits = fits_of(resources, network.outcome, [plan.instance], batch_size, network.chosen_pixels)
@@ -86,9 +86,9 @@ def _renter(offer: Instance) -> str:
     return who if offer.market == ON_DEMAND else f"{who} {offer.market}"
 
 
-def _step_line(plan: Plan, batch_size: int) -> str:
-    images = f"{1000 * batch_size / plan.latency_ms:,.0f} images a second"
-    return plain(f"{format_ms(plan.latency_ms)} at batch size {batch_size}, {images}")
+def _step_line(plan: Plan) -> str:
+    images = f"{1000 * plan.batch_size / plan.latency_ms:,.0f} images a second"
+    return plain(f"{format_ms(plan.latency_ms)} at batch size {plan.batch_size}, {images}")
 
 
 def _predicted_on(network: Network, instance: str) -> InstancePrediction | None:
@@ -128,7 +128,7 @@ def _against(advice: Advice, plan: Plan) -> None:
     if st.session_state["against"] not in others:
         st.session_state["against"] = USUAL_PLAN
     usual = _next_to(advice, plan)
-    names = {label: f"{one.title} ({gpu_and_cloud(one.offer)})" for label, one in others.items()}
+    names = {label: f"{one.title} ({one.gpu_words})" for label, one in others.items()}
     labels = {USUAL_PLAN: names[usual.label]} | {label: names[label] for label in others if label != usual.label}
     st.selectbox("Against", tuple(labels), format_func=labels.__getitem__, key="against", persist_state="session")
     chosen = others.get(st.session_state["against"], usual)

@@ -11,7 +11,7 @@ from profet_core.catalog.naming import gpu_words
 from profet_core.units import format_duration, format_usd
 from ui.charts.style import no_markup
 from ui.charts.trade_off import End, TradeOffPoint
-from ui.tables import gpu_cell
+from ui.tables import plan_gpus
 
 
 def points(advice: Advice, plans: Iterable[Plan]) -> list[TradeOffPoint]:
@@ -23,17 +23,22 @@ def _point(advice: Advice, plan: Plan) -> TradeOffPoint:
     spot = "" if plan.offer.market == ON_DEMAND else f", {plan.offer.market}"
     totals = f"{format_duration(plan.total_s)}<br>{format_usd(plan.total_usd)}"
     return TradeOffPoint(
-        label=f"{gpu_cell(plan.offer)}{spot}",
-        short=gpu_words(plan.offer),
+        label=f"{plan_gpus(plan)}{spot}",
+        short=_short(plan),
         gpu=plan.offer.gpu,
         time_s=plan.total_s,
         usd=plan.total_usd,
-        hover=f"{no_markup(plan.title)} ({no_markup(gpu_cell(plan.offer))})<br>{totals}",
+        hover=f"{no_markup(plan.title)} ({no_markup(plan_gpus(plan))})<br>{totals}",
         on_frontier=plan in advice.frontier,
         retired=plan.offer.status == "retired",
         chosen=plan == advice.answer,
         ends=plan.interval and _ends(plan.interval),
     )
+
+
+def _short(plan: Plan) -> str:
+    gpu = gpu_words(plan.offer)
+    return gpu if plan.gpus == 1 else f"{plan.gpus} × {gpu}"
 
 
 def _ends(interval: TotalInterval) -> tuple[End, End]:

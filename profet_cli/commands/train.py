@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_anchors(parser)
     parser.add_argument("--transfer", action="store_true", help="only transfer.json, for GPUs nobody profiled")
     parser.add_argument("--memory", action="store_true", help="only memory.json, for what fits in a GPU's memory")
+    parser.add_argument("--scaleout", action="store_true", help="only scaleout.json, for several GPUs")
     parser.add_argument("--sizes", action="store_true", help="only growth.json, for other batch and pixel sizes")
     parser.add_argument("--estimate", action="store_true", help="only estimate.json, for networks without a profile")
     parser.add_argument("--seed", type=int, default=0)
@@ -34,6 +35,8 @@ def run(options: argparse.Namespace) -> None:
         document, line = _train_memory(options)
     elif options.transfer:
         document, line = _train_transfer(options)
+    elif options.scaleout:
+        document, line = _train_scaleout(options)
     else:
         document, line = _train_all(options)
     if options.format == "json":
@@ -78,6 +81,18 @@ def _train_transfer(options: argparse.Namespace) -> tuple[Document, str]:
     path = Path(options.out) / TRANSFER_NAME
     document: Document = {"out": str(path), "checksum": model.checksum}
     return document, f"{path}: {len(model.derived)} derived GPUs, {len(model.points)} with a published benchmark"
+
+
+def _train_scaleout(options: argparse.Namespace) -> tuple[Document, str]:
+    with training_set():
+        from profet_core.scaleout.model import SCALEOUT_NAME
+        from profet_lab.measurements.tables import data_folder
+        from profet_lab.scaleout.scaleout_file import scaleout_content, write_scaleout
+    content = scaleout_content(data_folder(options.data))
+    model = write_scaleout(content, Path(options.out))
+    path = Path(options.out) / SCALEOUT_NAME
+    document: Document = {"out": str(path), "checksum": model.checksum}
+    return document, f"{path}: a step on several GPUs, from {sum(content['fitted_on']['rows'].values())} published ones"
 
 
 def _train_all(options: argparse.Namespace) -> tuple[Document, str]:

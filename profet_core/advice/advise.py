@@ -10,7 +10,7 @@ from profet_core.advice.certainty import INTERVAL_LEVEL
 from profet_core.advice.comparison import compare
 from profet_core.advice.frontier import frontier
 from profet_core.advice.picks import Criterion, Pick, pick_of
-from profet_core.advice.plans import Plan, plan_of
+from profet_core.advice.plans import Node, Plan, plan_of
 from profet_core.advice.request import Limits, Request, Workload
 from profet_core.advice.within import Within, within_limits
 from profet_core.catalog import Instance
@@ -92,6 +92,7 @@ def advise(
     *,
     include_retired: bool = False,
     fits: Mapping[str, FitAnswer] | None = None,
+    nodes: Mapping[str, Node] | None = None,
     interval_level: float | None = INTERVAL_LEVEL,
 ) -> Advice:
     """The sensible picks for one training.
@@ -101,6 +102,8 @@ def advise(
     rows : step latencies at the workload's batch size.
     offers : what can be rented, see `offers_in_market`; several of one instance are several plans.
     fits : instance -> whether it fits in memory; nothing is known of an instance that is absent.
+    nodes : instance -> the node whose row is of a step on all its GPUs, see `nodes.whole_nodes`; a row of an instance
+        that is absent is of one GPU.
     interval_level : of the rows' intervals; errors are taken for log-normal. How often such claims came true:
         `certainty.CAME_TRUE_80_TO_90`.
 
@@ -109,7 +112,7 @@ def advise(
     InputError : a count out of range, or nothing is left to choose from.
     """
     request = Request(workload, limits or Limits(), interval_level or INTERVAL_LEVEL)
-    plans, excluded = _plans(request, rows, _Market(_by_instance(offers), include_retired, fits or {}))
+    plans, excluded = _plans(request, rows, _Market(_by_instance(offers), include_retired, fits or {}, nodes or {}))
     if not plans:
         reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
         raise InputError(f"There is nothing to choose from ({reasons}).")
@@ -134,6 +137,7 @@ class _Market:
     offers: Mapping[str, Sequence[Instance]]
     include_retired: bool
     fits: Mapping[str, FitAnswer]
+    nodes: Mapping[str, Node]
 
     def rentable(self, instance: str) -> list[Instance]:
         """Its offers; of a retired instance none, unless those are included."""
@@ -174,7 +178,8 @@ def _plans(request: Request, rows: Iterable[StepTime], market: _Market) -> tuple
             excluded.append(ExcludedInstance(row.instance, reason))
             continue
         note = market.fit_note(row.instance)
-        plans += [plan_of(request, row, offer, note) for offer in market.rentable(row.instance)]
+        node = market.nodes.get(row.instance)
+        plans += [plan_of(request, row, offer, note, node) for offer in market.rentable(row.instance)]
     return sorted(plans, key=lambda plan: (plan.total_usd, plan.total_s)), excluded
 
 

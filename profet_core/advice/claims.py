@@ -19,7 +19,7 @@ def is_claimed(chance: float, a: Plan, b: Plan) -> bool:
 
 
 def why_too_close(certainty: float) -> str:
-    """Follows a chance that makes no claim though it would between profiled GPUs; else empty."""
+    """Follows a chance that makes no claim though it would between steps of profiled GPUs; else empty."""
     if whole_percent(certainty) < whole_percent(CLOSE_CALL):
         return ""
-    return f"; with a GPU that nobody profiled a claim takes {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
+    return f"; with a step that nobody profiled there a claim takes {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -45,7 +46,8 @@ class Comparison:
 
     Attributes
     ----------
-    latency_ratio : A's step latency over B's; A is cheaper below `break_even_ratio`.
+    latency_ratio : A's step latency over B's, of trainings on one GPU each; else the time that A's training takes over
+        B's. A is cheaper below `break_even_ratio`.
     break_even_usd_per_hour : A is cheaper than B below this price.
     uncertainty : None where an interval is missing.
     """
@@ -76,7 +78,8 @@ class Comparison:
 def compare(a: Plan, b: Plan, level: float = INTERVAL_LEVEL) -> Comparison:
     """How sure it is that A is faster or cheaper than B.
 
-    Errors of one GPU's latency are one and the same on every offer of it. A derived latency knows the interval of its
+    Errors of one GPU's latency are one and the same on every offer of it; those of scaling out to all GPUs of a node
+    come on top, and are the same for as many GPUs of that kind. A derived latency knows the interval of its
     ratio to the instance it was derived from. Between two GPUs whose training data is PROFET's own errors correlate by
     `ERROR_CORRELATION`. Between others the correlation is not measured and taken for none, which makes claims less sure
     than a common error would allow.
@@ -85,7 +88,7 @@ def compare(a: Plan, b: Plan, level: float = INTERVAL_LEVEL) -> Comparison:
     ----------
     level : of the intervals in the answer.
     """
-    ratio = a.latency_ms / b.latency_ms
+    ratio = _time_ratio(a, b)
     deviation = _deviation_of_ratio(a, b)
     return Comparison(
         a=a,
@@ -97,8 +100,13 @@ def compare(a: Plan, b: Plan, level: float = INTERVAL_LEVEL) -> Comparison:
     )
 
 
+def _time_ratio(a: Plan, b: Plan) -> float:
+    """Steps of as many images: their latencies; else all steps of the training."""
+    return a.latency_ms / b.latency_ms if a.gpus == b.gpus else a.total_s / b.total_s
+
+
 def _uncertainty(a: Plan, b: Plan, deviation: float, level: float) -> Uncertainty:
-    ratio, costs = a.latency_ms / b.latency_ms, a.total_usd / b.total_usd
+    ratio, costs = _time_ratio(a, b), a.total_usd / b.total_usd
     surest = surest_certainty(a.basis, b.basis)
     low, high = interval_ends(ratio, deviation, level)
     return Uncertainty(
@@ -122,11 +130,24 @@ def _chance_to_dominate(ratio: float, costs: float, deviation: float, surest: fl
 def _deviation_of_ratio(a: Plan, b: Plan) -> float | None:
     if a.deviation is None or b.deviation is None:
         # The same row on another market: whatever its error, it is the same.
-        return 0.0 if a.offer.gpu == b.offer.gpu and a.latency_ms == b.latency_ms else None
+        return 0.0 if same_speed(a, b) and a.latency_ms == b.latency_ms else None
+    of_one_gpu = _deviation_of_one_gpu(a, b)
+    scaling = 0.0 if same_speed(a, b) else math.hypot(a.scaling_deviation, b.scaling_deviation)
+    return None if of_one_gpu is None else math.hypot(of_one_gpu, scaling) if scaling else of_one_gpu
+
+
+def same_speed(a: Plan, b: Plan) -> bool:
+    """Whether as many GPUs of one kind train: whatever their error is, it is the same."""
+    return a.offer.gpu == b.offer.gpu and a.gpus == b.gpus
+
+
+def _deviation_of_one_gpu(a: Plan, b: Plan) -> float | None:
+    """Of the ratio of both steps on one GPU each."""
     for one, other in ((a, b), (b, a)):
         if one.relative is not None and one.relative.instance == other.instance:
             return one.relative.deviation
-    return deviation_of_ratio(a.deviation, b.deviation, _correlation(a, b))
+    of_a, of_b = a.one_gpu_deviation, b.one_gpu_deviation
+    return None if of_a is None or of_b is None else deviation_of_ratio(of_a, of_b, _correlation(a, b))
 
 
 def _correlation(a: Plan, b: Plan) -> float:

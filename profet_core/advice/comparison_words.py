@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.claims import is_claimed, why_too_close
-from profet_core.advice.comparison import Comparison
+from profet_core.advice.comparison import Comparison, same_speed
 from profet_core.advice.plans import Plan
 from profet_core.latency import Basis
 from profet_core.units import format_significant, format_usd
@@ -16,12 +16,13 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
     """Which of two is cheaper and which faster, how sure that is, and where it turns."""
     a, b = found.a, found.b
     lines = [_verdict(a, b, found.cheaper, "cheaper", b.total_usd / a.total_usd)]
-    if found.latency_ratio == 1 and a.offer.gpu == b.offer.gpu:
+    if found.latency_ratio == 1 and same_speed(a, b):
         return (*lines, f"Both have the same GPU ({a.offer.gpu}) and take the same time.")
-    lines.append(_verdict(a, b, found.faster, "faster", b.latency_ms / a.latency_ms))
+    lines.append(_verdict(a, b, found.faster, "faster", 1 / found.latency_ratio))
     ratios, prices = _ends(found)
+    what = "A step" if a.gpus == b.gpus else "It"
     lines.append(
-        f"A step takes {format_significant(found.latency_ratio)} times as long on {a.label} as on {b.label}{ratios}; "
+        f"{what} takes {format_significant(found.latency_ratio)} times as long on {a.label} as on {b.label}{ratios}; "
         f"at these prices {a.label} is the cheaper one below {format_significant(found.break_even_ratio)} times."
     )
     lines.append(

@@ -8,7 +8,6 @@ from profet_core.advice.picks import Pick
 from profet_core.advice.plans import Plan
 from profet_core.advice.within import Within
 from profet_core.advice.words import limits_phrase, out_of_reach_sentences
-from profet_core.catalog.naming import gpu_and_cloud
 from profet_core.units import format_duration, format_significant, format_usd
 
 #: A faster plan is named beside the answer where it is faster by this factor.
@@ -27,7 +26,7 @@ def headline(advice: Advice) -> str:
 
 def plan_summary(plan: Plan) -> str:
     """'g5.xlarge (A10G, AWS): about 10 min 3 s, $0.17 ($0.13–0.22)'."""
-    return f"{plan.title} ({gpu_and_cloud(plan.offer)}): about {format_duration(plan.total_s)}, {_cost_phrase(plan)}"
+    return f"{plan.title} ({plan.gpu_words}): about {format_duration(plan.total_s)}, {_cost_phrase(plan)}"
 
 
 def _cost_phrase(plan: Plan) -> str:
@@ -52,13 +51,13 @@ def _beside(advice: Advice, plan: Plan, pick: Pick | None) -> str:
     if pick is not None and (close := pick.close_rival) is not None:
         rival = close.plan
         totals = f"{format_duration(rival.total_s)}, {format_usd(rival.total_usd)}"
-        return f". Too close to call which is {pick.criterion}: {rival.title} ({gpu_and_cloud(rival.offer)}; {totals})"
+        return f". Too close to call which is {pick.criterion}: {rival.title} ({rival.gpu_words}; {totals})"
     fastest = advice.fastest.plan
     faster = plan.total_s / fastest.total_s
     if faster < _WORTH_NAMING or (advice.within is not None and not _keeps(advice.within, fastest)):
         return ""
     times = format_significant(faster, 2)
-    name = f"{fastest.title} ({gpu_and_cloud(fastest.offer)})"
+    name = f"{fastest.title} ({fastest.gpu_words})"
     return f"; {name} is {times} times as fast for {format_usd(fastest.total_usd)}"
 
 

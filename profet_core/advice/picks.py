@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import final
 
 from profet_core.advice.claims import is_claimed
-from profet_core.advice.comparison import Comparison, compare
+from profet_core.advice.comparison import Comparison, compare, same_speed
 from profet_core.advice.plans import Plan
 
 
@@ -67,7 +67,7 @@ def pick_of(plan: Plan, plans: Iterable[Plan], criterion: Criterion) -> Pick:
     """`plan` beside the plan of another GPU that it is least surely better than."""
     rivals = []
     for other in plans:
-        if other.offer.gpu == plan.offer.gpu:
+        if same_speed(other, plan):
             continue
         certainty = criterion.certainty(compare(plan, other))
         if certainty is None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import final
 
 from profet_core.advice.certainty import chance_at_most, deviation_of_interval, surest_certainty
 from profet_core.advice.request import Request
 from profet_core.catalog import Instance
 from profet_core.catalog.instance import OWN_HARDWARE
-from profet_core.catalog.naming import machine_words
+from profet_core.catalog.naming import gpu_and_cloud, machine_words
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis, Interval, StepTime
 from profet_core.units import MS_PER_S, positive_number
@@ -35,6 +36,20 @@ class RelativeDeviation:
     deviation: float
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Node:
+    """How a training uses all GPUs of a node: each takes the workload's batch, so a step has `gpus` times the images.
+
+    Attributes
+    ----------
+    log_half_width : of the interval of scaling alone, beside that of one GPU's step.
+    """
+
+    gpus: int
+    log_half_width: float
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One training on one offer.
@@ -42,7 +57,7 @@ class Plan:
     Attributes
     ----------
     offer : instance, market, region and price. Of a node of several GPUs the whole node is paid for, and the speed is
-        that of one GPU.
+        that of one GPU, unless `gpus` says that all of them train.
     basis, latency_note : what stands behind the latency, and what a latency that was not measured was made from; empty
         if nothing is to say.
     deviation : standard deviation of the latency's logarithm; 0 for a given latency, None where nothing is known.
@@ -51,6 +66,8 @@ class Plan:
     in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
     fit_note : what to keep in mind about memory; empty if nothing.
     limited_by_host : a faster GPU would take as long, so GPUs tie where this holds.
+    gpus : that train. batch_size : images of a step on all of them.
+    scaling_deviation : the part of `deviation` that is of scaling out; 0 where one GPU trains.
     """
 
     offer: Instance
@@ -66,12 +83,25 @@ class Plan:
     in_budget: float | None
     fit_note: str
     limited_by_host: bool
+    gpus: int
+    batch_size: int
+    scaling_deviation: float
 
     @property
     def note(self) -> str:
-        """What to keep in mind: several GPUs paid for, memory; empty if nothing."""
-        node = f"price of the whole node of {self.offer.gpu_count} GPUs, speed of one" if self.whole_node else ""
-        return "; ".join(part for part in (node, self.fit_note) if part)
+        """What to keep in mind: several GPUs paid for or used, memory; empty if nothing."""
+        return "; ".join(part for part in (self._node_note, self.fit_note) if part)
+
+    @property
+    def _node_note(self) -> str:
+        if self.gpus > 1:
+            return f"all {self.gpus} GPUs train: {self.batch_size:,} images a step"
+        return f"price of the whole node of {self.offer.gpu_count} GPUs, speed of one" if self.whole_node else ""
+
+    @property
+    def gpu_words(self) -> str:
+        """'A100, GCP'; where all GPUs of a node train '8 × A100, GCP'."""
+        return f"{self.gpus} × {gpu_and_cloud(self.offer)}" if self.gpus > 1 else gpu_and_cloud(self.offer)
 
     @property
     def instance(self) -> str:
@@ -99,18 +129,32 @@ class Plan:
         return self.offer.gpu_count > 1
 
     @property
+    def one_gpu_deviation(self) -> float | None:
+        """The part of `deviation` that is of one GPU's step."""
+        if self.deviation is None or not self.scaling_deviation:
+            return self.deviation
+        return math.sqrt(max(self.deviation**2 - self.scaling_deviation**2, 0.0))
+
+    @property
     def within_limits(self) -> float | None:
         """Chance that all limits are kept to; None without an interval. One error moves both: the worse one decides."""
         chances = [chance for chance in (self.in_time, self.in_budget) if chance is not None]
         return min(chances, default=None)
 
 
-def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "") -> Plan:
-    """What the request's training takes and costs on `offer` at the step latency of `row`, which must be known."""
+def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = "", node: Node | None = None) -> Plan:
+    """What the request's training takes and costs on `offer` at the step latency of `row`, which must be known.
+
+    Parameters
+    ----------
+    node : `row` is of a step on all its GPUs; None: on one.
+    """
     limits, level = request.limits, request.interval_level
-    low, middle, high = (request.workload.steps * factor for factor in request.workload.loading_factors)
+    gpus = 1 if node is None else node.gpus
+    work = replace(request.workload, batch_size=request.workload.batch_size * gpus)
+    low, middle, high = (work.steps * factor for factor in work.loading_factors)
     latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
-    deviation = 0.0 if row.basis.is_exact else _deviation(row, level)
+    deviation = 0.0 if row.basis.is_exact else _deviation(row, level, node)
     total_s, total_usd = _totals(middle, latency_ms, offer)
     return Plan(
         offer=offer,
@@ -126,11 +170,18 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         in_budget=_chance(limits.budget_usd, total_usd, deviation, row.basis),
         fit_note=fit_note,
         limited_by_host=row.limited_by_host,
+        gpus=gpus,
+        batch_size=work.batch_size,
+        scaling_deviation=0.0 if node is None else deviation_of_interval(node.log_half_width, level),
     )
 
 
-def _deviation(row: StepTime, level: float) -> float | None:
-    return None if row.interval is None else deviation_of_interval(row.interval.log_half_width, level)
+def _deviation(row: StepTime, level: float, node: Node | None) -> float | None:
+    """A node's from the upper half of its interval: the lower ends at one GPU's step."""
+    if row.interval is None or row.latency_ms is None:
+        return None
+    half = row.interval.log_half_width if node is None else math.log(row.interval.high_ms / row.latency_ms)
+    return deviation_of_interval(half, level)
 
 
 def _relative(row: StepTime, level: float) -> RelativeDeviation | None:

@@ -51,7 +51,7 @@ def sureness(basis: Basis, interval: Interval | None) -> Sureness:
     """How sure a latency is, or what was computed from it.
 
     The interval decides: it is as wide as the members disagree and as the profile is unlike the training data. A GPU
-    that nobody profiled is never "good": no measurement could check its interval.
+    that nobody profiled is never "good", nor are several at once: no measurement could check its interval.
 
     >>> sureness(Basis.GIVEN, None).word, sureness(Basis.MEASURED, Interval.within_factor(100, 1.15)).word
     ('good', 'good')
@@ -65,7 +65,8 @@ def sureness(basis: Basis, interval: Interval | None) -> Sureness:
     half_width = math.expm1(interval.log_half_width)
     if half_width > FAIR_HALF_WIDTH:
         return Sureness.ROUGH
-    return Sureness.FAIR if basis.is_rough or half_width > GOOD_HALF_WIDTH else Sureness.GOOD
+    unmeasured = basis.is_rough or basis is Basis.SCALED_OUT
+    return Sureness.FAIR if unmeasured or half_width > GOOD_HALF_WIDTH else Sureness.GOOD
 
 
 def plan_sureness(plan: Plan) -> Sureness:

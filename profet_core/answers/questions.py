@@ -166,6 +166,9 @@ class AdviseQuestion(TrainingQuestion):
     market, spot_discount : as `catalog.offers.offers_in_market` takes them.
     include_retired : instances that can't be rented any more too.
     compare : two plans, by instance or by "instance market".
+    whole_nodes : a node of several GPUs with all of them training, each at the batch of one; without it its speed is
+        one GPU's. network, parameters : its name, or how many parameters it has; each asks for whole nodes too.
+        Neither: what the profile tells.
     """
 
     deadline_hours: float | None = None
@@ -175,6 +178,9 @@ class AdviseQuestion(TrainingQuestion):
     spot_discount: float | None = None
     include_retired: bool = False
     compare: Sequence[str] | None = None
+    whole_nodes: bool = False
+    network: str | None = None
+    parameters: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from profet_core.fitted.files import Fitted, read_fitted
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
+from profet_core.scaleout.model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.scaling.documented import DocumentedScaler
 from profet_core.scaling.growth_file import GROWTH_NAME, GrowthModel, load_growth
@@ -143,6 +144,11 @@ class Models:
         """How steps grow with batch and pixel size; None if these models don't say."""
         return self._of_this_set(load_growth(self.folder)) if self._has(GROWTH_NAME) else None
 
+    @cached_property
+    def scaleout(self) -> ScaleoutModel | None:
+        """How a step goes on several GPUs; None if these models don't say."""
+        return load_scaleout(self.folder) if (self.folder / SCALEOUT_NAME).is_file() else None
+
     def interval_scale(self, latency_known: bool) -> IntervalScale | None:
         """How wide intervals are; None if these models have none."""
         return self._intervals.get(case_name(latency_known, False))
@@ -164,7 +170,7 @@ class Models:
         """
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
-        _ = self.transfer, self.memory, self.growth
+        _ = self.transfer, self.memory, self.growth, self.scaleout
 
     def _member(self, name: str, models: int) -> Fitted:
         """What a file holds, for so many targets."""

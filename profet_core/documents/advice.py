@@ -54,6 +54,8 @@ def _plan_document(plan: Plan) -> Document:
         "instance": plan.instance,
         "gpu": offer.gpu,
         "gpu_count": offer.gpu_count,
+        "gpus": plan.gpus,
+        "batch_size": plan.batch_size,
         "market": offer.market,
         "region": offer.region,
         "usd_per_hour": offer.usd_per_hour,

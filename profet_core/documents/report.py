@@ -124,12 +124,13 @@ def _limits(request: Request) -> list[tuple[str, str]]:
 
 def _plan_row(advice: Advice, plan: Plan) -> str:
     offer, ends = plan.offer, plan.interval
-    several = f" (1 of {offer.gpu_count})" if plan.whole_node else ""
+    several = f" (1 of {offer.gpu_count})" if plan.whole_node and plan.gpus == 1 else ""
+    of_all = f"{plan.gpus} × " if plan.gpus > 1 else ""
     cloud = "" if offer.provider == OWN_PROVIDER else f", {cloud_words(offer.provider)}"
     retired = ", retired" if offer.status == "retired" else ""
     step = plan_sureness(plan)
     cells = [
-        _cell(gpu_words(offer) + several + cloud + retired),
+        _cell(of_all + gpu_words(offer) + several + cloud + retired),
         _number(format_duration(plan.total_s)),
         _number(_range(ends and (ends.low_s, ends.high_s), format_duration_range)),
         _number(format_usd(plan.total_usd)),

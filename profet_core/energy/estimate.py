@@ -28,7 +28,7 @@ class Energy:
 
     Attributes
     ----------
-    power_w : of the machine: board power of the GPU that trains, its other GPUs idle, every virtual processor at full
+    power_w : of the machine: board power of the GPUs that train, its other GPUs idle, every virtual processor at full
         load; without memory, disks and network.
     kwh : at the machine.
     co2e_kg : with the data centre's overhead and the grid of the region; None where the region is not known.
@@ -39,8 +39,8 @@ class Energy:
     co2e_kg: float | None
 
 
-def machine_power_w(offer: Instance, gpus: Gpus) -> float | None:
-    """The machine's power in watts while one of its GPUs trains; None where a GPU or its processors are not known.
+def machine_power_w(offer: Instance, gpus: Gpus, training: int = 1) -> float | None:
+    """The machine's power in watts while `training` of its GPUs do; None where a GPU or its processors are not known.
 
     Board power is what a GPU may take at most: a training takes less.
     """
@@ -50,12 +50,14 @@ def machine_power_w(offer: Instance, gpus: Gpus) -> float | None:
         return None
     if offer.vcpus is None:
         return None
-    return board_w * (1 + IDLE_SHARE * (offer.gpu_count - 1)) + W_PER_VCPU * offer.vcpus
+    return board_w * (training + IDLE_SHARE * (offer.gpu_count - training)) + W_PER_VCPU * offer.vcpus
 
 
-def training_energy(total_s: float, offer: Instance, gpus: Gpus, regions: Mapping[str, Region]) -> Energy | None:
-    """What `total_s` seconds on an offer take; None where its power is not known."""
-    power_w = machine_power_w(offer, gpus)
+def training_energy(
+    total_s: float, offer: Instance, gpus: Gpus, regions: Mapping[str, Region], training: int = 1
+) -> Energy | None:
+    """What `total_s` seconds on an offer take, `training` of its GPUs at work; None where its power is not known."""
+    power_w = machine_power_w(offer, gpus, training)
     if power_w is None:
         return None
     kwh = power_w / W_PER_KW * total_s / S_PER_HOUR

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from profet_core.errors import InputError, ProfileError
+from profet_core.layers.given import packing_problem
 from profet_core.layers.keras.document import MAX_JSON_BYTES
 from profet_core.layers.keras.reader import read_archive, read_description
 from profet_core.layers.network import Network
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
-from profet_core.layers.onnx.reader import read_onnx
 from profet_core.layers.table import MAX_TABLE_BYTES, read_table
 from profet_core.profiles.containers.archives import is_archive
 from profet_core.profiles.containers.foreign_files import what_it_is
@@ -56,9 +56,7 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
     except InputError as error:
         raise InputError(f"{shown}: {error}") from None
     except ProfileError as error:
-        # Of unpacking: what is wrong stands before the colon, what to do about a profile behind it.
-        wrong = str(error).partition(":")[0].rstrip(".")
-        raise InputError(f"{shown}: {wrong}: save the model again, or give {FORMATS}.") from None
+        raise InputError(f"{shown}: {packing_problem(error)}: save the model again, or give {FORMATS}.") from None
 
 
 def _read(content: Content, name: str, pixels: int | None) -> Network:
@@ -75,6 +73,9 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
     if is_table(head):
         return read_table(content.read(MAX_TABLE_BYTES, "it is too large for a layer table."), name, pixels)
     if head.startswith(_ONNX_STARTS):
+        # Here, because the other formats need the standard library alone: numpy takes a tenth of a second.
+        from profet_core.layers.onnx.reader import read_onnx
+
         with content.open() as stream:
             return read_onnx(stream, name, pixels)
     what, _ = what_it_is(head, name) or ("", "")

@@ -12,6 +12,7 @@ from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.builder import MAX_LAYERS, Builder
 from profet_core.layers.counting import count
+from profet_core.layers.given import shown
 from profet_core.layers.network import Network
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.shapes import MAX_SETTING, Padding, Shape
@@ -67,7 +68,7 @@ class Row:
         """Whether the layer has one; yes where nothing is said."""
         text = self.text("bias").lower()
         if text and text not in _YES | _NO:
-            raise InputError(f"bias is {_shown(text)}: write yes or no.")
+            raise InputError(f"bias is {shown(text)}: write yes or no.")
         return text not in _NO
 
 
@@ -94,13 +95,13 @@ def read_table(data: bytes, name: str, pixels: int | None) -> Network:
             if not image:
                 image, last = _image(row if kind == "input" else None, pixels)
                 if kind == "input":
-                    last = net.put(Layer(Kind.INPUT, last), _shown(row.text("layer")))
+                    last = net.put(Layer(Kind.INPUT, last), shown(row.text("layer")))
                     _name(shapes, row, last)
                     continue
             if kind not in RULES:
-                raise InputError(f"its kind is {_shown(kind)}: one of {', '.join(RULES)} is needed.")
+                raise InputError(f"its kind is {shown(kind)}: one of {', '.join(RULES)} is needed.")
             for layer in RULES[kind](row, _inputs(row, shapes, last)):
-                last = net.put(layer, _shown(row.text("layer")))
+                last = net.put(layer, shown(row.text("layer")))
             _name(shapes, row, last)
         except InputError as error:
             raise InputError(f"line {number}: {error}") from None
@@ -138,7 +139,7 @@ def _check_header(header: list[str]) -> None:
         raise InputError(f"its first line names no column `kind`: the columns are {', '.join(COLUMNS)}.")
     for column in header:
         if column and column not in COLUMNS:
-            raise InputError(f"it has a column {_shown(column)}: the columns are {', '.join(COLUMNS)}.")
+            raise InputError(f"it has a column {shown(column)}: the columns are {', '.join(COLUMNS)}.")
         if column and header.count(column) > 1:
             raise InputError(f"it has the column {column} twice.")
 
@@ -168,7 +169,7 @@ def _inputs(row: Row, shapes: Mapping[str, Shape], last: Shape) -> tuple[Shape, 
         raise InputError(f"it has more than {_MAX_INPUTS:,} inputs.")
     for name in names:
         if name not in shapes:
-            raise InputError(f"no layer above is called {_shown(name)}.")
+            raise InputError(f"no layer above is called {shown(name)}.")
     return tuple(shapes[name] for name in names) or (last,)
 
 
@@ -177,7 +178,7 @@ def _name(shapes: dict[str, Shape], row: Row, shape: Shape) -> None:
     if not name:
         return
     if name in shapes:
-        raise InputError(f"a layer above is called {_shown(name)} too: names stand for one layer each.")
+        raise InputError(f"a layer above is called {shown(name)} too: names stand for one layer each.")
     shapes[name] = shape
 
 
@@ -269,7 +270,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "layer normalisation": lambda _, shapes: [rules.normalisation(_one(shapes), averages=False)],
         "activation": lambda _, shapes: [rules.elementwise(_one(shapes))],
         "dropout": lambda _, shapes: [rules.elementwise(_one(shapes))],
-        "scale": lambda _, shapes: [rules.elementwise(_one(shapes), parameters=_one(shapes)[-1])],
+        "scale": lambda _, shapes: [rules.scaling(_one(shapes))],
         "add": lambda _, shapes: [rules.elementwise(*shapes)],
         "multiply": lambda _, shapes: [rules.elementwise(*shapes)],
         "concatenate": lambda _, shapes: [rules.concatenation(shapes)],
@@ -283,7 +284,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 
 def _whole(text: str, column: str, least: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 8 and least <= int(text) <= MAX_SETTING):
-        given = f"{column} is {_shown(text)}" if text else f"its {column} is missing"
+        given = f"{column} is {shown(text)}" if text else f"its {column} is missing"
         raise InputError(f"{given}: a whole number from {least} to {MAX_SETTING:,} is needed.")
     return int(text)
 
@@ -291,8 +292,3 @@ def _whole(text: str, column: str, least: int) -> int:
 def _pair(text: str, column: str, least: int) -> tuple[int, int]:
     first, mark, second = text.lower().replace(" ", "").partition("x")
     return _whole(first, column, least), _whole(second if mark else first, column, least)
-
-
-def _shown(text: str) -> str:
-    printable = "".join(letter for letter in text if letter.isprintable())
-    return printable if len(printable) <= 60 else printable[:57] + "..."

@@ -83,7 +83,7 @@ def prediction_row(catalog: Catalog, step: StepTime, members: Mapping[str, float
         latency_ms=step.latency_ms,
         basis=step.basis,
         interval=step.interval,
-        note=step.note if entry.gpu_count == 1 else _with_node(step.note, entry),
+        note=step.note if entry.gpu_count == 1 else "; ".join(filter(None, (step.note, node_note(entry)))),
         relative=step.relative,
         reach=step.reach,
         members=members or {},
@@ -91,6 +91,6 @@ def prediction_row(catalog: Catalog, step: StepTime, members: Mapping[str, float
     )
 
 
-def _with_node(note: str, entry: Instance) -> str:
-    node = f"latency of one GPU, price of the whole node of {entry.gpu_count}"
-    return f"{note}; {node}" if note else node
+def node_note(entry: Instance) -> str:
+    """What a row of one GPU says last where the price is of several."""
+    return f"latency of one GPU, price of the whole node of {entry.gpu_count}"

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from profet_core.errors import NoPredictionError
+from profet_core.operations.kinds import kind_of
 from profet_core.prediction.anchors import unknown_gpu
-from profet_core.profiles.record import NO_DEVICE, Profile
+from profet_core.profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, NO_DEVICE, Profile
 from profet_core.profiles.trace_events.precision_signs import FP32, TF32
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 #: Above this share of the GPU's busy time without an operation nothing is predicted; above the second there is a
 #: caveat, and the interval is wider.
 MOST_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
+#: Above this share of the GPU's busy time in operations of no known kind the rest is no picture of the step.
+MOST_UNPLACED_SHARE = 0.50
 #: A GPU that worked for less of what the profile spans did not run a whole step in it: in the idlest of the 11,052
 #: PROFET profiles it worked for 8 %.
 LEAST_BUSY_SHARE = 0.05
@@ -43,7 +46,20 @@ def refusal(profile: Profile) -> str:
             f"{profile.unknown_share:.0%} of the GPU's time belongs to no operation that the profile names: record it "
             "again with the host's operations too, without XLA, torch.compile or CUDA graphs."
         )
+    unplaced_us = _unplaced_us(profile)
+    if (share := sum(unplaced_us.values()) / profile.device_busy_us) > MOST_UNPLACED_SHARE:
+        longest = max(unplaced_us, key=lambda name: unplaced_us[name]).removeprefix(DEVICE_PREFIX)
+        return (
+            f"{share:.0%} of the GPU's time is in operations that nothing is known of, {longest} the longest: record "
+            "a CNN's training step with the framework's own operations."
+        )
     return ""
+
+
+def _unplaced_us(profile: Profile) -> dict[str, float]:
+    """Device time by operation of no known kind, microseconds."""
+    named = {name: us for name, us in profile.operations.items() if name.startswith(DEVICE_PREFIX)}
+    return {name: us for name, us in named.items() if name not in IDLE_OPERATIONS and kind_of(name) is None}
 
 
 def refusal_by(models: Models, profile: Profile) -> str:

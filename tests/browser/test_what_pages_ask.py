@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 def test_each_page_of_before_became_one_of_today(browser, app_url):
     became = {name for name, _ in before()}
-    assert became == {path or FIRST_PAGE for path in paths(browser, app_url)}
+    assert became <= {path or FIRST_PAGE for path in paths(browser, app_url)}
     assert [old.words for _, old in before() if old.name == "guide"] == [2316]
 
 

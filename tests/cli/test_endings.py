@@ -117,6 +117,8 @@ def test_an_interrupt_at_any_moment_is_one_line_and_130(repository, sample, tmp_
         )
         # A little after the first line: the handler is set by then, as it is within a millisecond of a person's time.
         status, _, err = interrupted(arguments, moments.uniform(0.005, 0.6), environment)
+        if status == -signal.SIGINT and 'File "<string>", line 1' in err and "profet_cli" not in err:
+            continue  # a busy machine: Python had not come to our first line
         assert (status, err) in {(130, "profet: stopped\n"), (0, "")}, (number, status, err)
         ends.append(status)
         assert {path.name for path in Path(tmp_path).iterdir()} <= {"own.csv", ".own.csv.lock"}

@@ -37,6 +37,7 @@ CALLS = {
     "advise": f"advise {SAMPLE} --anchor g3s.xlarge --images 50000 --deadline-hours 3 --compare g4dn.xlarge,g5.xlarge "
     "--cloud aws",
     "scale": "scale --instance p3.2xlarge --axis batch --min-ms 10 --max-ms 100 --at 128",
+    "manycore": "manycore medium",
     "instances": "instances",
     "gpus": "gpus",
     "inspect": f"inspect {SAMPLE}",

@@ -37,6 +37,9 @@ QUESTIONS = {
         {**TRAINING, "deadline_hours": 3, "compare": ["g4dn.xlarge", "g5.xlarge"]},
         {**TRAINING, "budget_usd": 5, "market": "any", "spot_discount": 0.6, "certainty": 0.8, "include_retired": True},
         NARROWED,
+        {**TRAINING, "whole_nodes": True, "gpu_count": 8, "provider": ["aws", "lambda"]},
+        {**TRAINING, "parameters": 25600000.0, "provider": ["gcp"]},
+        {**TRAINING, "network": "VGG16", "provider": ["azure"]},
     ],
 }
 CASES = [(command, number) for command, cases in QUESTIONS.items() for number in range(len(cases))]

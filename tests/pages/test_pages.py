@@ -18,7 +18,9 @@ def test_every_page_opens_by_its_link(open_app, page):
     titles = {
         "answer": "Which cloud GPU should train it?",
         "sizes": "What do batch and pixel size do?",
+        "scale_out": "What do more GPUs do?",
         "profiles": "Profiles",
+        "many_core": "How long on a many-core processor?",
         "about": "How good is it?",
     }
     assert [title.value for title in app.title] == [titles[page]]

@@ -12,7 +12,7 @@ from profet_core.units import format_duration, format_ms, format_significant, fo
 from ui.charts.gpu_look import gpu_look
 from ui.charts.labels import spread
 from ui.charts.scales import LogAxis, number_axis, time_axis, usd_axis
-from ui.charts.style import Part, framed, no_markup
+from ui.charts.style import Part, framed, no_markup, see_through
 
 _HEIGHT, _MARGIN = 420, {"l": 8, "r": 8, "t": 12, "b": 8}
 #: Pixels that the axis with its title takes of the height, and a label's line.
@@ -130,7 +130,7 @@ def _bands(rows: Sequence[Curve]) -> Iterator[Part]:
                 "mode": "lines",
                 "line": {"width": 0},
                 "fill": "toself",
-                "fillcolor": _see_through(gpu_look(row.gpu).colour, 0.18),
+                "fillcolor": see_through(gpu_look(row.gpu).colour, 0.18),
                 "hoverinfo": "skip",
             }
 
@@ -209,9 +209,3 @@ def _marked(row: Curve) -> str:
     look = gpu_look(row.gpu)
     name = f"<b>{no_markup(row.label)}</b>" if row.chosen else no_markup(row.label)
     return f'<span style="color:{look.colour}">{_GLYPHS.get(look.symbol, "◆")}</span> {name}'
-
-
-def _see_through(colour: str, opacity: float) -> str:
-    """'#rrggbb' as rgba."""
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity})"

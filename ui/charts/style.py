@@ -30,6 +30,12 @@ def show_chart(figure: go.Figure, key: str) -> None:
     )
 
 
+def see_through(colour: str, opacity: float) -> str:
+    """'#rrggbb' as rgba."""
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
 def no_markup(text: str) -> str:
     """`text` as plotly shows it letter for letter: it reads some tags."""
     return text.replace("&", "&amp;").replace("<", "&lt;")

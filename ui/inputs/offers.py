@@ -45,11 +45,12 @@ def prices_input(resources: Resources) -> None:
         own_gpu_input(resources)
 
 
-def chosen_offers(resources: Resources, opened: str = "") -> tuple[Instance, ...]:
+def chosen_offers(resources: Resources, opened: str = "", *, every_node: bool = False) -> tuple[Instance, ...]:
     """The offers that are wanted and can be rented, one of an instance and market.
 
     Parameters
     ----------
+    every_node : larger nodes too, though nobody asks for them.
     opened : key of the open row, whose node stays where others are not asked for.
 
     Raises
@@ -61,7 +62,9 @@ def chosen_offers(resources: Resources, opened: str = "") -> tuple[Instance, ...
     if not st.session_state["retired"]:
         found = _available(found)
     # A row's key is its instance's name, and the market's where it is another than usual.
-    return tuple(found if narrowing.gpu_count else without_larger_nodes(found, {opened.partition(" ")[0]}))
+    return tuple(
+        found if narrowing.gpu_count or every_node else without_larger_nodes(found, {opened.partition(" ")[0]})
+    )
 
 
 def _wanted(resources: Resources, narrowing: Narrowing) -> tuple[Instance, ...]:

@@ -63,7 +63,15 @@ class Network:
         ------
         InputError : the profile's batch size is not known, or the chosen size is out of range.
         """
-        batch_size = st.session_state["batch"] or self.sure_batch_size
+        return self.steps_of(resources, st.session_state["batch"] or self.sure_batch_size)
+
+    def steps_of(self, resources: Resources, batch_size: int) -> TrainingSteps:
+        """Its step latencies at a batch size, and the chosen pixel size.
+
+        Raises
+        ------
+        InputError : the profile's batch size is not known, or a size is out of range.
+        """
         if self.second is None and (batch_size, self.chosen_pixels) == (self.sure_batch_size, self.pixels):
             return steps_as_profiled(self.outcome.prediction, batch_size)
         return steps_at(resources.models, self.known, batch_size=batch_size, pixels=self.chosen_pixels)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from ui.state.resources import Resources
-from ui.state.settings import ANSWER_TABLE, ESTIMATE_TABLE, SIZES_TABLE, measured_key, price_key, typed_end_key
+from ui.state.settings import (
+    ANSWER_TABLE,
+    ESTIMATE_TABLE,
+    SCALE_OUT_TABLE,
+    SIZES_TABLE,
+    measured_key,
+    price_key,
+    typed_end_key,
+)
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "loading")
@@ -35,6 +43,7 @@ def answer_keys(resources: Resources) -> tuple[str, ...]:
         *_LIMIT_KEYS,
         *_OFFER_KEYS,
         *prices,
+        *("whole_nodes", "network", "gradients"),
         "per",
         "against",
         *ANSWER_TABLE.keys,
@@ -58,6 +67,16 @@ def estimate_keys(resources: Resources) -> tuple[str, ...]:
     return (*network, *training, *_OFFER_KEYS, *prices, *ESTIMATE_TABLE.keys)
 
 
+def scale_out_keys(resources: Resources) -> tuple[str, ...]:
+    """Settings of the one GPU's step, of how many share it, and of the offers."""
+    typed = st.session_state["one_gpu"] == "typed"
+    step = ("one_gpu_ms", "one_gpu_batch", "one_gpu_on") if typed else (*network_keys(resources), "batch", "pixels")
+    prices = (price_key(name) for name in resources.catalog)
+    shared = ("one_gpu", "network", "gradients", "strategy", "batch_kept", "batch_of_all", "gpus", "out_shows")
+    training = ("images", "validation_images")
+    return (*step, *shared, *training, *_OFFER_KEYS, *prices, *SCALE_OUT_TABLE.keys)
+
+
 def profiles_keys(resources: Resources) -> tuple[str, ...]:
     """What is listed and how it is shown; a visitor's own profiles can't be in a link.
 
@@ -69,6 +88,18 @@ def profiles_keys(resources: Resources) -> tuple[str, ...]:
     on_answer = st.session_state["source"] == "sample" and st.session_state["sample"] in samples
     settings = network_keys(resources) if on_answer else ("method", "tf32")
     return ("view", *listing, "compare_by", *settings)
+
+
+def manycore_keys() -> tuple[str, ...]:
+    """The network by the way that is chosen, and its training."""
+    by = {
+        "published": ("manycore_network",),
+        "named": ("manycore_name", "manycore_pixels"),
+        "flops": ("manycore_flops",),
+    }
+    asked = by[st.session_state["manycore_from"]]
+    training = ("manycore_images", "manycore_test_images", "manycore_epochs")
+    return ("manycore_from", *asked, *training, "manycore_threads", "manycore_shows")
 
 
 def about_keys(_: Resources) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from profet_core.answers.parameters import LONGEST_NETWORK
+
 #: The text that stands for "left empty on purpose" in a link.
 EMPTY = "none"
 
@@ -50,6 +52,13 @@ def whole_or_empty(smallest: int, largest: int) -> Callable[[str], int | None]:
     return lambda text: None if text == EMPTY else whole(text)
 
 
+def parse_network(text: str) -> str:
+    """A network's name or its number of parameters, as it is typed; which there are, the page says."""
+    if len(text) > LONGEST_NETWORK or not text.isprintable():
+        raise ValueError(text[:LONGEST_NETWORK])
+    return text
+
+
 def positive_or_empty(text: str) -> float | None:
     """A finite number above 0, or empty."""
     if text == EMPTY:
@@ -58,3 +67,15 @@ def positive_or_empty(text: str) -> float | None:
     if not (math.isfinite(number) and number > 0):
         raise ValueError(text)
     return number
+
+
+def number_between(smallest: float, largest: float) -> Callable[[str], float]:
+    """A parser that takes a number within the bounds."""
+
+    def parse(text: str) -> float:
+        number = float(text)
+        if not smallest <= number <= largest:
+            raise ValueError(text)
+        return number
+
+    return parse

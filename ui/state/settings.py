@@ -12,13 +12,28 @@ from profet_core.estimate.estimate import MOST_BATCH
 from profet_core.estimate.memory import OPTIMISERS
 from profet_core.estimate.model import METHODS
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
+from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
+from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES
+from profet_core.manycore.published import PUBLISHED
+from profet_core.manycore.scaled import FEWEST_FLOPS, MOST_FLOPS
 from profet_core.prediction.anchors import find_anchor
 from profet_core.profiles.limits import MAX_STEPS
+from profet_core.scaleout.law import Strategy
+from profet_core.scaleout.strategies import BEST, MOST_GPUS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
 from ui.state.offer_choices import offer_choices
-from ui.state.parsers import one_of, positive_or_empty, some_of, true_or_false, whole_between, whole_or_empty
+from ui.state.parsers import (
+    number_between,
+    one_of,
+    parse_network,
+    positive_or_empty,
+    some_of,
+    true_or_false,
+    whole_between,
+    whole_or_empty,
+)
 from ui.state.resources import Resources
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot
 
@@ -28,6 +43,15 @@ AXES = tuple(AXIS_RANGE)
 ENDS = ("profiles", "typed")
 #: What the curves of Sizes show.
 SHOWS = ("latency", "images", "time", "cost")
+#: Where Scale out has one GPU's step from.
+ONE_GPU = ("predicted", "typed")
+#: What its curves show.
+OUT_SHOWS = ("speed_up", "step", "time", "cost")
+#: What of the batch stays as GPUs are added: each GPU's part (weak scaling), or all of it (strong).
+BATCH_KEPT = ("each", "all")
+GRADIENTS = ("fp32", "fp16")
+#: One process for all GPUs needs the number of weight tensors, which is not asked.
+STRATEGIES = (BEST, Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 #: At which batch size the table of Sizes has each GPU.
 EACH_AT = ("size", "largest")
 #: What times and costs in the Answer's table are of.
@@ -35,6 +59,9 @@ PER = ("training", "epoch", "1000_steps", "step")
 MEASURED_AT = ("same", "other")
 #: What a link of one page may ask another page to show: settings that follow no profile.
 ASKED_FOR = ("view", "inspect", "open", "part")
+#: How Many-core is told the network, and what its curves show.
+MANYCORE_FROM = ("published", "named", "flops")
+MANYCORE_SHOWS = ("time", "speedup")
 ALL_INSTANCES = "all"
 DEFAULT_METHOD = "default"
 LATENCY_GIVEN = ("given", "not")
@@ -47,7 +74,7 @@ ON_ANSWER = "answer"
 SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
 #: What the recorder is shown for.
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
-ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "estimate")
+ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore", "estimate")
 #: Which of the offers have a row: few, one of each GPU, or all.
 ROWS = ("best", "gpus", "all")
 #: What the opened plan is set against: the one next to it.
@@ -57,8 +84,9 @@ CERTAINTY_RANGE = (50, 99)
 #: Where the network without a profile comes from.
 NETWORK_FROM = ("name", "file")
 #: Result tables whose columns, order and open row links carry.
-ANSWER_TABLE, SIZES_TABLE, ESTIMATE_TABLE = TableChoices("answer"), TableChoices("sizes"), TableChoices("estimate")
-RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE, ESTIMATE_TABLE)
+ANSWER_TABLE, SIZES_TABLE, SCALE_OUT_TABLE = TableChoices("answer"), TableChoices("sizes"), TableChoices("scale_out")
+ESTIMATE_TABLE = TableChoices("estimate")
+RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE, SCALE_OUT_TABLE, ESTIMATE_TABLE)
 #: What is estimated until another network is chosen.
 FIRST_NETWORK = "ResNet50"
 MAX_IMAGES = 1_000_000_000
@@ -106,7 +134,9 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         *_offer_settings(resources),
         *_sizes_settings(resources),
         *_estimate_settings(),
+        *_scale_out_settings(resources),
         *_other_settings(resources),
+        *_manycore_settings(),
         *(setting for table in RESULT_TABLES for setting in _table_settings(table)),
     )
     return {setting.key: setting for setting in found}
@@ -161,6 +191,7 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("retired", False, true_or_false)
     for name in resources.catalog:
         yield Setting(price_key(name), None, positive_or_empty, sparse=True)
+    yield Setting("whole_nodes", False, true_or_false)
     yield Setting("per", PER[0], one_of(PER))
     yield Setting("against", USUAL_PLAN, str)
 
@@ -186,6 +217,20 @@ def _estimate_settings() -> Iterator[Setting]:
     yield Setting("net_method", DEFAULT_METHOD, one_of((DEFAULT_METHOD, *METHODS)))
 
 
+def _scale_out_settings(resources: Resources) -> Iterator[Setting]:
+    yield Setting("network", None, parse_network)
+    yield Setting("gradients", GRADIENTS[0], one_of(GRADIENTS))
+    yield Setting("one_gpu", ONE_GPU[0], one_of(ONE_GPU))
+    yield Setting("one_gpu_ms", None, positive_or_empty)
+    yield Setting("one_gpu_batch", 64, whole_between(1, MAX_IMAGES))
+    yield Setting("one_gpu_on", None, one_of(offer_choices(resources).gpus))
+    yield Setting("out_shows", OUT_SHOWS[0], one_of(OUT_SHOWS))
+    yield Setting("strategy", STRATEGIES[0], one_of(STRATEGIES))
+    yield Setting("batch_kept", BATCH_KEPT[0], one_of(BATCH_KEPT))
+    yield Setting("batch_of_all", None, whole_or_empty(2, MAX_IMAGES))
+    yield Setting("gpus", None, whole_or_empty(2, MOST_GPUS))
+
+
 def _other_settings(resources: Resources) -> Iterator[Setting]:
     """Those of Profiles and About."""
     yield Setting("view", VIEWS[0], one_of(VIEWS))
@@ -198,6 +243,20 @@ def _other_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN))
     for key in ("points_anchor", "points_target"):
         yield Setting(key, ALL_INSTANCES, one_of((ALL_INSTANCES, *resources.models.instances)))
+
+
+def _manycore_settings() -> Iterator[Setting]:
+    yield Setting("manycore_from", MANYCORE_FROM[0], one_of(MANYCORE_FROM))
+    yield Setting("manycore_network", "large", one_of(PUBLISHED))
+    yield Setting("manycore_name", "ResNet50", one_of(named_networks()))
+    yield Setting("manycore_pixels", 224, whole_between(MIN_PIXELS, MAX_PIXELS))
+    yield Setting("manycore_flops", 1e9, number_between(FEWEST_FLOPS, MOST_FLOPS))
+    yield Setting("manycore_file_pixels", None, whole_or_empty(MIN_PIXELS, MAX_PIXELS))
+    yield Setting("manycore_images", None, whole_or_empty(1, MOST_IMAGES))
+    yield Setting("manycore_test_images", None, whole_or_empty(0, MOST_IMAGES))
+    yield Setting("manycore_epochs", None, whole_or_empty(1, MOST_EPOCHS))
+    yield Setting("manycore_threads", None, whole_or_empty(FEWEST_THREADS, MOST_THREADS))
+    yield Setting("manycore_shows", MANYCORE_SHOWS[0], one_of(MANYCORE_SHOWS))
 
 
 def _table_settings(table: TableChoices) -> Iterator[Setting]:

@@ -8,6 +8,8 @@ import streamlit as st
 
 from profet_core import ArtifactError, Models
 from profet_core.accuracy.estimate_report import EstimateAccuracy, load_estimate_accuracy
+from profet_core.accuracy.manycore import ManycoreAccuracy
+from profet_core.accuracy.manycore_report import load_manycore_accuracy
 from profet_core.accuracy.real import RealReport
 from profet_core.accuracy.real_report import load_real_report
 from profet_core.accuracy.transfer import TransferAccuracy
@@ -79,6 +81,16 @@ def estimate_accuracy_of(resources: Resources) -> EstimateAccuracy:
     return _loaded_estimate(model, str(folder), model.checksum)
 
 
+def manycore_accuracy_of(resources: Resources) -> ManycoreAccuracy:
+    """What checks of the many-core models found.
+
+    Raises
+    ------
+    ArtifactError : the report beside the loaded models is missing or damaged.
+    """
+    return _loaded_manycore(str(resources.models.folder))
+
+
 def _there(models: Models, model: Model | None, name: str) -> Model:
     if model is None:
         raise ArtifactError(
@@ -111,3 +123,8 @@ def _loaded_estimate(_model: EstimateModel, folder: str, checksum: str) -> Estim
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _loaded_real(_models: Models, folder: str, checksum: str) -> RealReport | None:
     return load_real_report(_models)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _loaded_manycore(folder: str) -> ManycoreAccuracy:
+    return load_manycore_accuracy(folder)

@@ -7,28 +7,32 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.about.accuracy.estimated import show_estimated
+from pages.about.accuracy.manycore import show_manycore
 from pages.about.accuracy.memory import show_memory
 from pages.about.accuracy.profiled import show_profiled
 from pages.about.accuracy.real import show_real
 from pages.about.accuracy.reports import (
     accuracy_of,
     estimate_accuracy_of,
+    manycore_accuracy_of,
     real_report_of,
     transfer_accuracy_of,
     transfer_model_of,
 )
+from pages.about.accuracy.several_gpus import show_several_gpus
 from pages.about.accuracy.sizes import show_sizes
 from pages.about.accuracy.unprofiled import show_unprofiled
 from pages.about.accuracy.unprofiled_words import Unprofiled
 from pages.about.accuracy.worst import show_worst
 from profet_core.accuracy.transfer import TransferAccuracy
 from ui.inputs.fields import choice
+from ui.measured_accuracy import scaleout_accuracy_of
 from ui.state.resources import Resources
 from ui.state.settings import ACCURACY_PARTS, LATENCY_GIVEN
 from ui.texts import plain
 
 _LATENCY_LABELS = {"given": "Given", "not": "Not given"}
-_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _ESTIMATE = ACCURACY_PARTS
+_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _SCALEOUT, _MANYCORE, _ESTIMATE = ACCURACY_PARTS
 _PART_LABELS = {
     _PROFILED: "Profiled GPUs",
     _UNPROFILED: "GPUs nobody profiled",
@@ -36,6 +40,8 @@ _PART_LABELS = {
     _MEMORY: "Memory",
     _STRANGERS: "Strangers' profiles",
     _ESTIMATE: "No profile",
+    _SCALEOUT: "Several GPUs",
+    _MANYCORE: "Many-core",
 }
 
 
@@ -99,6 +105,19 @@ def _estimate(resources: Resources, _: bool) -> None:
     st.caption(f"Measured on {plain(accuracy.made)} for the loaded estimate.json. Its card: models/ESTIMATE_CARD.md.")
 
 
+def _scaleout(resources: Resources, _: bool) -> None:
+    accuracy = scaleout_accuracy_of(resources)
+    show_several_gpus(accuracy)
+    st.caption(
+        f"Measured on {plain(accuracy.made)} for the loaded scaleout.json (checksum "
+        f"{accuracy.scaleout_checksum[:12]}). Its card: models/SCALEOUT_CARD.md."
+    )
+
+
+def _manycore(resources: Resources, _: bool) -> None:
+    show_manycore(manycore_accuracy_of(resources))
+
+
 def _measured_on(accuracy: TransferAccuracy) -> None:
     st.caption(
         f"Measured on {plain(accuracy.made)} for the loaded transfer.json (checksum "
@@ -116,4 +135,6 @@ _PARTS: dict[str, Callable[[Resources, bool], None]] = {
     _MEMORY: _memory,
     _STRANGERS: _strangers,
     _ESTIMATE: _estimate,
+    _SCALEOUT: _scaleout,
+    _MANYCORE: _manycore,
 }

@@ -6,7 +6,15 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from profet_cli.arguments import EVERY_OFFER_HELP, add_format, add_narrowing, add_sureness, add_training, names
+from profet_cli.arguments import (
+    EVERY_OFFER_HELP,
+    add_format,
+    add_narrowing,
+    add_parameters,
+    add_sureness,
+    add_training,
+    names,
+)
 from profet_cli.commands.advise.text import print_advice
 from profet_cli.output import print_json, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge, training_question
@@ -40,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write the answer as one page of HTML too, to print or send"
     )
+    add_parameters(parser)
     parser.add_argument("--compare", type=names, metavar="A,B", help="two instances: which one, and how sure")
 
 

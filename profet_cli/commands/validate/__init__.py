@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 
 from profet_cli.arguments import add_anchors, add_data, add_format, add_models
-from profet_cli.commands.validate import estimate, left_out, real, transfer
+from profet_cli.commands.validate import estimate, left_out, manycore, real, scaleout, transfer
 from profet_core.errors import InputError
 
 
@@ -38,6 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="networks without a profile: the paper's judgements and ours; --card writes its report and card",
     )
     parser.add_argument(
+        "--manycore",
+        action="store_true",
+        help="the many-core models: published predictions, and this machine's own cores; --card writes report and card",
+    )
+    parser.add_argument(
+        "--scaleout",
+        action="store_true",
+        help="several GPUs: each network, and each GPU model, left out; --card writes its report and card",
+    )
+    parser.add_argument(
         "--real",
         metavar="DIR",
         help="profiles that others recorded, by DIR's index.json, against what was measured; --card writes the report "
@@ -46,35 +57,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
+#: What is validated instead of the shipped models, one at a time: option -> what it says for itself, and what runs.
+_PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
+    "estimate": ("--estimate validates on all instances at once", estimate.run),
+    "manycore": ("--manycore validates published models", manycore.run),
+    "real": ("--real compares whole profiles with what was measured", real.run),
+    "scaleout": ("--scaleout validates on published steps", scaleout.run),
+    "sizes": ("--sizes validates on all instances at once", left_out.run),
+    "transfer": ("--transfer validates on all instances at once", transfer.run),
+}
+
+
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
-    if options.real is not None:
-        _check_alone(options, "--real compares whole profiles with what was measured")
-        real.run(options)
-    elif options.estimate:
-        _check_alone(options, "--estimate validates on all instances at once")
-        estimate.run(options)
-    elif options.sizes:
-        _check_alone(options, "--sizes validates on all instances at once")
+    chosen = [part for part in _PARTS if getattr(options, part) not in (None, False)]
+    if not chosen:
         left_out.run(options)
-    elif options.transfer:
-        _check_alone(options, "--transfer validates on all instances at once")
-        transfer.run(options)
-    else:
-        left_out.run(options)
+        return
+    what, validate = _PARTS[chosen[0]]
+    _check_alone(options, what, chosen[1:])
+    validate(options)
 
 
-def _check_alone(options: argparse.Namespace, what: str) -> None:
+def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -> None:
     others = {
         "--anchor": options.anchor,
         "--target": options.target,
         "--method": options.method != "default",
         "--no-clustering": options.no_clustering,
         "--scaler": options.scaler,
-        "--transfer": options.transfer and (options.real is not None or options.sizes or options.estimate),
-        "--sizes": options.sizes and (options.real is not None or options.estimate),
-        "--estimate": options.estimate and options.real is not None,
     }
-    named = [name for name, given in others.items() if given]
+    named = [name for name, given in others.items() if given] + [f"--{part}" for part in parts]
     if named:
         raise InputError(f"{what}: leave {', '.join(named)} out.")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from profet_core.errors import InputError
-from profet_core.layers.shapes import MAX_SETTING, Padding, Shape
+from profet_core.layers.given import shown, whole
+from profet_core.layers.shapes import Padding, Shape
 
 #: The description of a network of a thousand layers has two megabytes.
 MAX_JSON_BYTES = 16 * 2**20
 _MAX_INTEGER_DIGITS = 18
-_MAX_NAME = 60
 
 
 def parse(data: bytes) -> dict[str, Any]:
@@ -47,12 +47,6 @@ def _bounded_int(digits: str) -> int:
     if len(digits) > _MAX_INTEGER_DIGITS:
         raise InputError(f"it holds a number of {len(digits):,} digits, which no layer has.")
     return int(digits)
-
-
-def shown(name: object) -> str:
-    """A name from a file, printable and not too long."""
-    text = name if isinstance(name, str) and name.isprintable() else ascii(name)
-    return text if len(text) <= _MAX_NAME else text[: _MAX_NAME - 3] + "..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +104,3 @@ class Settings:
         if any(len(pair) != 2 for pair in pairs):
             raise InputError(f"its {key} has sides of other than two numbers.")
         return tuple((whole(pair[0], key, 0), whole(pair[1], key, 0)) for pair in pairs)
-
-
-def whole(value: object, what: str, least: int = 1) -> int:
-    """A whole number of a sensible size.
-
-    Raises
-    ------
-    InputError : it is none.
-    """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_SETTING:
-        raise InputError(f"its {what} is {shown(value)}: a whole number from {least} to {MAX_SETTING:,} is needed.")
-    return value

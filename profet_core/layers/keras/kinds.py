@@ -8,7 +8,8 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers import rules
-from profet_core.layers.keras.document import Settings, whole
+from profet_core.layers.given import whole
+from profet_core.layers.keras.document import Settings
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.shapes import MAX_DIMENSIONS, Padding, Shape, elements, shape_text
 
@@ -159,8 +160,7 @@ def _prelu(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 
 def _channel_scale(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
-    return [rules.elementwise(shape, parameters=shape[-1])]
+    return [rules.scaling(_one(shapes))]
 
 
 def _input_normalisation(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:

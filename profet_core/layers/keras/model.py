@@ -10,7 +10,8 @@ from typing import Any
 from profet_core.errors import InputError
 from profet_core.layers.builder import Builder
 from profet_core.layers.caveats import Caveats
-from profet_core.layers.keras.document import Settings, shown, whole
+from profet_core.layers.given import shown, whole
+from profet_core.layers.keras.document import Settings
 from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATIONS, RULES, input_layer
 from profet_core.layers.keras.nodes import (
     MAX_CALLS,
@@ -79,7 +80,7 @@ class KerasModel:
     def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
         """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
         class_name, config = record.get("class_name"), record.get("config")
-        if class_name not in MODELS:
+        if not isinstance(class_name, str) or class_name not in MODELS:
             raise InputError(f"it is a {shown(class_name)}, whose layers only its code knows: save a functional model.")
         if len(path) > _MAX_DEPTH:
             raise InputError(f"it has models in models, more than {_MAX_DEPTH} deep.")
@@ -107,7 +108,8 @@ class KerasModel:
         config = record.get("config")
         listed = [first.config.get("batch_shape"), first.config.get("batch_input_shape")]
         listed += [config.get("build_input_shape")] if isinstance(config, dict) else []
-        listed += [first.record.get("build_config", {}).get("input_shape")] if first.class_name not in MODELS else []
+        built = first.record.get("build_config") if first.class_name not in MODELS else None
+        listed += [built.get("input_shape")] if isinstance(built, dict) else []
         for shape in listed:
             if isinstance(shape, list):
                 return self._input_shape(shape)
@@ -284,12 +286,17 @@ def _is_own_class(layer: LayerRecord) -> bool:
     """A class of the user's own may be called as one of Keras', and do something else."""
     module, registered = layer.record.get("module"), layer.record.get("registered_name")
     if module is None:
-        return registered is not None and not str(registered).startswith(("keras", "Keras"))
-    return not str(module).startswith(("keras", "tensorflow.keras", "tf_keras"))
+        # Keras 2 writes modules nowhere, and registered names before a mark.
+        return registered is not None and str(registered).partition(">")[0] not in ("keras", "Keras", layer.class_name)
+    return not _is_keras(module)
+
+
+def _is_keras(module: object) -> bool:
+    return str(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
 
 
 def _is_operation(layer: LayerRecord) -> bool:
-    return str(layer.record.get("module", "")).startswith("keras")
+    return _is_keras(layer.record.get("module"))
 
 
 def _is_channels_first(document: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from profet_core.errors import InputError
-from profet_core.layers.keras.document import shown
+from profet_core.layers.given import shown
 
 #: Calls of layers in one file, those of models in models among them.
 MAX_CALLS = 20_000

@@ -7,7 +7,8 @@ from typing import Any
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.counting import count
-from profet_core.layers.keras.document import MAX_JSON_BYTES, parse, shown
+from profet_core.layers.given import packing_problem, shown
+from profet_core.layers.keras.document import MAX_JSON_BYTES, parse
 from profet_core.layers.keras.model import MODELS, KerasModel, square_pixels
 from profet_core.layers.network import Network
 from profet_core.profiles.containers.archives import files_in_archive
@@ -31,7 +32,7 @@ def read_archive(content: Content, name: str, pixels: int | None) -> Network:
             raise InputError(f"the archive has {has}: save the model with model.save('model.keras').")
         data = descriptions[0].open(2**16).read(MAX_JSON_BYTES)
     except ProfileError as error:
-        raise InputError(_in_words_of_networks(error)) from None
+        raise InputError(f"{packing_problem(error)}: save the model again, or give its config.json.") from None
     return read_description(data, name, pixels)
 
 
@@ -68,8 +69,3 @@ def _format(document: Mapping[str, Any]) -> str:
     kind = document["class_name"]
     assert kind in MODELS
     return f"Keras {shown(version)} model" if isinstance(version, str) else "Keras model"
-
-
-def _in_words_of_networks(error: ProfileError) -> str:
-    """An archive that can't be read, without the advice that is for profiles."""
-    return f"{str(error).partition(':')[0].rstrip('.')}: save the model again, or give its config.json."

@@ -16,7 +16,7 @@ from profet_core.profiles.decoding.protobuf_wire import FIXED_32, LENGTH, VARINT
 MAX_NODES = 20_000
 MAX_TENSORS = 50_000
 #: Values of a tensor that may say a shape; larger ones are weights, and passed over.
-MAX_VALUES = 1_024
+MAX_VALUES = 256
 _MAX_TEXT_BYTES = 4_096
 _MAX_LIST = 4_096
 _MAX_DIMENSIONS = 16

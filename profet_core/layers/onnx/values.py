@@ -16,6 +16,8 @@ from profet_core.layers.shapes import Shape
 
 #: Values of a constant that is computed; shapes have a handful, masks some thousands.
 MAX_CONSTANT = 65_536
+#: Of all constants together, and tensors of the file that one is made of.
+MAX_CONSTANTS, MAX_MADE_OF = 4_000_000, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,15 @@ def folded(node: Node, inputs: Sequence[Value | None]) -> np.ndarray | None:
     ------
     InputError : the constants don't fit the operator.
     """
+    try:
+        with np.errstate(all="ignore"):
+            result = _folded(node, inputs)
+    except (ValueError, IndexError, TypeError, OverflowError, AttributeError, ZeroDivisionError):
+        raise InputError("its constants don't fit it: export the model again.") from None
+    return result if result is not None and result.size <= MAX_CONSTANT else None
+
+
+def _folded(node: Node, inputs: Sequence[Value | None]) -> np.ndarray | None:
     if node.operator == "Constant":
         return _constant(node)
     if node.operator in ("Shape", "Size"):
@@ -81,13 +92,7 @@ def folded(node: Node, inputs: Sequence[Value | None]) -> np.ndarray | None:
     fold = _FOLDS.get(node.operator)
     if fold is None or any(value is not None and value.constant is None for value in inputs):
         return None
-    arrays = [None if value is None else value.constant for value in inputs]
-    try:
-        with np.errstate(all="ignore"):
-            result = fold(node, arrays)
-    except (ValueError, IndexError, TypeError, OverflowError, AttributeError, ZeroDivisionError):
-        raise InputError("its constants don't fit it: export the model again.") from None
-    return result if result is not None and result.size <= MAX_CONSTANT else None
+    return fold(node, [None if value is None else value.constant for value in inputs])
 
 
 def _constant(node: Node) -> np.ndarray | None:

@@ -55,7 +55,7 @@ def test_beside_what_it_was_derived_from_the_ratio_s_own_interval_counts():
 
 
 #: Why that chance makes no claim.
-FROM_95_ON = "; with a GPU that nobody profiled a claim takes 95 %"
+FROM_95_ON = "; with a step that nobody profiled there a claim takes 95 %"
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def test_a_samples_latency_in_other_units_is_questioned_with_the_right_one(model
 
 def test_predictions_of_extreme_profiles_are_finite_and_positive(models, catalog):
     profiles = [Profile({"Device_Conv2D": us}) for us in (1e-6, 1.0, 1e6, 1e12)]
-    profiles += [Profile({"Device_Nothing_like_it_at_all": 5.0})]
+    profiles += [Profile({"Device_Conv2D": 5.0, "Device_Nothing_like_it_at_all": 5.0})]
     for anchor in models.instances:
         for prediction in predict_many(models, catalog, profiles, anchor):
             assert all(0 < latency_ms < math.inf for latency_ms in prediction.latencies_ms.values())

@@ -59,6 +59,17 @@ def test_more_than_a_fifth_without_an_operation_is_too_much(models, catalog, met
     assert unattributed(0.21).unknown_share == pytest.approx(0.21)
 
 
+@METHODS
+def test_more_than_half_in_operations_of_no_known_kind_is_too_much(models, catalog, method):
+    half = {"Device_Conv2D": 5000.0, "Device_MyLayer": 4000.0, "Device_Theirs": 1000.0}
+    assert refusal(Profile(half)) == ""
+    said = refused(models, catalog, Profile({**half, "Device_MyLayer": 4500.0}), method)
+    assert said == (
+        "52% of the GPU's time is in operations that nothing is known of, MyLayer the longest: record a CNN's training "
+        "step with the framework's own operations."
+    )
+
+
 @pytest.mark.parametrize("framework", [None, "TensorFlow 2.21", "JAX 0.4"])
 def test_a_step_that_xla_joined_is_refused(models, catalog, framework):
     said = refused(models, catalog, unattributed(0.0, compiled=True, framework=framework))

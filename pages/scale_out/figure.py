@@ -1,0 +1,165 @@
+"""The curves of Scale out: a value over the number of GPUs, a line a strategy, and where more of them stop paying."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from profet_core.scaleout.law import Strategy
+from profet_core.scaleout.strategies import BEST
+from profet_core.units import format_duration, format_ms, format_significant, format_usd
+from ui.charts.gpu_look import GREEN, INDIGO, MAGENTA, OCHRE, SKY
+from ui.charts.scales import LogAxis, number_axis, time_axis, usd_axis
+from ui.charts.style import GREY, RED, Part, framed, line_at, see_through
+
+_HEIGHT = 400
+#: As drawn: told apart without colour too.
+_LOOKS: Mapping[str, tuple[str, str]] = {
+    BEST: (SKY, "solid"),
+    Strategy.RING: (INDIGO, "dot"),
+    Strategy.TREE: (GREEN, "dash"),
+    Strategy.PS_CPU: (OCHRE, "dashdot"),
+    Strategy.PS_GPU: (MAGENTA, "longdash"),
+}
+#: In the legend.
+_SHORT: Mapping[str, str] = {
+    BEST: "quickest",
+    Strategy.RING: "ring",
+    Strategy.TREE: "tree",
+    Strategy.PS_CPU: "server on CPU",
+    Strategy.PS_GPU: "server on GPUs",
+}
+_TICKS = (1, 2, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the curves are of: its title, axis, and how a value is written."""
+
+    title: str
+    axis: Callable[[Sequence[float]], LogAxis]
+    words: Callable[[float], str]
+
+
+SHOWN: Mapping[str, Shown] = {
+    "speed_up": Shown("Speed-up", number_axis, format_significant),
+    "step": Shown("ms a step", number_axis, format_ms),
+    "time": Shown("An epoch", time_axis, format_duration),
+    "cost": Shown("Cost of an epoch", usd_axis, format_usd),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OutCurve:
+    """One strategy's values over the number of GPUs.
+
+    Attributes
+    ----------
+    strategy : a `Strategy`, or `BEST`: at each number of GPUs the quickest.
+    ends : of each value's interval, the smaller first; None without. Drawn where the curve is `chosen`.
+    """
+
+    strategy: str
+    gpus: Sequence[int]
+    values: Sequence[float]
+    ends: Sequence[tuple[float, float]] | None
+    chosen: bool
+
+
+def out_curves(curves: Sequence[OutCurve], shows: str, *, pays_to: int | None, gpus: int | None) -> go.Figure:
+    """Both axes logarithmic: perfect scaling is straight.
+
+    Parameters
+    ----------
+    shows : a key of `SHOWN`.
+    pays_to : number of GPUs beyond which more of them make an epoch dearer by a larger factor than faster; None: not
+        within the curves.
+    gpus : the number that the table is of; None: each offer's own.
+    """
+    shown = SHOWN[shows]
+    counts = sorted({count for curve in curves for count in curve.gpus})
+    ideal = counts if shows == "speed_up" else []
+    drawn = [value for curve in curves for value in curve.values]
+    drawn += [end for curve in curves if curve.chosen for pair in curve.ends or () for end in pair]
+    y = shown.axis([*drawn, *map(float, ideal)])
+    return framed(
+        [*_bands(curves), *_ideal(ideal), *(_line(curve, shown) for curve in curves), *_end(curves, pays_to, shown)],
+        x={
+            "title": {"text": "GPUs"},
+            "type": "log",
+            "range": [math.log10(counts[0] / 1.1), math.log10(counts[-1] * 1.1)],
+            "tickvals": _TICKS,
+            "ticktext": [f"{tick}" for tick in _TICKS],
+            "showgrid": False,
+            "fixedrange": True,
+            "hoverformat": ",d",
+        },
+        y=y.part(shown.title),
+        height=_HEIGHT,
+        name=f"{shown.title} over the number of GPUs, a line a strategy",
+        hovermode="x unified",
+        shapes=[line_at(x=gpus, line={"color": GREY, "width": 1, "dash": "dot"})] if gpus in counts else [],
+    )
+
+
+def _ideal(counts: Sequence[int]) -> Iterator[Part]:
+    if counts:
+        yield {
+            "type": "scatter",
+            "name": "perfect",
+            "x": list(counts),
+            "y": list(counts),
+            "mode": "lines",
+            "line": {"color": GREY, "width": 1.5, "dash": "dot"},
+            "hoverinfo": "skip",
+        }
+
+
+def _bands(curves: Sequence[OutCurve]) -> Iterator[Part]:
+    for curve in curves:
+        if curve.chosen and curve.ends:
+            colour, _ = _LOOKS[curve.strategy]
+            yield {
+                "type": "scatter",
+                "x": [*curve.gpus, *reversed(curve.gpus)],
+                "y": [*(low for low, _ in curve.ends), *reversed([high for _, high in curve.ends])],
+                "mode": "lines",
+                "line": {"width": 0},
+                "fill": "toself",
+                "fillcolor": see_through(colour, 0.18),
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+
+
+def _line(curve: OutCurve, shown: Shown) -> Part:
+    colour, dash = _LOOKS[curve.strategy]
+    return {
+        "type": "scatter",
+        "name": _SHORT[curve.strategy],
+        "x": list(curve.gpus),
+        "y": list(curve.values),
+        "customdata": [f"{_SHORT[curve.strategy]}: {shown.words(value)}" for value in curve.values],
+        "mode": "lines+markers" if curve.chosen else "lines",
+        "line": {"color": colour, "width": 4 if curve.chosen else 2, "dash": dash},
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+def _end(curves: Sequence[OutCurve], pays_to: int | None, shown: Shown) -> Iterator[Part]:
+    """A mark on the chosen curve where more GPUs stop paying."""
+    for curve in curves:
+        if curve.chosen and pays_to is not None and pays_to in curve.gpus:
+            value = curve.values[list(curve.gpus).index(pays_to)]
+            yield {
+                "type": "scatter",
+                "name": "more stop paying",
+                "x": [pays_to],
+                "y": [value],
+                "mode": "markers",
+                "marker": {"symbol": "x", "size": 13, "color": RED},
+                "hoverinfo": "skip",
+            }

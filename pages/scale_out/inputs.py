@@ -1,0 +1,79 @@
+"""Asks in the sidebar for one GPU's step, what GPUs share of it, and how many images an epoch has."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from profet_core.profiles.record import ProfileMeta
+from profet_core.scaleout.law import Strategy
+from profet_core.scaleout.strategies import BEST, MOST_GPUS
+from ui.inputs.fields import choice
+from ui.inputs.network import network_input
+from ui.inputs.number_field import number_field, whole_field
+from ui.inputs.parameters import gradients_input, parameters_input
+from ui.inputs.training import validation_input
+from ui.state.held import held_in
+from ui.state.offer_choices import offer_choices
+from ui.state.resources import Resources
+from ui.state.settings import BATCH_KEPT, MAX_IMAGES, ONE_GPU, STRATEGIES
+from ui.state.slots import PROFILE_SLOT
+
+_ONE_GPU_LABELS = {"predicted": "Predicted", "typed": "Measured"}
+_KEPT_LABELS = {"each": "Each GPU's", "all": "Of all GPUs"}
+_KEPT_TIP = (
+    "What of the batch stays as GPUs are added: each GPU's part, and a step has more images; or the whole of it."
+)
+
+
+def out_inputs(resources: Resources) -> None:
+    """Everything but what is rented out where."""
+    choice("One GPU's step", "one_gpu", ONE_GPU, _ONE_GPU_LABELS)
+    if st.session_state["one_gpu"] == "typed":
+        _typed_input(resources)
+        parameters_input(None)
+    else:
+        network_input(resources)
+        parameters_input(_meta(resources))
+    gradients_input()
+    choice("Batch that is kept", "batch_kept", BATCH_KEPT, _KEPT_LABELS, tip=_KEPT_TIP)
+    if st.session_state["batch_kept"] == "all":
+        whole_field("Batch of all GPUs", "batch_of_all", 2, MAX_IMAGES, empty="one GPU's")
+    st.selectbox(
+        "How gradients are shared",
+        STRATEGIES,
+        format_func=strategy_words,
+        key="strategy",
+        persist_state="session",
+    )
+    gpus, images = st.columns(2, gap="small")
+    with gpus:
+        whole_field("GPUs", "gpus", 2, MOST_GPUS, empty="a machine's", tip="Of the table: whole machines together.")
+    with images:
+        whole_field("Images", "images", 1, MAX_IMAGES, tip="Training images per epoch.")
+    with st.expander("More"):
+        validation_input()
+
+
+def strategy_words(strategy: str) -> str:
+    """For a person."""
+    return "the quickest way" if strategy == BEST else Strategy(strategy).words
+
+
+def _typed_input(resources: Resources) -> None:
+    step, batch = st.columns(2, gap="small")
+    with step:
+        number_field("Step (ms)", "one_gpu_ms", unit="ms", empty="measured")
+    with batch:
+        whole_field("Batch size", "one_gpu_batch", 1, MAX_IMAGES)
+    st.selectbox(
+        "Measured on",
+        offer_choices(resources).gpus,
+        index=None,
+        key="one_gpu_on",
+        placeholder="which GPU?",
+        persist_state="session",
+    )
+
+
+def _meta(resources: Resources) -> ProfileMeta:
+    return held_in(resources, PROFILE_SLOT).profile.meta

@@ -1,0 +1,112 @@
+"""A training on real machines: each offer as so many whole nodes, and what an epoch takes and costs there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pages.scale_out.source import Source
+from profet_core import InputError
+from profet_core.advice.plans import Plan, plan_of
+from profet_core.advice.request import Limits, Request, Workload
+from profet_core.advice.whole_nodes import Gradients, on_gpus
+from profet_core.catalog import Instance
+from profet_core.latency import StepTime
+from profet_core.memory.fit import FitAnswer
+from profet_core.scaleout.curve import batch_per_gpu
+from profet_core.scaleout.model import ScaleoutModel
+from profet_core.scaleout.step import ScaledStep
+from profet_core.scaleout.strategies import MOST_GPUS
+
+
+@dataclass(frozen=True, slots=True)
+class OutRow:
+    """One offer as `nodes` whole nodes.
+
+    Attributes
+    ----------
+    one : one GPU's step there. step : of all of them.
+    plan : of one epoch, at the price of all nodes.
+    scaling_factor : by which the step may be off either way because of scaling out alone, in 90 % of cases.
+    fit : whether a step fits in one GPU's memory; None where that is not known.
+    """
+
+    offer: Instance
+    nodes: int
+    one: StepTime
+    step: ScaledStep
+    plan: Plan
+    fit: FitAnswer | None
+    scaling_factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of every offer.
+
+    Attributes
+    ----------
+    batch_of_all : kept as GPUs are added (strong scaling); None: each GPU's is (weak).
+    strategy : one of `Strategy`, or `BEST`.
+    """
+
+    model: ScaleoutModel
+    source: Source
+    gradients: Gradients
+    strategy: str
+    batch_of_all: int | None
+    images: int
+    validation_images: int
+
+    def batch_on(self, gpus: int) -> int | None:
+        """Images a step of each GPU; None where the batch of all can't be shared evenly."""
+        if self.batch_of_all is None:
+            return self.source.batch_size
+        return None if self.batch_of_all % gpus else batch_per_gpu(self.batch_of_all, gpus)
+
+    def row(self, offer: Instance, gpus: int, strategy: str | None = None) -> OutRow | None:
+        """An offer with so many GPUs at work, its nodes paid whole; None where its step isn't known."""
+        batch_size = self.batch_on(gpus)
+        one = None if batch_size is None else self.source.step_at(offer, batch_size)
+        if one is None or batch_size is None:
+            return None
+        try:
+            found = on_gpus(self.model, one, offer, gpus, self.gradients, batch_size, strategy or self.strategy)
+        except InputError:
+            # No whole nodes.
+            return None
+        nodes = -(-gpus // offer.gpu_count)
+        paid = replace(offer, usd_per_hour=nodes * offer.usd_per_hour)
+        work = Workload(self.images, batch_size, validation_images=self.validation_images)
+        plan = plan_of(Request(work, Limits()), found.row, paid, node=found.node)
+        return OutRow(
+            offer,
+            nodes,
+            one,
+            found.step,
+            plan,
+            self.source.fit_at(offer, batch_size),
+            math.exp(found.node.log_half_width),
+        )
+
+
+def rows_of(question: Question, offers: Iterable[Instance], gpus: int | None) -> list[OutRow]:
+    """The offers that make `gpus` GPUs of whole nodes, or one node each of several GPUs; the cheapest epoch first."""
+    found = [
+        question.row(offer, gpus or offer.gpu_count)
+        for offer in offers
+        if (offer.gpu_count > 1 if gpus is None else gpus % offer.gpu_count == 0)
+    ]
+    rows = [row for row in found if row is not None]
+    return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
+
+
+def counts_of(offer: Instance) -> Sequence[int]:
+    """Numbers of GPUs that its curves have: 1, 2, 4, ... of a node, then whole nodes."""
+    of_node = {2**power for power in range(offer.gpu_count.bit_length())} | {offer.gpu_count}
+    nodes = {2**power for power in range((MOST_GPUS // offer.gpu_count).bit_length())}
+    return sorted(
+        {count for count in of_node if count <= min(offer.gpu_count, MOST_GPUS)}
+        | {offer.gpu_count * count for count in nodes if offer.gpu_count * count <= MOST_GPUS}
+    )

@@ -1,0 +1,167 @@
+"""`profet manycore`: a training on a many-core processor over threads, by both published models."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from profet_cli.arguments import add_format, names
+from profet_cli.output import print_json, print_table, print_warnings
+from profet_core.documents.manycore import manycore_document
+from profet_core.errors import InputError
+from profet_core.manycore.answer import ManycoreAnswer, manycore
+from profet_core.manycore.contention import PUBLISHED_THREADS
+from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
+from profet_core.manycore.network import Network, Training
+from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING
+from profet_core.manycore.scaled import nearest_published, scaled_network
+from profet_core.typed_numbers import typed_whole
+from profet_core.units import MS_PER_S, format_significant, positive_number
+
+_S_PER_MIN = 60
+#: Pixels a side where nothing is said.
+_PIXELS = 224
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The network, the threads and the training."""
+    add_format(parser)
+    parser.add_argument(
+        "network",
+        nargs="?",
+        metavar="NETWORK|FILE",
+        help=f"{', '.join(PUBLISHED)}: as published; a network's name, such as ResNet50; or a .keras or ONNX file or a "
+        "layer table",
+    )
+    parser.add_argument(
+        "--pixels", type=int, help=f"pixels a side of an image (default: {_PIXELS}, of a FILE what it says)"
+    )
+    parser.add_argument("--flops", type=float, metavar="N", help="instead of NETWORK: FLOPs of an image, forward")
+    parser.add_argument(
+        "--forward-ms", type=float, metavar="MS", help="for model (b): an image forward, measured on one thread"
+    )
+    parser.add_argument("--backward-ms", type=float, metavar="MS", help="the same backward, with the update")
+    parser.add_argument(
+        "--threads",
+        type=thread_counts,
+        default=list(PUBLISHED_THREADS),
+        metavar="N,N",
+        help=f"{FEWEST_THREADS} to {MOST_THREADS} (default: the published numbers)",
+    )
+    as_published = "(default: as published)"
+    parser.add_argument("--images", type=int, help=f"training images per epoch {as_published}")
+    parser.add_argument("--test-images", type=int, help=f"test images per epoch {as_published}")
+    parser.add_argument("--epochs", type=int, help=as_published)
+
+
+def thread_counts(text: str) -> list[int]:
+    """Numbers of threads, of "1,60,240"."""
+    try:
+        return [typed_whole(each, FEWEST_THREADS, MOST_THREADS).value for each in names(text)]
+    except InputError:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!a} are no numbers from {FEWEST_THREADS} to {MOST_THREADS}, such as 1,60,240"
+        ) from None
+
+
+def run(options: argparse.Namespace) -> None:
+    """Answer and print."""
+    network = _with_measured_times(_network(options), options)
+    answer = manycore(network, _training(network, options), options.threads)
+    if options.format == "json":
+        print_json(manycore_document(answer))
+    else:
+        _print_answer(answer)
+
+
+def _network(options: argparse.Namespace) -> Network:
+    if (options.network is None) is (options.flops is None):
+        raise InputError(f"Name a network ({', '.join(PUBLISHED)}, ResNet50, ...) or give its --flops.")
+    if options.flops is not None:
+        if options.pixels is not None:
+            raise InputError("--flops are of an image of any size: leave --pixels out.")
+        return scaled_network("own", options.flops)
+    if options.network in PUBLISHED:
+        if options.pixels is not None:
+            raise InputError(f"The {options.network} network is of 29 pixels: leave --pixels out.")
+        return PUBLISHED[options.network]
+    return _counted(options.network, options.pixels)
+
+
+def _counted(text: str, pixels: int | None) -> Network:
+    """A named network, or the one in a file, by its FLOPs."""
+    # Most questions need no layers.
+    from profet_core.layers import counts_of, network_name
+    from profet_core.layers.reading import read_network
+
+    try:
+        name = network_name(text)
+    except InputError:
+        if not _is_path(text):
+            raise
+        read = read_network(Path(text), Path(text).name, pixels)
+        print_warnings(read.caveats)
+        return scaled_network(read.name, read.counts.flops)
+    return scaled_network(name, counts_of(name, _PIXELS if pixels is None else pixels).flops)
+
+
+def _is_path(text: str) -> bool:
+    path = Path(text)
+    return bool(path.suffix) or len(path.parts) > 1
+
+
+def _with_measured_times(network: Network, options: argparse.Namespace) -> Network:
+    """With what was measured of an image on one thread, which only model (b) uses."""
+    forward_ms, backward_ms = options.forward_ms, options.backward_ms
+    if forward_ms is None and backward_ms is None:
+        return network
+    if forward_ms is None or backward_ms is None:
+        raise InputError("Give both --forward-ms and --backward-ms, measured on one thread.")
+    return replace(
+        network,
+        forward_s=positive_number("The time of an image forward", forward_ms) / MS_PER_S,
+        backward_s=positive_number("The time of an image backward", backward_ms) / MS_PER_S,
+    )
+
+
+def _training(network: Network, options: argparse.Namespace) -> Training:
+    """That of the nearest published network, but for what is given."""
+    published = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name]
+    return Training(
+        images=published.images if options.images is None else options.images,
+        test_images=published.test_images if options.test_images is None else options.test_images,
+        epochs=published.epochs if options.epochs is None else options.epochs,
+    )
+
+
+def _print_answer(answer: ManycoreAnswer) -> None:
+    network, training, machine = answer.network, answer.training, answer.machine
+    print(
+        f"{network.name}: {format_significant(network.forward_flops / 1e6)} million FLOPs an image forward; "
+        f"{training.images:,} images, {training.test_images:,} test images, {training.epochs:,} epochs on "
+        f"{machine.name}, {machine.cores} cores\n"
+    )
+    print_table(
+        ("threads", "(a) min", "speed-up", "(b) min", "speed-up", "CPI", "contention s"),
+        [
+            (
+                f"{row.threads:,}",
+                minutes(row.a.total_s),
+                f"{row.speedup_a:.1f}",
+                minutes(row.b.total_s),
+                f"{row.speedup_b:.1f}",
+                f"{row.cpi:g}",
+                format_significant(row.contention_s),
+            )
+            for row in answer.rows
+        ],
+    )
+    print("\n(a): operations counted; (b): times of an image measured. After Viebke et al. 2019, as recalled.")
+    print_warnings(answer.notes)
+
+
+def minutes(seconds: float) -> str:
+    """As published: one decimal; more below a minute."""
+    value = seconds / _S_PER_MIN
+    return f"{value:,.1f}" if value >= 1 else format_significant(value, 2)

@@ -1,0 +1,122 @@
+"""Nodes of several GPUs in advice: a row of one GPU becomes a row of all of the node's, each at the same batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from profet_core.advice.plans import Node
+from profet_core.catalog import Instance
+from profet_core.catalog.interconnects import Interconnect, load_interconnects
+from profet_core.latency import Basis, StepTime
+from profet_core.prediction.records import node_note
+from profet_core.scaleout.model import ScaleoutModel
+from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
+from profet_core.scaleout.strategies import BEST, MOST_GPUS, strategies_of
+from profet_core.scaleout.work import GpuStep
+from profet_core.units import positive_number
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """What GPUs that train together share, step by step.
+
+    Attributes
+    ----------
+    parameters : of the network. precision : one of `scaleout.work.GRADIENT_BYTES`; frameworks keep FP32 gradients in
+        mixed precision too, unless told otherwise.
+    pixels : of an image's side; None: not known.
+    """
+
+    parameters: float
+    precision: str = "fp32"
+    pixels: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnGpus:
+    """A step on several GPUs, as a row of advice."""
+
+    step: ScaledStep
+    row: StepTime
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNodes:
+    """Rows for `advise`, and which of them are of whole nodes."""
+
+    rows: tuple[StepTime, ...]
+    nodes: Mapping[str, Node]
+
+
+def whole_nodes(
+    model: ScaleoutModel,
+    rows: Iterable[StepTime],
+    offers: Iterable[Instance],
+    gradients: Gradients,
+    batch_size: int,
+) -> WholeNodes:
+    """Each row whose instance has several GPUs as the step on all of them, by the quickest way to share gradients.
+
+    Parameters
+    ----------
+    rows : steps of one GPU each, at `batch_size`.
+    """
+    several = {offer.name: offer for offer in offers if 1 < offer.gpu_count <= MOST_GPUS}
+    found, nodes = [], {}
+    for row in rows:
+        offer = several.get(row.instance)
+        if offer is None or row.latency_ms is None:
+            found.append(row)
+            continue
+        on_all = on_gpus(model, row, offer, offer.gpu_count, gradients, batch_size)
+        found.append(on_all.row)
+        nodes[row.instance] = on_all.node
+    return WholeNodes(tuple(found), nodes)
+
+
+def on_gpus(
+    model: ScaleoutModel,
+    row: StepTime,
+    offer: Instance,
+    gpus: int,
+    gradients: Gradients,
+    batch_size: int,
+    strategy: str = BEST,
+) -> OnGpus:
+    """One GPU's step as the step of `gpus`: of a part of the offer's node, or of whole nodes.
+
+    Raises
+    ------
+    InputError : no whole nodes, more GPUs than were ever measured, no such strategy, or no latency.
+    """
+    one = GpuStep(
+        latency_ms=positive_number(f"The latency of {row.instance}", row.latency_ms),
+        batch_size=batch_size,
+        parameters=gradients.parameters,
+        precision=gradients.precision,
+        pixels=gradients.pixels,
+        interval=row.interval,
+    )
+    links = load_interconnects().of(offer)
+    step = best_step(model, one, links, gpus, strategies_of(strategy))
+    # One GPU's step taken for exact, what is left is the error of scaling.
+    alone = scaled_step(model, replace(one, interval=None), links, gpus, step.strategy).interval
+    half = 0.0 if alone is None else math.log(alone.high_ms / step.latency_ms)
+    alone_note = row.note.removesuffix(node_note(offer)).removesuffix("; ")
+    return OnGpus(step, row if gpus == 1 else _scaled(row, step, links, alone_note), Node(gpus, half))
+
+
+def _scaled(row: StepTime, step: ScaledStep, links: Interconnect, alone_note: str) -> StepTime:
+    """Nothing is known of the error where nothing is known of one GPU's."""
+    assumed = f" (assumed: {links.assumed})" if links.assumed else ""
+    notes = (f"{step.gpus} GPUs by {step.strategy.words} over {links.link.words}{assumed}", alone_note)
+    return replace(
+        row,
+        latency_ms=step.latency_ms,
+        interval=step.interval if row.basis.is_exact or row.interval is not None else None,
+        basis=row.basis if row.basis.is_rough else Basis.SCALED_OUT,
+        note="; ".join(note for note in notes if note),
+    )

@@ -1,0 +1,86 @@
+"""How many parameters a network has: by its name, as somebody types the number, or as its profile tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from profet_core.errors import InputError
+from profet_core.layers.networks import counts_of, network_name
+from profet_core.profiles.record import ProfileMeta
+from profet_core.scaleout.work import MOST_PARAMETERS
+from profet_core.typed_numbers import typed_count
+from profet_core.units import format_count, positive_number
+
+#: At which a network by name is counted where nobody says.
+USUAL_PIXELS = 224
+#: No network's name is longer.
+LONGEST_NETWORK = 60
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkParameters:
+    """Parameters of a network; `name` is empty where only their number is known."""
+
+    count: float
+    name: str = ""
+
+    @property
+    def words(self) -> str:
+        """'ResNet50, 25.6M parameters'."""
+        count = f"{format_count(self.count)} parameters"
+        return f"{self.name}, {count}" if self.name else count
+
+
+def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
+    """Of what somebody types: "ResNet50", "25.6M", "25600000".
+
+    Parameters
+    ----------
+    pixels : that the named network is built for; None: `USUAL_PIXELS`.
+
+    Raises
+    ------
+    InputError : neither a network that is known by name nor a number.
+
+    >>> parameters_of("25.6M").words, parameters_of("resnet 50").words
+    ('25.6M parameters', 'ResNet50, 25.6M parameters')
+    """
+    typed = text.strip()
+    if not typed[:1].isdigit():
+        try:
+            name = network_name(typed)
+        except InputError:
+            shown = ascii(typed[:LONGEST_NETWORK])
+            raise InputError(f"{shown} is no network that is known by name: give its parameters, as 25.6M.") from None
+        return NetworkParameters(counts_of(name, pixels or USUAL_PIXELS).parameters, name)
+    return NetworkParameters(_checked(typed_count(typed).value))
+
+
+def asked_parameters(
+    network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
+) -> NetworkParameters | None:
+    """Of the network that a question names, or as many as it gives, else what the profile tells; None: not known.
+
+    Raises
+    ------
+    InputError : both are given, an unknown network, or no number that may be.
+    """
+    if network is not None and parameters is not None:
+        raise InputError("Give the network or its parameters, not both.")
+    if network is not None:
+        return parameters_of(network, pixels)
+    if parameters is None:
+        return told_parameters(meta)
+    return NetworkParameters(_checked(positive_number("The number of parameters", parameters)))
+
+
+def told_parameters(meta: ProfileMeta) -> NetworkParameters | None:
+    """What the profile tells; None if it doesn't, or nothing that may be."""
+    count = meta.parameters
+    return NetworkParameters(count) if count is not None and 1 <= count <= MOST_PARAMETERS else None
+
+
+def _checked(count: float) -> float:
+    if not 1 <= count <= MOST_PARAMETERS:
+        raise InputError(f"The number of parameters must be from 1 to {format_count(MOST_PARAMETERS)}.")
+    return count

@@ -1,0 +1,183 @@
+"""How an instance's GPUs reach one another, their host, and other nodes: what data sheets and clouds say of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from types import MappingProxyType
+
+from profet_core.catalog.gpus import gpu_model
+from profet_core.catalog.instance import Instance
+from profet_core.catalog.tables import Row, number_in, read_records, shipped_text
+from profet_core.errors import InputError
+from profet_core.units import positive_number, whole_number
+
+INTERCONNECTS_NAME = "interconnects.csv"
+
+
+class Link(StrEnum):
+    """What carries gradients from GPU to GPU within a node; the values are those of documents.
+
+    >>> Link("pcie-host").words
+    'PCIe through host memory'
+    """
+
+    NVSWITCH = "nvswitch"
+    NVLINK = "nvlink"
+    BRIDGE = "nvlink-bridge"
+    PCIE = "pcie"
+    PCIE_HOST = "pcie-host"
+
+    @property
+    def words(self) -> str:
+        """The same for a person."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Link.NVSWITCH: "NVLink through NVSwitch",
+    Link.NVLINK: "NVLink mesh",
+    Link.BRIDGE: "NVLink bridges between pairs",
+    Link.PCIE: "PCIe",
+    Link.PCIE_HOST: "PCIe through host memory",
+}
+
+#: GB/s in one direction of 16 lanes, by PCIe generation.
+PCIE_GB_PER_S: Mapping[int, float] = MappingProxyType({3: 15.75, 4: 31.5, 5: 63.0})
+#: Gigabits a second between nodes, where nobody says what an offer has.
+ASSUMED_NETWORK_GBIT_PER_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interconnect:
+    """The links of a node. Bandwidths are data sheets', one direction.
+
+    Attributes
+    ----------
+    gpus : in the node.
+    link_gb_per_s : of one GPU to the others, 10^9 bytes a second.
+    pcie_generation : of each GPU's link to its host, 16 lanes.
+    gpus_per_root : GPUs that share one root port of the host.
+    network_gbit_per_s : of the whole node, 10^9 bits a second.
+    source : where the figures come from. assumed : what nobody publishes and is assumed, in words; "" if nothing.
+    """
+
+    gpus: int
+    link: Link
+    link_gb_per_s: float
+    pcie_generation: int
+    gpus_per_root: int
+    network_gbit_per_s: float
+    source: str
+    assumed: str = ""
+
+    def __post_init__(self) -> None:
+        whole_number("The number of GPUs in a node", self.gpus)
+        whole_number("The number of GPUs behind one root port", self.gpus_per_root)
+        positive_number("The bandwidth between GPUs", self.link_gb_per_s)
+        positive_number("The bandwidth between nodes", self.network_gbit_per_s)
+        if self.pcie_generation not in PCIE_GB_PER_S:
+            known = ", ".join(map(str, PCIE_GB_PER_S))
+            raise InputError(f"The PCIe generation must be one of {known}, not {self.pcie_generation}.")
+
+    @property
+    def pcie_gb_per_s(self) -> float:
+        """Of one GPU to its host, 10^9 bytes a second."""
+        return PCIE_GB_PER_S[self.pcie_generation]
+
+    @property
+    def network_gb_per_s(self) -> float:
+        """Between nodes, 10^9 bytes a second."""
+        return self.network_gbit_per_s / 8
+
+    @property
+    def words(self) -> str:
+        """In a few words, such as 'NVLink mesh 150 GB/s, network 25 Gb/s'."""
+        within = "" if self.gpus == 1 else f"{self.link.words} {self.link_gb_per_s:g} GB/s, "
+        return f"{within}network {self.network_gbit_per_s:g} Gb/s"
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    name: str
+    interconnect: Interconnect
+
+
+class Interconnects(Mapping[str, Interconnect]):
+    """Rows of the table, by instance; GPU models stand for instances that have no row. Immutable."""
+
+    def __init__(self, rows: Mapping[str, Interconnect]) -> None:
+        self._rows = MappingProxyType(dict(rows))
+
+    def __getitem__(self, name: str) -> Interconnect:
+        return self._rows[name]
+
+    def __iter__(self):
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def of(self, offer: Instance) -> Interconnect:
+        """An offer's: its own row, else what its GPU's form usually has, which is said in `assumed`."""
+        return self.of_gpu(offer.gpu, offer.gpu_count, instance=offer.name)
+
+    def of_gpu(self, gpu: str, gpus: int, instance: str | None = None) -> Interconnect:
+        """Of `gpus` GPUs of a full or short name in one node."""
+        if instance is not None and instance in self._rows:
+            return replace(self._rows[instance], gpus=gpus)
+        row = self._rows.get(gpu) or self._rows.get(gpu_model(gpu))
+        said = "links as its GPU's form usually has them"
+        if row is None:
+            row, said = _PLAIN, "links assumed: PCIe 4, 10 Gb/s between nodes"
+        return replace(row, gpus=gpus, assumed="; ".join(filter(None, (said, row.assumed))))
+
+
+_PLAIN = Interconnect(8, Link.PCIE, PCIE_GB_PER_S[4], 4, 2, ASSUMED_NETWORK_GBIT_PER_S, "")
+
+
+def _named(row: Row) -> _Named:
+    generation = int(number_in(row, "instance", "pcie_generation", int))
+    if row["link"] not in list(Link):
+        raise InputError(f"{row['instance']}: link must be one of {', '.join(Link)}, not {row['link']!r}.")
+    return _Named(
+        row["instance"],
+        Interconnect(
+            gpus=int(number_in(row, "instance", "gpus", int)),
+            link=Link(row["link"]),
+            link_gb_per_s=number_in(row, "instance", "link_gb_per_s", float),
+            pcie_generation=generation,
+            gpus_per_root=int(number_in(row, "instance", "gpus_per_root", int)),
+            network_gbit_per_s=number_in(row, "instance", "network_gbit_per_s", float),
+            source=row["source"],
+            assumed=row["assumed"],
+        ),
+    )
+
+
+_COLUMNS = (
+    "gpus",
+    "link",
+    "link_gb_per_s",
+    "pcie_generation",
+    "gpus_per_root",
+    "network_gbit_per_s",
+    "assumed",
+    "source",
+)
+
+
+@cache
+def load_interconnects() -> Interconnects:
+    """The table that ships with the catalogue.
+
+    Raises
+    ------
+    CatalogError : naming the row and column that is wrong.
+    """
+    rows = read_records(
+        shipped_text(INTERCONNECTS_NAME), "The interconnect table", key="instance", required=_COLUMNS, make=_named
+    )
+    return Interconnects({row.name: row.interconnect for row in rows})

@@ -1,0 +1,76 @@
+"""The three networks after Viebke et al. 2019 with their parameters, and what was published of them.
+
+Everything here is recalled, not read: the tables agree with one another (model (a) gives the twelve published
+predictions from them), and so do the layers, of which `forward_flops` is counted: operations of the backward pass come
+to 3.23-3.27 a multiply-add in all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from profet_core.manycore.network import Network, Training
+
+_MS = 1e-3
+
+SMALL = Network(
+    name="small",
+    # 29 x 29; 5 maps 4 x 4, pooled by 2; 10 maps 5 x 5, pooled by 3; dense 50 and 10.
+    forward_flops=2 * 160_330,
+    forward_operations=58_000,
+    backward_operations=524_000,
+    preparation_operations=1e9,
+    forward_s=1.45 * _MS,
+    backward_s=5.3 * _MS,
+    preparation_s=12.56,
+    contention_s=(7.10e-6, 6.40e-4, 1.36e-3, 3.07e-3, 6.76e-3, 9.95e-3, 1.40e-2, 2.78e-2, 5.60e-2, 1.12e-1, 2.25e-1),
+)
+MEDIUM = Network(
+    name="medium",
+    # 29 x 29; 20 maps 4 x 4, pooled by 2; 40 maps 5 x 5, pooled by 3; dense 150 and 10.
+    forward_flops=2 * 1_891_820,
+    forward_operations=559_000,
+    backward_operations=6_119_000,
+    # With 1e10, as recalled, model (a) doesn't give the published predictions; with this it does.
+    preparation_operations=1e9,
+    forward_s=12.55 * _MS,
+    backward_s=69.73 * _MS,
+    preparation_s=12.7,
+    contention_s=(1.56e-4, 2.00e-3, 3.97e-3, 8.03e-3, 1.65e-2, 2.50e-2, 3.83e-2, 7.31e-2, 1.47e-1, 2.95e-1, 5.91e-1),
+)
+LARGE = Network(
+    name="large",
+    # 29 x 29; 20 maps 4 x 4; 60 maps 5 x 5, pooled by 2; 100 maps 6 x 6, pooled by 2; dense 150 and 10.
+    forward_flops=2 * 22_648_820,
+    forward_operations=5_349_000,
+    backward_operations=73_178_000,
+    preparation_operations=1e11,
+    forward_s=148.88 * _MS,
+    backward_s=859.19 * _MS,
+    preparation_s=13.5,
+    contention_s=(8.83e-4, 8.75e-3, 1.67e-2, 3.22e-2, 6.74e-2, 1.00e-1, 1.38e-1, 2.73e-1, 5.46e-1, 1.09, 2.19),
+)
+
+#: By name, the smallest first.
+PUBLISHED: Mapping[str, Network] = MappingProxyType({network.name: network for network in (SMALL, MEDIUM, LARGE)})
+#: What each was trained with: MNIST.
+PUBLISHED_TRAINING: Mapping[str, Training] = MappingProxyType(
+    {
+        SMALL.name: Training(60_000, 10_000, 70),
+        MEDIUM.name: Training(60_000, 10_000, 70),
+        LARGE.name: Training(60_000, 10_000, 15),
+    }
+)
+#: Network -> threads -> the prediction that was published, minutes.
+PUBLISHED_PREDICTIONS_MIN: Mapping[str, Mapping[int, float]] = MappingProxyType(
+    {
+        SMALL.name: MappingProxyType({480: 6.6, 960: 5.4, 1_920: 4.9, 3_840: 4.6}),
+        MEDIUM.name: MappingProxyType({480: 36.8, 960: 23.9, 1_920: 17.4, 3_840: 14.2}),
+        LARGE.name: MappingProxyType({480: 92.9, 960: 60.8, 1_920: 44.8, 3_840: 36.8}),
+    }
+)
+#: Average error of each model against the measured trainings, percent: of the abstract, which was read.
+PUBLISHED_ERROR_PERCENT: Mapping[str, float] = MappingProxyType({"a": 15.0, "b": 11.0})
+#: Measured speed-up of the large network, over one thread of the same processor, and at how many threads.
+PUBLISHED_SPEEDUP, PUBLISHED_SPEEDUP_THREADS = 103.5, 244

@@ -1,0 +1,111 @@
+"""Reads `scaleout.json`: what was fitted on published multi-GPU measurements, with its own checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from profet_core.catalog.interconnects import Link
+from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
+
+SCALEOUT_NAME = "scaleout.json"
+SCALEOUT_VERSION = 1
+
+#: Coefficients that are numbers.
+NUMBERS = (
+    "host_efficiency",
+    "network_efficiency",
+    "message_ms",
+    "overlap",
+    "straggling",
+    "network_straggling",
+    "copy_efficiency",
+    "tensor_ms",
+    "tensor_gpu_ms",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """90 % half width of a step in the logarithm, one GPU's step known: more, the more several GPUs add to it.
+
+    Attributes
+    ----------
+    least : where nothing is added. exposed : more for the share of the step that is added.
+    """
+
+    least: float
+    exposed: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleoutModel:
+    """Coefficients of a step on several GPUs.
+
+    Attributes
+    ----------
+    link_efficiency : share of a data sheet's bandwidth that gradients get, by what links the GPUs of a node.
+    host_efficiency : the same of PCIe to a parameter server on the CPU. network_efficiency : between nodes.
+    message_ms : each message's own time, within a node as between nodes: at 10 Gb/s, all that was measured, its share
+        can't be told from bandwidth's, and on faster networks it is what stays.
+    overlap : share of the sharing that may hide behind the backward pass.
+    straggling, network_straggling : share of a step lost for each doubling of GPUs in a node, and of nodes.
+    copy_efficiency : share of the data sheet's bandwidth at which one process copies weights to all GPUs of a node.
+    tensor_ms, tensor_gpu_ms : what each weight tensor costs that process, and more for each further GPU.
+    widths : by what links the GPUs of a node.
+    checksum : of the file's content.
+    """
+
+    link_efficiency: Mapping[Link, float]
+    host_efficiency: float
+    network_efficiency: float
+    message_ms: float
+    overlap: float
+    straggling: float
+    network_straggling: float
+    copy_efficiency: float
+    tensor_ms: float
+    tensor_gpu_ms: float
+    widths: Mapping[Link, Width]
+    checksum: str = ""
+
+    def log_half_width(self, link: Link, added_share: float) -> float:
+        """90 % half width of a step, `added_share` of which several GPUs add."""
+        width = self.widths[link]
+        return width.least + width.exposed * added_share
+
+
+def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
+    """Load `scaleout.json` of a models folder (`$PROFET_HOME` or the shipped one if None).
+
+    Raises
+    ------
+    ArtifactError : it is missing, damaged, changed, or of another version.
+    """
+    path = (Path(folder) if folder is not None else default_models_folder()) / SCALEOUT_NAME
+    content = read_coefficients(path, SCALEOUT_VERSION)
+    try:
+        return scaleout_model(content)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged(path) from None
+
+
+def scaleout_model(content: Mapping) -> ScaleoutModel:
+    """The model a file's content describes; `ValueError` or the like if it describes none."""
+    numbers = {name: finite_number(content[name]) for name in NUMBERS}
+    widths = {
+        Link(name): Width(finite_number(row["least"]), finite_number(row["exposed"]))
+        for name, row in content["widths"].items()
+    }
+    efficiency = {Link(name): finite_number(value) for name, value in content["link_efficiency"].items()}
+    shares = [*efficiency.values(), *(numbers[name] for name in numbers if name.endswith("efficiency"))]
+    least = [*numbers.values(), *(min(width.least, width.exposed) for width in widths.values())]
+    if min(shares) <= 0 or max(*shares, numbers["overlap"]) > 1 or min(least) < 0:
+        raise ValueError("no law of several GPUs")
+    if set(efficiency) != set(Link) or set(widths) != set(Link):
+        raise ValueError("not every link")
+    return ScaleoutModel(
+        MappingProxyType(efficiency), **numbers, widths=MappingProxyType(widths), checksum=content["checksum"]
+    )

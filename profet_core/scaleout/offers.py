@@ -1,0 +1,153 @@
+"""What a training on several GPUs takes and costs at real offers, whose nodes are paid for whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from profet_core.catalog.instance import Instance
+from profet_core.catalog.interconnects import Interconnects, load_interconnects
+from profet_core.cost import cost_usd, epoch_steps
+from profet_core.scaleout.curve import batch_per_gpu
+from profet_core.scaleout.model import ScaleoutModel
+from profet_core.scaleout.step import ScaledStep, best_step
+from profet_core.scaleout.strategies import BEST, MOST_GPUS, strategies_of
+from profet_core.scaleout.work import GpuStep
+from profet_core.units import MS_PER_S, whole_number
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """A training on whole nodes of one offer.
+
+    Attributes
+    ----------
+    usd_per_hour : of all nodes together. epoch_s, epoch_usd : of one pass over the images, without set-up.
+    """
+
+    offer: Instance
+    step: ScaledStep
+    usd_per_hour: float
+    epoch_s: float
+    epoch_usd: float
+
+    @property
+    def nodes(self) -> int:
+        """How many are rented."""
+        return self.step.nodes
+
+
+def node_step(
+    model: ScaleoutModel,
+    step: GpuStep,
+    offer: Instance,
+    *,
+    nodes: int = 1,
+    strategy: str = BEST,
+    interconnects: Interconnects | None = None,
+) -> ScaledStep:
+    """The step of whole nodes of an offer, each GPU at `step.batch_size` images.
+
+    This is what a price of a node is for: with a batch per GPU kept, give one GPU's step at that batch; with the global
+    batch kept, one GPU's step at `batch_per_gpu(global_batch, offer.gpu_count * nodes)`.
+
+    Raises
+    ------
+    InputError : more GPUs than were ever measured, or no such strategy.
+    """
+    links = (interconnects or load_interconnects()).of(offer)
+    gpus = offer.gpu_count * whole_number("The number of nodes", nodes)
+    return best_step(model, step, links, gpus, strategies_of(strategy))
+
+
+def node_plan(
+    model: ScaleoutModel,
+    step: GpuStep,
+    offer: Instance,
+    *,
+    images: int,
+    validation_images: int = 0,
+    nodes: int = 1,
+    strategy: str = BEST,
+    interconnects: Interconnects | None = None,
+) -> NodePlan:
+    """Time and money of an epoch on whole nodes of an offer."""
+    scaled = node_step(model, step, offer, nodes=nodes, strategy=strategy, interconnects=interconnects)
+    epoch_ms = epoch_steps(images, scaled.batch_size, validation_images) * scaled.latency_ms
+    usd_per_hour = nodes * offer.usd_per_hour
+    return NodePlan(offer, scaled, usd_per_hour, epoch_ms / MS_PER_S, cost_usd(epoch_ms, usd_per_hour))
+
+
+def node_plans(
+    model: ScaleoutModel,
+    step_at: Callable[[Instance, int], GpuStep | None],
+    offers: Iterable[Instance],
+    *,
+    images: int,
+    validation_images: int = 0,
+    batch_size: int | None = None,
+    global_batch: int | None = None,
+    most_gpus: int = MOST_GPUS,
+    strategy: str = BEST,
+    interconnects: Interconnects | None = None,
+) -> tuple[NodePlan, ...]:
+    """Each offer as 1, 2, 4, ... of its nodes, up to `most_gpus`.
+
+    Parameters
+    ----------
+    step_at : offer and batch of one GPU -> one GPU's step there; None: not known, and left out.
+    batch_size : of each GPU (weak scaling), or `global_batch` of all (strong); numbers of GPUs that can't share the
+        latter evenly are left out.
+    """
+    plans = []
+    for offer in offers:
+        for nodes in node_counts(offer, most_gpus):
+            each = _batch(batch_size, global_batch, offer.gpu_count * nodes)
+            step = None if each is None else step_at(offer, each)
+            if step is not None:
+                plans.append(
+                    node_plan(
+                        model,
+                        step,
+                        offer,
+                        images=images,
+                        validation_images=validation_images,
+                        nodes=nodes,
+                        strategy=strategy,
+                        interconnects=interconnects,
+                    )
+                )
+    return tuple(plans)
+
+
+def node_counts(offer: Instance, most_gpus: int = MOST_GPUS) -> tuple[int, ...]:
+    """How many nodes of an offer are worth a look: powers of two."""
+    most = most_gpus // offer.gpu_count
+    return tuple(2**power for power in range(most.bit_length()))
+
+
+def _batch(batch_size: int | None, global_batch: int | None, gpus: int) -> int | None:
+    if global_batch is None:
+        return batch_size
+    return None if global_batch % gpus else batch_per_gpu(global_batch, gpus)
+
+
+def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
+    """Place of the last row worth taking: the next one makes an epoch dearer by a larger factor than faster.
+
+    >>> stops_paying([100, 55, 40], [1.0, 1.1, 1.6]), stops_paying([100, 50], [1, 1])
+    (1, None)
+
+    Parameters
+    ----------
+    times, costs : of an epoch, in the order of more and more GPUs.
+
+    Returns
+    -------
+    None where each further one pays.
+    """
+    for place in range(len(times) - 1):
+        faster, dearer = times[place] / times[place + 1], costs[place + 1] / costs[place]
+        if dearer > faster:
+            return place
+    return None

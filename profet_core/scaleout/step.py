@@ -1,0 +1,181 @@
+"""A step on several GPUs, from one GPU's step at the same batch a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from profet_core.catalog.interconnects import Interconnect
+from profet_core.errors import InputError
+from profet_core.latency import Interval
+from profet_core.scaleout.law import (
+    Links,
+    Strategy,
+    input_copy_ms,
+    network_sharing_ms,
+    node_sharing_ms,
+    one_process_ms,
+    several_ms,
+)
+from profet_core.scaleout.model import ScaleoutModel
+from profet_core.scaleout.strategies import USUAL, Layout
+from profet_core.scaleout.work import GpuStep
+from profet_core.units import MS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledStep:
+    """One step of all GPUs together.
+
+    Attributes
+    ----------
+    batch_per_gpu : images a step on each. latency_ms : of the step.
+    interval : 90 %, never below the single GPU's; None: exact, or not known.
+    one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
+    sharing_ms : what sharing gradients takes within the nodes and between them, hidden or not; None of one process.
+    log_half_width : 90 % half width that scaling alone brings, in the logarithm; None on one GPU.
+    """
+
+    layout: Layout
+    strategy: Strategy
+    batch_per_gpu: int
+    latency_ms: float
+    interval: Interval | None
+    one_gpu_ms: float
+    sharing_ms: tuple[float, float] | None
+    log_half_width: float | None
+
+    @property
+    def gpus(self) -> int:
+        """Of all nodes."""
+        return self.layout.gpus
+
+    @property
+    def nodes(self) -> int:
+        """How many there are."""
+        return self.layout.nodes
+
+    @property
+    def batch_size(self) -> int:
+        """Images a step, of all GPUs."""
+        return self.batch_per_gpu * self.gpus
+
+    @property
+    def exposed_ms(self) -> float:
+        """What several GPUs add to the step: all that is not hidden."""
+        return self.latency_ms - self.one_gpu_ms
+
+    @property
+    def images_per_s(self) -> float:
+        """Of all GPUs."""
+        return self.batch_size / self.latency_ms * MS_PER_S
+
+    @property
+    def efficiency(self) -> float:
+        """Share of perfect scaling: one GPU's step at this batch a GPU over the step; at most 1."""
+        return self.one_gpu_ms / self.latency_ms
+
+    @property
+    def speed_up(self) -> float:
+        """Images a second over one GPU's at the same batch a GPU; at most the number of GPUs."""
+        return self.gpus * self.efficiency
+
+    @property
+    def speed_up_range(self) -> tuple[float, float] | None:
+        """90 %; what is not known of one GPU's own step is common to both and left out, never above perfect scaling."""
+        if self.log_half_width is None:
+            return None
+        spread = math.exp(self.log_half_width)
+        return self.speed_up / spread, min(self.speed_up * spread, float(self.gpus))
+
+
+def scaled_step(
+    model: ScaleoutModel, step: GpuStep, interconnect: Interconnect, gpus: int, strategy: Strategy
+) -> ScaledStep:
+    """The step on `gpus` GPUs, part of a node or whole nodes; on one it is `step` exactly.
+
+    Raises
+    ------
+    InputError : no such number of GPUs, no whole nodes, or a strategy that needs what is not known.
+    """
+    layout = Layout.of(gpus, interconnect.gpus)
+    links = Links.of(interconnect)
+    if strategy is Strategy.ONE_PROCESS:
+        return _by_one_process(model, step, layout, links)
+    in_node = float(node_sharing_ms(model, strategy, layout.gpus_per_node, links, step.gradient_bytes))
+    between = float(network_sharing_ms(model, strategy, layout.nodes, links, step.gradient_bytes))
+    copy_ms = float(input_copy_ms(model, layout.gpus_per_node, links, step.input_bytes))
+
+    def latency_ms(one_gpu_ms: float) -> float:
+        scaled_ms = several_ms(model, one_gpu_ms, layout.gpus_per_node, layout.nodes, in_node + between)
+        # What one GPU's step already has of the copy is in its latency.
+        return float(scaled_ms) if layout.gpus == 1 else max(float(scaled_ms), copy_ms)
+
+    ends = _ends(step)
+    lows, middle, highs = (latency_ms(each) for each in ends)
+    return ScaledStep(
+        layout=layout,
+        strategy=strategy,
+        batch_per_gpu=step.batch_size,
+        latency_ms=middle,
+        interval=_interval(model, step, layout, links, (lows, middle, highs)),
+        one_gpu_ms=step.latency_ms,
+        sharing_ms=(in_node, between),
+        log_half_width=_half_width(model, step, layout, links, middle),
+    )
+
+
+def best_step(
+    model: ScaleoutModel,
+    step: GpuStep,
+    interconnect: Interconnect,
+    gpus: int,
+    strategies: Iterable[Strategy] = USUAL,
+) -> ScaledStep:
+    """The shortest step of some strategies."""
+    found = [scaled_step(model, step, interconnect, gpus, strategy) for strategy in strategies]
+    return min(found, key=lambda each: each.latency_ms)
+
+
+def _by_one_process(model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links) -> ScaledStep:
+    if layout.nodes > 1:
+        raise InputError(f"One process reaches the GPUs of one node, {layout.gpus_per_node}: choose another strategy.")
+    if step.tensors is None:
+        raise InputError("Say how many weight tensors the network has: one process spends time on each.")
+    tensors, gpus = float(step.tensors), float(layout.gpus)
+    lows, middle, highs = (
+        float(one_process_ms(model, each, gpus, links, step.gradient_bytes, tensors)) for each in _ends(step)
+    )
+    return ScaledStep(
+        layout=layout,
+        strategy=Strategy.ONE_PROCESS,
+        batch_per_gpu=step.batch_size,
+        latency_ms=middle,
+        interval=_interval(model, step, layout, links, (lows, middle, highs)),
+        one_gpu_ms=step.latency_ms,
+        sharing_ms=None,
+        log_half_width=_half_width(model, step, layout, links, middle),
+    )
+
+
+def _ends(step: GpuStep) -> tuple[float, float, float]:
+    """One GPU's latency: the interval's lower end, the middle, the upper end."""
+    own = step.interval or Interval(step.latency_ms, step.latency_ms)
+    return own.low_ms, step.latency_ms, own.high_ms
+
+
+def _half_width(model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links, latency_ms: float) -> float | None:
+    return None if layout.gpus == 1 else model.log_half_width(links.kind, 1 - step.latency_ms / latency_ms)
+
+
+def _interval(
+    model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links, ends_ms: tuple[float, float, float]
+) -> Interval | None:
+    """The single step's error as far as it reaches the step of all, and the error of scaling, together."""
+    if layout.gpus == 1:
+        return step.interval
+    low_ms, latency_ms, high_ms = ends_ms
+    scaling = _half_width(model, step, layout, links, latency_ms) or 0.0
+    around = Interval.around(latency_ms, math.hypot(math.log(high_ms / low_ms) / 2, scaling))
+    return Interval(min(max(around.low_ms, _ends(step)[0]), latency_ms), around.high_ms)

@@ -1,0 +1,69 @@
+"""How many GPUs as which nodes, and what a question for a strategy means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from profet_core.errors import InputError
+from profet_core.scaleout.law import Strategy
+from profet_core.units import whole_number
+
+__all__ = ["BEST", "MOST_GPUS", "STRATEGY_CHOICES", "USUAL", "Layout", "Strategy", "strategies_of"]
+
+#: The most GPUs that measurements reach.
+MOST_GPUS = 64
+#: What asks for the strategy with the shortest step of those that today's frameworks use and that were measured.
+BEST = "best"
+#: Those: what NCCL did in the measurements. No tree was measured, and parameter servers are of 2017.
+USUAL = (Strategy.RING,)
+#: What `--strategy` takes.
+STRATEGY_CHOICES = (BEST, *(each.value for each in Strategy))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """So many GPUs as nodes that are alike.
+
+    >>> Layout.of(16, 8), Layout.of(4, 8)
+    (Layout(nodes=2, gpus_per_node=8), Layout(nodes=1, gpus_per_node=4))
+    """
+
+    nodes: int
+    gpus_per_node: int
+
+    @classmethod
+    def of(cls, gpus: int, gpus_per_node: int) -> Layout:
+        """Part of a node, or whole nodes.
+
+        Raises
+        ------
+        InputError : no number of GPUs from 1 to `MOST_GPUS`, or more than a node and not whole nodes.
+        """
+        if whole_number("The number of GPUs", gpus) > MOST_GPUS:
+            raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: more were not measured.")
+        if gpus <= gpus_per_node:
+            return cls(1, gpus)
+        if gpus % gpus_per_node:
+            raise InputError(
+                f"{gpus} GPUs are no whole nodes of {gpus_per_node}: choose a multiple of {gpus_per_node}, or fewer."
+            )
+        return cls(gpus // gpus_per_node, gpus_per_node)
+
+    @property
+    def gpus(self) -> int:
+        """Of all nodes."""
+        return self.nodes * self.gpus_per_node
+
+
+def strategies_of(strategy: str) -> tuple[Strategy, ...]:
+    """Those that a name stands for: itself, or `USUAL` where the best is wanted.
+
+    Raises
+    ------
+    InputError : an unknown name.
+    """
+    if strategy == BEST:
+        return USUAL
+    if strategy not in list(Strategy):
+        raise InputError(f"Unknown strategy {strategy!r}: choose one of {', '.join(STRATEGY_CHOICES)}.")
+    return (Strategy(strategy),)

@@ -1,0 +1,62 @@
+"""What several GPUs share a training of: one GPU's step, and how much each sends of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from profet_core.errors import InputError
+from profet_core.latency import Interval
+from profet_core.units import positive_number, whole_number
+
+#: Bytes of a gradient, by the training's precision.
+GRADIENT_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "amp": 2}
+#: The most parameters that any network here may have.
+MOST_PARAMETERS = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class GpuStep:
+    """One GPU's training step at its own batch.
+
+    Attributes
+    ----------
+    latency_ms : measured or predicted. interval : 90 %; None: exact, or not known.
+    batch_size : images a step on this one GPU.
+    parameters : of the network.
+    precision : one of `GRADIENT_BYTES`.
+    pixels : of an image's side, for the copy of the input; None: not known, and the copy is left out.
+    tensors : of weights, as the framework counts them; None: not known, and no strategy that needs it is tried.
+    """
+
+    latency_ms: float
+    batch_size: int
+    parameters: float
+    precision: str = "fp32"
+    pixels: int | None = None
+    tensors: int | None = None
+    interval: Interval | None = None
+
+    def __post_init__(self) -> None:
+        positive_number("The step latency on one GPU", self.latency_ms)
+        whole_number("The batch size of one GPU", self.batch_size)
+        for what, number in (("pixels", self.pixels), ("weight tensors", self.tensors)):
+            if number is not None:
+                whole_number(f"The number of {what}", number)
+        if positive_number("The number of parameters", self.parameters) > MOST_PARAMETERS:
+            raise InputError(f"The number of parameters must be at most {MOST_PARAMETERS:g}, not {self.parameters:g}.")
+        if self.precision not in GRADIENT_BYTES:
+            raise InputError(f"The precision must be one of {', '.join(GRADIENT_BYTES)}, not {self.precision!r}.")
+
+    @property
+    def gradient_bytes(self) -> float:
+        """What each GPU has to share a step.
+
+        >>> GpuStep(100, 32, 25.6e6).gradient_bytes, GpuStep(100, 32, 25.6e6, "amp").gradient_bytes
+        (102400000.0, 51200000.0)
+        """
+        return self.parameters * GRADIENT_BYTES[self.precision]
+
+    @property
+    def input_bytes(self) -> float:
+        """Images of a step as FP32 in three colours; 0 where pixels are not known."""
+        return 0.0 if self.pixels is None else self.batch_size * self.pixels**2 * 3 * 4.0

@@ -1,0 +1,76 @@
+"""Predicts each published step by a law that never saw its network, or its GPU model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_lab.progress import Progress
+from profet_lab.scaleout.fit import Array, fitted_model, predicted_ms
+from profet_lab.scaleout.rows import ScaleRow
+from profet_lab.scaleout.widths import log_half_widths, widths
+
+#: Inner folds that widths come from: groups of what is left out.
+_INNER = 5
+
+FoldOf = Callable[[ScaleRow], str]
+
+
+def network_of(row: ScaleRow) -> str:
+    """The fold of a row where networks are left out."""
+    return row.network
+
+
+def gpu_of(row: ScaleRow) -> str:
+    """The fold of a row where GPU models are left out, in whatever form they are built in."""
+    return row.gpu
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Of each row, by what never saw its fold: milliseconds a step, and the interval's log half width; NaN: no such."""
+
+    latency_ms: Array
+    log_half_width: Array
+
+
+def left_out(
+    rows: Sequence[ScaleRow],
+    fold_of: FoldOf,
+    *,
+    only: Iterable[str] | None = None,
+    progress: Progress | None = None,
+) -> LeftOut:
+    """Predict each fold by a law and widths of the other folds.
+
+    Parameters
+    ----------
+    only : these folds. progress : told of each fold that is done.
+    """
+    folds = np.array([fold_of(row) for row in rows])
+    found = LeftOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))
+    for fold in sorted(set(folds) if only is None else only):
+        is_out = folds == fold
+        out = [row for row in rows if fold_of(row) == fold]
+        others = [row for row in rows if fold_of(row) != fold]
+        found.latency_ms[is_out] = predicted_ms(fitted_model(others), out)
+        inner_widths = widths(others, left_out_ms(others, fold_of, groups=_INNER))
+        found.log_half_width[is_out] = log_half_widths(out, found.latency_ms[is_out], inner_widths)
+        if progress:
+            progress(1)
+    return found
+
+
+def left_out_ms(rows: Sequence[ScaleRow], fold_of: FoldOf, *, groups: int | None = None) -> Array:
+    """Milliseconds a step of each row, by a law of the other folds, or of the other groups of folds."""
+    names = sorted({fold_of(row) for row in rows})
+    group = {name: place if groups is None else place % groups for place, name in enumerate(names)}
+    of = np.array([group[fold_of(row)] for row in rows])
+    found = np.empty(len(rows))
+    for each in sorted(set(of)):
+        is_out = of == each
+        model = fitted_model([row for row, out in zip(rows, is_out, strict=True) if not out])
+        found[is_out] = predicted_ms(model, [row for row, out in zip(rows, is_out, strict=True) if out])
+    return found

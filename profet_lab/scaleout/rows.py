@@ -1,0 +1,238 @@
+"""Reads published multi-GPU speeds beside the same machine's one-GPU speed, and says what is left out and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from profet_core.catalog.gpus import gpu_model
+from profet_core.catalog.interconnects import Interconnect
+from profet_core.scaleout.law import Strategy
+from profet_core.scaleout.work import GRADIENT_BYTES
+from profet_core.units import MS_PER_S
+from profet_lab.measurements.published_points import THROUGHPUT_FILE
+from profet_lab.measurements.tables import DataError
+from profet_lab.scaleout.networks import WEIGHTS, Weights
+from profet_lab.scaleout.rigs import PLATFORMS_2017, RIGS
+
+TENSORFLOW_2017_FILE = Path("external") / "tensorflow_multi_gpu_2017.csv"
+#: The two data sets that are judged.
+TENSORFLOW_2017, THROUGHPUTS = "tensorflow 2017", "throughputs"
+
+NO_ONE_GPU = "no one-GPU row of the same machine, framework, precision and batch"
+NO_BATCH = "the batch size is not said"
+NO_WEIGHTS = "the number of parameters is not published with it"
+REAL_DATA = "real images: decoding on the CPU limits some (AlexNet stays at 7,100 images/s from four P100 on)"
+FP16_WITHOUT_XLA = (
+    "FP16 without XLA: with more GPUs the networks with batch normalisation fall back to FP32's speed "
+    "(twice it on one GPU, 1.2 to 1.5 times it on eight), whatever links them"
+)
+SLOW_ONE_GPU = "the one-GPU run is 15 % slower than the same GPU's elsewhere, so that two GPUs exceed twice its speed"
+BROKEN_FILE = "four GPUs are 2 to 3 times as slow as three, in every network of this one file"
+CONTRADICTS = "one and two GPUs contradict each other: two run FP16 at five times the speed of one"
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRow:
+    """One published step on several GPUs.
+
+    Attributes
+    ----------
+    data_set : `TENSORFLOW_2017` or `THROUGHPUTS`. gpu : model, as `gpu_model` has it. precision : as gradients travel.
+    interconnect : of a node. latency_ms, one_gpu_ms : a step on all GPUs, and on one at the same batch a GPU.
+    excluded : why it is left out; "" if it is not.
+    """
+
+    data_set: str
+    source: str
+    gpu: str
+    network: str
+    precision: str
+    strategy: Strategy
+    gpus: int
+    interconnect: Interconnect
+    batch_per_gpu: float
+    one_gpu_ms: float
+    latency_ms: float
+    weights: Weights
+    excluded: str = ""
+
+    @property
+    def gradient_bytes(self) -> float:
+        """What each GPU shares a step."""
+        return self.weights.parameters * GRADIENT_BYTES[self.precision]
+
+    @property
+    def gpus_per_node(self) -> int:
+        """GPUs of each node."""
+        return min(self.gpus, self.interconnect.gpus)
+
+    @property
+    def nodes(self) -> int:
+        """How many there are."""
+        return self.gpus // self.gpus_per_node
+
+    @property
+    def efficiency(self) -> float:
+        """Share of perfect scaling that was measured."""
+        return self.one_gpu_ms / self.latency_ms
+
+
+@dataclass(frozen=True)
+class ScaleRows:
+    """Every row with a one-GPU step beside it, and reason -> how many rows could not be used at all."""
+
+    rows: tuple[ScaleRow, ...]
+    unusable: Mapping[str, int]
+
+    @property
+    def kept(self) -> tuple[ScaleRow, ...]:
+        """Those that are fitted and judged."""
+        return tuple(row for row in self.rows if not row.excluded)
+
+    def left_out(self, data_set: str) -> dict[str, int]:
+        """Reason -> rows of a data set that are not judged."""
+        counted = Counter(row.excluded for row in self.rows if row.excluded and row.data_set == data_set)
+        more = self.unusable if data_set == THROUGHPUTS else {}
+        return dict(Counter(counted) + Counter(more))
+
+
+def load_scale_rows(folder: Path) -> ScaleRows:
+    """Both data sets.
+
+    Raises
+    ------
+    DataError : a file is missing or has other columns.
+    """
+    try:
+        first = _rows_2017(pd.read_csv(folder / TENSORFLOW_2017_FILE))
+        second, unusable = _throughputs(pd.read_csv(folder / THROUGHPUT_FILE))
+    except (OSError, KeyError) as error:
+        raise DataError(f"The published multi-GPU speeds can't be read: {error}.") from None
+    return ScaleRows((*first, *second), unusable)
+
+
+_SAME_RUN_2017 = [
+    "gpu",
+    "model",
+    "batch_per_gpu",
+    "data",
+    "variable_update",
+    "local_parameter_device",
+    "platform",
+]
+
+
+def _rows_2017(table: pd.DataFrame) -> list[ScaleRow]:
+    """The batch size in this file is that of all GPUs."""
+    table = table.assign(
+        batch_per_gpu=table["batch_size"] / table["num_gpus"],
+        local_parameter_device=table["local_parameter_device"].fillna("").replace("n/a", ""),
+    )
+    alone = table[table["num_gpus"] == 1].drop_duplicates(_SAME_RUN_2017).set_index(_SAME_RUN_2017)["step_ms"]
+    rows = []
+    for row in _dicts(table[table["num_gpus"] > 1]):
+        network = row["model"].replace("-", "")
+        rows.append(
+            ScaleRow(
+                data_set=TENSORFLOW_2017,
+                source=row["platform"],
+                gpu=gpu_model(row["gpu"].removesuffix(" (per die)")),
+                network=network,
+                precision="fp32",
+                strategy=_strategy_2017(row["variable_update"], row["local_parameter_device"]),
+                gpus=row["num_gpus"],
+                interconnect=PLATFORMS_2017[row["platform"]],
+                batch_per_gpu=row["batch_per_gpu"],
+                one_gpu_ms=float(alone[tuple(row[column] for column in _SAME_RUN_2017)]),
+                latency_ms=row["step_ms"],
+                weights=WEIGHTS[network],
+                excluded=REAL_DATA if row["data"] == "real" else "",
+            )
+        )
+    return rows
+
+
+def _strategy_2017(update: str, device: str) -> Strategy:
+    if update == "parameter_server":
+        return Strategy.PS_GPU if device == "gpu" else Strategy.PS_CPU
+    return Strategy.RING
+
+
+_SAME_RUN = ["source_repo", "machine", "gpu", "framework", "framework_version", "precision", "network", "pixels"]
+_PRECISIONS = {"fp32": "fp32", "fp32-inferred": "tf32", "tf32": "tf32", "tf32-conv": "tf32"}
+
+
+def _throughputs(table: pd.DataFrame) -> tuple[list[ScaleRow], dict[str, int]]:
+    """The batch size in this file is that of one GPU."""
+    table = table.assign(machine=[_machine(row) for row in _dicts(table)], batch_size=table["batch_size"].fillna(0))
+    same = [*_SAME_RUN, "batch_size"]
+    alone = table[table["gpus"] == 1].groupby(same, dropna=False)["images_per_s"].median()
+    rows, unusable = [], Counter[str]()
+    for row in _dicts(table[table["gpus"] > 1]):
+        one_gpu = alone.get(tuple(row[column] for column in same))
+        reason = _unusable(row, one_gpu)
+        if reason or one_gpu is None:
+            unusable[reason] += 1
+            continue
+        rows.append(_throughput_row(row, float(one_gpu)))
+    return rows, dict(unusable)
+
+
+def _throughput_row(row: Mapping[str, Any], one_gpu: float) -> ScaleRow:
+    by_one_process = "torchvision" in row["framework"]
+    return ScaleRow(
+        data_set=THROUGHPUTS,
+        source=f"{row['source_repo']} {row['machine']}",
+        gpu=gpu_model(row["gpu"]),
+        network=row["network"],
+        precision=_PRECISIONS.get(row["precision"], "fp16"),
+        strategy=Strategy.ONE_PROCESS if by_one_process else Strategy.RING,
+        gpus=row["gpus"],
+        interconnect=RIGS[row["gpu"]],
+        batch_per_gpu=row["batch_size"],
+        one_gpu_ms=row["batch_size"] / one_gpu * MS_PER_S,
+        latency_ms=row["gpus"] * row["batch_size"] / row["images_per_s"] * MS_PER_S,
+        weights=WEIGHTS[row["network"]],
+        excluded=_excluded(row),
+    )
+
+
+def _unusable(row: Mapping[str, Any], one_gpu: float | None) -> str:
+    if row["source_repo"].startswith("aisensiy"):
+        return CONTRADICTS
+    if one_gpu is None:
+        return NO_ONE_GPU
+    if not row["batch_size"]:
+        return NO_BATCH
+    return "" if row["network"] in WEIGHTS else NO_WEIGHTS
+
+
+def _excluded(row: Mapping[str, Any]) -> str:
+    if row["source_repo"].startswith("lambdal"):
+        if row["precision"] == "fp16" and "XLA" not in row["framework_version"]:
+            return FP16_WITHOUT_XLA
+        if "RTX_2080_Ti_NVLink" in row["machine"] and "trt2" in row["machine"]:
+            return SLOW_ONE_GPU
+    if row["gpu"] == "TITAN Xp" and row["precision"] == "fp32" and row["gpus"] == 4:
+        return BROKEN_FILE
+    return ""
+
+
+def _machine(row: Mapping[str, Any]) -> str:
+    """What the rows of one machine share of their file's name."""
+    file = str(row["source_file"])
+    if row["source_repo"].startswith("lambdal"):
+        folder = file.removeprefix("logs/").partition("/")[0].partition(".")[0]
+        # Virtual machines of one cloud with one, two and four GPUs.
+        return folder.replace("_1xQ", "_Q").replace("_2xQ", "_Q").replace("_4xQ", "_Q")
+    return "" if "pytorch-gpu-benchmark" in row["source_repo"] else file
+
+
+def _dicts(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    yield from table.to_dict("records")

@@ -1,0 +1,58 @@
+"""Fits and writes `scaleout.json`: what a step on several GPUs takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.scaleout.model import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION, ScaleoutModel, scaleout_model
+from profet_lab.coefficient_files import write_coefficients
+from profet_lab.measurements.published_points import THROUGHPUT_FILE
+from profet_lab.scaleout.fit import fitted_model
+from profet_lab.scaleout.folds import gpu_of, left_out_ms, network_of
+from profet_lab.scaleout.rows import TENSORFLOW_2017_FILE, ScaleRow, load_scale_rows
+from profet_lab.scaleout.widths import widths
+
+_FILES = (TENSORFLOW_2017_FILE, THROUGHPUT_FILE)
+
+
+def scaleout_content(folder: Path) -> dict:
+    """What `scaleout.json` holds, fitted on the published speeds of `folder/external`.
+
+    Raises
+    ------
+    DataError : one of the files is missing.
+    """
+    rows = load_scale_rows(folder).kept
+    content = {
+        **law_content(rows),
+        "fitted_on": {
+            "rows": dict(Counter(row.data_set for row in rows)),
+            "sha256": {str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},
+        },
+    }
+    return {**content, "checksum": manifest_checksum(content)}
+
+
+def law_content(rows: Sequence[ScaleRow]) -> dict:
+    """The coefficients of these rows; widths come from errors with networks left out, and with GPU models left out."""
+    model = fitted_model(rows)
+    errors_of = np.concatenate([left_out_ms(rows, fold_of) for fold_of in (network_of, gpu_of)])
+    return {
+        "schema_version": SCALEOUT_VERSION,
+        "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},
+        **{name: getattr(model, name) for name in NUMBERS},
+        "widths": {str(link): asdict(width) for link, width in widths([*rows, *rows], errors_of).items()},
+    }
+
+
+def write_scaleout(content: Mapping, folder: Path) -> ScaleoutModel:
+    """Write what `scaleout_content` returned; returns the model it describes."""
+    model = scaleout_model(content)
+    write_coefficients(content, folder / SCALEOUT_NAME)
+    return model

@@ -1,0 +1,107 @@
+"""Judges steps on several GPUs on networks and GPU models that the law never saw, beside perfect scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profet_core.accuracy.scaleout import ScaleErrors
+from profet_lab.progress import Progress
+from profet_lab.scaleout.fit import Array, fitted_model, predicted_ms
+from profet_lab.scaleout.folds import LeftOut, gpu_of, left_out, network_of
+from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS, ScaleRow, ScaleRows, load_scale_rows
+from profet_lab.scaleout.widths import covered
+
+#: Perfect scaling is nearly right above this share of it: only below it a model can show something.
+HARD_BELOW = 0.9
+_FOLDS = {"networks": network_of, "gpus": gpu_of}
+
+Mask = NDArray[np.bool_]
+
+
+def scaleout_report(folder: Path, progress: Progress | None = None) -> dict[str, Any]:
+    """All figures: networks left out and GPU models left out, on each data set; 64 GPUs; with what was excluded.
+
+    Raises
+    ------
+    DataError : a file is missing.
+    """
+    found = load_scale_rows(folder)
+    rows = found.kept
+    predicted = {name: left_out(rows, fold_of, progress=progress) for name, fold_of in _FOLDS.items()}
+    on_64 = np.array([row.gpus == 64 for row in rows])
+    by_networks = predicted["networks"].latency_ms
+    with_excluded = _with_excluded(found)
+    return {
+        "data_sets": {
+            name: {
+                "n": sum(row.data_set == name for row in rows),
+                **{each: _left_out_document(rows, name, predicted[each], _FOLDS[each]) for each in _FOLDS},
+                "excluded": found.left_out(name),
+                "with_excluded": asdict(with_excluded[name]),
+            }
+            for name in (TENSORFLOW_2017, THROUGHPUTS)
+        },
+        "on_64": asdict(scale_errors(rows, by_networks, on_64)),
+        "network_64": {
+            f"{rows[place].network}, batch {rows[place].batch_per_gpu:.0f}": float(
+                100 * (by_networks[place] / rows[place].latency_ms - 1)
+            )
+            for place in np.flatnonzero(on_64)
+        },
+    }
+
+
+def scale_errors(rows: Sequence[ScaleRow], predicted: Array, of: Mask) -> ScaleErrors:
+    """Errors of the rows that a mask of shape (rows,) names; zeros where it names none."""
+    if not of.any():
+        return ScaleErrors(0, 0.0, 0.0, 0.0)
+    true_ms = np.array([row.latency_ms for row in rows])[of]
+    one_ms = np.array([row.one_gpu_ms for row in rows])[of]
+    return ScaleErrors(
+        n=int(of.sum()),
+        mape=float(100 * np.abs(predicted[of] / true_ms - 1).mean()),
+        bias=float(100 * np.expm1(np.log(predicted[of] / true_ms).mean())),
+        perfect_mape=float(100 * np.abs(one_ms / true_ms - 1).mean()),
+    )
+
+
+def _left_out_document(
+    rows: Sequence[ScaleRow], data_set: str, predicted: LeftOut, fold_of: Callable[[ScaleRow], str]
+) -> dict[str, Any]:
+    of = np.array([row.data_set == data_set for row in rows])
+    hard = np.array([row.efficiency < HARD_BELOW for row in rows])
+    inside = covered(rows, predicted.latency_ms, predicted.log_half_width)
+    return {
+        "every": asdict(scale_errors(rows, predicted.latency_ms, of)),
+        "hard": asdict(scale_errors(rows, predicted.latency_ms, of & hard)),
+        "covered_90": float(100 * inside[of].mean()),
+        "median_interval_pct": float(np.median(100 * np.expm1(predicted.log_half_width[of]))),
+        "by_fold": _by(rows, predicted.latency_ms, of, fold_of),
+        "by_strategy": _by(rows, predicted.latency_ms, of, lambda row: row.strategy.value),
+    }
+
+
+def _by(
+    rows: Sequence[ScaleRow], predicted: Array, of: Mask, name_of: Callable[[ScaleRow], str]
+) -> dict[str, dict[str, Any]]:
+    names = np.array([name_of(row) for row in rows])
+    return {str(name): asdict(scale_errors(rows, predicted, of & (names == name))) for name in sorted(set(names[of]))}
+
+
+def _with_excluded(found: ScaleRows) -> dict[str, ScaleErrors]:
+    """Networks left out of a law fitted on what is kept, judged on every step that has one GPU's beside it."""
+    rows = found.rows
+    networks = np.array([row.network for row in rows])
+    predicted = np.empty(len(rows))
+    for network in sorted(set(networks)):
+        is_out = networks == network
+        model = fitted_model([row for row in found.kept if row.network != network])
+        predicted[is_out] = predicted_ms(model, [row for row in rows if row.network == network])
+    sets = np.array([row.data_set for row in rows])
+    return {name: scale_errors(rows, predicted, sets == name) for name in (TENSORFLOW_2017, THROUGHPUTS)}

@@ -1,0 +1,152 @@
+"""Models (a) and (b) on numbers worked by hand, the published predictions, and what must hold for any training."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from profet_core.errors import InputError
+from profet_core.manycore.machine import XEON_PHI_7120P, Machine
+from profet_core.manycore.network import Network, Training
+from profet_core.manycore.published import (
+    LARGE,
+    PUBLISHED,
+    PUBLISHED_PREDICTIONS_MIN,
+    PUBLISHED_SPEEDUP_THREADS,
+    PUBLISHED_TRAINING,
+)
+from profet_core.manycore.scaled import scaled_network
+from profet_core.manycore.times import time_by_images, time_by_operations
+
+MODELS = (time_by_operations, time_by_images)
+#: Two cores at 1 kHz, twice as slow once both threads of a core are in use.
+TOY_MACHINE = Machine("toy", 2, 1_000.0, 5.0, (1.0, 2.0))
+TOY = Network(
+    name="toy",
+    forward_flops=1e6,
+    forward_operations=30,
+    backward_operations=70,
+    preparation_operations=380,
+    forward_s=0.1,
+    backward_s=0.3,
+    preparation_s=7.0,
+    contention_s=(0.001, *(0.002 * step for step in range(1, 11))),
+)
+TOY_TRAINING = Training(images=100, test_images=50, epochs=2)
+
+
+def test_model_a_by_hand():
+    """Start 380 + 400 + 100 + 20 = 900; an epoch (100 + 30) 100 + 30 50 = 14,500 operations, of 5 / 1000 s each."""
+    alone = time_by_operations(TOY, TOY_MACHINE, TOY_TRAINING, 1)
+    assert alone.preparation_s == pytest.approx(4.5)
+    assert alone.images_s == pytest.approx(2 * 14_500 * 0.005)
+    assert alone.contention_s == pytest.approx(0.001 * 2 * 100)
+    assert alone.total_s == pytest.approx(149.7)
+    # Fifteen threads on two cores take two cycles an instruction: 145 / 15 x 2, and 0.002 x 2 x 100 / 15.
+    several = time_by_operations(TOY, TOY_MACHINE, TOY_TRAINING, 15)
+    assert several.total_s == pytest.approx(4.5 + 145 / 15 * 2 + 0.4 / 15)
+
+
+def test_model_b_by_hand():
+    """An epoch (0.4 + 0.1) 100 + 0.1 50 = 55 s."""
+    alone = time_by_images(TOY, TOY_MACHINE, TOY_TRAINING, 1)
+    assert (alone.preparation_s, alone.images_s, alone.contention_s) == pytest.approx((7.0, 110.0, 0.2))
+    several = time_by_images(TOY, TOY_MACHINE, TOY_TRAINING, 15)
+    assert several.total_s == pytest.approx(7 + 110 / 15 * 2 + 0.4 / 15)
+
+
+def test_testing_can_be_left_out():
+    untested = Training(100, 0, 2)
+    assert time_by_images(TOY, TOY_MACHINE, untested, 1).images_s == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_model_a_gives_the_published_predictions_to_the_printed_digit(name):
+    published = PUBLISHED_PREDICTIONS_MIN[name]
+    assert list(published) == [480, 960, 1_920, 3_840]
+    for threads, minutes in published.items():
+        time = time_by_operations(PUBLISHED[name], XEON_PHI_7120P, PUBLISHED_TRAINING[name], threads)
+        assert f"{time.total_s / 60:.1f}" == f"{minutes:.1f}"
+
+
+def test_model_b_of_the_large_network_at_3840_threads_by_hand():
+    """2 x (1008.07 x 60,000 + 148.88 x 70,000) ms x 15 / 3840 = 553.9 s, 13.5 s before, 2.19 x 15 x 60,000 / 3840."""
+    time = time_by_images(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], 3_840)
+    assert time.total_s == pytest.approx(13.5 + 553.9 + 513.3, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("threads", "cpi"), [(1, 1), (61, 1), (122, 1), (123, 1.5), (183, 1.5), (184, 2), (244, 2), (245, 2), (3_840, 2)]
+)
+def test_threads_that_share_a_core_slow_each_other_down(threads, cpi):
+    assert XEON_PHI_7120P.cycles_per_instruction(threads) == cpi
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "network", [*PUBLISHED.values(), *(scaled_network("own", flops) for flops in (1e3, 1e6, 1e10))]
+)
+def test_more_threads_are_slower_only_where_a_core_takes_one_more(model, network):
+    """With 123 and 184 threads a first core has a third and a fourth; anywhere else one more thread helps."""
+    training = PUBLISHED_TRAINING["small"]
+    times = {threads: model(network, XEON_PHI_7120P, training, threads).total_s for threads in range(1, 3_841)}
+    assert [threads for threads in range(2, 3_841) if times[threads] >= times[threads - 1]] == [123, 184]
+    # Never above the number of threads: preparation stays, contention rises.
+    assert all(times[1] / times[threads] <= threads for threads in times)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_thread_helps_the_preparation_and_every_epoch_costs_the_same(model):
+    once, twice = (model(LARGE, XEON_PHI_7120P, Training(60_000, 10_000, epochs), 240) for epochs in (15, 30))
+    assert twice.images_s == pytest.approx(2 * once.images_s)
+    assert twice.contention_s == pytest.approx(2 * once.contention_s)
+    assert twice.preparation_s == pytest.approx(once.preparation_s, rel=1e-6)
+    alone = model(LARGE, XEON_PHI_7120P, Training(60_000, 10_000, 15), 1)
+    assert alone.preparation_s == once.preparation_s
+
+
+def test_the_published_speed_up_lies_between_the_models():
+    """Measured 103.5 with 244 threads: (a) says 99.5, (b) 115.1."""
+    ratios = [
+        model(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], 1).total_s
+        / model(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], PUBLISHED_SPEEDUP_THREADS).total_s
+        for model in MODELS
+    ]
+    assert [f"{ratio:.1f}" for ratio in ratios] == ["99.5", "115.1"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("threads", "says"),
+    [
+        (0, "must be a whole number of at least 1, not 0."),
+        (-1, "must be a whole number of at least 1, not -1."),
+        (3_841, "must be at most 3,840, not 3,841."),
+        (10**30, "must be at most 1e"),
+    ],
+)
+def test_numbers_of_threads_out_of_bounds_are_refused(model, threads, says):
+    with pytest.raises(InputError, match=f"The number of threads {says}"):
+        model(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], threads)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "says"),
+    [
+        ((0, 0, 1), "The number of images must be a whole number of at least 1, not 0."),
+        ((1, -1, 1), "The number of test images must be a whole number of at least 0, not -1."),
+        ((1, 0, 0), "The number of epochs must be a whole number of at least 1, not 0."),
+        ((10**9 + 1, 0, 1), "The number of images must be at most 1,000,000,000, not 1,000,000,001."),
+        ((1, 10**30, 1), r"The number of test images must be at most 1e\+"),
+    ],
+)
+def test_trainings_out_of_bounds_are_refused(numbers, says):
+    with pytest.raises(InputError, match=says):
+        Training(*numbers)
+
+
+def test_the_largest_training_that_can_be_asked_has_finite_times():
+    training = Training(10**9, 10**9, 10**6)
+    for model in MODELS:
+        assert math.isfinite(model(scaled_network("own", 1e16), XEON_PHI_7120P, training, 1).total_s)

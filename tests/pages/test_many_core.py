@@ -1,0 +1,151 @@
+"""Many-core: both models over threads, by a published network, a named one or FLOPs; its link restores all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from profet_core.layers import counts_of
+from profet_core.manycore.answer import manycore
+from profet_core.manycore.contention import PUBLISHED_THREADS
+from profet_core.manycore.network import Training
+from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING
+from profet_core.manycore.scaled import scaled_network
+from profet_core.units import format_duration, format_significant
+from tests.pages.conftest import go, lines, link, rows, type_in
+
+
+def assert_shows(app, answer):
+    """The table is both models' answer."""
+    assert not app.error and not app.exception, lines(app.error)
+    assert [
+        {name: row[name] for name in ("Threads", "(a)", "(a) speed-up", "(b)", "(b) speed-up")} for row in rows(app, 0)
+    ] == [
+        {
+            "Threads": f"{row.threads:,}",
+            "(a)": format_duration(row.a.total_s),
+            "(a) speed-up": format_significant(row.speedup_a),
+            "(b)": format_duration(row.b.total_s),
+            "(b) speed-up": format_significant(row.speedup_b),
+        }
+        for row in answer.rows
+    ]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_network_shows_its_predictions_beside_ours_to_the_digit(open_app, name):
+    app = open_app("many_core", manycore_network=name)
+    assert_shows(app, manycore(PUBLISHED[name], PUBLISHED_TRAINING[name], PUBLISHED_THREADS))
+    published = {row["Threads"]: (row["Published (a)"], row["(a), minutes"]) for row in rows(app, 0)}
+    for threads, minutes in PUBLISHED_PREDICTIONS_MIN[name].items():
+        assert published[f"{threads:,}"] == (f"{minutes:.1f} min", f"{minutes:.1f}")
+    assert published["240"][0] == "–"
+
+
+def test_another_training_has_no_published_predictions(open_app):
+    app = type_in(open_app("many_core", manycore_network="small"), "manycore_epochs", 7)
+    assert_shows(app, manycore(PUBLISHED["small"], Training(60_000, 10_000, 7), PUBLISHED_THREADS))
+    assert "Published (a)" not in rows(app, 0)[0]
+    assert link(app) == {"manycore_network": "small", "manycore_epochs": "7"}
+
+
+def test_a_named_network_and_a_number_of_threads(open_app):
+    app = open_app(
+        "many_core", manycore_from="named", manycore_name="LeNet5", manycore_pixels="32", manycore_threads="61"
+    )
+    network = scaled_network("LeNet5", counts_of("LeNet5", 32).flops)
+    assert_shows(app, manycore(network, PUBLISHED_TRAINING["small"], [*PUBLISHED_THREADS, 61]))
+    app.selectbox(key="manycore_name").set_value("ResNet50").run()
+    app = type_in(app, "manycore_pixels", 224)
+    network = scaled_network("ResNet50", counts_of("ResNet50", 224).flops)
+    assert_shows(app, manycore(network, PUBLISHED_TRAINING["large"], [*PUBLISHED_THREADS, 61]))
+    assert any("170 times the FLOPs of the large network" in line for line in lines(app.warning))
+    assert link(app) == {"manycore_from": "named", "manycore_threads": "61"}
+
+
+def test_flops_and_the_link_restore_the_view(open_app):
+    app = open_app("many_core")
+    app.segmented_control(key="manycore_from").set_value("flops").run()
+    app = type_in(app, "manycore_flops", "2,5e7")
+    app = type_in(app, "manycore_test_images", "0")
+    app.segmented_control(key="manycore_shows").set_value("speedup").run()
+    answer = manycore(scaled_network("own", 2.5e7), Training(60_000, 0, 15), PUBLISHED_THREADS)
+    assert_shows(app, answer)
+    assert link(app) == {
+        "manycore_from": "flops",
+        "manycore_flops": "25000000",
+        "manycore_test_images": "0",
+        "manycore_shows": "speedup",
+    }
+    again = open_app("many_core", **link(app))
+    assert rows(again, 0) == rows(app, 0)
+    assert_shows(go(go(app, "about"), "many_core"), answer)
+
+
+def give_one(app, name, content):
+    """Give a network's file."""
+    return app.file_uploader[0].set_value((name, content, "application/octet-stream")).run()
+
+
+TABLE = b"kind,channels,kernel\nconvolution,5,4\nflatten,,\ndense,10,\n"
+
+
+def test_a_file_s_flops_are_counted_and_go_into_the_link(open_app):
+    """Of three channels, twice 26 x 26 x 5 outputs x 48 multiply-adds, and 3380 x 10."""
+    app = open_app("many_core", manycore_from="flops")
+    app = give_one(app, "mine.csv", TABLE)
+    (line,) = lines(app.error)
+    assert "the image's size is missing" in line
+    app = give_one(type_in(app, "manycore_file_pixels", 29), "mine.csv", TABLE)
+    flops = 2 * (26 * 26 * 5 * 48 + 3_380 * 10)
+    assert_shows(app, manycore(scaled_network("own", flops), PUBLISHED_TRAINING["small"], PUBLISHED_THREADS))
+    assert [line for line in lines(app.caption) if line.startswith("Counted in mine.csv: 392,080.")]
+    assert link(app)["manycore_flops"] == "392080"
+    app = type_in(app, "manycore_flops", 1e9)
+    assert not [line for line in lines(app.caption) if "Counted" in line]
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"PK\x03\x04", b"{" * 10_000, b"kind\nflatten\n"])
+def test_a_hostile_file_is_one_line_and_changes_nothing(open_app, content):
+    before = open_app("many_core", manycore_from="flops")
+    app = give_one(open_app("many_core", manycore_from="flops"), "<b>x</b>.keras", content)
+    assert rows(app, 0) == rows(before, 0)
+    (line,) = lines(app.error)
+    assert "\n" not in line and not app.exception
+
+
+@pytest.mark.parametrize(
+    ("setting", "typed", "says"),
+    [
+        ("manycore_threads", "0", "Give a number between 1 and 3,840."),
+        ("manycore_threads", "3841", "Give a number between 1 and 3,840."),
+        ("manycore_threads", "1e9999", "is no number"),
+        ("manycore_images", "0", "Give a number between 1 and 1,000,000,000."),
+        ("manycore_epochs", "-1", "Give a number between 1 and 1,000,000."),
+        ("manycore_test_images", "many", "is no number"),
+    ],
+)
+def test_bad_input_is_one_line_and_changes_nothing(open_app, setting, typed, says):
+    before = open_app("many_core")
+    app = type_in(open_app("many_core"), setting, typed)
+    assert rows(app, 0) == rows(before, 0)
+    (line,) = lines(app.error)
+    assert says in line and "\n" not in line
+
+
+def test_a_network_that_can_t_be_is_one_line(open_app):
+    app = open_app("many_core", manycore_from="named", manycore_name="InceptionV3", manycore_pixels="8")
+    assert not app.exception and not app.table
+    assert ["they are too small" in line for line in lines(app.error)] == [True]
+    app = type_in(open_app("many_core", manycore_from="flops"), "manycore_flops", "1")
+    assert not app.exception and not app.table
+    assert lines(app.error) == ["The FLOPs of an image must be a number from 1000 to 1e+16, not 1."]
+
+
+def test_a_link_that_makes_no_sense_counts_as_not_given(open_app):
+    app = open_app(
+        "many_core", manycore_network="<b>", manycore_pixels="nan", manycore_threads="9" * 5_000, manycore_shows="all"
+    )
+    flops = open_app("many_core", manycore_from="flops", manycore_flops="none")
+    assert flops.session_state["manycore_flops"] == 1e9 and not flops.error
+    assert_shows(app, manycore(PUBLISHED["large"], PUBLISHED_TRAINING["large"], PUBLISHED_THREADS))
+    assert link(app) == {}
