@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from profet_core.advice.plans import Plan
 from profet_core.advice.sureness import plan_sureness
-from profet_core.answers.estimate import Disagreement
 from profet_core.catalog.naming import machine_words
+from profet_core.estimate.disagreement import Disagreement
 from profet_core.estimate.model import METHODS
 from profet_core.estimate.regimes import Regime
 from profet_core.latency import HOST_LIMITED, Interval

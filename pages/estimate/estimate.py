@@ -13,9 +13,10 @@ from pages.estimate.weights import show_weights
 from profet_core import NoPredictionError
 from profet_core.advice.plans import plan_of
 from profet_core.advice.request import Limits, Request, Workload
-from profet_core.answers.estimate import EstimateQuestion, disagreement_words, disagreements, other_sizes
+from profet_core.answers.estimate import EstimateQuestion, other_sizes
 from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
+from profet_core.estimate.disagreement import disagreement_words, disagreements
 from profet_core.estimate.estimate import Estimate, estimate
 from profet_core.estimate.model import load_estimate
 from profet_core.prediction.records import Prediction

@@ -157,8 +157,7 @@ def _value(row: OutRow, shows: str) -> float:
 def _ends(row: OutRow, shows: str) -> tuple[float, float] | None:
     """Both ends of its interval, the smaller first; of one GPU's speed-up there is none to doubt."""
     if shows == "speed_up":
-        half = row.scaling_factor
-        return row.step.speed_up / half, min(row.step.speed_up * half, row.step.gpus)
+        return row.step.speed_up_range or (row.step.speed_up, row.step.speed_up)
     if row.plan.interval is None or row.step.interval is None:
         # A measured step on one GPU is what it is.
         value = _value(row, shows)

@@ -11,11 +11,12 @@ from profet_cli.memory import fit_cell
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge
-from profet_core.answers.estimate import EstimateAnswer, EstimateQuestion, answer_estimate, disagreement_words
+from profet_core.answers.estimate import EstimateAnswer, EstimateQuestion, answer_estimate
 from profet_core.answers.questions import ProfileQuestion
 from profet_core.cost import CostRow
 from profet_core.documents.estimate import estimate_document
 from profet_core.errors import InputError
+from profet_core.estimate.disagreement import disagreement_words
 from profet_core.estimate.memory import OPTIMISERS
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.layers.reading import FORMATS, read_network
@@ -60,7 +61,15 @@ def run(options: argparse.Namespace) -> None:
     question = _question(options)
     answer = answer_estimate(open_knowledge(options), question, COMMAND_LINE)
     if options.format == "json":
-        print_json(estimate_document(answer))
+        print_json(
+            estimate_document(
+                answer.estimate,
+                answer.costs,
+                answer.profiled and answer.profiled.anchor,
+                answer.disagreements,
+                answer.warnings,
+            )
+        )
     else:
         _print(answer, every=options.every_offer or question.narrowing.is_narrow or bool(question.targets))
 

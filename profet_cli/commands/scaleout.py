@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 
 from profet_cli.arguments import EVERY_OFFER_HELP, add_format, add_models, add_narrowing, count
 from profet_cli.inputs import read_profile_file
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, cell, print_json, print_table, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge
-from profet_core.answers.questions import TrainingQuestion
-from profet_core.answers.scaleout import USUAL_IMAGES, CurveRow, ScaleoutAnswer, ScaleoutQuestion, answer_scaleout
+from profet_core.answers.parameters import NetworkParameters
+from profet_core.answers.scaleout import (
+    OF_PROFILE,
+    USUAL_IMAGES,
+    ScaleoutQuestion,
+    answer_scaleout,
+    scaleout_question,
+)
 from profet_core.documents.scaleout import scaleout_document
-from profet_core.errors import InputError
 from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep
 from profet_core.scaleout.strategies import BEST, STRATEGY_CHOICES
+from profet_core.scaleout.training import CurveRow, ScaledTraining
 from profet_core.scaleout.work import GRADIENT_BYTES
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 
 _PLAN_COLUMNS = (
     *("instance", "GPUs", "step", "images/s", "speed-up", "90 %", "an epoch", "$ an epoch", "$ an hour", "status"),
 )
-#: Options that say something of a profile only.
-_OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels")
+#: Options that make the question.
+_FIELDS = (*OF_PROFILE, *(field.name for field in fields(ScaleoutQuestion) if field.name != "training"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
     question = _question(options)
     answer = answer_scaleout(open_knowledge(options), question, COMMAND_LINE)
     if options.format == "json":
-        print_json(scaleout_document(question, answer))
+        print_json(scaleout_document(answer))
         return
     print_warnings(answer.warnings)
     _print_curve(answer)
@@ -67,25 +74,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _question(options: argparse.Namespace) -> ScaleoutQuestion:
-    given: dict[str, object] = {
-        name: getattr(options, name)
-        for name in (
-            *("provider", "region", "market", "gpu_count", "min_memory_gib", "gpu", "gpus", "strategy", "instance"),
-            *("global_batch", "network", "parameters", "tensors", "precision", "images", "validation_images"),
-        )
-    }
-    if options.trace is None:
-        named = [f"--{name.replace('_', '-')}" for name in _OF_PROFILE if getattr(options, name) is not None]
-        if named:
-            raise InputError(f"Without TRACE there is nothing to say with {', '.join(named)}.")
-        return ScaleoutQuestion(**given, step_ms=options.step_ms, batch=options.batch)  # type: ignore[arg-type]
-    training = TrainingQuestion(
-        profile=read_profile_file(options.trace),
-        images=options.images,
-        at_batch=options.batch,
-        **{name: getattr(options, name) for name in _OF_PROFILE},
-    )
-    return ScaleoutQuestion(**given, training=training, step_ms=options.step_ms)  # type: ignore[arg-type]
+    """Of the options of its fields' names."""
+    profile = None if options.trace is None else read_profile_file(options.trace)
+    given = {name: getattr(options, name) for name in _FIELDS}
+    return scaleout_question({**given, "profile": profile}, COMMAND_LINE)
 
 
 def _counts(text: str) -> tuple[int, ...]:
@@ -96,10 +88,11 @@ def _counts(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 1,2,4,8") from None
 
 
-def _print_curve(answer: ScaleoutAnswer) -> None:
+def _print_curve(answer: ScaledTraining) -> None:
     where = answer.gpu if answer.offer is None else answer.offer.name
     assumed = f" (assumed: {answer.interconnect.assumed})" if answer.interconnect.assumed else ""
-    print(f"{answer.network.words}, on {where}: {answer.interconnect.words}{assumed}\n")
+    network = NetworkParameters(answer.parameters, answer.network).words
+    print(f"{network}, on {where}: {answer.interconnect.words}{assumed}\n")
     strong = any(row.over_one for row in answer.curve)
     more = ("over one GPU",) if strong else ()
     columns = (
@@ -153,7 +146,7 @@ def _speed_up(step: ScaledStep) -> tuple[str, str]:
     return f"{step.speed_up:.2f}x", MISSING if ends is None else f"{ends[0]:.2f}-{ends[1]:.2f}"
 
 
-def _print_strategies(answer: ScaleoutAnswer) -> None:
+def _print_strategies(answer: ScaledTraining) -> None:
     strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
     print("\nstep by strategy")
     print_table(
@@ -165,7 +158,7 @@ def _print_strategies(answer: ScaleoutAnswer) -> None:
     )
 
 
-def _print_offers(answer: ScaleoutAnswer, *, every: bool) -> None:
+def _print_offers(answer: ScaledTraining, *, every: bool) -> None:
     if not answer.plans:
         print("\nno offer of several GPUs has a known step")
         return

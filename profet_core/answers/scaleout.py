@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from profet_core.answers.narrowed import narrowed_knowledge
 from profet_core.answers.one_gpu import OneGpu, PredictedOneGpu, measured_one_gpu
@@ -14,12 +15,12 @@ from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
-from profet_core.latency import StepTime
 from profet_core.scaleout.curve import USUAL_COUNTS, batch_per_gpu
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import NodePlan, node_plan, stops_paying
 from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
 from profet_core.scaleout.strategies import BEST, MOST_GPUS, Strategy, strategies_of
+from profet_core.scaleout.training import CurveRow, ScaledTraining
 from profet_core.scaleout.work import GpuStep
 from profet_core.training.known import BATCH_SIZES
 from profet_core.units import MS_PER_S, positive_number, whole_number
@@ -59,48 +60,31 @@ class ScaleoutQuestion(OffersQuestion):
     validation_images: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class CurveRow:
-    """So many GPUs.
+#: What says something of a profile only, named as options and request fields are.
+OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels")
 
-    Attributes
-    ----------
-    epoch_usd : at the offer's price, its nodes paid whole; None where no offer is named.
-    over_one : of strong scaling, how many times as fast as one GPU with the whole batch; None of weak scaling, and
-        where that one's step can't be told.
-    other_ms : strategy -> its step, of those that can be told.
+
+def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQuestion:
+    """The question of what was given by the names of options and request fields: `profile` with `OF_PROFILE` and
+    `batch`, or `step_ms` with `batch`; and fields of `ScaleoutQuestion`.
+
+    Raises
+    ------
+    InputError : something is said of a profile, and there is none.
     """
-
-    step: ScaledStep
-    epoch_s: float
-    epoch_usd: float | None
-    over_one: float | None
-    other_ms: Mapping[Strategy, float]
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleoutAnswer:
-    """All of it.
-
-    Attributes
-    ----------
-    one_gpu : what the curve starts from. offer : whose nodes it is on; None: `gpu` in a usual node.
-    last_paying : number of GPUs after which the next makes an epoch dearer by a larger factor than faster; None: none.
-    plans : each offer of several GPUs as one node, the cheapest epoch first.
-    """
-
-    network: NetworkParameters
-    one_gpu: StepTime
-    gpu: str
-    offer: Instance | None
-    interconnect: Interconnect
-    curve: tuple[CurveRow, ...]
-    last_paying: int | None
-    plans: tuple[NodePlan, ...]
-    warnings: tuple[str, ...]
+    rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *OF_PROFILE)}
+    of_profile = {name: given[name] for name in OF_PROFILE if given.get(name) is not None}
+    if given.get("profile") is None:
+        if of_profile:
+            named = ", ".join(spelling.option(name) for name in of_profile)
+            raise InputError(f"Without {spelling.profile} there is nothing to say with {named}.")
+        return ScaleoutQuestion(**rest, batch=given.get("batch"))
+    images = rest.get("images", USUAL_IMAGES)
+    training = TrainingQuestion(profile=given["profile"], images=images, at_batch=given.get("batch"), **of_profile)
+    return ScaleoutQuestion(**rest, training=training)
 
 
-def answer_scaleout(knowledge: Knowledge, question: ScaleoutQuestion, spelling: Spelling) -> ScaleoutAnswer:
+def answer_scaleout(knowledge: Knowledge, question: ScaleoutQuestion, spelling: Spelling) -> ScaledTraining:
     """Predict one GPU's step where it has to be, and scale it out.
 
     Raises
@@ -120,11 +104,11 @@ class _Answering:
     spelling: Spelling
     model: ScaleoutModel
 
-    def answer(self) -> ScaleoutAnswer:
+    def answer(self) -> ScaledTraining:
         question = self.question
         strategies_of(question.strategy)
         wanted, names = narrowed_knowledge(self.knowledge, question.narrowing)
-        offer = None if question.instance is None else self.knowledge.catalog[question.instance]
+        offer = None if question.instance is None else wanted.catalog[question.instance]
         links = self._links(offer)
         counts = self._counts(links.gpus, offer)
         network = self._network
@@ -132,8 +116,14 @@ class _Answering:
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
         offers = [wanted.catalog[name] for name in wanted.catalog if name in names]
-        return ScaleoutAnswer(
-            network=network,
+        return ScaledTraining(
+            network=network.name,
+            parameters=network.count,
+            precision=question.precision,
+            strategy=question.strategy,
+            global_batch=question.global_batch,
+            images=question.images,
+            validation_images=question.validation_images,
             one_gpu=self.source.step_at(self._start(offer), curve[0].step.batch_per_gpu),
             gpu=self._gpu(offer),
             offer=offer,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from profet_core.answers.estimate import Disagreement, EstimateAnswer
-from profet_core.cost import CostRow
+from collections.abc import Sequence
+
+from profet_core.cost import CostRow, CostTable
 from profet_core.documents.parts import Document, memory_document, rented_document
+from profet_core.estimate.disagreement import Disagreement
 from profet_core.estimate.estimate import Estimate
 from profet_core.layers.counts import Counts
 from profet_core.prediction.records import InstancePrediction
@@ -13,25 +15,33 @@ from profet_core.prediction.records import InstancePrediction
 INTERVAL_LEVEL = 0.9
 
 
-def estimate_document(answer: EstimateAnswer) -> Document:
-    """The estimate; `epochs` where images were told, `profile` where one was given."""
-    found, profiled = answer.estimate, answer.profiled
-    costs = {} if answer.costs is None else {row.instance: row for row in answer.costs.rows}
+def estimate_document(
+    found: Estimate,
+    costs: CostTable | None,
+    anchor: str | None,
+    disagreements: Sequence[Disagreement],
+    warnings: Sequence[str],
+) -> Document:
+    """The estimate.
+
+    Parameters
+    ----------
+    costs : of a training; None where no images were told. anchor : of a profile that `disagreements` are from; None
+        where there is none.
+    """
+    by_instance = {} if costs is None else {row.instance: row for row in costs.rows}
     return {
         "network": found.name,
         "batch_size": found.batch_size,
         "method": found.method,
         "counts": _counts_document(found.network),
         "interval_level": INTERVAL_LEVEL,
-        "estimates": [_row_document(found, row, costs.get(row.instance)) for row in found.rows],
+        "estimates": [_row_document(found, row, by_instance.get(row.instance)) for row in found.rows],
         "memory": memory_document(found.fits),
         "profile": None
-        if profiled is None
-        else {
-            "anchor": profiled.anchor,
-            "disagreements": [_disagreement_document(row) for row in answer.disagreements],
-        },
-        "warnings": list(answer.warnings),
+        if anchor is None
+        else {"anchor": anchor, "disagreements": [_disagreement_document(row) for row in disagreements]},
+        "warnings": list(warnings),
     }
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from profet_core.answers.scaleout import CurveRow, ScaleoutAnswer, ScaleoutQuestion
 from profet_core.documents.parts import Document, rented_document
 from profet_core.latency import StepTime
 from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep
+from profet_core.scaleout.training import CurveRow, ScaledTraining
 
 INTERVAL_LEVEL = 0.9
 
 
-def scaleout_document(question: ScaleoutQuestion, answer: ScaleoutAnswer) -> Document:
+def scaleout_document(answer: ScaledTraining) -> Document:
     """The answer, with what was asked."""
     links = answer.interconnect
     return {
-        "network": answer.network.name or None,
-        "parameters": answer.network.count,
-        "precision": question.precision,
-        "strategy": question.strategy,
-        "global_batch": question.global_batch,
-        "images": question.images,
-        "validation_images": question.validation_images,
+        "network": answer.network or None,
+        "parameters": answer.parameters,
+        "precision": answer.precision,
+        "strategy": answer.strategy,
+        "global_batch": answer.global_batch,
+        "images": answer.images,
+        "validation_images": answer.validation_images,
         "instance": None if answer.offer is None else answer.offer.name,
         "gpu": answer.gpu,
         "one_gpu": _one_gpu(answer.one_gpu),

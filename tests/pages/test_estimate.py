@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.answers.estimate import disagreement_words, disagreements
+from profet_core.estimate.disagreement import disagreement_words, disagreements
 from profet_core.estimate.estimate import estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 
 from pages.about.accuracy.percents import format_percent
+from profet_cli.main import main
 from profet_core import load_models
 from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, load_scaleout_accuracy
 from profet_core.answers.advise import NO_SCALEOUT
@@ -38,6 +41,13 @@ MODEL = load_models().scaleout
 #: A step of 100 ms at batch 64 on one V100, of a network with 25.6 million parameters.
 TYPED = {"one_gpu": "typed", "one_gpu_ms": "100", "one_gpu_on": "V100", "network": "25.6M"}
 STEP = GpuStep(100.0, 64, 25.6e6)
+
+
+def printed(*arguments: object) -> dict:
+    """The document that a command prints."""
+    with redirect_stdout(StringIO()) as out:
+        assert main([str(argument) for argument in (*arguments, "--format", "json")]) == 0
+    return json.loads(out.getvalue())
 
 
 def open_page(open_app, **query: str):
@@ -91,6 +101,35 @@ def test_a_predicted_step_on_every_machine_is_the_core_s(open_app, core, samples
         assert shown_rows[words]["$ an hour"] == format_usd(catalog[name].usd_per_hour)
     several = {offer.name for offer in catalog.values() if offer.gpu_count > 1 and offer.name in predicted}
     assert len(shown_rows) == len([name for name in several if catalog[name].market == "on-demand"])
+
+
+def test_the_command_says_the_same(open_app, samples):
+    told = printed("scaleout", samples[FIRST].path, "--instance", "p4d.24xlarge", "--images", 50_000)
+    app = open_page(open_app, out_shows="step", scale_out_open="p4d.24xlarge")
+    ring = drawn(app)["ring"]
+    assert ring["x"] == [row["gpus"] for row in told["curve"]]
+    assert ring["y"] == [row["latency_ms"] for row in told["curve"]]
+    said = [line for line in lines(app.caption) if "stop paying" in line]
+    assert [line.startswith(f"× Beyond {told['last_paying']} more") for line in said] == [True] * len(said)
+    assert bool(said) == (told["last_paying"] is not None)
+    page = {row["Instance"]: row for row in result_rows(app)}
+    offers = {row["instance"]: row for row in told["offers"]}
+    for name, words in (
+        ("p4d.24xlarge", "p4d.24xlarge"),
+        ("lambda/gpu_8x_h100_sxm5", "gpu_8x_h100_sxm5"),
+        ("gcp/n1-standard-16+4xT4", "n1-standard-16+4xT4"),
+        ("azure/Standard_NC12s_v3", "NC12s_v3"),
+    ):
+        assert shown(page[words]) == {
+            "Step": format_ms(offers[name]["latency_ms"]),
+            "Speed-up": format_significant(offers[name]["speed_up"]),
+            "Epoch": format_duration(offers[name]["epoch_s"]),
+            "Cost": format_usd(offers[name]["epoch_usd"]),
+        }
+    typed = ("--step-ms", 100, "--gpu", "V100", "--batch", 64, "--parameters", "25.6M", "--images", 50_000)
+    (found,) = [row for row in printed("scaleout", *typed)["offers"] if row["instance"] == "lambda/gpu_8x_v100_n"]
+    row = by_instance(open_page(open_app, **TYPED))["gpu_8x_v100_n (8 × V100, Lambda)"]
+    assert (row["Step"], row["Cost"]) == (format_ms(found["latency_ms"]), format_usd(found["epoch_usd"]))
 
 
 def test_a_measured_step_works_without_a_profile(open_app, catalog):
@@ -151,10 +190,8 @@ def test_the_curves_start_at_one_gpu_s_step_and_mark_where_more_stop_paying(open
     links = load_interconnects().of(offer)
     expected = [scaled_step(MODEL, STEP, links, gpus, Strategy.RING).latency_ms for gpus in ring["x"]]
     assert ring["y"] == pytest.approx(expected)
-    quickest = traces["quickest"]["y"]
-    assert quickest == pytest.approx([min(both) for both in zip(ring["y"], traces["tree"]["y"], strict=True)])
     steps = [-(-50_000 // (64 * gpus)) for gpus in ring["x"]]
-    times = [count * ms for count, ms in zip(steps, quickest, strict=True)]
+    times = [count * ms for count, ms in zip(steps, ring["y"], strict=True)]
     nodes = [1, 1, 1, 1, 2, 4, 8]
     last = stops_paying(times, [time * count for time, count in zip(times, nodes, strict=True)])
     assert traces["more stop paying"]["x"] == [ring["x"][last]]
@@ -165,7 +202,7 @@ def test_the_band_holds_the_line_and_no_speed_up_is_more_than_perfect(open_app, 
     app = open_page(open_app, out_shows=shows)
     traces = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
     (band,) = [one for one in traces if one.get("fill") == "toself"]
-    line = drawn(app)["quickest"]
+    line = drawn(app)["ring"]
     count = len(line["x"])
     lows, highs = band["y"][:count], band["y"][count:][::-1]
     for low, value, high in zip(lows, line["y"], highs, strict=True):
