@@ -51,7 +51,7 @@ def network_question() -> EstimateQuestion | None:
             (DEFAULT_METHOD, *METHODS),
             key="net_method",
             persist_state="session",
-            help="Default: the one that erred least where parts of the measurements were left out.",
+            help="Default: the one that was chosen most often where parts of the measurements were left out.",
         )
         tf32_input()
     return found

@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
             estimate_document(
                 answer.estimate,
                 answer.costs,
-                answer.profiled and answer.profiled.anchor,
+                None if answer.profiled is None else answer.profiled.anchor,
                 answer.disagreements,
                 answer.warnings,
             )

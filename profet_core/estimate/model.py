@@ -36,8 +36,8 @@ class EstimateModel:
     Attributes
     ----------
     costs : measured instance -> what its GPU takes for each unit of work.
-    corrections : method -> correction of the law. default : the method that erred least where parts were left out; one
-        for all regimes, so that no answer falls where a question turns from one to another.
+    corrections : method -> correction of the law. default : the method that inner folds chose most often; one for all
+        regimes, so that no answer falls where a question turns from one to another.
     log_half_widths : regime -> method -> what 90 % of its errors lay within where just this was left out.
     fitted_on : file -> hash of what it was fitted on, and how many workloads. checksum : of the file's content.
     """

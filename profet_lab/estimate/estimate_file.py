@@ -43,20 +43,21 @@ def fit_and_write(measurements: Measurements, out: Path, progress: Progress | No
     """
     rows = estimate_rows(measurements.all_latencies)
     judge, everything = Judge(rows, progress), np.arange(len(rows))
+    default = default_method({regime: judge.judged(regime) for regime in Regime})
     inside = {regime: judge.inside(regime, everything) for regime in Regime}
     read = str(LATENCIES_FILE)
-    return write_estimate(rows, inside, {read: measurements.sha256[read]}, out)
+    return write_estimate(rows, default, inside, {read: measurements.sha256[read]}, out)
 
 
 def write_estimate(
-    rows: EstimateRows, inside: Mapping[Regime, Inside], sha256: Mapping[str, str], out: Path
+    rows: EstimateRows, default: str, inside: Mapping[Regime, Inside], sha256: Mapping[str, str], out: Path
 ) -> EstimateModel:
     """Fit every method on all rows, and write what serves.
 
     Parameters
     ----------
-    inside : what leaving parts of the rows out says of each regime. sha256 : file -> hash of what the rows were read
-        from. out : a models folder.
+    default : method. inside : what leaving parts of the rows out says of each regime.
+    sha256 : file -> hash of what the rows were read from. out : a models folder.
     """
     training = training_of(rows)
     names = [feature.name for feature in features_of(tuple(training.costs))]
@@ -82,7 +83,7 @@ def write_estimate(
         "schema_version": ESTIMATE_VERSION,
         "instances": {name: _costs_row(one) for name, one in training.costs.items()},
         "methods": methods,
-        "default": default_method(inside),
+        "default": default,
         "regimes": {str(regime): dict(one.log_half_widths) for regime, one in inside.items()},
         "fitted_on": {
             "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",

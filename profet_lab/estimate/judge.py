@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -135,9 +135,13 @@ class Judge:
         return found
 
 
-def default_method(inside: Mapping[Regime, Inside]) -> str:
-    """The method with the least mean error over all regimes."""
-    return min(METHODS, key=lambda name: sum(one.mape[name] for one in inside.values()))
+def default_method(judged: Mapping[Regime, Sequence[Judged]]) -> str:
+    """The method that inner folds chose most often, each regime's folds counting as much; no judged row has a say."""
+
+    def votes(name: str) -> float:
+        return sum(sum(fold.inside.best == name for fold in folds) / len(folds) for folds in judged.values())
+
+    return max(METHODS, key=votes)
 
 
 def conformal(errors: np.ndarray, level: float = LEVEL) -> float:

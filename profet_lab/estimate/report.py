@@ -29,7 +29,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
     Returns
     -------
     `rows`, `networks` : how much was measured.
-    `default` : the method that erred least over all regimes.
+    `default` : the method that inner folds chose most often.
     `regimes` : regime -> `n`; `mape` (percent), `coverage_90` and `half_width_pct` (median over folds) by method, the
         widths from inner folds; `chosen_mape` of the methods that inner folds chose, `chosen` (method -> folds);
         `by_network`, `by_instance` (of the default, percent); `paper_pct` (None where it gives none).
@@ -39,7 +39,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
     rows = estimate_rows(measurements.all_latencies)
     judge = Judge(rows, progress)
     folds = {regime: judge.judged(regime) for regime in Regime}
-    default = default_method({regime: judge.inside(regime, np.arange(len(rows))) for regime in Regime})
+    default = default_method(folds)
     return {
         "default": default,
         "rows": len(rows),

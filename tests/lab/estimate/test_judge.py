@@ -11,7 +11,7 @@ from profet_core.estimate.model import METHODS
 from profet_core.estimate.regimes import Regime
 from profet_lab.estimate.fit import fit_methods
 from profet_lab.estimate.folds import folds_of
-from profet_lab.estimate.judge import Inside, Judge, conformal, default_method
+from profet_lab.estimate.judge import Inside, Judge, Judged, conformal, default_method
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
 
 FEW = ("LeNet5", "VGG11", "VGG13", "VGG16", "ResNet18", "ResNet34", "ResNet50")
@@ -113,11 +113,15 @@ def test_a_conformal_width_holds_the_share_it_says():
     assert conformal(np.array([0.1, 0.2])) == 0.2
 
 
-def test_the_default_errs_least_in_the_mean():
-    better, worse = ({name: float(place == best) for place, name in enumerate(METHODS)} for best in (1, 2))
-    inside = {
-        Regime.DEEPER: Inside({name: 10 - 3 * value for name, value in better.items()}, {}),
-        Regime.UNSEEN_GPU: Inside({name: 10 - 2 * value for name, value in worse.items()}, {}),
+def test_inner_folds_choose_the_default():
+    def fold(best: str) -> Judged:
+        return Judged(np.zeros(0), {}, Inside({name: 5.0 - (name == best) for name in METHODS}, {}))
+
+    # One regime of many folds has no more to say than one of a single fold.
+    judged = {
+        Regime.DEEPER: [fold(METHODS[1])],
+        Regime.LARGER_BATCH: [fold(METHODS[1])],
+        Regime.UNSEEN_NETWORK: [fold(METHODS[2])] * 15,
     }
-    assert default_method(inside) == METHODS[1]
-    assert inside[Regime.UNSEEN_GPU].best == METHODS[2]
+    assert default_method(judged) == METHODS[1]
+    assert judged[Regime.UNSEEN_NETWORK][0].inside.best == METHODS[2]
