@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from profet_core.answers.estimate import EstimateQuestion
+from profet_core.answers.estimate import DEFAULT_PIXELS, EstimateQuestion, named_question
 from profet_core.estimate.estimate import MOST_BATCH
 from profet_core.estimate.memory import OPTIMISERS
 from profet_core.estimate.model import METHODS
-from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, counts_of, measured_networks, named_networks
+from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, measured_networks, named_networks
 from ui.inputs.fields import choice
 from ui.inputs.method import tf32_input
 from ui.inputs.network_file import network_file_input
@@ -16,8 +16,6 @@ from ui.inputs.number_field import whole_field
 from ui.inputs.training import validation_input, workload_input
 from ui.state.settings import DEFAULT_METHOD, NETWORK_FROM
 
-#: Of networks by name where no size is given.
-DEFAULT_PIXELS = 224
 _FROM_LABELS = {"name": "By name", "file": "A file"}
 _OPTIMISER_LABELS = {"sgd": "SGD", "momentum": "Momentum", "adam": "Adam"}
 
@@ -59,9 +57,7 @@ def network_question() -> EstimateQuestion | None:
 
 def _by_name() -> EstimateQuestion:
     state = st.session_state
-    name = state["net"]
-    network = counts_of(name, state["net_pixels"] or DEFAULT_PIXELS)
-    return EstimateQuestion(network=network, name=name, is_named=True, batch_size=state["net_batch"])
+    return named_question(state["net"], batch=state["net_batch"], pixels=state["net_pixels"])
 
 
 def _of_file() -> EstimateQuestion | None:

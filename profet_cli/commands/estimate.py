@@ -11,19 +11,22 @@ from profet_cli.memory import fit_cell
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import cell, print_json, print_notes, print_table, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge
-from profet_core.answers.estimate import EstimateAnswer, EstimateQuestion, answer_estimate
+from profet_core.answers.estimate import (
+    DEFAULT_PIXELS,
+    EstimateAnswer,
+    EstimateQuestion,
+    answer_estimate,
+    named_question,
+)
 from profet_core.answers.questions import ProfileQuestion
 from profet_core.cost import CostRow
 from profet_core.documents.estimate import estimate_document
 from profet_core.errors import InputError
 from profet_core.estimate.disagreement import disagreement_words
 from profet_core.estimate.memory import OPTIMISERS
-from profet_core.layers.networks import counts_of, network_name
 from profet_core.layers.reading import FORMATS, read_network
 from profet_core.prediction.records import InstancePrediction
 from profet_core.units import format_duration, format_ms, format_usd
-
-DEFAULT_PIXELS = 224
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +89,6 @@ def _question(options: argparse.Namespace) -> EstimateQuestion:
     elif options.anchor is not None or options.latency_ms is not None:
         raise InputError("--anchor and --latency-ms are of a profile: name it with --profile.")
     named = {
-        "batch_size": options.batch,
         "profiled": profiled,
         **{
             field: getattr(options, field)
@@ -101,12 +103,12 @@ def _question(options: argparse.Namespace) -> EstimateQuestion:
         if options.classes is not None:
             raise InputError("--classes is for networks by their name: a file says its own.")
         network = read_network(path, path.name, options.pixels)
-        return EstimateQuestion(network=network.counts, name=network.name, caveats=network.caveats, **named)
+        return EstimateQuestion(
+            network=network.counts, name=network.name, caveats=network.caveats, batch_size=options.batch, **named
+        )
     if path.suffix and ("/" in options.network or path.suffix in (".keras", ".onnx", ".csv", ".json", ".h5")):
         raise InputError(f"{path.name} can't be read: there is no such file.")
-    name = network_name(options.network)
-    pixels = DEFAULT_PIXELS if options.pixels is None else options.pixels
-    return EstimateQuestion(network=counts_of(name, pixels, options.classes), name=name, is_named=True, **named)
+    return named_question(options.network, batch=options.batch, pixels=options.pixels, classes=options.classes, **named)
 
 
 def _print(answer: EstimateAnswer, *, every: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
 from profet_core.answers.predict import predicted_profile
@@ -15,9 +16,13 @@ from profet_core.errors import InputError
 from profet_core.estimate.disagreement import Disagreement, disagreements
 from profet_core.estimate.estimate import Estimate, estimate
 from profet_core.layers.counts import Counts
+from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.records import Prediction
 from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile
+
+#: Of networks by name where no size is given.
+DEFAULT_PIXELS = 224
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +59,30 @@ class EstimateQuestion(OffersQuestion):
     def narrowing(self) -> Narrowing:
         """Which offers, and how sure of them."""
         return self.narrowed_to(self.sureness)
+
+
+def named_question(
+    network: str,
+    *,
+    batch: int,
+    pixels: int | None = None,
+    classes: int | None = None,
+    profiled: ProfileQuestion | None = None,
+    **more: Any,
+) -> EstimateQuestion:
+    """The question about a network by its name.
+
+    Parameters
+    ----------
+    pixels, classes : None: `DEFAULT_PIXELS`, and as many as the measurements have. more : other fields of the question.
+
+    Raises
+    ------
+    InputError : no such network, or none of that size.
+    """
+    name = network_name(network)
+    counts = counts_of(name, DEFAULT_PIXELS if pixels is None else pixels, classes)
+    return EstimateQuestion(network=counts, name=name, is_named=True, batch_size=batch, profiled=profiled, **more)
 
 
 @dataclass(frozen=True, slots=True)
