@@ -39,6 +39,17 @@ class RegimeAccuracy:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedErrors:
+    """Errors beside published steps of other frameworks, percent: mean and lean, and how many the intervals held."""
+
+    n: int
+    gpus: int
+    mape: float
+    bias: float
+    coverage_90: float
+
+
+@dataclass(frozen=True, slots=True)
 class EstimateAccuracy:
     """The whole report.
 
@@ -61,6 +72,7 @@ class EstimateAccuracy:
     memory_accuracy: float
     memory_recall: float
     memory_false_fits: float
+    published: PublishedErrors
 
 
 def load_estimate_accuracy(model: EstimateModel, folder: Path | str | None = None) -> EstimateAccuracy:
@@ -97,7 +109,14 @@ def read_estimate_accuracy(report: Mapping) -> EstimateAccuracy:
         memory_accuracy=finite_number(memory["accuracy"]),
         memory_recall=finite_number(memory["recall"]),
         memory_false_fits=finite_number(memory["false_fits"]),
+        published=_published(report["published"]),
     )
+
+
+def _published(row: Mapping) -> PublishedErrors:
+    every = row["all"]
+    mape, bias, coverage = (finite_number(every[key]) for key in ("mape", "bias", "coverage_90"))
+    return PublishedErrors(count(every["n"]), len(row["by_gpu"]), mape, bias, coverage)
 
 
 def _method(name: object) -> str:

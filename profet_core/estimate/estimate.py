@@ -123,9 +123,7 @@ def estimate(
     method = model.method(method)
     if optimiser not in OPTIMISERS:
         raise InputError(f"Unknown optimiser {optimiser!r}: use one of {', '.join(OPTIMISERS)}.")
-    amounts = step_amounts([network], [batch_size])
-    known = {one: model.known_steps(amounts, one) for one in METHODS}
-    question = _Question(model, transfer, network, name, batch_size, method, tf32, amounts, known)
+    question = _asked(model, transfer, Step(network, name, batch_size, method, tf32))
     placed = _placed(models, transfer, catalog, targets)
     found = {one: _on_gpu(question, one) for one in dict.fromkeys(placed.values())}
     rows = [
@@ -141,6 +139,29 @@ def estimate(
         fits=_fits(models, catalog, network, batch_size, OPTIMISERS[optimiser], list(placed)),
         warnings=_warnings(network, batch_size),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be estimated; its fields as `estimate` takes them."""
+
+    network: Counts
+    name: str
+    batch_size: int
+    method: str = DEFAULT
+    tf32: bool = True
+
+
+def estimated_step(model: EstimateModel, transfer: TransferModel, step: Step, placed: Placed) -> StepTime:
+    """One step on a GPU in a host, which no offer need have."""
+    return _on_gpu(_asked(model, transfer, step), placed).step
+
+
+def _asked(model: EstimateModel, transfer: TransferModel, step: Step) -> _Question:
+    amounts = step_amounts([step.network], [step.batch_size])
+    known = {one: model.known_steps(amounts, one) for one in METHODS}
+    method = model.method(step.method)
+    return _Question(model, transfer, step.network, step.name, step.batch_size, method, step.tf32, amounts, known)
 
 
 def _batch(batch_size: int) -> int:

@@ -28,6 +28,7 @@ def estimate_card(report: Mapping[str, Any], coefficients: Mapping[str, Any]) ->
         report=report,
         sheet=sheet_sentence(report),
         memory=memory_sentence(report),
+        published=published_sentence(report),
         instances=coefficients["instances"],
         work=WORK,
         selected=coefficients["methods"]["log-linear"]["selected"],
@@ -70,4 +71,15 @@ def memory_sentence(report: Mapping[str, Any]) -> str:
         f"Does it fit, by counts, one architecture left out: {right:.1f} % of {memory['cells']} workloads on GPUs are "
         f"judged right; of the {memory['did_not_run']} that did not run {told:.0f} % are told, and "
         f"{100 * memory['false_fits']:.1f} % of all are told to fit that did not."
+    )
+
+
+def published_sentence(report: Mapping[str, Any]) -> str:
+    """What published speeds of other frameworks say."""
+    every, gpus = report["published"]["all"], len(report["published"]["by_gpu"])
+    return (
+        f"Beside {every['n']} published FP32 and TF32 steps of other frameworks, versions and hosts on "
+        f"{gpus} GPUs (TensorFlow 1, PyTorch, MXNet; ResNet-50 left out, whose speed tells the GPU's), which nothing was learned from, it errs by {every['mape']:.0f} % ({every['bias']:+.0f} % as a "
+        f"whole), and {every['coverage_90']:.0f} % lie in its 90 % intervals: these hold what differs between GPUs and "
+        "networks, not between frameworks."
     )

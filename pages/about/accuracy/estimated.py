@@ -51,6 +51,12 @@ def show_estimated(accuracy: EstimateAccuracy) -> None:
         f"workloads on GPUs judged right; of those that did not run {_share(accuracy.memory_recall)} were told, and "
         f"{_share(accuracy.memory_false_fits)} of all were wrongly called “fits”."
     )
+    published = accuracy.published
+    st.markdown(
+        f"**Other frameworks**: beside {published.n:,} published steps (PyTorch, MXNet, TensorFlow 1) on "
+        f"{published.gpus} GPUs, which nothing was learned from, it errs by {_percent(published.mape)}, and "
+        f"{_percent(published.coverage_90)} lie in its 90 % intervals."
+    )
     download_buttons([_data(name, row) for name, row in regimes.items()], "profet-accuracy-no-profile")
 
 
