@@ -78,8 +78,8 @@ def published_sentence(report: Mapping[str, Any]) -> str:
     """What published speeds of other frameworks say."""
     every, gpus = report["published"]["all"], len(report["published"]["by_gpu"])
     return (
-        f"Beside {every['n']} published FP32 and TF32 steps of other frameworks, versions and hosts on "
-        f"{gpus} GPUs (TensorFlow 1, PyTorch, MXNet; ResNet-50 left out, whose speed tells the GPU's), which nothing was learned from, it errs by {every['mape']:.0f} % ({every['bias']:+.0f} % as a "
-        f"whole), and {every['coverage_90']:.0f} % lie in its 90 % intervals: these hold what differs between GPUs and "
-        "networks, not between frameworks."
+        f"Beside {every['n']} published FP32 and TF32 steps of other frameworks, versions and hosts on {gpus} GPUs "
+        "(TensorFlow 1, PyTorch, MXNet; ResNet-50 left out, whose speed tells the GPU's), which nothing was learned "
+        f"from, it errs by {every['mape']:.0f} % ({every['bias']:+.0f} % as a whole), and {every['coverage_90']:.0f} % "
+        "lie in its 90 % intervals: these hold what differs between GPUs and networks, not between frameworks."
     )
