@@ -61,15 +61,15 @@ def step_amounts(networks: Sequence[Counts], batch_sizes: Sequence[int]) -> Step
         return np.array([getattr(network, name) for network in networks], float)
 
     batches, pixels, convolutions = np.array(batch_sizes, float), each("pixels"), each("convolutions")
-    dense_parameters = each("dense_flops") / _FLOPS_PER_DENSE_PARAMETER
+    # Biases aside; a dense layer that runs at every place of an image has FLOPs for each, and its parameters once.
+    dense_parameters = np.minimum(each("dense_flops") / _FLOPS_PER_DENSE_PARAMETER, each("dense_parameters"))
     work = [
         batches * each("convolution_flops"),
         batches * each("depthwise_flops"),
         batches * each("dense_flops"),
         batches * each("activation_elements"),
         dense_parameters,
-        # Matrix products of activations have FLOPs without parameters.
-        np.maximum(each("parameters") - dense_parameters, 0.0),
+        each("parameters") - each("dense_parameters"),
         convolutions,
     ]
     return StepAmounts(

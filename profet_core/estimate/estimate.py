@@ -16,7 +16,7 @@ from profet_core.estimate.amounts import StepAmounts, step_amounts
 from profet_core.estimate.memory import OPTIMISERS, counted_fit
 from profet_core.estimate.model import DEFAULT, METHODS, EstimateModel, load_estimate
 from profet_core.estimate.reach import KnownSteps, reached_ms, speed_weights
-from profet_core.estimate.regimes import BATCHES, PIXELS, Regime, regime_of
+from profet_core.estimate.regimes import BATCHES, PIXELS, Regime, measured_network, regime_of
 from profet_core.latency import LIMITED_BY_HOST, NORMAL_90, Basis, Interval, Reach, StepTime
 from profet_core.layers.counts import Counts
 from profet_core.memory.fit import FitAnswer
@@ -305,4 +305,8 @@ def _warnings(network: Counts, batch_size: int) -> tuple[str, ...]:
         found.append(f"Batches of {BATCHES[0]} to {BATCHES[1]} were measured: {batch_size} is beyond.")
     if not PIXELS[0] <= network.pixels <= PIXELS[1]:
         found.append(f"Images of {PIXELS[0]} to {PIXELS[1]} pixels were measured: {network.pixels} is beyond.")
+    if network.depthwise_flops and measured_network(network) is None:
+        found.append(
+            "Depthwise convolutions were measured in MobileNetV2 alone, of 3 x 3: others are told more roughly."
+        )
     return tuple(found)

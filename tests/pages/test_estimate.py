@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pages.about.accuracy.percents import format_percent
+from profet_core.accuracy.estimate_report import load_estimate_accuracy
 from profet_core.estimate.disagreement import disagreement_words, disagreements
 from profet_core.estimate.estimate import estimate
+from profet_core.estimate.model import load_estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
 from profet_core.units import format_ms
@@ -118,3 +121,16 @@ def test_coming_from_another_page_keeps_the_network(open_app):
     before = steps(app)
     assert steps(go(go(app, "about"), "estimate")) == before
     assert ALL_COLUMNS["estimate"][0] == "latency_ms"
+
+
+def test_about_shows_the_shipped_report(open_app, models):
+    accuracy = load_estimate_accuracy(load_estimate(models.folder), models.folder)
+    app = open_app("about", open="accuracy", part="estimate")
+    assert not app.exception and not app.error, lines(app.error)
+    shown = {row["Left out"]: row for row in rows(app, 0)}
+    assert len(shown) == len(accuracy.regimes)
+    for told, row in zip(shown.values(), accuracy.regimes.values(), strict=True):
+        assert told["lightgbm"] == format_percent(row.mape["lightgbm"])
+        assert told["Held"] == format_percent(row.coverage_90[accuracy.default])
+    by_network = {row["Network"]: row for row in rows(app, 1)}
+    assert len(by_network) == accuracy.networks and by_network["ResNet50"]["A GPU"] == "–"

@@ -67,17 +67,12 @@ def test_asking_for_more_is_never_faster(ask, name, method):
     base = latencies(ask(network, method=method))
     for field in ("convolution_flops", "depthwise_flops", "dense_flops", "activation_elements"):
         for factor in (1.01, 2, 10):
-            value = getattr(network, field) * factor
-            grown = replace(network, **{field: value})
-            if field == "dense_flops":
-                # More dense FLOPs of as many other parameters.
-                more = (value - network.dense_flops) / 2
-                grown = replace(grown, parameters=network.parameters + more)
+            grown = replace(network, **{field: getattr(network, field) * factor})
             asked = latencies(ask(grown, method=method))
             assert all(asked[one] >= base[one] * (1 - 1e-12) for one in base), (field, factor)
 
 
-@pytest.mark.parametrize("name", ["ResNet18", "InceptionV3", "EfficientNet-B0"])
+@pytest.mark.parametrize("name", ["ResNet18", "InceptionV3", "EfficientNet-B0", "ConvNeXt-Tiny"])
 def test_larger_images_are_never_faster(ask, name):
     # As many classes at every size: a smaller last layer would be another network.
     steps = [latencies(ask(counts_of(name, pixels, 100))) for pixels in (96, 128, 160, 224, 256, 384)]

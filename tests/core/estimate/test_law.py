@@ -30,6 +30,7 @@ NETWORK = Counts(
     normalisations=2,
     pools=1,
     layers=8,
+    dense_parameters=52,
 )
 COSTS = GpuCosts(
     gpu="G",
@@ -45,23 +46,28 @@ HALF = Host("half", launch=0.5, copy=0.25, log_sd=0.1)
 
 def test_amounts_are_those_of_the_batch_and_parameters_count_once():
     amounts = step_amounts([NETWORK], [2])
-    # A dense layer's parameters are half of its FLOPs; the others are 150 - 50.
-    assert amounts.work.tolist() == [[2_000, 400, 200, 140, 50, 100, 3]]
+    # A dense layer's weights are half of its FLOPs, two more are biases; the others are 150 - 52.
+    assert amounts.work.tolist() == [[2_000, 400, 200, 140, 50, 98, 3]]
     assert amounts.image_values.tolist() == [3 * 2 * 10 * 10]
     assert len(amounts) == 1 and len(WORK) == amounts.work.shape[1]
 
 
+def test_dense_layers_at_every_place_have_their_parameters_once():
+    many = replace(NETWORK, dense_flops=100_000)
+    assert step_amounts([many], [2]).work[0, 4:6].tolist() == [52, 98]
+
+
 def test_a_step_is_work_joined_with_launches_and_what_nothing_hides():
     amounts = step_amounts([NETWORK], [2])
-    # 20 + 20 + 4 + 14 + 10 + 30 + 6 ms of work; 8 layers and 3 convolutions to launch; 600 values to copy.
-    work_ms, launch_ms, fixed_ms = 104.0, 9.5, 0.6 + 4.0
-    assert COSTS.parts_ms(amounts)[0].tolist() == pytest.approx([20, 20, 4, 14, 10, 30, 6])
+    # 20 + 20 + 4 + 14 + 10 + 29.4 + 6 ms of work; 8 layers and 3 convolutions to launch; 600 values to copy.
+    work_ms, launch_ms, fixed_ms = 103.4, 9.5, 0.6 + 4.0
+    assert COSTS.parts_ms(amounts)[0].tolist() == pytest.approx([20, 20, 4, 14, 10, 29.4, 6])
     assert COSTS.latency_ms(amounts) == pytest.approx([(work_ms**4 + launch_ms**4) ** 0.25 + fixed_ms])
 
 
 def test_another_speed_shrinks_the_work_and_another_host_the_rest():
     amounts = step_amounts([NETWORK], [2])
-    expected = (52.0**4 + 4.75**4) ** 0.25 + 0.6 * 0.25 + 4.0 * 0.5
+    expected = (51.7**4 + 4.75**4) ** 0.25 + 0.6 * 0.25 + 4.0 * 0.5
     assert COSTS.latency_ms(amounts, np.log(2), HALF) == pytest.approx([expected])
 
 
