@@ -91,11 +91,12 @@ def rows_of(question: Question, offers: Iterable[Instance], gpus: int | None) ->
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
 
 
-def counts_of(offer: Instance) -> Sequence[int]:
-    """Numbers of GPUs that its curves have: 1, 2, 4, ... of a node, then whole nodes."""
+def counts_of(offer: Instance, gpus: int) -> Sequence[int]:
+    """Numbers of GPUs that its curves have: 1, 2, 4, ... of a node, then whole nodes; and `gpus`, the table's."""
     of_node = {2**power for power in range(offer.gpu_count.bit_length())} | {offer.gpu_count}
     nodes = {2**power for power in range((MOST_GPUS // offer.gpu_count).bit_length())}
     return sorted(
-        {count for count in of_node if count <= min(offer.gpu_count, MOST_GPUS)}
+        {gpus}
+        | {count for count in of_node if count <= min(offer.gpu_count, MOST_GPUS)}
         | {offer.gpu_count * count for count in nodes if offer.gpu_count * count <= MOST_GPUS}
     )

@@ -15,7 +15,7 @@ from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
-from profet_core.scaleout.curve import USUAL_COUNTS, batch_per_gpu
+from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import NodePlan, node_plan, stops_paying
 from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
@@ -173,7 +173,7 @@ class _Answering:
         InputError : one that doesn't, or that is beyond what was measured.
         """
         if not self.question.gpus:
-            usual = [gpus for gpus in USUAL_COUNTS if _fits_nodes(gpus, per_node) and self._can_share(gpus)]
+            usual = [gpus for gpus in usual_counts(per_node) if self._can_share(gpus)]
             if not usual:
                 raise InputError(
                     f"No number of GPUs can share a global batch of {self.question.global_batch}: change it."

@@ -162,6 +162,17 @@ def test_the_batch_of_all_kept_asks_for_smaller_steps(open_app, core, samples, c
     assert shown(by_instance(app)["p4d.24xlarge (8 × A100, AWS)"]) == figures(plan)
 
 
+def test_the_curve_has_the_number_that_the_table_is_of(open_app):
+    app = open_page(open_app, batch_kept="all", batch_of_all="323", gpus="19")
+    assert not app.error and not app.exception
+    assert drawn(app)["ring"]["x"] == [1, 19] and all("19 × " in row["GPU"] for row in result_rows(app))
+
+
+def test_only_numbers_as_sure_as_is_asked(open_app):
+    assert {row["How sure"] for row in result_rows(open_page(open_app))} == {"fair", "rough"}
+    assert {row["How sure"] for row in result_rows(open_page(open_app, sureness="fair"))} == {"fair"}
+
+
 def test_half_gradients_and_a_strategy_are_asked_of_the_core(open_app, catalog):
     app = open_page(open_app, **TYPED, gradients="fp16", strategy="ps-cpu")
     offer = catalog["azure/Standard_NC24s_v3"]
@@ -224,6 +235,8 @@ def test_the_band_holds_the_line_and_no_speed_up_is_more_than_perfect(open_app, 
         ({"network": "0"}, "Give a whole number above 0"),
         ({"provider": "lambda", "gpu": "V100", "gpus": "12"}, "No offer makes 12 GPUs of whole machines"),
         ({"batch_kept": "all", "batch_of_all": "7"}, "A batch of 7 can't be shared that way"),
+        ({"sureness": "good"}, "No number is good: the surest is fair."),
+        ({"gpu_count": "1"}, "None of these offers has several GPUs"),
         ({**TYPED, "batch_kept": "all"}, "A batch of 64 can't be shared that way"),
         ({**TYPED, "one_gpu_on": "M60", "retired": "False"}, "Nothing is known of a step on these offers"),
     ],

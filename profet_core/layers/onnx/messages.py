@@ -98,6 +98,8 @@ def read_graph(stream: BinaryIO) -> Graph:
     try:
         for number, kind, value in wire.entries():
             if number == 2 and kind == LENGTH:
+                if value > _MAX_TEXT_BYTES:
+                    raise InputError("this is no ONNX model; of a SavedModel, model.save('model.keras') is read.")
                 producer = _text(wire, value)
             elif number == 7 and kind == LENGTH and graph is None:
                 graph = _graph(wire, value)

@@ -347,8 +347,8 @@ def _blocks(node: Node, inputs: Inputs) -> Result:
 
 def _constant_shape(node: Node, inputs: Inputs) -> Result:
     """A tensor filled with one number, too large to be kept."""
-    target = whole_numbers(node, inputs, 0) or []
-    if len(target) > MAX_DIMENSIONS:
+    target = whole_numbers(node, inputs, 0)
+    if target is None or len(target) > MAX_DIMENSIONS:
         raise InputError("its shape makes no sense.")
     return Result((tuple(target),))
 

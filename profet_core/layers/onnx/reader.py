@@ -131,10 +131,12 @@ class _Followed:
         if node.operator == "Constant":
             self._constant(node)
             return
-        if node.outputs and (_is_filled(node) or (node.operator == "Identity" and is_static and weights)):
+        if node.outputs and is_static and (_is_filled(node) or (node.operator == "Identity" and weights)):
             # PyTorch keeps one of several weights that are alike, as new ones are, and copies it for the others; some
             # files fill their weights with one number.
             weights = (node.outputs[0],)
+        if node.operator in ("Shape", "Size"):
+            weights = ()
         constant = folded(node, inputs)
         if constant is not None:
             name = node.outputs[0] if node.outputs else ""

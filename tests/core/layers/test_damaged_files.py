@@ -5,18 +5,23 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import zipfile
 from collections.abc import Callable
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core.errors import InputError
+from profet_core.layers.keras.kinds import RULES as KERAS_RULES
+from profet_core.layers.onnx.operators import RULES
+from profet_core.layers.onnx.values import _FOLDS
 from profet_core.layers.reading import read_network
 from tests.core.layers.test_keras import IMAGE, functional, layer, sequential
 from tests.core.layers.test_table import LENET, RESIDUAL
-from tests.made.onnx_files import Model, port, small_network
+from tests.made.onnx_files import Model, node, port, small_network, tensor
 
 VALUES = [
     None,
@@ -188,10 +193,102 @@ def test_damaged_bytes_are_a_network_or_a_line(data, seed, pixels):
     check(damaged(data, seed), pixels)
 
 
+ATTRIBUTES = re.findall(
+    r"\w+",
+    """axis axes kernel_shape strides pads dilations group auto_pad ceil_mode keepdims perm to transA transB starts ends
+    split blocksize allowzero value_int value_ints start end output_padding scales""",
+)
+WHOLE = [-(2**63), -5, -1, 0, 1, 2, 3, 7, 2**20, 2**40]
+OPERATORS = sorted({*RULES, *_FOLDS, "Constant", "Shape", "Size", "Nothing"})
+
+
+def any_attribute(chance: random.Random) -> int | str | list[int]:
+    few = chance.choices([0, 1, 2], k=2)
+    return chance.choice([chance.choice(WHOLE), chance.choices(WHOLE, k=3), few, "VALID"])
+
+
+def any_graph(seed: int) -> bytes:
+    """Operators with whatever inputs and attributes."""
+    chance = random.Random(seed)
+    model = Model(inputs=[port("image", chance.choice([("n", 3, 8, 8), (2, 3, 8, 8), ("n", 9, 9, 3)]))])
+    names = ["image"]
+    for index in range(chance.randrange(1, 6)):
+        sides = [chance.choice([0, 1, 2, 3, 8, 9]) for _ in range(chance.randrange(5))]
+        names.append(model.weights(f"weight{index}", *sides))
+        names.append(model.numbers(f"number{index}", *chance.choices(WHOLE, k=chance.randrange(5))))
+        reals = np.array(chance.choices([0, 1, 2, -1, np.nan, np.inf, 0.5], k=chance.randrange(5)), np.float32)
+        model.tensors.append(tensor(f"real{index}", reals))
+        names.append(f"real{index}")
+    for index in range(chance.randrange(1, 5)):
+        attributes = {name: any_attribute(chance) for name in chance.sample(ATTRIBUTES, chance.randrange(5))}
+        inputs = chance.choices([*names, ""], k=chance.randrange(5))
+        inputs = [names[-1], *inputs] if chance.random() < 0.6 else inputs
+        outputs = [f"out{index}", f"more{index}"][: chance.randrange(1, 3)]
+        model.nodes.append(node(chance.choice(OPERATORS), inputs, outputs, attributes))
+        names.append(f"out{index}")
+    model.outputs = [port(names[-1], (1,))]
+    return model.data()
+
+
+SETTINGS = {
+    **{"filters": 4, "kernel_size": 3, "strides": 1, "padding": "same", "groups": 1, "depth_multiplier": 1, "units": 5},
+    **{"pool_size": 2, "axis": -1, "target_shape": [-1, 3], "dims": [2, 1, 3], "n": 2, "size": 2, "height": 4},
+    **{"width": 4, "num_heads": 2, "key_dim": 3, "cropping": 1, "dilation_rate": 1, "use_bias": True, "function": "x"},
+    **{"shared_axes": None, "data_format": "channels_last", "keepdims": False, "trainable": True, "value_dim": None},
+}
+CLASSES = [*sorted(KERAS_RULES), "Lambda", "GetItem", "Stack", "TFOpLambda", "Relu", "InputLayer", "Sequential"]
+SIZES = [[None, 9, 3], [None, 4, 4], [None, 3, 8, 8], [None, 2, 3, 4, 5], [None, None, None, 3]]
+
+
+def any_model(seed: int) -> bytes:
+    """Layers of all kinds, some of their settings odd, one after another."""
+    chance = random.Random(seed)
+    layers = [IMAGE, layer("InputLayer", "other", batch_shape=chance.choice(SIZES))]
+    names = ["image", "other"]
+    odd = [*VALUES, 2, 4, [1, 1], [-1], [1, 2, 3], [[1, 1], [0, 0]], "causal", "channels_first", 2**24]
+    for index in range(chance.randrange(1, 5)):
+        config = SETTINGS | {name: chance.choice(odd) for name in chance.sample(list(SETTINGS), chance.randrange(4))}
+        inputs = chance.choices(names[-2:], k=chance.choice([1, 1, 1, 2, 3]))
+        record = layer(chance.choice(CLASSES), f"layer{index}", *inputs, **config)
+        module = chance.choice([None, None, "keras.layers", "keras.src.ops.numpy", "mine", 3])
+        layers.append(record if module is None else {**record, "module": module})
+        names.append(f"layer{index}")
+    return json.dumps(functional(*layers) if chance.random() < 0.7 else sequential(*layers[1:])).encode()
+
+
+@given(NUMBERS, st.sampled_from([None, 1, 8]))
+@settings(max_examples=500)
+def test_any_model_is_a_network_or_a_line(seed, pixels):
+    check(any_model(seed), pixels)
+
+
+@given(NUMBERS, st.sampled_from([None, 16]))
+@settings(max_examples=500)
+def test_any_graph_is_a_network_or_a_line(seed, pixels):
+    check(any_graph(seed), pixels)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes"),
+    [
+        ("ConstantOfShape", ["", "image"], {}),
+        ("Unsqueeze", ["", "number"], {}),
+        ("Unsqueeze", ["number"], {"axes": list(range(54))}),
+        ("Pad", ["image", "number"], {}),
+    ],
+)
+def test_operators_that_once_failed_are_a_line(operator, inputs, attributes):
+    model = small_network()
+    model.numbers("number", -(2**63), 2**62)
+    model.nodes.append(node(operator, inputs, ["end"], attributes))
+    assert not check(model.data(), None)
+
+
 def some_read(make: Callable[[int], bytes]) -> float:
     return sum(check(make(seed), None) for seed in range(200)) / 200
 
 
 def test_the_damage_is_neither_fatal_nor_harmless_throughout():
     assert 0.05 < some_read(lambda seed: json.dumps(changed(DOCUMENTS[0], seed)).encode()) < 0.95
+    assert 0.02 < some_read(any_model) < 0.95 and 0.02 < some_read(any_graph) < 0.95
     assert 0.02 < some_read(lambda seed: damaged(FILES[0], seed)) < 0.95

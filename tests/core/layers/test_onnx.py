@@ -102,6 +102,13 @@ def test_weights_that_are_alike_are_weights_each():
     assert counts.classes == 7
 
 
+def test_the_shape_of_a_weight_is_no_weight():
+    model = Model(inputs=[port("image", (1, 4, 6, 6))], outputs=[port("out", (1, 4, 6, 6))])
+    model.add("Shape", [model.weights("w", 1, 4, 6, 6)], "shape")
+    model.add("Reshape", ["image", "shape"], "out")
+    assert read_network(model.data()).counts.parameters == 0
+
+
 def test_channels_last_is_found_by_the_sides():
     model = Model(inputs=[port("image", ("n", 9, 9, 3))], outputs=[port("out", ("n", 5, 9, 9))])
     model.add("Transpose", ["image"], "turned", perm=[0, 3, 1, 2])

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from profet_core import InputError, load_catalog
-from profet_core.catalog.interconnects import load_interconnects
-from profet_core.scaleout.curve import batch_per_gpu, strong_scaling, weak_scaling
-from profet_core.scaleout.offers import node_counts, node_plan, node_plans, node_step, stops_paying
+from profet_core.scaleout.curve import batch_per_gpu, usual_counts
+from profet_core.scaleout.offers import node_plan, node_step, stops_paying
 from profet_core.scaleout.work import GpuStep
 
 STEP = GpuStep(200, 64, 25.6e6)
@@ -35,35 +34,15 @@ def test_several_nodes_cost_several_times_a_node(law, p3):
     assert plan.step.sharing_ms[1] == pytest.approx(2 / 2 * 102.4e6 / (25 / 8 * 0.5 * 1e6) + 2)
 
 
-def test_offers_as_one_node_and_more(law, p3):
-    asked = []
-
-    def step_at(offer, batch):
-        asked.append((offer.name, batch))
-        return replace(STEP, batch_size=batch)
-
-    assert node_counts(p3) == (1, 2, 4, 8)
-    plans = node_plans(law, step_at, [p3], images=1000, global_batch=96, most_gpus=32)
-    # 96 images can't be shared evenly by 64 GPUs, nor were they asked for.
-    assert asked == [("p3.16xlarge", 12), ("p3.16xlarge", 6), ("p3.16xlarge", 3)]
-    assert [plan.step.batch_size for plan in plans] == [96, 96, 96]
-    assert node_plans(law, lambda *_: None, [p3], images=1000, batch_size=64) == ()
-
-
-def test_strong_scaling_shares_the_batch(law, p3):
-    links = load_interconnects().of(p3)
-    found = strong_scaling(law, lambda batch: GpuStep(3.0 * batch, batch, 25.6e6), 256, links, [1, 4, 8])
-    assert [(row.batch_per_gpu, row.one_gpu_ms, row.batch_size) for row in found] == [
-        (256, 768, 256),
-        (64, 192, 256),
-        (32, 96, 256),
-    ]
-    weak = weak_scaling(law, STEP, links, [1, 2, 8, 16])
-    assert [(row.batch_size, row.nodes) for row in weak] == [(64, 1), (128, 1), (512, 1), (1024, 2)]
+def test_a_batch_is_shared_evenly_or_not_at_all():
+    assert batch_per_gpu(256, 8) == 32
     with pytest.raises(InputError, match="256 can't be shared evenly by 6 GPUs"):
         batch_per_gpu(256, 6)
+
+
+def test_an_unknown_strategy_is_refused(law, p3):
     with pytest.raises(InputError, match="Unknown strategy 'gossip'"):
-        weak_scaling(law, STEP, links, [2], "gossip")
+        node_step(law, STEP, p3, strategy="gossip")
 
 
 def test_more_gpus_pay_until_an_epoch_gets_dearer_by_more_than_faster():
@@ -73,3 +52,10 @@ def test_more_gpus_pay_until_an_epoch_gets_dearer_by_more_than_faster():
     # Twice the price for 1.25 times the speed: dearer by 1.6.
     assert stops_paying([100, 60, 48], [1, 1.2, 1.92]) == 1
     assert stops_paying([100], [1]) is None
+
+
+def test_without_a_word_parts_of_a_node_and_whole_ones_are_looked_at():
+    assert usual_counts(1) == usual_counts(8) == (1, 2, 4, 8, 16, 32, 64)
+    assert usual_counts(3) == (1, 3, 6, 12, 24, 48)
+    # Larger than what was measured: parts of it only.
+    assert usual_counts(128) == (1, 2, 4, 8, 16, 32, 64)
