@@ -13,6 +13,7 @@ from profet_core.estimate.costs import GpuCosts
 from profet_core.estimate.features import feature_matrix, features_of
 from profet_core.estimate.reach import KnownSteps, reached_ms
 from profet_core.layers.counts import Counts
+from profet_core.layers.networks import counts_of
 from profet_core.transfer.hosts import Host, host_named
 
 NETWORK = Counts(
@@ -113,3 +114,12 @@ def test_measured_gpus_count_by_their_nearness_in_speed():
     share = np.exp(-3) / (1 + np.exp(-3))
     logs = np.log(slow.latency_ms(amounts, 1.5, host)), np.log(fast.latency_ms(amounts, -0.5, host)) + 0.3
     assert reached_ms(known, amounts, 0.5, host) == pytest.approx(np.exp(share * logs[0] + (1 - share) * logs[1]))
+
+
+def test_parameters_of_dense_layers_are_counted_apart():
+    # 25,088 x 4,096 and 4,096 x 4,096 weights would be the published one's; the measured VGG's three layers have these.
+    vgg, flops = counts_of("VGG16", 224), 247_267_328
+    assert (vgg.dense_flops, vgg.dense_parameters) == (flops, flops // 2 + 4_096 + 4_096 + 1_000)
+    # ConvNeXt's dense layers run at every place of the image.
+    next_ = counts_of("ConvNeXt-Tiny", 224)
+    assert next_.dense_parameters < next_.parameters < next_.dense_flops / 2
