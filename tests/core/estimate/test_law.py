@@ -117,9 +117,8 @@ def test_measured_gpus_count_by_their_nearness_in_speed():
 
 
 def test_parameters_of_dense_layers_are_counted_apart():
-    # 25,088 x 4,096 and 4,096 x 4,096 weights would be the published one's; the measured VGG's three layers have these.
-    vgg, flops = counts_of("VGG16", 224), 247_267_328
-    assert (vgg.dense_flops, vgg.dense_parameters) == (flops, flops // 2 + 4_096 + 4_096 + 1_000)
+    vgg, weights = counts_of("VGG16", 224), 25_088 * 4_096 + 4_096 * 4_096 + 4_096 * 1_000
+    assert (vgg.dense_flops, vgg.dense_parameters) == (2 * weights, weights + 4_096 + 4_096 + 1_000)
     # ConvNeXt's dense layers run at every place of the image.
     next_ = counts_of("ConvNeXt-Tiny", 224)
     assert next_.dense_parameters < next_.parameters < next_.dense_flops / 2
