@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 
@@ -186,7 +187,13 @@ def test_names_are_found_however_they_are_written(typed, name):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("ResNet51", 224), "'ResNet51' is no network that is known by name: choose one of LeNet5, "),
+        (
+            ("ResNet51", 224),
+            r"^'ResNet51' is no network that is known by name: did you mean ResNet50, ResNet18, ResNet-50 v1\.5\? "
+            r"All names are in docs/NETWORKS\.md\.$",
+        ),
+        (("mobilnet v3", 224), r"did you mean MobileNetV3-Large, MobileNetV2, MobileNet\?"),
+        (("ViT", 224), r"^'ViT' is no network that is known by name: see docs/NETWORKS\.md\.$"),
         (("x\n" * 999, 224), r"'x\\nx\\n"),
         (("InceptionV3", 74), "InceptionV3 can't be built for images of 74 pixels"),
         (("VGG16", 0), "Images of 0 pixels"),
@@ -199,3 +206,9 @@ def test_what_cannot_be_built_is_one_line(arguments, line):
     with pytest.raises(InputError, match=line) as error:
         layers_of(*arguments)
     assert "\n" not in str(error.value)
+
+
+def test_the_document_has_all_names(repository):
+    text = (repository / "docs" / "NETWORKS.md").read_text(encoding="utf-8")
+    paragraph = next(each for each in text.split("\n\n") if each.startswith("All names;"))
+    assert re.findall(r"`([^`]+)`", paragraph.replace("\n", " ")) == named_networks()
