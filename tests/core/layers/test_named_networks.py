@@ -11,7 +11,8 @@ from profet_core.errors import InputError
 from profet_core.layers import counts_of, layers_of, measured_networks, named_networks, network_name, networks
 from profet_core.layers.networks import MEASURED_PIXELS
 
-#: Parameters with a gradient at 1000 classes, as torchvision's and Keras' documentation have them.
+#: Parameters with a gradient at 1000 classes, as torchvision's and Keras' documentation have them; the last
+#: three as imgclsmob's tables of models have them.
 PUBLISHED = {
     "ConvNeXt-Tiny": 28_589_128,
     "ConvNeXt-Small": 50_223_688,
@@ -66,6 +67,9 @@ PUBLISHED = {
     "SqueezeNet 1.1": 1_235_496,
     "MobileNetV2": 3_504_872,
     "VGG16": 138_357_544,
+    "ResNeXt-101 32x4d": 44_177_704,
+    "InceptionV4": 42_679_816,
+    "SE-ResNeXt-101 32x4d": 48_955_416,
 }
 #: With what has no gradient, as Keras' `count_params` has them.
 KERAS = {
@@ -106,6 +110,10 @@ def test_parameters_are_those_that_are_published(name):
 @pytest.mark.parametrize("name", KERAS)
 def test_all_parameters_are_those_that_keras_counts(name):
     assert counts_of(name, 224, 1000).parameters == KERAS[name]
+
+
+def test_every_network_but_the_measured_ones_is_checked():
+    assert set(networks.PUBLISHED) <= PUBLISHED.keys() | KERAS.keys()
 
 
 @pytest.mark.parametrize("name", GFLOPS)
