@@ -19,6 +19,7 @@ def test_every_page_opens_by_its_link(open_app, page):
         "answer": "Which cloud GPU should train it?",
         "sizes": "What do batch and pixel size do?",
         "scale_out": "What do more GPUs do?",
+        "estimate": "No profile yet?",
         "profiles": "Profiles",
         "many_core": "How long on a many-core processor?",
         "about": "How good is it?",
@@ -50,8 +51,8 @@ def test_about_maps_every_command_of_the_original(open_app):
 def test_every_format_is_named(open_app):
     app = open_app("about", open="files")
     assert "profet convert TRACE -o profile.json" in [element.value for element in app.code]
-    (formats,) = [table.value for table in app.table if "Format" in table.value]
-    assert len(formats) == 10
+    profiles, networks = [table.value for table in app.table if "Format" in table.value]
+    assert (len(profiles), len(networks)) == (10, 4)
 
 
 def test_the_example_files_are_read(open_app):
