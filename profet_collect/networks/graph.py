@@ -184,9 +184,7 @@ class _GraphBuilder(Builder):
         return 0
 
 
-def _margins(
-    shape: Shape, kernel: tuple[int, int], stride: int, padding: Padding | int
-) -> tuple[tuple[int, int], ...]:
+def _margins(shape: Shape, kernel: tuple[int, int], stride: int, padding: Padding | int) -> tuple[tuple[int, int], ...]:
     """(before, after) of zeros on both sides; of "same" as little as keeps ceil(size / stride), more of it after."""
     if isinstance(padding, int):
         return ((padding, padding), (padding, padding))

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 - as everyone calls it
 
 from profet_collect.networks.graph import Graph, Node
 from profet_core.errors import InputError

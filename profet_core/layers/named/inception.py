@@ -29,7 +29,9 @@ def inception_v3(net: Builder, pixels: int, classes: int) -> None:
     for pooled in (32, 64, 64):
         y5 = _unit(net, _unit(net, x, 48, 1), 64, 5)
         y3 = _unit(net, _unit(net, _unit(net, x, 64, 1), 96, 3), 96, 3)
-        x = net.concatenate(_unit(net, x, 64, 1), y5, y3, _unit(net, net.pool(x, 3, 1, "same", is_mean=True), pooled, 1))
+        x = net.concatenate(
+            _unit(net, x, 64, 1), y5, y3, _unit(net, net.pool(x, 3, 1, "same", is_mean=True), pooled, 1)
+        )
     y3 = _unit(net, x, 384, 3, 2, "valid")
     y33 = _unit(net, _unit(net, _unit(net, x, 64, 1), 96, 3), 96, 3, 2, "valid")
     x = net.concatenate(y3, y33, net.pool(x, 3, 2))
