@@ -27,6 +27,7 @@ _EVERY = {
     "convert": "reduce a trace to a profile that names nothing of the network",
     "profile": "record a step of your own training script as a profile",
     "serve": "the JSON of predict, cost, advise and instances over HTTP",
+    "data": "measurements in one layout: import, check, merge",
     "train": "fit all models from the measurements",
     "validate": "accuracy on architectures the models have not seen",
 }
