@@ -31,7 +31,11 @@ OPENS_PICKLES = (
 )
 #: The one module that reads pickles, in a process of its own and building nothing that they name: PROFET's measurements
 #: are published as pickles. Its tests make some.
-PICKLES = {"profet_lab/datasets/sources/pickles/unpickler.py", "tests/lab/datasets/test_pickles.py"}
+PICKLES = {
+    "profet_lab/datasets/sources/pickles/unpickler.py",
+    "tests/lab/datasets/test_pickles.py",
+    "tests/lab/datasets/test_raw.py",
+}
 #: What each part of the project may import of the others: pages -> ui -> profet_core <- profet_lab.
 MAY_IMPORT = {
     "profet_core": set(),

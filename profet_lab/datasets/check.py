@@ -120,8 +120,8 @@ def check_dataset(dataset: Dataset, gpus: Gpus) -> Check:
 def _ratios(dataset: Dataset) -> pd.DataFrame:
     """The profiled cells with device rows and a latency, and `ratio`, device rows over latency."""
     cells = dataset.profiled.assign(device_us=dataset.device_total_us().to_numpy())
-    cells = cells[(cells["device_us"] > 0) & (cells["batch_latency_ms"] > 0)]
-    return cells.assign(ratio=cells["device_us"] / US_PER_MS / cells["batch_latency_ms"])
+    cells = cells.assign(ratio=cells["device_us"] / US_PER_MS / cells["batch_latency_ms"])
+    return cells[(cells["ratio"] > 0) & (cells["ratio"] < np.inf)]
 
 
 def _instance(dataset: Dataset, name: str, gpus: Gpus, ratios: pd.DataFrame) -> InstanceCheck:
