@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-LAYOUT = "profet measurements"
+LAYOUT = "profet-measurements"
 VERSION = 1
 MANIFEST_FILE = "dataset.json"
 CELLS_FILE = "cells.parquet"
