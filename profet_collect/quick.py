@@ -13,6 +13,7 @@ from profet_core.collected.record import Cell
 #: `python -m profet_lab.collecting.quick_cells` makes it.
 TABLE_NAME = "quick_cells.csv"
 QUICK_S = 20 * 60.0
+_LARGEST_SHARE = 0.1
 
 Workload = tuple[str, int, int]
 
@@ -28,7 +29,9 @@ def quick_workloads() -> dict[Workload, float]:
 
 
 def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float = QUICK_S) -> list[Cell]:
-    """As many of the grid's cells as fit into the time, those that tell most first; at least one.
+    """As many of the grid's cells as fit into the time, those that tell most first; at least one if any is in the table.
+
+    A cell that takes more than a tenth of the time is left out: it is not worth ten others.
 
     In the first framework and precision of the grid: what another one changes takes cells of its own.
     """
@@ -37,10 +40,12 @@ def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float
     for model, pixels, batch_size in quick_workloads():
         if model in grid.models and pixels in grid.pixels and batch_size in grid.batch_sizes:
             cell = Cell(grid.frameworks[0], grid.precisions[0], model, pixels, batch_size)
-            left_s -= seconds_of(cell)
-            if found and left_s < 0:
-                break
-            found.append(cell)
+            seconds = seconds_of(cell)
+            if seconds <= within_s * _LARGEST_SHARE:
+                left_s -= seconds
+                if found and left_s < 0:
+                    break
+                found.append(cell)
     return found
 
 

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     if options.device == "cpu":
         print(f"warning: {_STAND_IN}", file=sys.stderr)
     expected = expected_at_hand(machine, protocol, is_timed=options.plan or options.quick)
-    chosen = measurable(quick_cells(grid, expected.seconds) if options.quick else cells, machine.capability)
+    chosen = measurable(_quick(grid, expected) if options.quick else cells, machine.capability)
     if not chosen:
         raise InputError("No cell is left: TF32 needs an NVIDIA GPU of compute capability 8 or higher.")
     if options.plan:
@@ -83,6 +83,13 @@ def run(options: argparse.Namespace) -> None:
         collect(chosen, machine, store, expected, protocol)
         results = [store.finished[cell] for cell in chosen]
     _show_end(options, folder, results, perf_counter() - began)
+
+
+def _quick(grid: Grid, expected: Expected) -> list[Cell]:
+    found = quick_cells(grid, expected.seconds)
+    if not found:
+        raise InputError("No cell of --quick is in this grid and takes less than two minutes: leave --quick out.")
+    return found
 
 
 def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Machine, expected: Expected) -> None:
