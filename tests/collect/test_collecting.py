@@ -1,4 +1,4 @@
-"""Cells are really measured, on this machine's processor; what goes wrong with one is recorded, and the next goes on."""
+"""Cells are really measured, on this machine's processor; what goes wrong with one is recorded, the next goes on."""
 
 from __future__ import annotations
 
@@ -54,14 +54,11 @@ def wait_for_cells(folder: Path, number: int) -> None:
         time.sleep(0.02)
 
 
-def test_a_collection_is_stopped_refused_killed_and_gone_on_with(tmp_path, start, capsys):
+def test_a_collection_is_stopped_and_gone_on_with(tmp_path, start, capsys):
     pytest.importorskip("torch")
     names = ("--models-list", "LeNet5,MNIST_CNN,ResNetSmall")
     first = start(*names)
     wait_for_cells(tmp_path / "c", 1)
-    assert main(command(tmp_path / "c", *names)) == 2
-    refused = capsys.readouterr().err.splitlines()
-    assert "Another `profet collect` writes into" in refused[-1]
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=60)
     assert first.returncode == 130 and said.splitlines()[-1] == "profet: stopped" and "Traceback" not in said

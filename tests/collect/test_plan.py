@@ -98,7 +98,6 @@ def test_the_quick_table_is_what_its_command_makes():
 
 
 def test_a_step_is_expected_by_the_data_sheet():
-    """The published medians of VGG16, 224 pixels, batch 16 (ms): 196.6 on M60 is the slowest that is near."""
     t4, h200 = (
         Expected(machine(name, capability), 15, load_gpus().find(name), 1.0)
         for name, capability in (("Tesla T4", 7.5), ("H200", 9.0))
