@@ -143,7 +143,7 @@ class Builder:
 
     def scale_channels(self, shape: Shape) -> Shape:
         """Each channel times a weight of its own."""
-        return self.elementwise(shape, parameters=shape[-1])
+        return self.put(rules.scaling(shape))
 
 
 def _around(padding: Padding | int) -> Padding:
