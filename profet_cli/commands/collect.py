@@ -168,7 +168,8 @@ def _show_end(
         print_json(document)
         return
     ends = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    print(f"{folder}: {len(results)} cells ({ends}) in {format_duration(took_s)}, planned were {format_duration(planned_s)}")
+    took = f"{format_duration(took_s)}, planned were {format_duration(planned_s)}"
+    print(f"{folder}: {len(results)} cells ({ends}) in {took}")
 
 
 def _grid(options: argparse.Namespace) -> Grid:
