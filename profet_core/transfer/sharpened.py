@@ -1,7 +1,6 @@
 """A GPU of which a few workloads were measured: the law with its own speeds, and what the law leaves of them learned.
 
-What is left is the mean of a Gaussian process over what is known of a step without the GPU, one for each anchor: far from
-every measured workload it is nothing, and the law alone stands.
+What is left is the mean of a Gaussian process over what is known of a step without the GPU, one for each anchor.
 """
 
 from __future__ import annotations

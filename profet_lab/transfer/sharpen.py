@@ -17,7 +17,7 @@ from profet_core.transfer.targets import Target
 #: How far data sheets miss a GPU's speed and that of its bandwidth-bound work, and the law a network; standard
 #: deviations of the logarithm. Chosen, not fitted.
 SPEED_LOG_SD, BANDWIDTH_LOG_SD, NETWORK_LOG_SD = 0.40, 0.25, 0.10
-#: What a new network's step is off by before any cell tells: of GPUs left out with one cell. It counts as so many cells.
+#: What a new network's step is off by before any cell tells (GPUs left out, one cell). It counts as so many cells.
 PRIOR_LOG_SD, PRIOR_CELLS = 0.14, 8.0
 #: The farthest start of the search.
 _MOST_LOG_SPEED = 1.5
@@ -61,8 +61,8 @@ def sharpen(known: Mapping[str, KnownSteps], reference: str, prior: Target, cell
 
     Parameters
     ----------
-    known : anchor -> all steps that could be cells, their latencies on profiled instances measured. Inputs are scaled by
-        how they vary over these.
+    known : anchor -> all steps that could be cells, their latencies on profiled instances measured. Inputs are
+        scaled by how they vary over these.
     prior : the GPU by its data sheet.
     """
     logs = np.log(cells.latency_ms)
