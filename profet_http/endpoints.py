@@ -18,14 +18,16 @@ from profet_core.answers.questions import (
     Spelling,
     TrainingQuestion,
 )
+from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.catalog.own_gpus import checked_own_gpus, own_gpu_of
 from profet_core.documents.advice import advice_document
 from profet_core.documents.cost import cost_document
 from profet_core.documents.instances import instances_document
 from profet_core.documents.parts import Document
 from profet_core.documents.prediction import prediction_document
+from profet_core.documents.scaleout import scaleout_document
 from profet_core.errors import InputError
-from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT, Fields
+from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT, SCALEOUT, Fields
 
 #: Requests name fields as questions do.
 REQUEST = Spelling("profile", lambda name: name)
@@ -84,6 +86,11 @@ def _advise(knowledge: Knowledge, values: Values) -> Document:
     return advice_document(answer.advice, answer.comparison, training.prediction.anchor, training.warnings)
 
 
+def _scaleout(knowledge: Knowledge, values: Values) -> Document:
+    knowledge, values = _with_own_gpus(knowledge, values)
+    return scaleout_document(answer_scaleout(knowledge, scaleout_question(values, REQUEST), REQUEST))
+
+
 def _instances(knowledge: Knowledge, values: Values) -> list[Document]:
     return instances_document(answer_instances(knowledge.models, knowledge.catalog, InstancesQuestion(**values)))
 
@@ -93,5 +100,6 @@ QUESTIONS: Mapping[str, Endpoint] = {
     "/predict": Endpoint("Step latency of a profiled network on every instance.", PREDICT, _predict),
     "/cost": Endpoint("Time and cost of a training on every instance.", COST, _cost),
     "/advise": Endpoint("Which instance to rent for a training, and how sure that is.", ADVISE, _advise),
+    "/scaleout": Endpoint("A training on 1 to 64 GPUs: what it takes and costs.", SCALEOUT, _scaleout),
 }
 LISTING = Endpoint("The catalogue: GPUs, prices, dates, and what predictions rest on.", INSTANCES, _instances)

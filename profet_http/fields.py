@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_http.failures import UNUSABLE, RequestError
-from profet_http.kinds import FLAG, NAMES, NUMBER, NUMBERS, OWN_GPUS, PROFILE, TEXT, WHOLE, Kind
+from profet_http.kinds import COUNTS, FLAG, NAMES, NUMBER, NUMBERS, OWN_GPUS, PROFILE, TEXT, WHOLE, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,29 @@ ADVISE: Fields = {
     "whole_nodes": Field(FLAG, "nodes of several GPUs with all of them training, each at the batch of one"),
     "network": Field(TEXT, "its name, such as ResNet50, for whole nodes; what the profile tells without it"),
     "parameters": Field(NUMBER, "or how many parameters it has"),
+}
+
+#: What several commands take of a profile, as here, where there may be none.
+_ONE_GPU: Fields = {
+    "profile": Field(PROFILE, "profile of one GPU's training steps; or step_ms with gpu and batch"),
+    **{name: COST[name] for name in ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "own_gpus")},
+}
+
+SCALEOUT: Fields = {
+    **_ONE_GPU,
+    **_OFFERS,
+    "step_ms": Field(NUMBER, "one GPU's measured step instead of a profile, milliseconds"),
+    "batch": Field(WHOLE, "batch of each GPU, whatever their number; the profiled one without it"),
+    "global_batch": Field(WHOLE, "batch of all GPUs together, shared by them"),
+    "network": Field(TEXT, "its name, such as ResNet50; what the profile tells without it"),
+    "parameters": Field(NUMBER, "or how many parameters it has"),
+    "tensors": Field(WHOLE, "its weight tensors, for one-process"),
+    "precision": Field(TEXT, "gradients travel in fp32, tf32, fp16 or amp; fp32 without it"),
+    "gpus": Field(COUNTS, "numbers of GPUs; 1, 2, 4, ... 64 without it"),
+    "strategy": Field(TEXT, "best, ring, tree, ps-cpu, ps-gpu or one-process; best without it"),
+    "instance": Field(TEXT, "on nodes of this offer; eight of the anchor's GPU without it"),
+    "images": Field(WHOLE, "training images per epoch; ImageNet's without it"),
+    "validation_images": Field(WHOLE, "validation images per epoch"),
 }
 
 INSTANCES: Fields = {

@@ -59,6 +59,12 @@ def _names(value: object) -> list[str]:
     return [_text(name) for name in value]
 
 
+def _counts(value: object) -> list[int]:
+    if not isinstance(value, list) or len(value) > MAX_ENTRIES:
+        raise ValueError
+    return [_whole(number) for number in value]
+
+
 def _numbers(value: object) -> dict[str, float]:
     if not isinstance(value, dict) or len(value) > MAX_ENTRIES:
         raise ValueError
@@ -120,6 +126,10 @@ def _names_of_texts(texts: Sequence[str]) -> list[str]:
     return _names([name.strip() for text in texts for name in text.split(",") if name.strip()])
 
 
+def _counts_of_texts(texts: Sequence[str]) -> list[int]:
+    return _counts([int(number) for text in texts for number in text.split(",") if number.strip()])
+
+
 def _numbers_of_texts(texts: Sequence[str]) -> dict[str, float]:
     pairs = [text.partition("=")[::2] for text in texts]
     found = {name.strip(): float(number) for name, number in pairs}
@@ -143,6 +153,12 @@ NAMES = Kind(
     {"type": "array", "items": _SHORT, "maxItems": MAX_ENTRIES},
     _names,
     _names_of_texts,
+)
+COUNTS = Kind(
+    f"a list of at most {MAX_ENTRIES} whole numbers",
+    {"type": "array", "items": {"type": "integer"}, "maxItems": MAX_ENTRIES},
+    _counts,
+    _counts_of_texts,
 )
 NUMBERS = Kind(
     f"at most {MAX_ENTRIES} instances with a number each, such as g4dn.xlarge and 0.4",

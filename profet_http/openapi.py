@@ -5,11 +5,11 @@ from __future__ import annotations
 from profet_core.documents.parts import Document
 from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
 from profet_http.fields import Fields
-from profet_http.kinds import NAMES, NUMBERS, OWN_GPUS, PROFILE
+from profet_http.kinds import COUNTS, NAMES, NUMBERS, OWN_GPUS, PROFILE
 from profet_http.receiving import FILE, FORM, JSON
-from profet_http.schemas import ADVICE, COSTS, ERROR, HEALTH, OFFERS, PREDICTION, Schema
+from profet_http.schemas import ADVICE, COSTS, ERROR, HEALTH, OFFERS, PREDICTION, SCALED_OUT, Schema
 
-_ANSWERS = {"/predict": PREDICTION, "/cost": COSTS, "/advise": ADVICE}
+_ANSWERS = {"/predict": PREDICTION, "/cost": COSTS, "/advise": ADVICE, "/scaleout": SCALED_OUT}
 #: Status -> when.
 _FAILURES = {
     "400": "The body is malformed or was cut off.",
@@ -101,7 +101,7 @@ def _as_text(fields: Fields, name: str) -> Document:
         return {"type": "string", "format": "binary"}
     if kind is OWN_GPUS:
         return {"type": "string", "contentMediaType": "application/json"}
-    if kind in (NUMBERS, NAMES):
+    if kind in (NUMBERS, NAMES, COUNTS):
         return {"type": "array", "items": {"type": "string"}}
     return {**kind.schema}
 

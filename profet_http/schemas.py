@@ -201,6 +201,70 @@ ADVICE = record(
     warnings=TEXTS,
 )
 
+_ON_GPUS: Mapping[str, Schema] = {
+    "gpus": WHOLE,
+    "nodes": WHOLE,
+    "strategy": TEXT,
+    "batch_per_gpu": WHOLE,
+    "batch_size": WHOLE,
+    "latency_ms": NUMBER,
+    "low_ms": maybe(NUMBER),
+    "high_ms": maybe(NUMBER),
+    "images_per_s": NUMBER,
+    "efficiency": NUMBER,
+    "speed_up": NUMBER,
+    "speed_up_low": maybe(NUMBER),
+    "speed_up_high": maybe(NUMBER),
+    "one_gpu_ms": NUMBER,
+}
+SCALED_OUT = record(
+    network=maybe(TEXT),
+    parameters=NUMBER,
+    precision=TEXT,
+    strategy=TEXT,
+    global_batch=maybe(WHOLE),
+    images=WHOLE,
+    validation_images=WHOLE,
+    instance=maybe(TEXT),
+    gpu=TEXT,
+    one_gpu=record(latency_ms=maybe(NUMBER), low_ms=maybe(NUMBER), high_ms=maybe(NUMBER), basis=BASIS, note=TEXT),
+    interconnect=record(
+        gpus=WHOLE,
+        link=TEXT,
+        link_gb_per_s=NUMBER,
+        pcie_generation=WHOLE,
+        gpus_per_root=WHOLE,
+        network_gbit_per_s=NUMBER,
+        source=TEXT,
+        assumed=TEXT,
+    ),
+    curve=many(
+        record(
+            **_ON_GPUS,
+            over_one=maybe(NUMBER),
+            epoch_s=NUMBER,
+            epoch_usd=maybe(NUMBER),
+            by_strategy_ms=by_name(NUMBER),
+        )
+    ),
+    last_paying=maybe(WHOLE),
+    offers=many(
+        record(
+            instance=TEXT,
+            **_ON_GPUS,
+            usd_per_hour=NUMBER,
+            epoch_s=NUMBER,
+            epoch_usd=NUMBER,
+            region=TEXT,
+            market=TEXT,
+            status=TEXT,
+            **RENTED,
+        )
+    ),
+    interval_level=NUMBER,
+    warnings=TEXTS,
+)
+
 OFFERS = many(
     record(
         name=TEXT,

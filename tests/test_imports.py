@@ -169,6 +169,21 @@ assert not {"numpy", "rapidfuzz", "google.protobuf"} & set(sys.modules)
     assert loaded_training_libraries(code) == []
 
 
+def test_reading_a_keras_model_and_counting_named_networks_need_the_standard_library_alone():
+    code = """
+import sys
+from profet_core.layers import counts_of, read_network
+assert counts_of("ResNet50", 224).parameters == 25_621_352
+assert read_network(b"kind,channels\\nflatten,\\ndense,10", "mine.csv", 28).counts.parameters == 23_530
+try:
+    read_network(b'{"class_name": "Mine"}')
+except ValueError:
+    pass
+assert not {"numpy", "google.protobuf"} & set(sys.modules)
+"""
+    assert loaded_training_libraries(code) == []
+
+
 @pytest.mark.parametrize("command", ["predict", "cost", "advise", "inspect", "scale", "instances", "--help"])
 def test_serving_commands_load_no_training_library(command, samples):
     sample = next(iter(samples.values()))

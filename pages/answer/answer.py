@@ -49,10 +49,10 @@ from ui.sureness import sureness_explained
 from ui.texts import plain, unbroken
 
 _PER_LABELS = {
-    "training": "My training",
-    "epoch": "An epoch",
+    "training": "Training",
+    "epoch": "Epoch",
     "1000_steps": "1,000 steps",
-    "step": "A step",
+    "step": "Step",
 }
 
 #: More instances are named by their GPUs.
@@ -159,7 +159,7 @@ def _say(network: Network, advice: Advice) -> None:
 def _choices(resources: Resources) -> None:
     """What the table shows, and which offers count."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        choice("Time and cost of", "per", tuple(_PER_LABELS), _PER_LABELS)
+        choice("Per", "per", tuple(_PER_LABELS), _PER_LABELS, tip="What time and cost are of.")
         st.toggle(
             "Loading",
             key="loading",

@@ -38,8 +38,11 @@ def network_asked() -> Network:
         whole_field("Pixels a side", "manycore_pixels", MIN_PIXELS, MAX_PIXELS)
         name = st.session_state["manycore_name"]
         return scaled_network(name, counts_of(name, st.session_state["manycore_pixels"]).flops)
+    field = st.container()
+    # First: what is counted in a file goes into the field above.
     network_file_input()
-    number_field("FLOPs of an image, forward", "manycore_flops", tip="A multiply-add counts as two.")
+    with field:
+        number_field("FLOPs of an image, forward", "manycore_flops", tip="A multiply-add counts as two.")
     return scaled_network("Your network", st.session_state["manycore_flops"])
 
 

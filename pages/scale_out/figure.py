@@ -9,24 +9,21 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.strategies import BEST
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
-from ui.charts.gpu_look import GREEN, INDIGO, MAGENTA, OCHRE, SKY
+from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY
 from ui.charts.scales import LogAxis, number_axis, time_axis, usd_axis
 from ui.charts.style import GREY, RED, Part, framed, line_at, see_through
 
 _HEIGHT = 400
 #: As drawn: told apart without colour too.
 _LOOKS: Mapping[str, tuple[str, str]] = {
-    BEST: (SKY, "solid"),
-    Strategy.RING: (INDIGO, "dot"),
+    Strategy.RING: (SKY, "solid"),
     Strategy.TREE: (GREEN, "dash"),
     Strategy.PS_CPU: (OCHRE, "dashdot"),
     Strategy.PS_GPU: (MAGENTA, "longdash"),
 }
 #: In the legend.
 _SHORT: Mapping[str, str] = {
-    BEST: "quickest",
     Strategy.RING: "ring",
     Strategy.TREE: "tree",
     Strategy.PS_CPU: "server on CPU",
@@ -58,7 +55,7 @@ class OutCurve:
 
     Attributes
     ----------
-    strategy : a `Strategy`, or `BEST`: at each number of GPUs the quickest.
+    strategy : a `Strategy`.
     ends : of each value's interval, the smaller first; None without. Drawn where the curve is `chosen`.
     """
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from profet_core.profiles.record import ProfileMeta
 from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.strategies import BEST, MOST_GPUS
+from profet_core.scaleout.strategies import MOST_GPUS
 from ui.inputs.fields import choice
 from ui.inputs.network import network_input
 from ui.inputs.number_field import number_field, whole_field
@@ -41,7 +41,7 @@ def out_inputs(resources: Resources) -> None:
     st.selectbox(
         "How gradients are shared",
         STRATEGIES,
-        format_func=strategy_words,
+        format_func=lambda strategy: Strategy(strategy).words,
         key="strategy",
         persist_state="session",
     )
@@ -52,11 +52,6 @@ def out_inputs(resources: Resources) -> None:
         whole_field("Images", "images", 1, MAX_IMAGES, tip="Training images per epoch.")
     with st.expander("More"):
         validation_input()
-
-
-def strategy_words(strategy: str) -> str:
-    """For a person."""
-    return "the quickest way" if strategy == BEST else Strategy(strategy).words
 
 
 def _typed_input(resources: Resources) -> None:

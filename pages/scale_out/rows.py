@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,7 +27,6 @@ class OutRow:
     ----------
     one : one GPU's step there. step : of all of them.
     plan : of one epoch, at the price of all nodes.
-    scaling_factor : by which the step may be off either way because of scaling out alone, in 90 % of cases.
     fit : whether a step fits in one GPU's memory; None where that is not known.
     """
 
@@ -38,7 +36,6 @@ class OutRow:
     step: ScaledStep
     plan: Plan
     fit: FitAnswer | None
-    scaling_factor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class Question:
     Attributes
     ----------
     batch_of_all : kept as GPUs are added (strong scaling); None: each GPU's is (weak).
-    strategy : one of `Strategy`, or `BEST`.
+    strategy : one of `Strategy`.
     """
 
     model: ScaleoutModel
@@ -80,15 +77,7 @@ class Question:
         paid = replace(offer, usd_per_hour=nodes * offer.usd_per_hour)
         work = Workload(self.images, batch_size, validation_images=self.validation_images)
         plan = plan_of(Request(work, Limits()), found.row, paid, node=found.node)
-        return OutRow(
-            offer,
-            nodes,
-            one,
-            found.step,
-            plan,
-            self.source.fit_at(offer, batch_size),
-            math.exp(found.node.log_half_width),
-        )
+        return OutRow(offer, nodes, one, found.step, plan, self.source.fit_at(offer, batch_size))
 
 
 def rows_of(question: Question, offers: Iterable[Instance], gpus: int | None) -> list[OutRow]:
@@ -102,11 +91,12 @@ def rows_of(question: Question, offers: Iterable[Instance], gpus: int | None) ->
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
 
 
-def counts_of(offer: Instance) -> Sequence[int]:
-    """Numbers of GPUs that its curves have: 1, 2, 4, ... of a node, then whole nodes."""
+def counts_of(offer: Instance, gpus: int) -> Sequence[int]:
+    """Numbers of GPUs that its curves have: 1, 2, 4, ... of a node, then whole nodes; and `gpus`, the table's."""
     of_node = {2**power for power in range(offer.gpu_count.bit_length())} | {offer.gpu_count}
     nodes = {2**power for power in range((MOST_GPUS // offer.gpu_count).bit_length())}
     return sorted(
-        {count for count in of_node if count <= min(offer.gpu_count, MOST_GPUS)}
+        {gpus}
+        | {count for count in of_node if count <= min(offer.gpu_count, MOST_GPUS)}
         | {offer.gpu_count * count for count in nodes if offer.gpu_count * count <= MOST_GPUS}
     )

@@ -12,11 +12,13 @@ from pages.scale_out.figure import OutCurve, out_curves
 from pages.scale_out.inputs import out_inputs
 from pages.scale_out.rows import OutRow, Question, counts_of, rows_of
 from pages.scale_out.source import PredictedSteps, Source, typed_step
+from profet_core.advice.sureness import plan_sureness
 from profet_core.advice.whole_nodes import Gradients
 from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.catalog import Instance
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import machine_words
+from profet_core.catalog.offers import NoOffersError
 from profet_core.errors import ArtifactError, InputError
 from profet_core.latency import StepTime
 from profet_core.scaleout.model import ScaleoutModel
@@ -24,7 +26,7 @@ from profet_core.scaleout.offers import stops_paying
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import narrowing_input
+from ui.inputs.narrowing import chosen_narrowing, narrowing_input
 from ui.inputs.network import size_questions
 from ui.inputs.offers import chosen_offers
 from ui.inputs.parameters import chosen_gradients
@@ -69,6 +71,7 @@ def body(resources: Resources) -> None:
     rows = rows_of(question, offers, st.session_state["gpus"])
     if not rows:
         raise InputError(_why_none(question, offers))
+    rows = _as_sure_as_wanted(resources, rows)
     with rows_place:
         rows_choice([row.plan for row in rows])
     opened = next((row for row in rows if row_key(row) == SCALE_OUT_TABLE.open_row), None)
@@ -93,9 +96,26 @@ def _question(model: ScaleoutModel, source: Source, gradients: Gradients) -> Que
     return Question(model, source, gradients, state["strategy"], kept, state["images"], state["validation_images"])
 
 
+def _as_sure_as_wanted(resources: Resources, rows: Sequence[OutRow]) -> list[OutRow]:
+    """Those whose time and money are as sure as the narrowing asks.
+
+    Raises
+    ------
+    NoOffersError : there are none; one line that says how sure the surest is.
+    """
+    narrowing = chosen_narrowing(resources)
+    steps = [plan_sureness(row.plan) for row in rows]
+    found = [row for row, step in zip(rows, steps, strict=True) if step >= narrowing.least_sureness]
+    if not found:
+        raise NoOffersError(f"No number is {narrowing.sureness}: the surest is {max(steps).word}.")
+    return found
+
+
 def _why_none(question: Question, offers: Sequence[Instance]) -> str:
     """Why no offer has a row, and what to do."""
     gpus = st.session_state["gpus"]
+    if gpus is None and all(offer.gpu_count == 1 for offer in offers):
+        return "None of these offers has several GPUs: say in the sidebar how many machines' GPUs, or widen Offers."
     if gpus is not None and not any(gpus % offer.gpu_count == 0 for offer in offers):
         return f"No offer makes {gpus} GPUs of whole machines: choose another number, or widen Offers."
     if question.batch_of_all is not None:
@@ -109,7 +129,7 @@ def _why_none(question: Question, offers: Sequence[Instance]) -> str:
 def _show_curves(question: Question, row: OutRow) -> None:
     """Every strategy on one offer, over the number of GPUs; the chosen one with its interval."""
     state = st.session_state
-    by_strategy = {name: _curve_rows(question, row.offer, name) for name in STRATEGIES}
+    by_strategy = {name: _curve_rows(question, row, name) for name in STRATEGIES}
     chosen = by_strategy[state["strategy"]]
     curves = [
         _curve(name, rows, state["out_shows"], chosen=name == state["strategy"]) for name, rows in by_strategy.items()
@@ -127,8 +147,8 @@ def _show_curves(question: Question, row: OutRow) -> None:
         )
 
 
-def _curve_rows(question: Question, offer: Instance, strategy: str) -> list[OutRow]:
-    found = (question.row(offer, count, strategy) for count in counts_of(offer))
+def _curve_rows(question: Question, row: OutRow, strategy: str) -> list[OutRow]:
+    found = (question.row(row.offer, count, strategy) for count in counts_of(row.offer, row.step.gpus))
     return [row for row in found if row is not None]
 
 
@@ -157,8 +177,7 @@ def _value(row: OutRow, shows: str) -> float:
 def _ends(row: OutRow, shows: str) -> tuple[float, float] | None:
     """Both ends of its interval, the smaller first; of one GPU's speed-up there is none to doubt."""
     if shows == "speed_up":
-        half = row.scaling_factor
-        return row.step.speed_up / half, min(row.step.speed_up * half, row.step.gpus)
+        return row.step.speed_up_range or (row.step.speed_up, row.step.speed_up)
     if row.plan.interval is None or row.step.interval is None:
         # A measured step on one GPU is what it is.
         value = _value(row, shows)

@@ -164,9 +164,12 @@ def _train_scaleout(options: argparse.Namespace) -> tuple[Document, str]:
 def _train_all(options: argparse.Namespace) -> tuple[Document, str]:
     with training_set():
         from profet_core.memory.model import MEMORY_NAME
+        from profet_core.scaleout.model import SCALEOUT_NAME
         from profet_core.scaling.growth_file import GROWTH_NAME
         from profet_core.transfer.model import TRANSFER_NAME
         from profet_lab.memory.memory_file import memory_content
+        from profet_lab.scaleout.rows import has_scale_rows
+        from profet_lab.scaleout.scaleout_file import scaleout_content
         from profet_lab.scalers.growth_file import growth_content, measured_sizes
         from profet_lab.train import train
         from profet_lab.transfer.transfer_file import transfer_content
@@ -177,6 +180,7 @@ def _train_all(options: argparse.Namespace) -> tuple[Document, str]:
         TRANSFER_NAME: transfer_content(measurements, folder),
         MEMORY_NAME: memory_content(measurements, folder),
         **({GROWTH_NAME: growth_content(measurements)} if measured_sizes(measurements) else {}),
+        **({SCALEOUT_NAME: scaleout_content(folder)} if has_scale_rows(folder) else {}),
     }
     manifest = train(measurements, out, anchors=options.anchor, coefficients=coefficients, seed=options.seed)
     members = sum(len(row["targets"]) for row in manifest["members"])

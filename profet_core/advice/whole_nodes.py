@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -12,7 +11,7 @@ from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.latency import Basis, StepTime
 from profet_core.prediction.records import node_note
 from profet_core.scaleout.model import ScaleoutModel
-from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
+from profet_core.scaleout.step import ScaledStep, best_step
 from profet_core.scaleout.strategies import BEST, MOST_GPUS, strategies_of
 from profet_core.scaleout.work import GpuStep
 from profet_core.units import positive_number
@@ -102,11 +101,9 @@ def on_gpus(
     )
     links = load_interconnects().of(offer)
     step = best_step(model, one, links, gpus, strategies_of(strategy))
-    # One GPU's step taken for exact, what is left is the error of scaling.
-    alone = scaled_step(model, replace(one, interval=None), links, gpus, step.strategy).interval
-    half = 0.0 if alone is None else math.log(alone.high_ms / step.latency_ms)
     alone_note = row.note.removesuffix(node_note(offer)).removesuffix("; ")
-    return OnGpus(step, row if gpus == 1 else _scaled(row, step, links, alone_note), Node(gpus, half))
+    of_all = row if gpus == 1 else _scaled(row, step, links, alone_note)
+    return OnGpus(step, of_all, Node(gpus, step.log_half_width or 0.0))
 
 
 def _scaled(row: StepTime, step: ScaledStep, links: Interconnect, alone_note: str) -> StepTime:

@@ -8,9 +8,11 @@ from profet_core.layers.shapes import MAX_SETTING
 _MAX_NAME = 60
 
 
-def shown(name: object) -> str:
-    """A name from a file, printable and not too long."""
-    text = name if isinstance(name, str) and name.isprintable() else ascii(name)
+def shown(value: object) -> str:
+    """A name or a number from a file, printable and not too long; of anything else what it is."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a record"
+    text = value if isinstance(value, str) and value.isprintable() else ascii(value)
     return text if len(text) <= _MAX_NAME else text[: _MAX_NAME - 3] + "..."
 
 

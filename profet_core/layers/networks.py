@@ -152,17 +152,27 @@ def layers_of(name: str, pixels: int, classes: int | None = None) -> tuple[Layer
     ------
     InputError : an unknown name, or an image that the network can't be built for.
     """
+    net = Builder()
+    build_named(net, name, pixels, classes)
+    return tuple(net.layers)
+
+
+def build_named(net: Builder, name: str, pixels: int, classes: int | None = None) -> tuple[str, int]:
+    """Put a named network's layers into `net`; its name in `named_networks` and its classes.
+
+    Parameters and errors are those of `layers_of`.
+    """
     name = network_name(name)
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels can't be looked at: {MIN_PIXELS} to {MAX_PIXELS:,} can.")
     if classes is not None and not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"{classes:,} classes can't be looked at: 1 to {MAX_CLASSES:,} can.")
-    net = Builder()
+    classes = classes_at(pixels) if classes is None else classes
     try:
-        _ALL[name](net, pixels, classes_at(pixels) if classes is None else classes)
+        _ALL[name](net, pixels, classes)
     except InputError:
         raise InputError(f"{name} can't be built for images of {pixels} pixels: they are too small.") from None
-    return tuple(net.layers)
+    return name, classes
 
 
 @lru_cache(maxsize=512)

@@ -11,7 +11,6 @@ from profet_core.layers.keras.document import MAX_JSON_BYTES
 from profet_core.layers.keras.reader import read_archive, read_description
 from profet_core.layers.network import Network
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
-from profet_core.layers.onnx.reader import read_onnx
 from profet_core.layers.table import MAX_TABLE_BYTES, read_table
 from profet_core.profiles.containers.archives import is_archive
 from profet_core.profiles.containers.foreign_files import what_it_is
@@ -21,6 +20,7 @@ from profet_core.profiles.reading import shown_file_name
 #: What is read, for a person.
 FORMATS = "a .keras file, a model's JSON, an ONNX file or a layer table (CSV)"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+_TABLE_ENDINGS = (".csv", ".tsv")
 _TORCH = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 #: ONNX opens with the version of its format, a number in field 1, or with who made it.
 _ONNX_STARTS = (b"\x08", b"\x12", b"\x3a")
@@ -45,9 +45,9 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
     23530
     """
     shown = shown_file_name(name)
-    if pixels is not None and not MIN_PIXELS <= pixels <= MAX_PIXELS:
-        raise InputError(f"Images of {pixels:,} pixels can't be looked at: {MIN_PIXELS} to {MAX_PIXELS:,} can.")
     try:
+        if pixels is not None and not MIN_PIXELS <= pixels <= MAX_PIXELS:
+            raise InputError(f"images of {pixels:,} pixels can't be looked at: {MIN_PIXELS} to {MAX_PIXELS:,} can.")
         if isinstance(source, Path):
             with source.open("rb") as file:
                 return _read(Content(file), shown, pixels)
@@ -74,9 +74,15 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
     if is_table(head):
         return read_table(content.read(MAX_TABLE_BYTES, "it is too large for a layer table."), name, pixels)
     if head.startswith(_ONNX_STARTS):
+        # Here, because the other formats need the standard library alone: numpy takes a tenth of a second.
+        from profet_core.layers.onnx.reader import read_onnx
+
         with content.open() as stream:
             return read_onnx(stream, name, pixels)
     what, _ = what_it_is(head, name) or ("", "")
+    if what == "plain text" and name.lower().endswith(_TABLE_ENDINGS):
+        # For its line on what the table lacks.
+        return read_table(content.read(MAX_TABLE_BYTES, "it is too large for a layer table."), name, pixels)
     raise InputError(f"this is {what and what + ', '}no network that can be read: give {FORMATS}.")
 
 

@@ -171,6 +171,11 @@ def elementwise(*shapes: Shape, parameters: int = 0, trainable: int | None = Non
     return Layer(Kind.ELEMENTWISE, output, parameters, parameters if trainable is None else trainable)
 
 
+def scaling(shape: Shape) -> Layer:
+    """Each channel times a weight of its own."""
+    return elementwise(shape, parameters=shape[-1] if shape else 1)
+
+
 def concatenation(shapes: tuple[Shape, ...], axis: int = -1) -> Layer:
     """Layers side by side along one side, the last one as a rule."""
     if not shapes or not -len(shapes[0]) <= axis < len(shapes[0]):

@@ -270,7 +270,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "layer normalisation": lambda _, shapes: [rules.normalisation(_one(shapes), averages=False)],
         "activation": lambda _, shapes: [rules.elementwise(_one(shapes))],
         "dropout": lambda _, shapes: [rules.elementwise(_one(shapes))],
-        "scale": lambda _, shapes: [rules.elementwise(_one(shapes), parameters=_one(shapes)[-1])],
+        "scale": lambda _, shapes: [rules.scaling(_one(shapes))],
         "add": lambda _, shapes: [rules.elementwise(*shapes)],
         "multiply": lambda _, shapes: [rules.elementwise(*shapes)],
         "concatenate": lambda _, shapes: [rules.concatenation(shapes)],

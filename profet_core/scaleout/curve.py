@@ -1,54 +1,21 @@
-"""Steps over the number of GPUs: weak scaling keeps the batch of each GPU, strong scaling the batch of all."""
+"""Over which numbers of GPUs a training is looked at, and what of a batch each of them has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from profet_core.catalog.interconnects import Interconnect
 from profet_core.errors import InputError
-from profet_core.scaleout.model import ScaleoutModel
-from profet_core.scaleout.step import ScaledStep, best_step
-from profet_core.scaleout.strategies import BEST, strategies_of
-from profet_core.scaleout.work import GpuStep
+from profet_core.scaleout.strategies import MOST_GPUS
 from profet_core.units import whole_number
 
-#: What is tried without a word.
-USUAL_COUNTS = (1, 2, 4, 8, 16, 32, 64)
 
+def usual_counts(per_node: int) -> tuple[int, ...]:
+    """Numbers of GPUs that are looked at without a word: even parts of a node, then 1, 2, 4, ... whole ones.
 
-def weak_scaling(
-    model: ScaleoutModel,
-    step: GpuStep,
-    interconnect: Interconnect,
-    counts: Sequence[int] = USUAL_COUNTS,
-    strategy: str = BEST,
-) -> tuple[ScaledStep, ...]:
-    """The batch of each GPU stays `step.batch_size`; one row a number of GPUs.
-
-    Raises
-    ------
-    InputError : no such strategy or number of GPUs.
+    >>> usual_counts(8), usual_counts(6)
+    ((1, 2, 4, 8, 16, 32, 64), (1, 2, 6, 12, 24, 48))
     """
-    return tuple(_one(model, step, interconnect, gpus, strategy) for gpus in counts)
-
-
-def strong_scaling(
-    model: ScaleoutModel,
-    step_at: Callable[[int], GpuStep],
-    global_batch: int,
-    interconnect: Interconnect,
-    counts: Sequence[int] = USUAL_COUNTS,
-    strategy: str = BEST,
-) -> tuple[ScaledStep, ...]:
-    """The batch of all GPUs stays `global_batch`; `step_at`: batch of one GPU -> its step.
-
-    Raises
-    ------
-    InputError : a batch that can't be shared evenly, and as `weak_scaling`.
-    """
-    return tuple(
-        _one(model, step_at(batch_per_gpu(global_batch, gpus)), interconnect, gpus, strategy) for gpus in counts
-    )
+    doubled = [2**power for power in range(MOST_GPUS.bit_length())]
+    parts = {count for count in doubled if per_node % count == 0}
+    return tuple(sorted(parts | {per_node * count for count in doubled if per_node * count <= MOST_GPUS}))
 
 
 def batch_per_gpu(global_batch: int, gpus: int) -> int:
@@ -64,7 +31,3 @@ def batch_per_gpu(global_batch: int, gpus: int) -> int:
     if whole_number("The global batch", global_batch) % whole_number("The number of GPUs", gpus):
         raise InputError(f"A global batch of {global_batch} can't be shared evenly by {gpus} GPUs: choose a multiple.")
     return global_batch // gpus
-
-
-def _one(model: ScaleoutModel, step: GpuStep, interconnect: Interconnect, gpus: int, strategy: str) -> ScaledStep:
-    return best_step(model, step, interconnect, gpus, strategies_of(strategy))

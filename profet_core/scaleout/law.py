@@ -88,7 +88,7 @@ def network_sharing_ms(
 ) -> Values:
     """Milliseconds in which nodes share their sums; 0 on one node. Parameter servers keep their part on each node."""
     once_ms = _ms(gradient_bytes, links.network_gb_per_s * model.network_efficiency)
-    return all_reduce_ms(strategy, nodes, once_ms, model.network_message_ms)
+    return all_reduce_ms(strategy, nodes, once_ms, model.message_ms)
 
 
 def all_reduce_ms(strategy: Strategy, members: Values, once_ms: Values, message_ms: float) -> Values:

@@ -18,7 +18,6 @@ NUMBERS = (
     "host_efficiency",
     "network_efficiency",
     "message_ms",
-    "network_message_ms",
     "overlap",
     "straggling",
     "network_straggling",
@@ -49,7 +48,8 @@ class ScaleoutModel:
     ----------
     link_efficiency : share of a data sheet's bandwidth that gradients get, by what links the GPUs of a node.
     host_efficiency : the same of PCIe to a parameter server on the CPU. network_efficiency : between nodes.
-    message_ms, network_message_ms : each message's own time, within a node and between nodes.
+    message_ms : each message's own time, within a node as between nodes: at 10 Gb/s, all that was measured, its share
+        can't be told from bandwidth's, and on faster networks it is what stays.
     overlap : share of the sharing that may hide behind the backward pass.
     straggling, network_straggling : share of a step lost for each doubling of GPUs in a node, and of nodes.
     copy_efficiency : share of the data sheet's bandwidth at which one process copies weights to all GPUs of a node.
@@ -62,7 +62,6 @@ class ScaleoutModel:
     host_efficiency: float
     network_efficiency: float
     message_ms: float
-    network_message_ms: float
     overlap: float
     straggling: float
     network_straggling: float

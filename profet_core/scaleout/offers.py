@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnects, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
-from profet_core.scaleout.curve import batch_per_gpu
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.step import ScaledStep, best_step
-from profet_core.scaleout.strategies import BEST, MOST_GPUS, strategies_of
+from profet_core.scaleout.strategies import BEST, strategies_of
 from profet_core.scaleout.work import GpuStep
 from profet_core.units import MS_PER_S, whole_number
 
@@ -76,60 +75,6 @@ def node_plan(
     epoch_ms = epoch_steps(images, scaled.batch_size, validation_images) * scaled.latency_ms
     usd_per_hour = nodes * offer.usd_per_hour
     return NodePlan(offer, scaled, usd_per_hour, epoch_ms / MS_PER_S, cost_usd(epoch_ms, usd_per_hour))
-
-
-def node_plans(
-    model: ScaleoutModel,
-    step_at: Callable[[Instance, int], GpuStep | None],
-    offers: Iterable[Instance],
-    *,
-    images: int,
-    validation_images: int = 0,
-    batch_size: int | None = None,
-    global_batch: int | None = None,
-    most_gpus: int = MOST_GPUS,
-    strategy: str = BEST,
-    interconnects: Interconnects | None = None,
-) -> tuple[NodePlan, ...]:
-    """Each offer as 1, 2, 4, ... of its nodes, up to `most_gpus`.
-
-    Parameters
-    ----------
-    step_at : offer and batch of one GPU -> one GPU's step there; None: not known, and left out.
-    batch_size : of each GPU (weak scaling), or `global_batch` of all (strong); numbers of GPUs that can't share the
-        latter evenly are left out.
-    """
-    plans = []
-    for offer in offers:
-        for nodes in node_counts(offer, most_gpus):
-            each = _batch(batch_size, global_batch, offer.gpu_count * nodes)
-            step = None if each is None else step_at(offer, each)
-            if step is not None:
-                plans.append(
-                    node_plan(
-                        model,
-                        step,
-                        offer,
-                        images=images,
-                        validation_images=validation_images,
-                        nodes=nodes,
-                        strategy=strategy,
-                        interconnects=interconnects,
-                    )
-                )
-    return tuple(plans)
-
-
-def node_counts(offer: Instance, most_gpus: int = MOST_GPUS) -> tuple[int, ...]:
-    """How many nodes of an offer are worth a look: powers of two."""
-    most = most_gpus // offer.gpu_count
-    return tuple(2**power for power in range(most.bit_length()))
-
-
-def _batch(batch_size: int | None, global_batch: int | None, gpus: int) -> int | None:
-    if global_batch is None:
-        return batch_size
-    return None if global_batch % gpus else batch_per_gpu(global_batch, gpus)
 
 
 def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:

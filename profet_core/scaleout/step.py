@@ -34,6 +34,7 @@ class ScaledStep:
     interval : 90 %, never below the single GPU's; None: exact, or not known.
     one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
     sharing_ms : what sharing gradients takes within the nodes and between them, hidden or not; None of one process.
+    log_half_width : 90 % half width that scaling alone brings, in the logarithm; None on one GPU.
     """
 
     layout: Layout
@@ -43,6 +44,7 @@ class ScaledStep:
     interval: Interval | None
     one_gpu_ms: float
     sharing_ms: tuple[float, float] | None
+    log_half_width: float | None
 
     @property
     def gpus(self) -> int:
@@ -79,6 +81,14 @@ class ScaledStep:
         """Images a second over one GPU's at the same batch a GPU; at most the number of GPUs."""
         return self.gpus * self.efficiency
 
+    @property
+    def speed_up_range(self) -> tuple[float, float] | None:
+        """90 %; what is not known of one GPU's own step is common to both and left out, never above perfect scaling."""
+        if self.log_half_width is None:
+            return None
+        spread = math.exp(self.log_half_width)
+        return self.speed_up / spread, min(self.speed_up * spread, float(self.gpus))
+
 
 def scaled_step(
     model: ScaleoutModel, step: GpuStep, interconnect: Interconnect, gpus: int, strategy: Strategy
@@ -112,6 +122,7 @@ def scaled_step(
         interval=_interval(model, step, layout, links, (lows, middle, highs)),
         one_gpu_ms=step.latency_ms,
         sharing_ms=(in_node, between),
+        log_half_width=_half_width(model, step, layout, links, middle),
     )
 
 
@@ -144,6 +155,7 @@ def _by_one_process(model: ScaleoutModel, step: GpuStep, layout: Layout, links: 
         interval=_interval(model, step, layout, links, (lows, middle, highs)),
         one_gpu_ms=step.latency_ms,
         sharing_ms=None,
+        log_half_width=_half_width(model, step, layout, links, middle),
     )
 
 
@@ -153,6 +165,10 @@ def _ends(step: GpuStep) -> tuple[float, float, float]:
     return own.low_ms, step.latency_ms, own.high_ms
 
 
+def _half_width(model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links, latency_ms: float) -> float | None:
+    return None if layout.gpus == 1 else model.log_half_width(links.kind, 1 - step.latency_ms / latency_ms)
+
+
 def _interval(
     model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links, ends_ms: tuple[float, float, float]
 ) -> Interval | None:
@@ -160,6 +176,6 @@ def _interval(
     if layout.gpus == 1:
         return step.interval
     low_ms, latency_ms, high_ms = ends_ms
-    scaling = model.log_half_width(links.kind, 1 - step.latency_ms / latency_ms)
+    scaling = _half_width(model, step, layout, links, latency_ms) or 0.0
     around = Interval.around(latency_ms, math.hypot(math.log(high_ms / low_ms) / 2, scaling))
     return Interval(min(max(around.low_ms, _ends(step)[0]), latency_ms), around.high_ms)

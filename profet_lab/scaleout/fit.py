@@ -38,7 +38,6 @@ STARTS: Mapping[str, float] = MappingProxyType(
         "host_efficiency": 0.5,
         "network_efficiency": 0.5,
         "message_ms": 0.5,
-        "network_message_ms": 1.0,
         "overlap": 0.5,
         "straggling": 0.01,
         "network_straggling": 0.01,

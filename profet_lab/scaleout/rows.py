@@ -102,6 +102,11 @@ class ScaleRows:
         return dict(Counter(counted) + Counter(more))
 
 
+def has_scale_rows(folder: Path) -> bool:
+    """Whether both files are there."""
+    return all((folder / name).is_file() for name in (TENSORFLOW_2017_FILE, THROUGHPUT_FILE))
+
+
 def load_scale_rows(folder: Path) -> ScaleRows:
     """Both data sets.
 

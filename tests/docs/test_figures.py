@@ -99,3 +99,24 @@ def test_accuracy_s_other_figures_are_the_reports():
         f"it is {100 * memory['served']['profile and its meta']['strict_recall']:.1f} %",
     ):
         assert sentence in text
+
+
+def test_several_gpus_are_the_report_s():
+    found, scaleout = rows("docs/ACCURACY.md"), report("scaleout_validation.json")
+    names = {"tensorflow 2017": ("TensorFlow 2017", 89), "throughputs": ("published throughputs", 1510)}
+    for name, (title, steps) in names.items():
+        data = scaleout["data_sets"][name]
+        assert data["n"] == steps
+        for label, what in ((f" ({steps:,} steps), network", "networks"), (", GPU model", "gpus")):
+            every, hard = data[what]["every"], data[what]["hard"]
+            errors = [part[kind] for part in (every, hard) for kind in ("mape", "perfect_mape")]
+            assert found[f"{title}{label} left out"] == percent(*errors, data[what]["covered_90"])
+    on_64 = percent(*(scaleout["on_64"][kind] for kind in ("mape", "perfect_mape")))
+    assert found["64 K80 over a network, network left out"][:2] == on_64
+    throughputs = scaleout["data_sets"]["throughputs"]
+    network, gpu = percent(*(throughputs[what]["every"]["mape"] for what in ("networks", "gpus")))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"| **{network}** | steps on 2 to 8 GPUs" in readme
+    assert f"(GPU models left out: {gpu}; 64 GPUs over a network: {on_64[0]})" in readme
+    geforce = throughputs["gpus"]["by_fold"]["GeForce RTX 3090"]["mape"]
+    assert f"{geforce:.1f} %)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")

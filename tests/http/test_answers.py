@@ -15,8 +15,9 @@ import pytest
 
 from profet_cli.main import main
 from profet_core.answers.questions import AdviseQuestion, InstancesQuestion, PredictQuestion, TrainingQuestion
+from profet_core.answers.scaleout import OF_PROFILE, ScaleoutQuestion
 from profet_http.docs_page import PAGE
-from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT
+from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT, SCALEOUT
 from profet_http.openapi import openapi_document
 from tests.docs.recipes import blocks
 from tests.http.conftest import send
@@ -37,8 +38,18 @@ QUESTIONS = {
         {**TRAINING, "deadline_hours": 3, "compare": ["g4dn.xlarge", "g5.xlarge"]},
         {**TRAINING, "budget_usd": 5, "market": "any", "spot_discount": 0.6, "certainty": 0.8, "include_retired": True},
         NARROWED,
+        {**TRAINING, "whole_nodes": True, "gpu_count": 8, "provider": ["aws", "lambda"]},
+        {**TRAINING, "parameters": 25600000.0, "provider": ["gcp"]},
+        {**TRAINING, "network": "VGG16", "provider": ["azure"]},
     ],
 }
+#: With a profile; other questions are below.
+QUESTIONS["scaleout"] = [
+    {"latency_ms": 122.4, "network": "VGG16", "gpus": [1, 2, 8], "provider": ["aws"]},
+    {"parameters": 25600000.0, "precision": "amp", "instance": "p4d.24xlarge", "gpu_count": 8, "images": 50000},
+    {"network": "VGG16", "global_batch": 256, "profiled_batch": 16, "profiled_pixels": 224, "provider": ["lambda"]},
+    {"network": "VGG16", "strategy": "one-process", "tensors": 32, "gpus": [2, 4], "market": "spot"},
+]
 CASES = [(command, number) for command, cases in QUESTIONS.items() for number in range(len(cases))]
 
 
@@ -59,7 +70,7 @@ def options(values: dict) -> list[str]:
         elif value is True:
             found.append(option)
         else:
-            found += [option, ",".join(value) if isinstance(value, list) else str(value)]
+            found += [option, ",".join(map(str, value)) if isinstance(value, list) else str(value)]
     return found
 
 
@@ -68,7 +79,7 @@ def texts(values: dict) -> dict:
     return {
         name: [f"{key}={number}" for key, number in value.items()]
         if isinstance(value, dict)
-        else ",".join(value)
+        else ",".join(map(str, value))
         if isinstance(value, list)
         else str(value).lower()
         if isinstance(value, bool)
@@ -182,9 +193,28 @@ def test_every_field_of_a_question_is_a_field_of_its_request():
         assert set(table) - {"own_gpus"} == {field.name for field in fields(question)}
 
 
+def test_every_field_of_scaling_out_is_an_option_of_the_command():
+    named = {field.name for field in fields(ScaleoutQuestion)} - {"training"}
+    assert set(SCALEOUT) - {"own_gpus", "profile"} == named | set(OF_PROFILE)
+
+
+def test_a_measured_step_is_scaled_out_without_a_profile(post):
+    values = {"step_ms": 203, "gpu": ["V100"], "batch": 64, "network": "ResNet50", "gpus": [8]}
+    answer = post("/v1/scaleout", values)
+    assert (answer.status, answer.document) == (200, printed("scaleout", *options(values)))
+    check_schema("/v1/scaleout", answer.document)
+    refused = post("/v1/scaleout", {**values, "anchor": "p3.2xlarge"})
+    assert (refused.status, refused.error) == (422, "Without profile there is nothing to say with anchor.")
+
+
 def test_every_field_of_a_request_is_documented_with_its_kind():
     paths = openapi_document()["paths"]
-    for path, table in {"/v1/predict": PREDICT, "/v1/cost": COST, "/v1/advise": ADVISE}.items():
+    for path, table in {
+        "/v1/predict": PREDICT,
+        "/v1/cost": COST,
+        "/v1/advise": ADVISE,
+        "/v1/scaleout": SCALEOUT,
+    }.items():
         body = paths[path]["post"]["requestBody"]["content"]
         for kind in ("application/json", "multipart/form-data"):
             assert set(body[kind]["schema"]["properties"]) == set(table)
@@ -197,7 +227,7 @@ def test_every_field_of_a_request_is_documented_with_its_kind():
 
 def test_every_documented_field_is_taken(post, post_file, asked, sample):
     """None is unknown to what reads requests; one of another kind is refused by its name."""
-    for path in ("/v1/predict", "/v1/cost", "/v1/advise"):
+    for path in ("/v1/predict", "/v1/cost", "/v1/advise", "/v1/scaleout"):
         documented = openapi_document()["paths"][path]["post"]
         for name, schema in documented["requestBody"]["content"]["application/json"]["schema"]["properties"].items():
             wrong = {"boolean": "yes", "string": 7, "array": {}, "integer": "7", "number": "7"}

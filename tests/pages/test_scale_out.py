@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 
 from pages.about.accuracy.percents import format_percent
+from profet_cli.main import main
 from profet_core import load_models
 from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, load_scaleout_accuracy
 from profet_core.answers.advise import NO_SCALEOUT
@@ -38,6 +41,13 @@ MODEL = load_models().scaleout
 #: A step of 100 ms at batch 64 on one V100, of a network with 25.6 million parameters.
 TYPED = {"one_gpu": "typed", "one_gpu_ms": "100", "one_gpu_on": "V100", "network": "25.6M"}
 STEP = GpuStep(100.0, 64, 25.6e6)
+
+
+def printed(*arguments: object) -> dict:
+    """The document that a command prints."""
+    with redirect_stdout(StringIO()) as out:
+        assert main([str(argument) for argument in (*arguments, "--format", "json")]) == 0
+    return json.loads(out.getvalue())
 
 
 def open_page(open_app, **query: str):
@@ -93,6 +103,35 @@ def test_a_predicted_step_on_every_machine_is_the_core_s(open_app, core, samples
     assert len(shown_rows) == len([name for name in several if catalog[name].market == "on-demand"])
 
 
+def test_the_command_says_the_same(open_app, samples):
+    told = printed("scaleout", samples[FIRST].path, "--instance", "p4d.24xlarge", "--images", 50_000)
+    app = open_page(open_app, out_shows="step", scale_out_open="p4d.24xlarge")
+    ring = drawn(app)["ring"]
+    assert ring["x"] == [row["gpus"] for row in told["curve"]]
+    assert ring["y"] == [row["latency_ms"] for row in told["curve"]]
+    said = [line for line in lines(app.caption) if "stop paying" in line]
+    assert [line.startswith(f"× Beyond {told['last_paying']} more") for line in said] == [True] * len(said)
+    assert bool(said) == (told["last_paying"] is not None)
+    page = {row["Instance"]: row for row in result_rows(app)}
+    offers = {row["instance"]: row for row in told["offers"]}
+    for name, words in (
+        ("p4d.24xlarge", "p4d.24xlarge"),
+        ("lambda/gpu_8x_h100_sxm5", "gpu_8x_h100_sxm5"),
+        ("gcp/n1-standard-16+4xT4", "n1-standard-16+4xT4"),
+        ("azure/Standard_NC12s_v3", "NC12s_v3"),
+    ):
+        assert shown(page[words]) == {
+            "Step": format_ms(offers[name]["latency_ms"]),
+            "Speed-up": format_significant(offers[name]["speed_up"]),
+            "Epoch": format_duration(offers[name]["epoch_s"]),
+            "Cost": format_usd(offers[name]["epoch_usd"]),
+        }
+    typed = ("--step-ms", 100, "--gpu", "V100", "--batch", 64, "--parameters", "25.6M", "--images", 50_000)
+    (found,) = [row for row in printed("scaleout", *typed)["offers"] if row["instance"] == "lambda/gpu_8x_v100_n"]
+    row = by_instance(open_page(open_app, **TYPED))["gpu_8x_v100_n (8 × V100, Lambda)"]
+    assert (row["Step"], row["Cost"]) == (format_ms(found["latency_ms"]), format_usd(found["epoch_usd"]))
+
+
 def test_a_measured_step_works_without_a_profile(open_app, catalog):
     app = open_page(open_app, **TYPED)
     assert not app.error and not app.exception
@@ -123,6 +162,17 @@ def test_the_batch_of_all_kept_asks_for_smaller_steps(open_app, core, samples, c
     assert shown(by_instance(app)["p4d.24xlarge (8 × A100, AWS)"]) == figures(plan)
 
 
+def test_the_curve_has_the_number_that_the_table_is_of(open_app):
+    app = open_page(open_app, batch_kept="all", batch_of_all="323", gpus="19")
+    assert not app.error and not app.exception
+    assert drawn(app)["ring"]["x"] == [1, 19] and all("19 × " in row["GPU"] for row in result_rows(app))
+
+
+def test_only_numbers_as_sure_as_is_asked(open_app):
+    assert {row["How sure"] for row in result_rows(open_page(open_app))} == {"fair", "rough"}
+    assert {row["How sure"] for row in result_rows(open_page(open_app, sureness="fair"))} == {"fair"}
+
+
 def test_half_gradients_and_a_strategy_are_asked_of_the_core(open_app, catalog):
     app = open_page(open_app, **TYPED, gradients="fp16", strategy="ps-cpu")
     offer = catalog["azure/Standard_NC24s_v3"]
@@ -151,10 +201,8 @@ def test_the_curves_start_at_one_gpu_s_step_and_mark_where_more_stop_paying(open
     links = load_interconnects().of(offer)
     expected = [scaled_step(MODEL, STEP, links, gpus, Strategy.RING).latency_ms for gpus in ring["x"]]
     assert ring["y"] == pytest.approx(expected)
-    quickest = traces["quickest"]["y"]
-    assert quickest == pytest.approx([min(both) for both in zip(ring["y"], traces["tree"]["y"], strict=True)])
     steps = [-(-50_000 // (64 * gpus)) for gpus in ring["x"]]
-    times = [count * ms for count, ms in zip(steps, quickest, strict=True)]
+    times = [count * ms for count, ms in zip(steps, ring["y"], strict=True)]
     nodes = [1, 1, 1, 1, 2, 4, 8]
     last = stops_paying(times, [time * count for time, count in zip(times, nodes, strict=True)])
     assert traces["more stop paying"]["x"] == [ring["x"][last]]
@@ -165,7 +213,7 @@ def test_the_band_holds_the_line_and_no_speed_up_is_more_than_perfect(open_app, 
     app = open_page(open_app, out_shows=shows)
     traces = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
     (band,) = [one for one in traces if one.get("fill") == "toself"]
-    line = drawn(app)["quickest"]
+    line = drawn(app)["ring"]
     count = len(line["x"])
     lows, highs = band["y"][:count], band["y"][count:][::-1]
     for low, value, high in zip(lows, line["y"], highs, strict=True):
@@ -187,6 +235,8 @@ def test_the_band_holds_the_line_and_no_speed_up_is_more_than_perfect(open_app, 
         ({"network": "0"}, "Give a whole number above 0"),
         ({"provider": "lambda", "gpu": "V100", "gpus": "12"}, "No offer makes 12 GPUs of whole machines"),
         ({"batch_kept": "all", "batch_of_all": "7"}, "A batch of 7 can't be shared that way"),
+        ({"sureness": "good"}, "No number is good: the surest is fair."),
+        ({"gpu_count": "1"}, "None of these offers has several GPUs"),
         ({**TYPED, "batch_kept": "all"}, "A batch of 64 can't be shared that way"),
         ({**TYPED, "one_gpu_on": "M60", "retired": "False"}, "Nothing is known of a step on these offers"),
     ],

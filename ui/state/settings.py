@@ -16,7 +16,7 @@ from profet_core.manycore.scaled import FEWEST_FLOPS, MOST_FLOPS
 from profet_core.prediction.anchors import find_anchor
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.strategies import BEST, MOST_GPUS
+from profet_core.scaleout.strategies import MOST_GPUS
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
@@ -47,8 +47,8 @@ OUT_SHOWS = ("speed_up", "step", "time", "cost")
 #: What of the batch stays as GPUs are added: each GPU's part (weak scaling), or all of it (strong).
 BATCH_KEPT = ("each", "all")
 GRADIENTS = ("fp32", "fp16")
-#: One process for all GPUs needs the number of weight tensors, which is not asked.
-STRATEGIES = (BEST, Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
+#: The usual one first; one process for all GPUs needs the number of weight tensors, which is not asked.
+STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 #: At which batch size the table of Sizes has each GPU.
 EACH_AT = ("size", "largest")
 #: What times and costs in the Answer's table are of.
@@ -206,7 +206,7 @@ def _scale_out_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("one_gpu_batch", 64, whole_between(1, MAX_IMAGES))
     yield Setting("one_gpu_on", None, one_of(offer_choices(resources).gpus))
     yield Setting("out_shows", OUT_SHOWS[0], one_of(OUT_SHOWS))
-    yield Setting("strategy", STRATEGIES[0], one_of(STRATEGIES))
+    yield Setting("strategy", STRATEGIES[0].value, one_of(STRATEGIES))
     yield Setting("batch_kept", BATCH_KEPT[0], one_of(BATCH_KEPT))
     yield Setting("batch_of_all", None, whole_or_empty(2, MAX_IMAGES))
     yield Setting("gpus", None, whole_or_empty(2, MOST_GPUS))

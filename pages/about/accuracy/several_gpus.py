@@ -22,9 +22,9 @@ _DATA_SETS = {
 def show_several_gpus(accuracy: ScaleoutAccuracy) -> None:
     """Words first, then a table for each question."""
     st.markdown(
-        "Published speeds on 2 to 64 GPUs, the measured step of one given: each network was left out in turn, then each "
-        "GPU model, and predicted by formulas fitted on the others. *Perfect*: the error of saying that several GPUs "
-        "lose nothing."
+        "Published speeds on 2 to 64 GPUs, the measured step of one given: each network was left out in turn, then "
+        "each GPU model, and predicted by formulas fitted on the others. *Perfect*: the error of saying that several "
+        "GPUs lose nothing."
     )
     found = [(name, each) for name, data in accuracy.data_sets.items() for each in _left_out(data.networks, data.gpus)]
     show_table(
@@ -46,8 +46,8 @@ def show_several_gpus(accuracy: ScaleoutAccuracy) -> None:
     ]
     show_table(by_strategy, "Several GPUs: errors by how gradients are shared")
     st.caption(
-        "A tree, NVLink bridges and networks faster than 10 Gb/s between machines were checked by no measurement. Images "
-        "are taken to be ready: decoding them holds many GPUs up."
+        "A tree, NVLink bridges and networks faster than 10 Gb/s between machines were checked by no measurement. "
+        "Images are taken to be ready: decoding them holds many GPUs up."
     )
 
 

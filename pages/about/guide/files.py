@@ -31,13 +31,23 @@ _FORMATS_READ = (
         "translated to TensorFlow's operations",
     ),
 )
+#: The same of networks, for estimates without a profile.
+_NETWORKS_READ = (
+    (".keras", "model.save", "its description; weights are not opened"),
+    ("Model JSON", "model.to_json, Keras 2 and 3", "the same description"),
+    ("ONNX", "torch.onnx.export, tf2onnx", "the graph; weights are passed over, other files never opened"),
+    ("Layer table", "you", "CSV, a line a layer: docs/NETWORKS.md"),
+)
 
 
 def show_files(_: Resources) -> None:
-    """The formats, the number of steps, privacy, and PROFET JSON itself."""
+    """The formats, the number of steps, networks, privacy, and PROFET JSON itself."""
     show_text(_TEXTS / "traces.md")
     show_table([{"Format": name, "From": source, "Note": note} for name, source, note in _FORMATS_READ], "Formats")
     show_text(_TEXTS / "steps.md", most_unknown=f"{MOST_UNATTRIBUTED_SHARE:.0%}")
+    st.subheader("Networks that nobody profiled", anchor="networks")
+    show_text(_TEXTS / "networks.md")
+    show_table([{"Format": name, "From": source, "Note": note} for name, source, note in _NETWORKS_READ], "Networks")
     st.subheader("Keep the network private", anchor="private")
     show_text(_TEXTS / "private.md", convert_command=CONVERT_COMMAND, max_upload_mb=max_upload_mb())
     st.subheader("PROFET JSON", anchor="format")

@@ -48,7 +48,10 @@ def print_report(report: Section) -> None:
         print()
         print_table(("strategy", "n", "MAPE %", "bias %", "perfect %"), _rows(found["networks"]["by_strategy"]))
         every = found["with_excluded"]
-        print(f"\nnot judged (with what of it has a one-GPU step: {every['n']} steps, {every['mape']:.1f} %):")
+        print(
+            f"\nnot judged (were those with a one-GPU step, networks left out: {every['mape']:.1f} % over {every['n']} "
+            f"steps, perfect {every['perfect_mape']:.1f} %):"
+        )
         for reason, count in found["excluded"].items():
             print(f"  {count:4d}  {reason}")
         print()

@@ -160,8 +160,7 @@ def _prelu(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 
 def _channel_scale(_: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    shape = _one(shapes)
-    return [rules.elementwise(shape, parameters=shape[-1])]
+    return [rules.scaling(_one(shapes))]
 
 
 def _input_normalisation(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:

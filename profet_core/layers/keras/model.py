@@ -22,7 +22,7 @@ from profet_core.layers.keras.nodes import (
     layer_records,
     named_tensors,
 )
-from profet_core.layers.rules import Layer, elementwise
+from profet_core.layers.rules import Layer, elementwise, resized
 from profet_core.layers.shapes import Shape, shape_text
 
 MODELS = frozenset({"Sequential", "Functional", "Model"})
@@ -36,6 +36,8 @@ _WITH_AXES = frozenset(
     {"BatchNormalization", "LayerNormalization", "GroupNormalization", "Normalization", "Concatenate"}
 )
 _ORDERED = frozenset({"Reshape", "Permute"})
+#: Shapes before and after a layer, with the batch, where the file has them.
+_Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
 
 
 class KerasModel:
@@ -80,7 +82,7 @@ class KerasModel:
     def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
         """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
         class_name, config = record.get("class_name"), record.get("config")
-        if class_name not in MODELS:
+        if not isinstance(class_name, str) or class_name not in MODELS:
             raise InputError(f"it is a {shown(class_name)}, whose layers only its code knows: save a functional model.")
         if len(path) > _MAX_DEPTH:
             raise InputError(f"it has models in models, more than {_MAX_DEPTH} deep.")
@@ -108,7 +110,8 @@ class KerasModel:
         config = record.get("config")
         listed = [first.config.get("batch_shape"), first.config.get("batch_input_shape")]
         listed += [config.get("build_input_shape")] if isinstance(config, dict) else []
-        listed += [first.record.get("build_config", {}).get("input_shape")] if first.class_name not in MODELS else []
+        built = first.record.get("build_config") if first.class_name not in MODELS else None
+        listed += [built.get("input_shape")] if isinstance(built, dict) else []
         for shape in listed:
             if isinstance(shape, list):
                 return self._input_shape(shape)
@@ -171,7 +174,7 @@ class KerasModel:
         layer: LayerRecord,
         shapes: list[Shape],
         path: tuple[str, ...],
-        recorded: tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None],
+        recorded: _Recorded,
     ) -> list[Shape]:
         """Outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
         self._calls += 1
@@ -204,34 +207,28 @@ class KerasModel:
         self,
         layer: LayerRecord,
         shapes: tuple[Shape, ...],
-        recorded: tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None],
+        recorded: _Recorded,
     ) -> list[Layer]:
         name = layer.class_name
+        if name == "Lambda" and _keeps_shape(shapes, recorded):
+            self.caveats.add("Code that is not run, counted as one value in and one out", shown(layer.name))
+            return [elementwise(shapes[0])]
         if name == "Lambda":
-            return [self._lambda(layer, shapes, recorded)]
+            raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
         if name in RULES and not _is_own_class(layer):
             if name in AUGMENTATION:
                 self.caveats.add("Augmentation, counted as one value in and one out", shown(layer.name))
             return RULES[name](Settings(self._config(layer, shapes)), shapes)
         if name in OPERATIONS and _is_operation(layer):
             return [elementwise(*shapes)]
+        if _is_operation(layer) and (output := _operation_output(name, shapes, recorded)) is not None:
+            self.caveats.add("Operations counted by what they put out", shown(layer.name))
+            return [resized(output)]
         if name == "TFOpLambda" and layer.config.get("function") in FUNCTIONS:
             return [elementwise(*shapes)]
         if name in _RECURRENT:
             raise InputError("such layers aren't counted: image networks are.")
         raise InputError("this kind of layer isn't known, and its code is not run: replace it by Keras' own layers.")
-
-    def _lambda(
-        self,
-        layer: LayerRecord,
-        shapes: tuple[Shape, ...],
-        recorded: tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None],
-    ) -> Layer:
-        before, after = recorded
-        if len(shapes) != 1 or before is None or before != after:
-            raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
-        self.caveats.add("Code that is not run, counted as one value in and one out", shown(layer.name))
-        return elementwise(shapes[0])
 
     # --- sizes and sides ----------------------------------------------------------------------------------------------
 
@@ -281,16 +278,41 @@ def _built_shape(layer: LayerRecord) -> tuple[int | None, ...] | None:
     return tuple(shape) if isinstance(shape, list) and all(not isinstance(side, list) for side in shape) else None
 
 
+def _keeps_shape(shapes: tuple[Shape, ...], recorded: _Recorded) -> bool:
+    """Whether one tensor goes in, and the file has the shape behind it as the one before."""
+    before, after = recorded
+    return len(shapes) == 1 and before is not None and before == after
+
+
+def _operation_output(name: str, shapes: tuple[Shape, ...], recorded: _Recorded) -> Shape | None:
+    """What an operation of Keras puts out that has no rule: one that keeps shapes, and the two that take channels apart
+    and together, as the preprocessing of Keras' own networks does."""
+    before, after = recorded
+    if _keeps_shape(shapes, recorded):
+        return shapes[0]
+    if name == "GetItem" and len(shapes) == 1 and before and after == before[:-1]:
+        return shapes[0][:-1]
+    if name == "Stack" and shapes and len(set(shapes)) == 1 and after and after[-1] == len(shapes):
+        return (*shapes[0], len(shapes))
+    return None
+
+
 def _is_own_class(layer: LayerRecord) -> bool:
     """A class of the user's own may be called as one of Keras', and do something else."""
     module, registered = layer.record.get("module"), layer.record.get("registered_name")
     if module is None:
-        return registered is not None and not str(registered).startswith(("keras", "Keras"))
-    return not str(module).startswith(("keras", "tensorflow.keras", "tf_keras"))
+        # Keras 2 writes modules nowhere, and registered names before a mark.
+        return registered is not None and str(registered).partition(">")[0] not in ("keras", "Keras", layer.class_name)
+    return not _is_keras(module)
+
+
+def _is_keras(module: object) -> bool:
+    return str(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
 
 
 def _is_operation(layer: LayerRecord) -> bool:
-    return str(layer.record.get("module", "")).startswith("keras")
+    module = layer.record.get("module")
+    return _is_keras(module) and ".ops" in str(module)
 
 
 def _is_channels_first(document: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from profet_core.profiles.decoding.protobuf_wire import FIXED_32, LENGTH, VARINT
 MAX_NODES = 20_000
 MAX_TENSORS = 50_000
 #: Values of a tensor that may say a shape; larger ones are weights, and passed over.
-MAX_VALUES = 1_024
+MAX_VALUES = 256
 _MAX_TEXT_BYTES = 4_096
 _MAX_LIST = 4_096
 _MAX_DIMENSIONS = 16
@@ -98,6 +98,8 @@ def read_graph(stream: BinaryIO) -> Graph:
     try:
         for number, kind, value in wire.entries():
             if number == 2 and kind == LENGTH:
+                if value > _MAX_TEXT_BYTES:
+                    raise InputError("this is no ONNX model; of a SavedModel, model.save('model.keras') is read.")
                 producer = _text(wire, value)
             elif number == 7 and kind == LENGTH and graph is None:
                 graph = _graph(wire, value)

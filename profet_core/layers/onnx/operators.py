@@ -104,7 +104,7 @@ def _transposed(node: Node, inputs: Inputs) -> Result:
     shape, weight = _shape(inputs), _shape(inputs, 1)
     image = _channels_last(shape)
     sides, groups = len(image) - 1, _number(node, "group", 1)
-    if len(weight) != sides + 2 or weight[0] != image[-1] or not 1 <= groups <= MAX_SETTING:
+    if len(weight) != sides + 2 or min(weight) < 1 or weight[0] != image[-1] or not 1 <= groups <= MAX_SETTING:
         raise InputError("its weights don't fit its input.")
     padding = _padding(node, sides)
     if node.attributes.get("output_shape") is not None or not isinstance(padding, tuple):
@@ -300,7 +300,7 @@ def _split(node: Node, inputs: Inputs) -> Result:
         parts = max(1, min(len(node.outputs), shape[axis]))
         each = -(-shape[axis] // parts)
         sizes = [each] * (parts - 1) + [shape[axis] - each * (parts - 1)]
-    if sum(sizes) != shape[axis] or min(sizes) < 0:
+    if sum(sizes) != shape[axis] or min(sizes, default=-1) < 0:
         raise InputError("its parts don't add up to its input.")
     return Result(tuple((*shape[:axis], size, *shape[axis + 1 :]) for size in sizes), Kind.SHAPING)
 
@@ -321,9 +321,9 @@ def _expand(node: Node, inputs: Inputs) -> Result:
 def _resize(node: Node, inputs: Inputs) -> Result:
     """Sizes, or factors, are an input whose place changed over the years."""
     shape = _shape(inputs)
-    sizes = inputs[3].constant if len(inputs) > 3 and inputs[3] is not None else None
-    if sizes is not None and sizes.size == len(shape):
-        return Result((tuple(int(side) for side in sizes.ravel()),), Kind.SHAPING)
+    sizes = whole_numbers(node, inputs, 3)
+    if sizes is not None and len(sizes) == len(shape):
+        return Result((tuple(sizes),), Kind.SHAPING)
     given = node.attributes.get("scales")
     scales: list[float] = list(given.reals) if given is not None else []
     for value in inputs[1:3]:
@@ -347,8 +347,8 @@ def _blocks(node: Node, inputs: Inputs) -> Result:
 
 def _constant_shape(node: Node, inputs: Inputs) -> Result:
     """A tensor filled with one number, too large to be kept."""
-    target = whole_numbers(node, inputs, 0) or []
-    if len(target) > MAX_DIMENSIONS:
+    target = whole_numbers(node, inputs, 0)
+    if target is None or len(target) > MAX_DIMENSIONS:
         raise InputError("its shape makes no sense.")
     return Result((tuple(target),))
 

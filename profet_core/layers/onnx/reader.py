@@ -14,7 +14,7 @@ from profet_core.layers.given import shown, whole
 from profet_core.layers.network import Network
 from profet_core.layers.onnx.messages import Graph, Node, Port, read_graph
 from profet_core.layers.onnx.operators import RULES, Rule
-from profet_core.layers.onnx.values import Value, folded
+from profet_core.layers.onnx.values import MAX_CONSTANTS, MAX_MADE_OF, Value, folded
 from profet_core.layers.rules import Kind, Layer
 from profet_core.layers.shapes import Shape, check_shape
 
@@ -46,7 +46,7 @@ def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
     kinds = {layer.kind for layer in layers}
     if Kind.NORMALISATION not in kinds and kinds & {Kind.CONVOLUTION, Kind.DEPTHWISE}:
         followed.caveats.add(
-            "It has no normalisation: exporters fold it into convolutions, and a training would have it"
+            "It has no normalisation: if the exporter folded it into convolutions, a training takes longer"
         )
     source = f"ONNX model of {shown(graph.producer)}" if graph.producer else "ONNX model"
     return Network(name, source, layers, count(layers, size, followed.classes), followed.caveats.lines())
@@ -62,6 +62,7 @@ class _Followed:
         self._graph = graph
         self._batch = 1
         self._counted: set[str] = set()
+        self._constants = 0
         self._values: dict[str, Value] = {"": Value(())}
         for tensor in graph.tensors.values():
             self._values[tensor.name] = Value(
@@ -77,10 +78,10 @@ class _Followed:
 
     @property
     def classes(self) -> int:
-        """Width of the first output."""
+        """Width of the first output; channels, if that is an image."""
         for port in self._graph.outputs:
             if (value := self._values.get(port.name)) is not None and value.shape:
-                return value.shape[-1]
+                return value.shape[1 if len(value.shape) == 4 else -1]
         raise InputError("none of its operators puts out what it says it does: export it again.")
 
     def _input(self, port: Port, pixels: int | None) -> None:
@@ -125,12 +126,17 @@ class _Followed:
                 raise InputError(f"it takes {shown(name)}, which nothing before it puts out.")
         is_static = all(value is None or value.is_static for value in inputs)
         weights = tuple(dict.fromkeys(name for value in inputs if value is not None for name in value.weights))
+        if len(weights) > MAX_MADE_OF:
+            raise InputError(f"it is made of more than {MAX_MADE_OF:,} tensors of the file: export it again.")
         if node.operator == "Constant":
             self._constant(node)
             return
-        if node.operator == "Identity" and is_static and weights and node.outputs:
-            # PyTorch keeps one of several weights that are alike, as new ones are, and copies it for the others.
+        if node.outputs and is_static and (_is_filled(node) or (node.operator == "Identity" and weights)):
+            # PyTorch keeps one of several weights that are alike, as new ones are, and copies it for the others; some
+            # files fill their weights with one number.
             weights = (node.outputs[0],)
+        if node.operator in ("Shape", "Size"):
+            weights = ()
         constant = folded(node, inputs)
         if constant is not None:
             name = node.outputs[0] if node.outputs else ""
@@ -196,6 +202,9 @@ class _Followed:
     def _put_out(self, name: str, value: Value) -> None:
         if name in self._values and name:
             raise InputError(f"two operators put out {shown(name)}: export it again.")
+        self._constants += 0 if value.constant is None else value.constant.size
+        if self._constants > MAX_CONSTANTS:
+            raise InputError(f"its constants have more than {MAX_CONSTANTS:,} values: export it again.")
         self._values[name] = value
 
     def _per_image(self, shape: Shape) -> Shape:
@@ -203,3 +212,9 @@ class _Followed:
         if not shape or shape[0] == self._batch:
             return shape[1:]
         return (shape[0] // self._batch, *shape[1:]) if shape[0] % self._batch == 0 else shape
+
+
+def _is_filled(node: Node) -> bool:
+    """Whether a node makes a tensor of one real number, 0 where it says none."""
+    given = node.attributes.get("value")
+    return node.operator == "ConstantOfShape" and (given is None or given.tensor is None or given.tensor.is_float)

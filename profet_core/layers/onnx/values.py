@@ -12,10 +12,12 @@ import numpy as np
 
 from profet_core.errors import InputError
 from profet_core.layers.onnx.messages import Node
-from profet_core.layers.shapes import Shape
+from profet_core.layers.shapes import MAX_DIMENSIONS, Shape
 
 #: Values of a constant that is computed; shapes have a handful, masks some thousands.
 MAX_CONSTANT = 65_536
+#: Of all constants together, and tensors of the file that one is made of.
+MAX_CONSTANTS, MAX_MADE_OF = 4_000_000, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def whole_numbers(node: Node, inputs: Sequence[Value | None], index: int, attrib
         return None
     if value.constant is None:
         raise InputError("it depends on values that are known in a run only: export it for one image size.")
-    return [int(number) for number in value.constant.ravel() if abs(number) < 2**62]
+    return [int(number) for number in value.constant.ravel().tolist() if abs(number) < 2**62]
 
 
 def place(axis: int, rank: int) -> int:
@@ -73,6 +75,21 @@ def folded(node: Node, inputs: Sequence[Value | None]) -> np.ndarray | None:
     ------
     InputError : the constants don't fit the operator.
     """
+    try:
+        with np.errstate(all="ignore"):
+            result = _folded(node, inputs)
+    except (ValueError, IndexError, TypeError, OverflowError, AttributeError, ZeroDivisionError, RuntimeError):
+        raise _misfit() from None
+    if result is not None and (result.dtype == object or result.ndim > MAX_DIMENSIONS):
+        raise _misfit()
+    return result if result is not None and result.size <= MAX_CONSTANT else None
+
+
+def _misfit() -> InputError:
+    return InputError("its constants don't fit it: export the model again.")
+
+
+def _folded(node: Node, inputs: Sequence[Value | None]) -> np.ndarray | None:
     if node.operator == "Constant":
         return _constant(node)
     if node.operator in ("Shape", "Size"):
@@ -81,13 +98,7 @@ def folded(node: Node, inputs: Sequence[Value | None]) -> np.ndarray | None:
     fold = _FOLDS.get(node.operator)
     if fold is None or any(value is not None and value.constant is None for value in inputs):
         return None
-    arrays = [None if value is None else value.constant for value in inputs]
-    try:
-        with np.errstate(all="ignore"):
-            result = fold(node, arrays)
-    except (ValueError, IndexError, TypeError, OverflowError, AttributeError, ZeroDivisionError):
-        raise InputError("its constants don't fit it: export the model again.") from None
-    return result if result is not None and result.size <= MAX_CONSTANT else None
+    return fold(node, [None if value is None else value.constant for value in inputs])
 
 
 def _constant(node: Node) -> np.ndarray | None:

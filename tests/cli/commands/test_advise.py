@@ -15,6 +15,9 @@ from profet_core.advice.request import Limits, Workload
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.offers import offers_in_market
 from profet_core.latency import Basis
+from profet_core.layers.networks import counts_of
+from profet_core.scaleout.offers import node_plan
+from profet_core.scaleout.work import GpuStep
 
 IMAGES, EPOCHS = 50_000, 10
 
@@ -228,3 +231,54 @@ def test_advice_is_of_the_offers_asked_for(document, asked):
     assert {plan["market"] for plan in answer["plans"]} == {"on-demand", "spot"}
     assert {plan["basis"] for plan in answer["plans"]} <= {"measured", "given"}
     assert answer["answer"]["plan"] == "verda/1V100.6V"
+
+
+def test_whole_nodes_are_answered_with_all_their_gpus(document, asked, sample, models, catalog):
+    asked = [*asked, "--gpu-count", 8, "--provider", "aws"]
+    one = {row["instance"]: row for row in document(*asked)["plans"]}
+    found = {row["instance"]: row for row in document(*asked, "--whole-nodes")["plans"]}
+    assert (one["p4d.24xlarge"]["gpus"], one["p4d.24xlarge"]["batch_size"]) == (1, 64)
+    predicted = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    for name in ("p4d.24xlarge", "p5.48xlarge", "g6.48xlarge"):
+        row = next(row for row in predicted.predictions if row.instance == name)
+        step = GpuStep(row.latency_ms, 64, sample.profile.meta.parameters, pixels=sample.pixels, interval=row.interval)
+        plan = node_plan(models.scaleout, step, catalog[name], images=IMAGES)
+        told = found[name]
+        assert (told["gpus"], told["batch_size"], told["latency_ms"]) == (8, 512, plan.step.latency_ms)
+        assert told["total_s"] == pytest.approx(EPOCHS * plan.epoch_s, rel=1e-12)
+        assert told["total_usd"] == pytest.approx(EPOCHS * plan.epoch_usd, rel=1e-12)
+        assert told["low_s"] < told["total_s"] < told["high_s"] and told["total_s"] < one[name]["total_s"] / 4
+        assert told["note"].startswith("all 8 GPUs train: 512 images a step")
+        assert "speed of one" not in told["note"] and "latency of one GPU" not in told["rests_on"]
+
+
+def test_more_parameters_are_never_faster_and_a_network_is_its_parameters(document, asked):
+    asked = [*asked, "--gpu-count", 8, "--provider", "gcp"]
+    times = []
+    for given in (("--parameters", "1M"), ("--parameters", "25.6M"), ("--parameters", "138M")):
+        times.append({row["instance"]: row["total_s"] for row in document(*asked, *given)["plans"]})
+    for name, total_s in times[0].items():
+        assert total_s <= times[1][name] <= times[2][name]
+    named = document(*asked, "--network", "vgg16")["plans"]
+    counted = document(*asked, "--parameters", counts_of("VGG16", 128).parameters)["plans"]
+    assert [row["total_s"] for row in named] == [row["total_s"] for row in counted]
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (["--network", "no net"], "'no net' is no network that is known by name"),
+        (["--parameters", "many"], '"many" is no number'),
+        (["--parameters", "9e13"], "The number of parameters must be from 1 to"),
+        (["--network", "VGG16", "--parameters", "1M"], "not both"),
+    ],
+)
+def test_what_is_no_network_is_one_line(refused, asked, given, line):
+    assert line in refused(*asked, *given)
+
+
+def test_whole_nodes_of_a_profile_that_says_no_parameters(refused, asked, sample, tmp_path):
+    bare = tmp_path / "bare.json"
+    bare.write_text(json.dumps({"operations": dict(sample.profile.operations), "meta": {"batch_size": 64}}))
+    line = refused("advise", bare, *asked[2:], "--whole-nodes")
+    assert "--network" in line and "--parameters" in line

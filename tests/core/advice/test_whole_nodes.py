@@ -26,7 +26,6 @@ PLAIN = ScaleoutModel(
     host_efficiency=1.0,
     network_efficiency=1.0,
     message_ms=0.0,
-    network_message_ms=0.0,
     overlap=0.0,
     straggling=0.0,
     network_straggling=0.0,

@@ -9,6 +9,7 @@ import pytest
 
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.headline import headline
+from profet_core.advice.plans import Node
 from profet_core.advice.request import Limits, Workload
 from profet_core.documents.report import ReportSource, report_html
 from profet_core.version import VERSION
@@ -92,3 +93,11 @@ def test_many_plans_are_counted_and_a_retired_node_says_so():
     node = [replace(OFFERS[1], gpu_count=8, status="retired")]
     text = Read(report_html(advise(ROWS, node, HOUR_AT_100_MS, include_retired=True), SOURCE)).text
     assert "(1 of 8), retired" in text
+
+
+def test_a_node_is_named_with_as_many_gpus_as_train():
+    node = replace(OFFERS[1], gpu="Tesla T4", gpu_count=4, provider="aws")
+    of_all = advise([ROWS[1]], [node], HOUR_AT_100_MS, nodes={"middle": Node(4, 0.1)})
+    of_one = advise([ROWS[1]], [node], HOUR_AT_100_MS)
+    said = [Read(report_html(one, SOURCE)).cells[1][1] for one in (of_all, of_one)]
+    assert said == ["4 × T4, AWS", "T4 (1 of 4), AWS"]

@@ -44,3 +44,11 @@ def test_every_gpu_of_the_catalogue_has_a_power_and_its_home_a_grid(catalog, gpu
         assert energy.power_w > 70, offer.name
         # Emissions are known of the regions of AWS and Google; others name theirs alike.
         assert (energy.co2e_kg is not None) == (offer.provider in ("aws", "gcp")), offer.name
+
+
+def test_a_node_with_all_its_gpus_at_work_takes_all_their_power(catalog, gpus):
+    node = catalog["g4dn.12xlarge"]
+    board_w = gpus.find(node.gpu, node.gpu_memory_gib).tdp_w
+    one, every = machine_power_w(node, gpus), machine_power_w(node, gpus, 4)
+    assert every == pytest.approx(4 * board_w + 3.5 * node.vcpus)
+    assert every - one == pytest.approx(3 * board_w * (1 - 46 / 400))

@@ -145,6 +145,13 @@ def chain(class_name: str, **config: object) -> dict[str, object]:
     return functional(IMAGE, layer(class_name, "a", "image", **config), layer(class_name, "b", "a", **config))
 
 
+def lists_in_lists(depth: int) -> list[object]:
+    found: list[object] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
 @pytest.mark.parametrize(
     ("document", "line"),
     [
@@ -155,6 +162,8 @@ def chain(class_name: str, **config: object) -> dict[str, object]:
             functional(IMAGE, {**layer("Conv2D", "mine", "image"), "registered_name": "evil>Conv2D"}),
             "this kind of layer isn't known",
         ),
+        (functional(IMAGE, {**layer("ReLU", "mine", "image"), "module": "keras_mine.layers"}), "isn't known"),
+        (functional(IMAGE, {**layer("Relu", "mine", "image"), "module": "os.ops"}), "isn't known"),
         (functional(IMAGE, layer("ReLU", "a", "b"), layer("ReLU", "b", "a")), "called in a circle"),
         (functional(IMAGE, layer("ReLU", "a", "a")), "called in a circle"),
         (functional(IMAGE, layer("ReLU", "a", "nowhere")), "layer a is called on nowhere, which isn't there"),
@@ -165,6 +174,7 @@ def chain(class_name: str, **config: object) -> dict[str, object]:
         (of("Conv2D", filters="9", kernel_size=3), "its filters is 9: a whole"),
         (of("Conv2D", filters=True, kernel_size=3), "its filters is True"),
         (of("Conv2D", filters=float("nan"), kernel_size=3), "its filters is nan"),
+        (of("Conv2D", filters=lists_in_lists(900), kernel_size=3), "its filters is a list|nested too deeply"),
         (of("Conv2D", filters=9, kernel_size=[3] * 9), "its kernel_size has 9 numbers"),
         (of("Conv2D", filters=9, kernel_size=9), "would put out 0 x 0 x 9"),
         (of("Conv2D", filters=9, kernel_size=3, padding="mirror"), "its padding is mirror"),
@@ -212,6 +222,9 @@ def test_what_cannot_be_counted_is_one_line(document, line):
         (b"hello, world", "this is plain text, no network that can be read: give a .keras file"),
         (b"\x08\x08\xff\xff\xff", "damaged or cut short, or no ONNX"),
         (b"\x08\x08", "no graph of operators"),
+        # A SavedModel: its version, then a long message.
+        (b"\x08\x01\x12\xff\xff\x01" + b"\x0a" * 0x7FFF, "this is no ONNX model; of a SavedModel"),
+        (b'{"Device_Conv2D": 51425.8, "Host_IDLE": 613483.8}', "describes no Keras model"),
         (b"\x1f\x8b\x08\x00broken", "compressed file is damaged|cut short"),
     ],
 )

@@ -154,6 +154,13 @@ def test_classes_go_with_pixels_as_in_the_measurements_or_are_given():
     [
         ("resnext50_32x4d", "ResNeXt-50 32x4d"),
         ("efficientnet_b0", "EfficientNet-B0"),
+        ("shufflenet_v2_x0_5", "ShuffleNetV2-x0.5"),
+        ("mnasnet0_75", "MNASNet-0.75"),
+        ("wide_resnet50_2", "Wide ResNet-50-2"),
+        ("regnet_y_1_6gf", "RegNetY-1.6GF"),
+        ("vgg11_bn", "VGG11-BN"),
+        ("squeezenet1_0", "SqueezeNet 1.0"),
+        ("SE-ResNeXt101-32x4d", "SE-ResNeXt-101 32x4d"),
         ("mobilenet_v3_large", "MobileNetV3-Large"),
         ("densenet121", "DenseNet-121"),
         ("mnist cnn", "MNIST_CNN"),

@@ -89,6 +89,26 @@ def test_weights_are_counted_once_and_single_numbers_are_none():
     assert [layer.name for layer in network.layers][-2:] == ["two_Conv", "out_Mul"]
 
 
+def test_weights_that_are_alike_are_weights_each():
+    # As PyTorch writes a new network, and as files without their weights have them.
+    model = Model(inputs=[port("image", (1, 4, 6, 6))], outputs=[port("out", (1, 7, 6, 6))])
+    ones = model.weights("ones", 4)
+    copies = [model.add("Identity", [ones], f"copy{index}") for index in range(3)]
+    model.add("BatchNormalization", ["image", ones, *copies], "normal")
+    model.add("ConstantOfShape", [model.numbers("shape", 7, 4, 30, 30)], "filled")
+    model.add("Conv", ["normal", "filled"], "out", pads=[15, 15, 14, 14])
+    counts = read_network(model.data()).counts
+    assert counts.parameters == 16 + 7 * 4 * 900 and counts.trainable_parameters == counts.parameters - 8
+    assert counts.classes == 7
+
+
+def test_the_shape_of_a_weight_is_no_weight():
+    model = Model(inputs=[port("image", (1, 4, 6, 6))], outputs=[port("out", (1, 4, 6, 6))])
+    model.add("Shape", [model.weights("w", 1, 4, 6, 6)], "shape")
+    model.add("Reshape", ["image", "shape"], "out")
+    assert read_network(model.data()).counts.parameters == 0
+
+
 def test_channels_last_is_found_by_the_sides():
     model = Model(inputs=[port("image", ("n", 9, 9, 3))], outputs=[port("out", ("n", 5, 9, 9))])
     model.add("Transpose", ["image"], "turned", perm=[0, 3, 1, 2])
@@ -99,7 +119,7 @@ def test_channels_last_is_found_by_the_sides():
 def test_folded_normalisation_is_said():
     model = Model(inputs=[port("image", (1, 3, 6, 6))], outputs=[port("out", (1, 4, 6, 6))])
     model.add("Conv", ["image", model.weights("w", 4, 3, 1, 1)], "out")
-    assert any("fold it into convolutions" in line for line in read_network(model.data()).caveats)
+    assert any("folded it into convolutions" in line for line in read_network(model.data()).caveats)
 
 
 def test_data_in_other_files_are_never_looked_for(tmp_path, monkeypatch):
@@ -174,6 +194,22 @@ def test_a_constant_that_would_unfold_is_left_alone():
         model.tensors.append(tensor(name, np.array(number, np.int64)))
     model.add("Range", ["start", "end", "step"], "line")
     with pytest.raises(InputError, match=r"\(Range\)"):
+        read_network(model.data())
+
+
+def test_what_grows_with_every_operator_has_an_end():
+    model = small_network()
+    model.numbers("wide", *range(200))
+    last = "wide"
+    for index in range(200):
+        last = model.add("Concat", [last, last] if index < 8 else [last, "wide"], f"grown{index}", axis=0)
+    with pytest.raises(InputError, match=r"constants have more than 4,000,000 values"):
+        read_network(model.data())
+    model = small_network()
+    last = model.weights("first", 2, 300)
+    for index in range(1_001):
+        last = model.add("Add", [last, model.weights(f"more{index}", 2, 300)], f"sum{index}")
+    with pytest.raises(InputError, match=r"made of more than 1,000 tensors"):
         read_network(model.data())
 
 

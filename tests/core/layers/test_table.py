@@ -108,6 +108,17 @@ def test_what_cannot_be_read_is_one_line_that_names_the_line(table, line):
     assert str(error.value).startswith("mine.csv: ") and "\n" not in str(error.value)
 
 
+def test_a_csv_without_kinds_is_told_what_it_lacks():
+    with pytest.raises(InputError, match="its first line names no column `kind`: the columns are layer, kind, "):
+        read_network(b"name,units\nfirst,5\n", "mine.csv", 8)
+
+
+@pytest.mark.parametrize("pixels", [0, -1, 4097, 10**12])
+def test_pixels_have_an_end(pixels):
+    with pytest.raises(InputError, match=r"^mine\.csv: images of .* pixels can't be looked at: 1 to 4,096 can"):
+        read_network(LENET, "mine.csv", pixels)
+
+
 def test_the_size_of_the_image_has_to_come_from_somewhere():
     with pytest.raises(InputError, match="give the pixels, or a row of kind input"):
         read_network(LENET)

@@ -170,6 +170,19 @@ def test_open_sizes_take_the_pixels_that_are_given():
     assert read_network(data, pixels=10).counts.convolution_flops == 2 * 27 * 4 * 64
 
 
+def test_a_base_behind_its_own_preprocessing():
+    image = keras.Input((40, 40, 3))
+    x = keras.applications.resnet50.preprocess_input(layers.RandomFlip()(image))
+    base = keras.Sequential([keras.Input((40, 40, 3)), layers.Conv2D(4, 3), layers.BatchNormalization()])
+    base.trainable = False
+    x = layers.GlobalAveragePooling2D()(base(x, training=False))
+    model = keras.Model(image, layers.Dense(2)(x))
+    network = read_network(model.to_json().encode())
+    assert network.counts.parameters == model.count_params() and network.counts.trainable_parameters == 10
+    assert any(line.startswith("Operations counted by what") and "get_item" in line for line in network.caveats)
+    assert read_network(model.to_json().encode(), pixels=20).counts.convolution_flops == 2 * 27 * 4 * 18 * 18
+
+
 def test_code_in_a_file_is_never_run(tmp_path):
     image = keras.Input((8, 8, 3))
     same = layers.Lambda(lambda x: x * 2, output_shape=(8, 8, 3), name="twice")(image)

@@ -24,7 +24,7 @@ def measured(monkeypatch):
     ("given", "named"),
     [
         (["--anchor", "p2.xlarge"], "--anchor"),
-        (["--transfer", "--sizes"], "--transfer, --sizes"),
+        (["--transfer", "--sizes"], "--sizes, --transfer"),
         (["--real", "DIR"], "--real"),
         (["--method", "profet"], "--method"),
     ],

@@ -1,0 +1,146 @@
+"""One GPU's step at a batch size: predicted from a profile on every instance, or one that was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
+from profet_core.answers.training import PredictedTraining, predicted_training
+from profet_core.catalog import Catalog
+from profet_core.errors import InputError
+from profet_core.latency import Basis, StepTime
+from profet_core.profiles.record import ProfileMeta
+from profet_core.units import positive_number, whole_number
+
+
+@dataclass(frozen=True)
+class PredictedOneGpu:
+    """Predicted from a profile; other batch sizes are carried there.
+
+    Its properties: the GPU that it starts from and its instance, batch and pixel size of that step, instances on which
+    a step is known, and what to keep in mind.
+    """
+
+    knowledge: Knowledge
+    question: TrainingQuestion
+    spelling: Spelling
+    _trainings: dict[int, PredictedTraining] = field(default_factory=dict)
+
+    @cached_property
+    def _first(self) -> PredictedTraining:
+        return predicted_training(self.knowledge, self.question, self.spelling)
+
+    @property
+    def gpu(self) -> str:
+        """The anchor's."""
+        anchor = self._first.prediction.anchor
+        found = self.knowledge.catalog.get(anchor)
+        return anchor if found is None else found.gpu
+
+    @property
+    def instance(self) -> str:
+        """The anchor."""
+        return self._first.prediction.anchor
+
+    @property
+    def meta(self) -> ProfileMeta:
+        """What the profile tells."""
+        return self._first.profile.meta
+
+    @property
+    def batch_size(self) -> int:
+        """Of the training."""
+        return self._first.steps.batch_size
+
+    @property
+    def pixels(self) -> int | None:
+        """Of the training, where the profile or the question says."""
+        return self._first.steps.pixels or self._first.pixels
+
+    @property
+    def known(self) -> Collection[str]:
+        """Those with a latency."""
+        return self._first.steps.latencies_ms.keys()
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Of the prediction and of carrying."""
+        return [text for training in (self._first, *self._trainings.values()) for text in training.warnings]
+
+    def step_at(self, instance: str, batch_size: int) -> StepTime:
+        """Predicted, and carried where the batch size is another."""
+        rows = {row.instance: row for row in self._at(batch_size).steps.step_times}
+        if instance not in rows or rows[instance].latency_ms is None:
+            given = self.spelling.option("latency_ms")
+            raise InputError(f"The step on {instance} is not known: give its latency ({given}) or name another.")
+        return rows[instance]
+
+    def _at(self, batch_size: int) -> PredictedTraining:
+        if batch_size == self.batch_size:
+            return self._first
+        if batch_size not in self._trainings:
+            question = replace(self.question, at_batch=batch_size)
+            self._trainings[batch_size] = predicted_training(self.knowledge, question, self.spelling)
+        return self._trainings[batch_size]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredOneGpu:
+    """A step that somebody measured on one GPU: known on instances with that GPU, at that batch size.
+
+    Fields as `PredictedOneGpu` has properties; `instance` is "", for any that has the GPU.
+    """
+
+    latency_ms: float
+    batch_size: int
+    gpu: str
+    known: Collection[str]
+    instance: str = ""
+    pixels: int | None = None
+    warnings: Sequence[str] = ()
+    meta: ProfileMeta = field(default_factory=ProfileMeta)
+
+    def step_at(self, instance: str, batch_size: int) -> StepTime:
+        """Given."""
+        if instance and instance not in self.known:
+            raise InputError(f"{instance} has another GPU than {self.gpu}, on which the step was measured.")
+        if batch_size != self.batch_size:
+            raise InputError(
+                f"A measured step tells batch {self.batch_size} a GPU, not {batch_size}: that takes a profile."
+            )
+        return StepTime(instance=instance, latency_ms=self.latency_ms, basis=Basis.GIVEN)
+
+
+#: Where one GPU's step comes from.
+OneGpu: TypeAlias = PredictedOneGpu | MeasuredOneGpu
+
+
+def measured_one_gpu(
+    knowledge: Knowledge, gpus: Sequence[str], latency_ms: float, batch_size: int | None, spelling: Spelling
+) -> MeasuredOneGpu:
+    """A step measured on the one GPU that is named.
+
+    Raises
+    ------
+    InputError : no GPU or more than one is named, or no batch size, or no latency that may be.
+    """
+    if len(gpus) != 1:
+        raise InputError(f"Say on which one GPU the step was measured: {spelling.option('gpu')} V100.")
+    if batch_size is None:
+        raise InputError(f"Say at which batch size the step was measured: {spelling.option('batch')} 64.")
+    meant = knowledge.gpus.meant(gpus[0])
+    if not meant:
+        raise InputError(f"No data sheet of {gpus[0]!r}: name the GPU as `profet gpus` or the catalogue has it.")
+    return MeasuredOneGpu(
+        latency_ms=positive_number("The step latency", latency_ms),
+        batch_size=whole_number("The batch size", batch_size),
+        gpu=meant[0].name,
+        known=_with_gpu(knowledge.catalog, [gpu.name for gpu in meant]),
+    )
+
+
+def _with_gpu(catalog: Catalog, gpus: Sequence[str]) -> frozenset[str]:
+    return frozenset(name for name, offer in catalog.items() if offer.gpu in gpus)

@@ -1,0 +1,249 @@
+"""A training on 1 to 64 GPUs: over their number on one kind of node, and on every offer that has several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from profet_core.answers.narrowed import narrowed_knowledge
+from profet_core.answers.one_gpu import OneGpu, PredictedOneGpu, measured_one_gpu
+from profet_core.answers.parameters import NetworkParameters, asked_parameters
+from profet_core.answers.questions import Knowledge, OffersQuestion, Spelling, TrainingQuestion
+from profet_core.catalog.instance import Instance
+from profet_core.catalog.interconnects import Interconnect, load_interconnects
+from profet_core.cost import cost_usd, epoch_steps
+from profet_core.errors import ArtifactError, InputError
+from profet_core.scaleout.curve import batch_per_gpu, usual_counts
+from profet_core.scaleout.model import ScaleoutModel
+from profet_core.scaleout.offers import NodePlan, node_plan, stops_paying
+from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
+from profet_core.scaleout.strategies import BEST, MOST_GPUS, Strategy, strategies_of
+from profet_core.scaleout.training import CurveRow, ScaledTraining
+from profet_core.scaleout.work import GpuStep
+from profet_core.training.known import BATCH_SIZES
+from profet_core.units import MS_PER_S, positive_number, whole_number
+
+#: Images of an epoch without a word: ImageNet's.
+USUAL_IMAGES = 1_281_167
+#: GPUs of a node where no offer is named.
+_USUAL_NODE = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleoutQuestion(OffersQuestion):
+    """A step on several GPUs, from a profile or from one GPU's measured step.
+
+    Attributes
+    ----------
+    training : the profile and its training; None where `step_ms` is given. Its `at_batch` is one GPU's.
+    step_ms, batch : a step measured on the one GPU that `gpu` names, and its batch size; else None.
+    gpus : numbers of GPUs; empty: 1, 2, 4, ... as the node allows.
+    global_batch : of all GPUs, shared by them (strong scaling); None: each keeps its own batch (weak scaling).
+    instance : whose nodes the numbers of GPUs are counted on; None: eight of the anchor's GPU.
+    network, parameters : what gradients are of, by name or by number; None: what the profile tells.
+    """
+
+    training: TrainingQuestion | None = None
+    step_ms: float | None = None
+    batch: int | None = None
+    gpus: Sequence[int] = ()
+    strategy: str = BEST
+    global_batch: int | None = None
+    instance: str | None = None
+    network: str | None = None
+    parameters: float | None = None
+    tensors: int | None = None
+    precision: str = "fp32"
+    images: int = USUAL_IMAGES
+    validation_images: int = 0
+
+
+#: What says something of a profile only, named as options and request fields are.
+OF_PROFILE = ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels")
+
+
+def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQuestion:
+    """The question of what was given by the names of options and request fields: `profile` with `OF_PROFILE` and
+    `batch`, or `step_ms` with `batch`; and fields of `ScaleoutQuestion`.
+
+    Raises
+    ------
+    InputError : something is said of a profile, and there is none.
+    """
+    rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *OF_PROFILE)}
+    of_profile = {name: given[name] for name in OF_PROFILE if given.get(name) is not None}
+    if given.get("profile") is None:
+        if of_profile:
+            named = ", ".join(spelling.option(name) for name in of_profile)
+            raise InputError(f"Without {spelling.profile} there is nothing to say with {named}.")
+        return ScaleoutQuestion(**rest, batch=given.get("batch"))
+    images = rest.get("images", USUAL_IMAGES)
+    training = TrainingQuestion(profile=given["profile"], images=images, at_batch=given.get("batch"), **of_profile)
+    return ScaleoutQuestion(**rest, training=training)
+
+
+def answer_scaleout(knowledge: Knowledge, question: ScaleoutQuestion, spelling: Spelling) -> ScaledTraining:
+    """Predict one GPU's step where it has to be, and scale it out.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong with the question and what to do.
+    """
+    model = knowledge.models.scaleout
+    if model is None:
+        raise ArtifactError("These models don't say how a step goes on several GPUs: run `profet train --scaleout`.")
+    return _Answering(knowledge, question, spelling, model).answer()
+
+
+@dataclass(frozen=True)
+class _Answering:
+    knowledge: Knowledge
+    question: ScaleoutQuestion
+    spelling: Spelling
+    model: ScaleoutModel
+
+    def answer(self) -> ScaledTraining:
+        question = self.question
+        strategies_of(question.strategy)
+        wanted, names = narrowed_knowledge(self.knowledge, question.narrowing)
+        offer = None if question.instance is None else wanted.catalog[question.instance]
+        links = self._links(offer)
+        counts = self._counts(links.gpus, offer)
+        network = self._network
+        curve = tuple(self._curve_row(gpus, offer, links) for gpus in counts)
+        costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
+        place = stops_paying([row.epoch_s for row in curve], costs)
+        offers = [wanted.catalog[name] for name in wanted.catalog if name in names]
+        return ScaledTraining(
+            network=network.name,
+            parameters=network.count,
+            precision=question.precision,
+            strategy=question.strategy,
+            global_batch=question.global_batch,
+            images=question.images,
+            validation_images=question.validation_images,
+            one_gpu=self.source.step_at(self._start(offer), curve[0].step.batch_per_gpu),
+            gpu=self._gpu(offer),
+            offer=offer,
+            interconnect=links,
+            curve=curve,
+            last_paying=None if place is None else curve[place].step.gpus,
+            plans=self._plans(offers),
+            warnings=tuple(dict.fromkeys(self.source.warnings)),
+        )
+
+    @cached_property
+    def source(self) -> OneGpu:
+        """Where one GPU's step comes from."""
+        question, spelling = self.question, self.spelling
+        if (question.training is None) == (question.step_ms is None):
+            raise InputError(f"Give {spelling.profile} or {spelling.option('step_ms')}, one of them.")
+        if question.training is not None:
+            return PredictedOneGpu(self.knowledge, question.training, spelling)
+        return measured_one_gpu(self.knowledge, question.gpu, question.step_ms or 0.0, question.batch, spelling)
+
+    @cached_property
+    def _network(self) -> NetworkParameters:
+        question, option = self.question, self.spelling.option
+        found = asked_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
+        if found is None:
+            raise InputError(
+                f"Say which network it is, {option('network')} ResNet50, or {option('parameters')} 25.6e6."
+            )
+        return found
+
+    def _gpu(self, offer: Instance | None) -> str:
+        return self.source.gpu if offer is None else offer.gpu
+
+    def _start(self, offer: Instance | None) -> str:
+        return self.source.instance if offer is None else offer.name
+
+    def _links(self, offer: Instance | None) -> Interconnect:
+        if offer is None:
+            return load_interconnects().of_gpu(self.source.gpu, _USUAL_NODE)
+        return load_interconnects().of(offer)
+
+    def _counts(self, per_node: int, offer: Instance | None) -> tuple[int, ...]:
+        """Numbers of GPUs, ascending; each divides the node or is so many whole ones.
+
+        Raises
+        ------
+        InputError : one that doesn't, or that is beyond what was measured.
+        """
+        if not self.question.gpus:
+            usual = [gpus for gpus in usual_counts(per_node) if self._can_share(gpus)]
+            if not usual:
+                raise InputError(
+                    f"No number of GPUs can share a global batch of {self.question.global_batch}: change it."
+                )
+            return tuple(usual)
+        for gpus in self.question.gpus:
+            if whole_number("The number of GPUs", gpus) > MOST_GPUS:
+                raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: more were not measured.")
+            if not _fits_nodes(gpus, per_node):
+                node = f"{per_node} GPUs" if offer is None else f"{offer.name}, which has {per_node} GPUs"
+                raise InputError(f"{gpus} GPUs are no even part of a node of {node}, nor whole nodes of it.")
+        return tuple(sorted(set(self.question.gpus)))
+
+    def _can_share(self, gpus: int) -> bool:
+        """Whether that many can have an even part of the batch, of a size that steps are carried to."""
+        batch = self.question.global_batch
+        return batch is None or (batch % gpus == 0 and BATCH_SIZES[0] <= batch // gpus <= BATCH_SIZES[1])
+
+    def _batch(self, gpus: int) -> int:
+        if self.question.global_batch is not None:
+            return batch_per_gpu(self.question.global_batch, gpus)
+        return self.source.batch_size
+
+    def _step(self, instance: str, gpus: int) -> GpuStep:
+        """One GPU's step at its part of the batch."""
+        batch_size = self._batch(gpus)
+        found = self.source.step_at(instance, batch_size)
+        return GpuStep(
+            latency_ms=positive_number(f"The latency of {instance}", found.latency_ms),
+            batch_size=batch_size,
+            parameters=self._network.count,
+            precision=self.question.precision,
+            pixels=self.source.pixels,
+            tensors=self.question.tensors,
+            interval=found.interval,
+        )
+
+    def _curve_row(self, gpus: int, offer: Instance | None, links: Interconnect) -> CurveRow:
+        question = self.question
+        step = self._step(self._start(offer), gpus)
+        scaled = best_step(self.model, step, links, gpus, strategies_of(question.strategy))
+        epoch_ms = epoch_steps(question.images, scaled.batch_size, question.validation_images) * scaled.latency_ms
+        usd = None if offer is None else cost_usd(epoch_ms, scaled.nodes * offer.usd_per_hour)
+        can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (step.tensors and scaled.nodes == 1)]
+        others = {each: scaled_step(self.model, step, links, gpus, each).latency_ms for each in can}
+        return CurveRow(scaled, epoch_ms / MS_PER_S, usd, self._over_one(scaled, offer), others)
+
+    def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
+        batch = self.question.global_batch
+        if batch is None or not self._can_share(1):
+            return None
+        whole = self.source.step_at(self._start(offer), batch)
+        return None if whole.latency_ms is None else whole.latency_ms / scaled.latency_ms
+
+    def _plans(self, offers: Sequence[Instance]) -> tuple[NodePlan, ...]:
+        question, known = self.question, self.source.known
+        plans = [
+            node_plan(
+                self.model,
+                self._step(offer.name, offer.gpu_count),
+                offer,
+                images=question.images,
+                validation_images=question.validation_images,
+                strategy=question.strategy,
+            )
+            for offer in offers
+            if 1 < offer.gpu_count <= MOST_GPUS and offer.name in known and self._can_share(offer.gpu_count)
+        ]
+        return tuple(sorted(plans, key=lambda plan: (plan.epoch_usd, plan.epoch_s)))
+
+
+def _fits_nodes(gpus: int, per_node: int) -> bool:
+    return per_node % gpus == 0 or gpus % per_node == 0

@@ -1,0 +1,115 @@
+"""Network files of strangers, in a process of their own: the same networks, under limits, and not believed."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from profet_core.errors import BusyError, InputError
+from profet_core.layers.guarded import read as guarded
+from profet_core.layers.guarded.answers import NetworkAnswer, read_answer, write_answer
+from profet_core.layers.guarded.read import SMALL_BYTES, read_network_guarded
+from profet_core.layers.reading import read_network
+from profet_core.profiles.guarded.process import ReadLimits
+from tests.core.layers.test_keras import IMAGE, functional, layer, of
+from tests.core.layers.test_table import LENET
+from tests.made.onnx_files import small_network
+
+MODEL = json.dumps(functional(IMAGE, layer("Conv2D", "conv", "image", filters=4, kernel_size=3))).encode()
+#: Lists that take some hundred megabytes once they are read.
+LISTS = b'{"class_name":"Sequential","x":[' + b"[],[0]," * 1_000_000 + b"0]}"
+
+
+@pytest.fixture
+def started(monkeypatch) -> list[list[str]]:
+    """The command of every process that is started."""
+    commands: list[list[str]] = []
+    start = subprocess.Popen
+
+    def noted(arguments, **named):
+        commands.append(arguments)
+        return start(arguments, **named)
+
+    monkeypatch.setattr(subprocess, "Popen", noted)
+    return commands
+
+
+@pytest.mark.parametrize(("data", "pixels"), [(MODEL, None), (MODEL, 32), (small_network().data(), 24)])
+def test_a_file_reads_as_in_this_process(started, data, pixels):
+    network = read_network_guarded(io.BytesIO(data), "my secret net.bin", pixels)
+    assert network == read_network(data, "my secret net.bin", pixels)
+    assert len(started) == 1 and "secret" not in repr(started)
+
+
+def test_a_small_table_needs_no_process(started):
+    assert read_network_guarded(LENET, "lenet.csv", 32) == read_network(LENET, "lenet.csv", 32)
+    assert started == []
+    padded = LENET + b"\n" * SMALL_BYTES
+    assert read_network_guarded(padded, "lenet.csv", 32).counts == read_network(LENET, "lenet.csv", 32).counts
+    assert len(started) == 1
+
+
+def test_a_refusal_is_the_same_line():
+    for data in (json.dumps(of("Secret")).encode(), b"\x08\x08\xff\xff", b"hello", b"{"):
+        with pytest.raises(InputError) as here:
+            read_network(data, "mine\n.json")
+        with pytest.raises(InputError) as there:
+            read_network_guarded(data, "mine\n.json")
+        assert str(here.value) == str(there.value)
+
+
+def test_too_much_memory_is_said():
+    with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
+        read_network_guarded(LISTS, "net.json", limits=ReadLimits(memory_mb=80))
+
+
+def test_a_process_that_says_nonsense_is_not_believed(monkeypatch):
+    monkeypatch.setattr(guarded, "_READER", replace(guarded._READER, module="this"))
+    with pytest.raises(InputError, match=r"^net: reading it ended without a result"):
+        read_network_guarded(MODEL, "net")
+
+
+def test_no_room_for_a_process_is_said(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no room")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(BusyError, match="try again in a minute"):
+        read_network_guarded(MODEL)
+
+
+@pytest.mark.parametrize(
+    "answer", [NetworkAnswer(error="bad"), NetworkAnswer(limit="time"), NetworkAnswer(read_network(MODEL, "net"))]
+)
+def test_an_answer_comes_back(answer):
+    assert read_answer(write_answer(answer)) == answer
+
+
+def test_what_is_no_answer_is_refused():
+    record = json.loads(write_answer(NetworkAnswer(read_network(MODEL, "net"))))["network"]
+    row = record["layers"][0]
+    changes = [
+        {"layers": []},
+        {"layers": [row] * 20_001},
+        {"layers": [[*row[:2], -1, *row[3:]]]},
+        {"layers": [["lambda", *row[1:]]]},
+        {"layers": [[row[0], [0, 5], *row[2:]]]},
+        {"layers": [[row[0], ["5"], *row[2:]]]},
+        {"layers": [[*row[:5], "two\nlines"]]},
+        {"layers": [[row[0], [2**39], *row[2:]]]},
+        {"pixels": 0},
+        {"classes": "10"},
+        {"caveats": ["two\nlines"]},
+        {"caveats": ["x"] * 101},
+        {"name": 7},
+    ]
+    lines = [b"", b"{", b"[]", b"null", b"{}", b'{"error": "a\\nb"}', b'{"limit": 1}', b'{"share": 0.5}']
+    lines += [json.dumps({"network": record | change}).encode() for change in changes]
+    lines += [json.dumps({"network": {key: record[key] for key in record if key != gone}}).encode() for gone in record]
+    for line in lines:
+        with pytest.raises(ValueError):
+            read_answer(line)

@@ -1,0 +1,69 @@
+"""The shipped report keeps what is promised, and a piece of it comes out again."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, load_scaleout_accuracy
+from profet_core.files import shipped_folder
+from profet_core.scaleout.model import NUMBERS, load_scaleout
+from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
+from profet_lab.scaleout.fit import fitted_model
+from profet_lab.scaleout.folds import left_out, network_of
+from profet_lab.scaleout.rows import TENSORFLOW_2017, THROUGHPUTS
+from profet_lab.validation.scaleout import scale_errors
+
+MODELS = shipped_folder("models")
+
+
+@pytest.fixture(scope="module")
+def law():
+    return load_scaleout(MODELS)
+
+
+@pytest.fixture(scope="module")
+def accuracy(law):
+    return load_scaleout_accuracy(law, MODELS)
+
+
+@pytest.mark.parametrize("data_set", [TENSORFLOW_2017, THROUGHPUTS])
+def test_the_shipped_figures_are_those_that_were_asked_for(accuracy, data_set):
+    found = accuracy.data_sets[data_set]
+    assert found.networks.every.mape <= 10
+    assert found.gpus.every.mape <= 15
+    for part in (found.networks, found.gpus):
+        assert 85 <= part.covered_90 <= 95
+        assert part.every.mape < part.every.perfect_mape / 1.5
+        assert part.hard.mape < part.hard.perfect_mape / 2
+        assert part.every.n == found.n == sum(row.n for row in part.by_fold.values())
+
+
+def test_64_gpus_over_a_network(accuracy):
+    assert accuracy.on_64.mape <= 10 and accuracy.on_64.perfect_mape > 15
+    assert max(map(abs, accuracy.network_64.values())) <= 10
+    assert len(accuracy.network_64) == accuracy.on_64.n == 5
+
+
+def test_the_card_is_the_report_s(accuracy, law):
+    assert (MODELS / SCALEOUT_CARD_NAME).read_text(encoding="utf-8") == scaleout_card(accuracy, law)
+
+
+@pytest.mark.data
+def test_a_left_out_network_comes_out_again(published):
+    report = json.loads((MODELS / SCALEOUT_REPORT_NAME).read_text())
+    rows = published.kept
+    predicted = left_out(rows, network_of, only=["VGG16"]).latency_ms
+    for name in (TENSORFLOW_2017, THROUGHPUTS):
+        of = np.array([row.network == "VGG16" and row.data_set == name for row in rows])
+        said = report["data_sets"][name]["networks"]["by_fold"]["VGG16"]
+        assert scale_errors(rows, predicted, of).mape == pytest.approx(said["mape"], rel=1e-3)
+
+
+@pytest.mark.data
+def test_the_shipped_law_is_the_fit_s(published, law):
+    found = fitted_model(published.kept)
+    for name in NUMBERS:
+        assert getattr(found, name) == pytest.approx(getattr(law, name), rel=1e-3), name
