@@ -50,7 +50,9 @@ def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Sharpe
     if not new:
         return [], []
     medians = _profiled(dataset, transfer)
-    known = {name: known_of(transfer.step, medians, name, measured_latencies(medians), True) for name in medians.instances}
+    known = {
+        name: known_of(transfer.step, medians, name, measured_latencies(medians), True) for name in medians.instances
+    }
     plain = replace(transfer, sharpened={})
     found: list[SharpenedGpu] = []
     without: list[Untrained] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -11,11 +12,15 @@ from profet_core.transfer.anchor import ForeignSteps, carry_back
 from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.step import StepLaw
 from profet_core.transfer.targets import Target
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.fit_networks import STEPS
+from profet_lab.measurements.kernels import load_kernel_speeds
+from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
 from profet_lab.transfer.cell_choice import choose_cells
 from profet_lab.transfer.leave_one_gpu_out import (
-    KnownLatencies,
     Kernels,
+    KnownLatencies,
     known_of,
     measured_latencies,
     profiled_target,
@@ -24,10 +29,11 @@ from profet_lab.transfer.leave_one_gpu_out import (
 )
 from profet_lab.transfer.sharpen import MeasuredCells, sharpen, steps_of
 from profet_lab.transfer.step_law import fit_step_law
-from profet_lab.transfer.steps import Steps
+from profet_lab.transfer.steps import Steps, all_steps, median_steps
+from profet_lab.validation.ensemble_latencies import ensemble_latencies
 
 CELLS = (1, 3, 10, 20, 50)
-DRAWS = 3
+DRAWS = 5
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,17 @@ def folds(
             unseen={name: known_of(law, medians, name, predicted(network), True) for name in others},
         )
     return found
+
+
+def measured_cells_report(
+    measurements: Measurements, folder: Path, *, seed: int, progress: Progress | None = None
+) -> dict:
+    """`cells_report` of the measurements, by models trained here that saw neither GPU nor network."""
+    bank = class_bank(measurements)
+    steps = all_steps(bank, measurements.workloads)
+    medians = median_steps(steps)
+    ensemble = ensemble_latencies(bank, seed=seed, steps=STEPS, progress=progress, cases=(True,)).medians(steps)
+    return cells_report(medians, load_kernel_speeds(folder), ensemble.known, seed=seed, progress=progress)
 
 
 def cells_report(
