@@ -89,9 +89,8 @@ def _train_own(options: argparse.Namespace, folders: Sequence[Path]) -> tuple[Do
     out = Path(given)
     check_out(out)
     # What is in PROFET_HOME already may be trained anew; a new folder starts from the models that ship.
-    base = (
-        Path(options.models) if options.models else out if (out / MANIFEST_NAME).exists() else shipped_folder("models")
-    )
+    beside = out if (out / MANIFEST_NAME).exists() else shipped_folder("models")
+    base = Path(options.models) if options.models else beside
     transfer = load_transfer(base, load_gpus())
     transfer = with_own_gpus(transfer, read_own_gpus(own_gpus_path(), transfer.gpus))
     dataset = read_data(folders)

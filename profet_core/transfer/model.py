@@ -163,9 +163,7 @@ def _with_sharpened(model: TransferModel, path: Path) -> TransferModel:
     """The model with what the file says of GPUs that a few workloads were measured on."""
     content = read_coefficients(path, SHARPENED_VERSION)
     if content.get("transfer_checksum") != model.checksum:
-        raise ArtifactError(
-            f"{shown(path)} belongs to another {TRANSFER_NAME}: run `profet train` with its data again."
-        )
+        raise ArtifactError(f"{shown(path)} is of another {TRANSFER_NAME}: run `profet train` with its data again.")
     try:
         return replace(model, sharpened=MappingProxyType(sharpened_of(content["gpus"])))
     except (KeyError, TypeError, ValueError, AttributeError):

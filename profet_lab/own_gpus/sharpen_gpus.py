@@ -23,7 +23,7 @@ from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
 from profet_lab.transfer.sharpen import MeasuredCells, sharpen, sharpened_gpu
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 
-#: The profiled instances ran TensorFlow: what ran likest to that counts where an instance ran the same cells in several.
+#: The profiled instances ran TensorFlow: what is likest to that counts where an instance ran several.
 _FRAMEWORKS = ("tensorflow", "keras", "pytorch")
 
 
@@ -50,9 +50,8 @@ def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Sharpe
     if not new:
         return [], []
     medians = _profiled(dataset, transfer)
-    known = {
-        name: known_of(transfer.step, medians, name, measured_latencies(medians), True) for name in medians.instances
-    }
+    measured = measured_latencies(medians)
+    known = {name: known_of(transfer.step, medians, name, measured, True) for name in medians.instances}
     plain = replace(transfer, sharpened={})
     found: list[SharpenedGpu] = []
     without: list[Untrained] = []
