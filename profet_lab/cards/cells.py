@@ -15,4 +15,5 @@ CELLS_CARD_NAME = "CELLS_CARD.md"
 
 def cells_card(report: Mapping) -> str:
     """The card in Markdown."""
-    return render("cells_card.md.j2", report=report, gpus=list(report["rows"][0]["gpus"]))
+    text = render("cells_card.md.j2", report=report, gpus=list(report["rows"][0]["gpus"]))
+    return "\n".join(line.rstrip() for line in text.split("\n"))
