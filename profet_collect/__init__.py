@@ -1,1 +1,1 @@
-"""Measures a grid of workloads on the GPU at hand: a profile of one step, the step latency and the peak memory of each."""
+"""Measures a grid of workloads on the GPU at hand: a step's profile, its median latency and the peak memory of each."""

@@ -31,17 +31,22 @@ OPENS_PICKLES = (
 )
 #: The one module that reads pickles, in a process of its own and building nothing that they name: PROFET's measurements
 #: are published as pickles. Its tests make some.
-PICKLES = {"profet_lab/datasets/sources/pickles/unpickler.py", "tests/lab/datasets/test_pickles.py"}
+PICKLES = {
+    "profet_lab/datasets/sources/pickles/unpickler.py",
+    "tests/lab/datasets/test_pickles.py",
+    "tests/lab/datasets/test_raw.py",
+}
 #: What each part of the project may import of the others: pages -> ui -> profet_core <- profet_lab.
 MAY_IMPORT = {
     "profet_core": set(),
     "profet_lab": {"profet_core"},
     "profet_recorder": {"profet_core"},
+    "profet_collect": {"profet_core", "profet_recorder"},
     "ui": {"profet_core"},
     "pages": {"ui", "profet_core"},
     "profet_http": {"profet_core"},
     "streamlit_app": {"ui", "profet_http", "profet_core"},
-    "profet_cli": {"profet_core", "profet_lab", "profet_recorder", "profet_http"},
+    "profet_cli": {"profet_core", "profet_lab", "profet_recorder", "profet_collect", "profet_http"},
 }
 #: The room that reads profiles from the lowest floor up, as docs/ARCHITECTURE.md has the rooms of the core; what is on
 #: one floor, as the formats are, imports none of each other.

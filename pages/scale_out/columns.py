@@ -197,7 +197,7 @@ def _instance_cell(row: OutRow) -> Cell:
 
 
 def _price_cell(row: OutRow) -> Cell:
-    each = "" if row.nodes == 1 else f"{format_usd(row.offer.usd_per_hour)} a node"
+    each = "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}"
     return Cell(price_words(row.plan.offer), beneath=each)
 
 

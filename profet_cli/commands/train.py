@@ -7,19 +7,21 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profet_cli.arguments import add_anchors, add_format, add_models
 from profet_cli.lab import open_measurements, training_set
 from profet_cli.output import print_json
-from profet_core.artifacts.models import MANIFEST_NAME
-from profet_core.catalog.gpus import load_gpus
+from profet_core.artifacts.models import load_models
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
 from profet_core.documents.parts import Document
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, shipped_folder
 from profet_core.latency import NORMAL_90
-from profet_core.transfer.model import load_transfer
 from profet_core.transfer.own_gpu import with_own_gpus
+
+if TYPE_CHECKING:
+    from profet_lab.datasets.dataset import Dataset
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +76,35 @@ def _say(options: argparse.Namespace, document: Document, lines: Sequence[str]) 
         print("\n".join(lines))
 
 
+def _train_only_own(options: argparse.Namespace, dataset: Dataset, out: Path) -> tuple[Document, list[str]]:
+    """Models between the instances of one's own, where the data hold no other."""
+    with training_set():
+        from profet_lab.own_gpus.common_workloads import common_workloads
+        from profet_lab.scalers.growth_file import GROWTH_NAME, growth_content, measured_sizes
+        from profet_lab.train import train
+    common = common_workloads(dataset)
+    measurements = common.measurements
+    growth = {GROWTH_NAME: growth_content(measurements)} if measured_sizes(measurements) else {}
+    source = ", ".join(one.name for one in dataset.sources)
+    manifest = train(measurements, out, coefficients=growth, seed=options.seed, source=source)
+    networks = sorted(set(measurements.architectures))
+    document: Document = {
+        "out": str(out),
+        "instances": list(measurements.instances),
+        "framework": common.framework,
+        "precision": common.precision,
+        "workloads": len(measurements.workloads.drop_duplicates(["model", "pixels", "batch_size"])),
+        "networks": networks,
+        "members": sum(len(row["targets"]) for row in manifest["members"]),
+        "without": [{"instance": one.instance, "why": one.why} for one in common.without],
+    }
+    line = (
+        f"models between {', '.join(measurements.instances)}, of {document['workloads']} workloads of {len(networks)} "
+        f"networks in {common.framework or 'an unknown framework'}, {common.precision}"
+    )
+    return document, [line, *(f"{one.instance}: no models: {one.why}" for one in common.without), f"written to {out}"]
+
+
 def _train_own(options: argparse.Namespace, folders: Sequence[Path]) -> tuple[Document, list[str]]:
     """What cells of other GPUs tell, beside the models there are."""
     with training_set():
@@ -88,12 +119,12 @@ def _train_own(options: argparse.Namespace, folders: Sequence[Path]) -> tuple[Do
         raise InputError(f"Say where models of your own go, with --out or {HOME_VARIABLE}.")
     out = Path(given)
     check_out(out)
-    # What is in PROFET_HOME already may be trained anew; a new folder starts from the models that ship.
-    beside = out if (out / MANIFEST_NAME).exists() else shipped_folder("models")
-    base = Path(options.models) if options.models else beside
-    transfer = load_transfer(base, load_gpus())
-    transfer = with_own_gpus(transfer, read_own_gpus(own_gpus_path(), transfer.gpus))
     dataset = read_data(folders)
+    base = Path(options.models) if options.models else shipped_folder("models")
+    known = load_models(base).transfer
+    if known is None or not set(known.instances) & set(dataset.instances):
+        return _train_only_own(options, dataset, out)
+    transfer = with_own_gpus(known, read_own_gpus(own_gpus_path(), known.gpus))
     found, without = sharpen_gpus(dataset, transfer)
     if not found:
         said = "; ".join(f"{one.instance}: {one.why}" for one in without) or "the models know all of its instances"

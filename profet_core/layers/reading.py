@@ -11,6 +11,7 @@ from profet_core.layers.keras.document import MAX_JSON_BYTES
 from profet_core.layers.keras.reader import read_archive, read_description
 from profet_core.layers.network import Network
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
+from profet_core.layers.rules import Kind
 from profet_core.layers.table import MAX_TABLE_BYTES, read_table
 from profet_core.profiles.containers.archives import is_archive
 from profet_core.profiles.containers.foreign_files import what_it_is
@@ -50,14 +51,20 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
             raise InputError(f"images of {pixels:,} pixels can't be looked at: {MIN_PIXELS} to {MAX_PIXELS:,} can.")
         if isinstance(source, Path):
             with source.open("rb") as file:
-                return _read(Content(file), shown, pixels)
-        return _read(Content(source), shown, pixels)
+                return _checked(_read(Content(file), shown, pixels))
+        return _checked(_read(Content(source), shown, pixels))
     except OSError as error:
         raise InputError(f"{shown}: it can't be read: {error.strerror}.") from None
     except InputError as error:
         raise InputError(f"{shown}: {error}") from None
     except ProfileError as error:
         raise InputError(f"{shown}: {packing_problem(error)}: save the model again, or give {FORMATS}.") from None
+
+
+def _checked(network: Network) -> Network:
+    if all(layer.kind is Kind.INPUT for layer in network.layers):
+        raise InputError("it has an input and no layer behind it.")
+    return network
 
 
 def _read(content: Content, name: str, pixels: int | None) -> Network:

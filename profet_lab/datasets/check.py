@@ -120,8 +120,8 @@ def check_dataset(dataset: Dataset, gpus: Gpus) -> Check:
 def _ratios(dataset: Dataset) -> pd.DataFrame:
     """The profiled cells with device rows and a latency, and `ratio`, device rows over latency."""
     cells = dataset.profiled.assign(device_us=dataset.device_total_us().to_numpy())
-    cells = cells[(cells["device_us"] > 0) & (cells["batch_latency_ms"] > 0)]
-    return cells.assign(ratio=cells["device_us"] / US_PER_MS / cells["batch_latency_ms"])
+    cells = cells.assign(ratio=cells["device_us"] / US_PER_MS / cells["batch_latency_ms"])
+    return cells[(cells["ratio"] > 0) & (cells["ratio"] < np.inf)]
 
 
 def _instance(dataset: Dataset, name: str, gpus: Gpus, ratios: pd.DataFrame) -> InstanceCheck:
@@ -217,9 +217,13 @@ def _wrong_units(ratios: pd.DataFrame) -> Iterator[Finding]:
     for (name, *_), part in off.groupby(_KIND):
         ratio = float(part["ratio"].median())
         thousands = round(np.log10(ratio) / 3)
-        meant = {1: "latency in s?", -1: "latency in us, or operations in ms?", -2: "operations in s?"}.get(thousands, "")
+        meant = {1: "latency in s?", -1: "latency in us, or operations in ms?", -2: "operations in s?"}.get(
+            thousands, ""
+        )
         example = cell_words(part.iloc[0])
-        line = f"device rows are {ratio:,.3g} times the latency: units differ{f' ({meant})' if meant else ''}; {example}"
+        line = (
+            f"device rows are {ratio:,.3g} times the latency: units differ{f' ({meant})' if meant else ''}; {example}"
+        )
         yield Finding("units", str(name), len(part), line)
 
 
@@ -230,7 +234,9 @@ def _wrong_steps(ratios: pd.DataFrame) -> Iterator[Finding]:
         ratio = float(part["ratio"].median())
         whose = " ".join(word for word in (framework, precision) if word)
         if ratio >= LARGEST_RATIO:
-            line = f"{whose}: device rows are {ratio:.2f} times the latency: profiles seem to cover {round(ratio)} steps"
+            line = (
+                f"{whose}: device rows are {ratio:.2f} times the latency: profiles seem to cover {round(ratio)} steps"
+            )
             yield Finding("steps", str(name), len(part), line)
         elif ratio <= SMALLEST_RATIO:
             line = f"{whose}: device rows are {ratio:.2f} of the latency: profiles seem to miss device time"
@@ -268,7 +274,9 @@ def _noise(dataset: Dataset) -> Iterator[Finding]:
     for name, part in deviations.groupby("instance"):
         percent = float(100 * part["off"].mean())
         if percent > MOST_NOISE_PERCENT:
-            line = f"runs of one workload are {percent:.1f} % off their median: was the machine busy with something else?"
+            line = (
+                f"runs of one workload are {percent:.1f} % off their median: was the machine busy with something else?"
+            )
             yield Finding("noise", str(name), len(part), line)
     ratio = deviations["batch_latency_ms"] / deviations["median_ms"]
     outliers = deviations[(ratio > OUTLIER_FACTOR) | (ratio < 1 / OUTLIER_FACTOR)]

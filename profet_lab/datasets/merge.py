@@ -63,8 +63,8 @@ def _instances(
             ours, theirs = getattr(known, field), getattr(facts, field)
             if ours and theirs and ours != theirs:
                 raise DataError(
-                    f"{name} says that {instance} has {field} {theirs}, what is before it says {ours}: give one of them "
-                    "another instance name."
+                    f"{name} says that {instance} has {field} {theirs}, what is before it says {ours}: give one of "
+                    "them another instance name."
                 )
             known = replace(known, **{field: ours or theirs})
         instances[instance] = known

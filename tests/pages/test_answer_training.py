@@ -83,7 +83,8 @@ def test_times_and_costs_may_be_of_a_part_of_the_training(open_app, core, sample
     whole = clean(app.header[0].value)
     app.segmented_control(key="per").set_value(per).run()
     plans = core.advise(sample, core.predict(sample), retired=True).plans
-    assert Per(per).share(core.advise(sample, core.predict(sample)).request.workload) == pytest.approx(share)
+    workload = core.advise(sample, core.predict(sample)).request.workload
+    assert Per(per).share(workload, plans[0]) == pytest.approx(share)
     words = format_duration if per != "step" else lambda seconds: format_ms(1000 * seconds)
     assert column(app, "Time") == {plan.label: words(plan.total_s * share) for plan in plans}
     assert column(app, "Cost") == {plan.label: format_usd(plan.total_usd * share) for plan in plans}

@@ -50,8 +50,8 @@ def test_about_maps_every_command_of_the_original(open_app):
 def test_every_format_is_named(open_app):
     app = open_app("about", open="files")
     assert "profet convert TRACE -o profile.json" in [element.value for element in app.code]
-    (formats,) = [table.value for table in app.table if "Format" in table.value]
-    assert len(formats) == 10
+    profiles, networks = [table.value for table in app.table if "Format" in table.value]
+    assert (len(profiles), len(networks)) == (10, 4)
 
 
 def test_the_example_files_are_read(open_app):

@@ -224,7 +224,7 @@ class KerasModel:
         if _is_operation(layer) and (output := _operation_output(name, shapes, recorded)) is not None:
             self.caveats.add("Operations counted by what they put out", shown(layer.name))
             return [resized(output)]
-        if name == "TFOpLambda" and layer.config.get("function") in FUNCTIONS:
+        if name == "TFOpLambda" and str(layer.config.get("function")) in FUNCTIONS:
             return [elementwise(*shapes)]
         if name in _RECURRENT:
             raise InputError("such layers aren't counted: image networks are.")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -67,18 +69,21 @@ def read_store(folder: Path) -> Dataset:
     table = pd.DataFrame(operations, columns=["cell", "operation", "time_us"])
     hashes = {CELLS_NAME: sha256_hex(data), MANIFEST_NAME: sha256_hex((folder / MANIFEST_NAME).read_bytes())}
     facts = InstanceFacts(
-        gpu=_gpu(collection.manifest.get("gpu"), name),
+        gpu=_gpu(collection.manifest, name),
         driver=_text(collection.manifest.get("driver")),
         host=_text(collection.manifest.get("host")),
     )
     return dataset_of(pd.DataFrame(cells), table, Source(name, "collection", hashes), {name: facts})
 
 
-def _gpu(told: object, instance: str) -> str:
+def _gpu(manifest: Mapping[str, Any], instance: str) -> str:
     """The catalogue's full name of a GPU as a driver calls it; as it is called where the catalogue has none."""
-    name = _text(told)
+    name = _text(manifest.get("gpu"))
     if not name:
         return known_gpu(instance)
+    if manifest.get("device") == "cpu":
+        # A processor that stands in for a GPU.
+        return name
     try:
         return load_gpus().find(name).name
     except ProfetError:

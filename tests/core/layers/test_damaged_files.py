@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core.errors import InputError
+from profet_core.layers.keras.kinds import RULES as KERAS_RULES
 from profet_core.layers.onnx.operators import RULES
 from profet_core.layers.onnx.values import _FOLDS
 from profet_core.layers.reading import read_network
@@ -229,6 +230,38 @@ def any_graph(seed: int) -> bytes:
     return model.data()
 
 
+SETTINGS = {
+    **{"filters": 4, "kernel_size": 3, "strides": 1, "padding": "same", "groups": 1, "depth_multiplier": 1, "units": 5},
+    **{"pool_size": 2, "axis": -1, "target_shape": [-1, 3], "dims": [2, 1, 3], "n": 2, "size": 2, "height": 4},
+    **{"width": 4, "num_heads": 2, "key_dim": 3, "cropping": 1, "dilation_rate": 1, "use_bias": True, "function": "x"},
+    **{"shared_axes": None, "data_format": "channels_last", "keepdims": False, "trainable": True, "value_dim": None},
+}
+CLASSES = [*sorted(KERAS_RULES), "Lambda", "GetItem", "Stack", "TFOpLambda", "Relu", "InputLayer", "Sequential"]
+SIZES = [[None, 9, 3], [None, 4, 4], [None, 3, 8, 8], [None, 2, 3, 4, 5], [None, None, None, 3]]
+
+
+def any_model(seed: int) -> bytes:
+    """Layers of all kinds, some of their settings odd, one after another."""
+    chance = random.Random(seed)
+    layers = [IMAGE, layer("InputLayer", "other", batch_shape=chance.choice(SIZES))]
+    names = ["image", "other"]
+    odd = [*VALUES, 2, 4, [1, 1], [-1], [1, 2, 3], [[1, 1], [0, 0]], "causal", "channels_first", 2**24]
+    for index in range(chance.randrange(1, 5)):
+        config = SETTINGS | {name: chance.choice(odd) for name in chance.sample(list(SETTINGS), chance.randrange(4))}
+        inputs = chance.choices(names[-2:], k=chance.choice([1, 1, 1, 2, 3]))
+        record = layer(chance.choice(CLASSES), f"layer{index}", *inputs, **config)
+        module = chance.choice([None, None, "keras.layers", "keras.src.ops.numpy", "mine", 3])
+        layers.append(record if module is None else {**record, "module": module})
+        names.append(f"layer{index}")
+    return json.dumps(functional(*layers) if chance.random() < 0.7 else sequential(*layers[1:])).encode()
+
+
+@given(NUMBERS, st.sampled_from([None, 1, 8]))
+@settings(max_examples=500)
+def test_any_model_is_a_network_or_a_line(seed, pixels):
+    check(any_model(seed), pixels)
+
+
 @given(NUMBERS, st.sampled_from([None, 16]))
 @settings(max_examples=500)
 def test_any_graph_is_a_network_or_a_line(seed, pixels):
@@ -257,4 +290,5 @@ def some_read(make: Callable[[int], bytes]) -> float:
 
 def test_the_damage_is_neither_fatal_nor_harmless_throughout():
     assert 0.05 < some_read(lambda seed: json.dumps(changed(DOCUMENTS[0], seed)).encode()) < 0.95
+    assert 0.02 < some_read(any_model) < 0.95 and 0.02 < some_read(any_graph) < 0.95
     assert 0.02 < some_read(lambda seed: damaged(FILES[0], seed)) < 0.95

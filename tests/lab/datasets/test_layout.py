@@ -123,7 +123,7 @@ def test_operations_of_no_cell_are_refused(folder):
     [
         ("", "dataset.json is damaged"),
         ("[1]", "is of no layout that is known here"),
-        ('{"layout": "profet measurements", "layout_version": 1}', "dataset.json is damaged"),
+        ('{"layout": "profet-measurements", "layout_version": 1}', "dataset.json is damaged"),
         ("[" * 100_000, "dataset.json is damaged"),
         ('{"layout": NaN}', "dataset.json is damaged"),
     ],
