@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from profet_cli.arguments import add_anchors, add_format, add_models
 from profet_cli.lab import open_measurements, training_set
 from profet_cli.output import print_json
 from profet_core.artifacts.models import load_models
+from profet_core.catalog import load_catalog
 from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
 from profet_core.documents.parts import Document
 from profet_core.errors import InputError
@@ -102,7 +103,18 @@ def _train_only_own(options: argparse.Namespace, dataset: Dataset, out: Path) ->
         f"models between {', '.join(measurements.instances)}, of {document['workloads']} workloads of {len(networks)} "
         f"networks in {common.framework or 'an unknown framework'}, {common.precision}"
     )
-    return document, [line, *(f"{one.instance}: no models: {one.why}" for one in common.without), f"written to {out}"]
+    lines = [line, *_how_to_see(measurements.instances)]
+    return document, [*lines, *(f"{one.instance}: no models: {one.why}" for one in common.without), f"written to {out}"]
+
+
+def _how_to_see(instances: Iterable[str]) -> list[str]:
+    """What is still to do for instances that no catalogue has: their prices aren't known."""
+    known = load_catalog()
+    return [
+        f"{name} is shown once it has a price: profet instances add {name} --gpu GPU --usd-per-hour N"
+        for name in dict.fromkeys(instances)
+        if name not in known
+    ]
 
 
 def _train_own(options: argparse.Namespace, folders: Sequence[Path]) -> tuple[Document, list[str]]:
@@ -150,6 +162,7 @@ def _train_own(options: argparse.Namespace, folders: Sequence[Path]) -> tuple[Do
         f"new networks within {100 * math.expm1(NORMAL_90 * one.log_sd):.0f} %, in 90 of 100"
         for one in found
     ]
+    lines += _how_to_see([one.instance for one in found])
     return document, [*lines, *(f"{one.instance}: nothing learned: {one.why}" for one in without), f"written to {out}"]
 
 
