@@ -65,7 +65,7 @@ def test_sizes_that_were_not_all_measured_get_no_scaler():
     assert training._scaler_rows(measurements) == []
     runs = measurements.all_latencies
     whole = pd.concat(
-        [runs.assign(pixels=64, batch_size=size, batch_latency_ms=1.0 * size) for size in (16, 32, 64, 128, 256)]
+        [runs.assign(pixels=256, batch_size=size, batch_latency_ms=1.0 * size) for size in (16, 32, 64, 128, 256)]
     )
     rows = training._scaler_rows(replace(measurements, all_latencies=whole))
     assert [(row["instance"], row["axis"]) for row in rows] == [("one", "batch"), ("two", "batch")]
