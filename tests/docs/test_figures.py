@@ -120,3 +120,9 @@ def test_several_gpus_are_the_report_s():
     assert f"(GPU models left out: {gpu}; 64 GPUs over a network: {on_64[0]})" in readme
     geforce = throughputs["gpus"]["by_fold"]["GeForce RTX 3090"]["mape"]
     assert f"{geforce:.1f} %)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")
+
+
+def test_errors_by_measured_cells_are_the_report_s():
+    found = rows("docs/ACCURACY.md")
+    for row in report("cells_validation.json")["rows"]:
+        assert found[f"{row['cells']} cells"] == percent(*(gpu["mape"] for gpu in row["gpus"].values()), row["mean"])
