@@ -99,8 +99,7 @@ def _locked_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
     except OSError as error:
         raise InputError(f"{folder} can't be written: {error.strerror}; name another --out.") from None
     try:
-        # What a killed program left of its last line.
-        os.ftruncate(handle, found[-1][1] if found else 0)
+        _cut(handle, found[-1][1] if found else 0, folder)
         _sync_folder(folder)
         yield Store(folder, handle, {result.cell: result for result, _ in found})
     finally:
@@ -118,6 +117,14 @@ def _check_same(folder: Path, manifest: Mapping[str, Any]) -> None:
             raise InputError(
                 f"{folder} holds cells of {key} {there.get(key)!r}, not {manifest.get(key)!r}: name another --out."
             )
+
+
+def _cut(handle: int, end: int, folder: Path) -> None:
+    """Take away what a killed program left of its last line: the next one would be written behind it."""
+    try:
+        os.ftruncate(handle, end)
+    except OSError as error:
+        raise InputError(f"{folder / CELLS_NAME} can't be cut to whole lines: {error.strerror}.") from None
 
 
 def _write_all(handle: int, data: bytes) -> None:

@@ -65,6 +65,7 @@ DISTRIBUTIONS = {
     "axe_playwright_python": "axe-playwright-python",
     "google": "protobuf",
     "sklearn": "scikit-learn",
+    "xgboost": "xgboost-cpu",
 }
 #: Imported and not declared: brought by tensorflow, the user's own in a recording, known to type checkers only.
 UNDECLARED = {"keras", "torch", "_typeshed"}

@@ -72,17 +72,17 @@ def run(options: argparse.Namespace) -> None:
         return
     manifest = {"instance": options.instance, **machine.manifest(), "seed": options.seed, "grid": _grid_document(grid)}
     began = perf_counter()
-    planned_s = sum(map(expected.seconds, chosen))
     with open_store(folder, manifest) as store:
-        there = sum(cell in store.finished for cell in chosen)
+        left = [cell for cell in chosen if cell not in store.finished]
+        planned_s = sum(map(expected.seconds, left))
         print(
-            f"{len(chosen)} cells on {machine.gpu}, {there} of them in {folder} already, "
-            f"about {format_duration(planned_s * (len(chosen) - there) / len(chosen))}",
+            f"{len(left)} cells on {machine.gpu}, {len(chosen) - len(left)} more are in {folder} already, "
+            f"about {format_duration(planned_s)}",
             file=sys.stderr,
         )
         collect(chosen, machine, store, expected, protocol)
         results = [store.finished[cell] for cell in chosen]
-    _show_end(options, folder, results, perf_counter() - began)
+    _show_end(options, folder, results, planned_s, perf_counter() - began)
 
 
 def _quick(grid: Grid, expected: Expected) -> list[Cell]:
@@ -150,7 +150,9 @@ def _plan_rows(cells: Sequence[Cell], seconds: Sequence[float]) -> list[tuple[st
     ]
 
 
-def _show_end(options: argparse.Namespace, folder: Path, results: Sequence[CellResult], took_s: float) -> None:
+def _show_end(
+    options: argparse.Namespace, folder: Path, results: Sequence[CellResult], planned_s: float, took_s: float
+) -> None:
     numbers = {status: sum(result.status == status for result in results) for status in STATUSES}
     if options.format == "json":
         document: Document = {
@@ -161,11 +163,13 @@ def _show_end(options: argparse.Namespace, folder: Path, results: Sequence[CellR
             "out_of_memory": numbers["out-of-memory"],
             "failed": numbers["failed"],
             "minutes": round(took_s / 60, 1),
+            "planned_minutes": round(planned_s / 60, 1),
         }
         print_json(document)
         return
     ends = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    print(f"{folder}: {len(results)} cells ({ends}) in {format_duration(took_s)}")
+    took = f"{format_duration(took_s)}, planned were {format_duration(planned_s)}"
+    print(f"{folder}: {len(results)} cells ({ends}) in {took}")
 
 
 def _grid(options: argparse.Namespace) -> Grid:

@@ -67,6 +67,7 @@ def measure(task: Task) -> Measured:
 
 def _batches(size: int, pixels: int, classes: int) -> Any:
     """One batch again and again, from the host's memory: a step copies it, as it does in a training."""
-    images = tf.random.uniform((size, pixels, pixels, 3))
-    labels = tf.random.uniform((size,), maxval=classes, dtype=tf.int32)
+    with tf.device("CPU:0"):
+        images = tf.random.uniform((size, pixels, pixels, 3))
+        labels = tf.random.uniform((size,), maxval=classes, dtype=tf.int32)
     return tf.data.Dataset.from_tensors((images, labels)).repeat().prefetch(2)

@@ -10,7 +10,7 @@ from torch import nn
 from profet_collect.networks.graph import Graph, Node
 from profet_core.errors import InputError
 
-#: Nodes that a linear layer follows in measured networks drop this share of their values, as the published ones do.
+#: Of the values that a dropout gets; it takes the same time at any share.
 DROPPED_SHARE = 0.5
 
 _ACTIVATIONS = {

@@ -83,7 +83,9 @@ def _prior(workloads: list[tuple[str, int, int]]) -> np.ndarray:
         batch,
     ]
     features = np.log(np.stack(columns, axis=1).astype(float))
-    features = (features - features.mean(0)) / features.std(0)
+    # What all workloads share tells nothing, and has no spread to divide by.
+    spread = features.std(0)
+    features = (features - features.mean(0)) / np.where(spread > 0, spread, 1.0)
     apart = ((features[:, None] - features[None]) ** 2).sum(2)
     return _SHARED**2 + _LINEAR**2 * features @ features.T + _BENDING**2 * np.exp(-apart / (2 * _LENGTH**2))
 

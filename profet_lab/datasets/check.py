@@ -154,9 +154,14 @@ def _each(column: pd.Series) -> tuple:
     return tuple(sorted(column.unique().tolist()))
 
 
+def _timed(cells: pd.DataFrame) -> pd.DataFrame:
+    """Those whose latency is a time."""
+    return cells[(cells["batch_latency_ms"] > 0) & (cells["batch_latency_ms"] < np.inf)]
+
+
 def _deviations(cells: pd.DataFrame) -> pd.DataFrame:
     """Runs of workloads that ran more than once, and by what share each is `off` its workload's median."""
-    cells = cells[cells["batch_latency_ms"] > 0]
+    cells = _timed(cells)
     workloads = cells.groupby(["instance", *_WORKLOAD])["batch_latency_ms"]
     median_ms = workloads.transform("median")
     several = workloads.transform("size") > 1
@@ -186,7 +191,7 @@ def _findings(dataset: Dataset, gpus: Gpus, ratios: pd.DataFrame) -> Iterator[Fi
     yield from _no_times(dataset)
     yield from _wrong_units(ratios)
     yield from _wrong_steps(ratios)
-    yield from _without_device_rows(dataset, ratios)
+    yield from _without_device_rows(dataset)
     yield from _other_scales(dataset)
     yield from _noise(dataset)
     yield from _duplicates(dataset)
@@ -247,15 +252,14 @@ def _wrong_steps(ratios: pd.DataFrame) -> Iterator[Finding]:
             yield from _each_instance(several, "steps", line)
 
 
-def _without_device_rows(dataset: Dataset, ratios: pd.DataFrame) -> Iterator[Finding]:
-    profiled = dataset.profiled
-    without = profiled[(profiled["batch_latency_ms"] > 0) & ~profiled["cell"].isin(ratios["cell"])]
+def _without_device_rows(dataset: Dataset) -> Iterator[Finding]:
+    without = dataset.profiled[dataset.device_total_us().to_numpy() == 0]
     yield from _each_instance(without, "steps", "profiles have no device rows: were they recorded on a CPU?")
 
 
 def _other_scales(dataset: Dataset) -> Iterator[Finding]:
     """Instances whose latencies are of another order than all others' of the same workloads."""
-    cells = dataset.cells[dataset.cells["batch_latency_ms"] > 0]
+    cells = _timed(dataset.cells)
     wide = cells.groupby([*_WORKLOAD, "instance"])["batch_latency_ms"].median().unstack("instance")
     if wide.shape[1] < 2:
         return

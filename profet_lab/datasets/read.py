@@ -23,7 +23,10 @@ from profet_lab.datasets.layout import (
 )
 from profet_lab.measurements.tables import DataError
 
-_MAX_MANIFEST_BYTES = 16 * 2**20
+_MAX_MANIFEST_BYTES, _MAX_TABLE_BYTES = 16 * 2**20, 2**30
+#: Columns of texts that are shown.
+_TEXTS = [field.name for field in SCHEMAS[CELLS_FILE] if field.type == pa.string()]
+_LONGEST_TEXT = 2_000
 _AGAIN = "import it again with `profet data import`"
 
 
@@ -72,6 +75,8 @@ def _manifest(folder: Path) -> dict:
 
 def _table(path: Path, sha256: str) -> pd.DataFrame:
     try:
+        if path.stat().st_size > _MAX_TABLE_BYTES:
+            raise DataError(f"{path} has more than {_MAX_TABLE_BYTES // 2**20} MB: keep to fewer measurements.")
         data = path.read_bytes()
     except OSError:
         raise DataError(f"No {path.name} in {path.parent}: {_AGAIN}.") from None
@@ -106,9 +111,14 @@ def _facts(record: Mapping) -> InstanceFacts:
     return InstanceFacts(_text(record["gpu"]), _text(record["driver"]), _text(record["host"]))
 
 
+def _is_line(text: str) -> bool:
+    """Whether it can be shown as it is."""
+    return text.isprintable() and len(text) <= _LONGEST_TEXT
+
+
 def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"not a text: {value!r}")
+    if not isinstance(value, str) or not _is_line(value):
+        raise TypeError(f"not a line: {value!r}")
     return value
 
 
@@ -118,6 +128,8 @@ def _check_references(folder: Path, dataset: Dataset) -> None:
         (folder / CELLS_FILE, cells["cell"].is_unique),
         (folder / CELLS_FILE, cells["instance"].isin(list(dataset.instances)).all()),
         (folder / CELLS_FILE, cells["source"].isin([source.name for source in dataset.sources]).all()),
+        (folder / CELLS_FILE, all(_is_line(text) for name in _TEXTS for text in cells[name].unique())),
+        (folder / OPERATIONS_FILE, all(_is_line(text) for text in operations["operation"].unique())),
         (folder / OPERATIONS_FILE, operations["cell"].isin(dataset.profiled["cell"]).all()),
     ):
         if not known:

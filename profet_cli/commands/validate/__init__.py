@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from profet_cli.arguments import add_anchors, add_data, add_format, add_models
-from profet_cli.commands.validate import cells, left_out, manycore, real, scaleout, transfer
+from profet_cli.commands.validate import cells, estimate, left_out, manycore, real, scaleout, transfer
 from profet_core.errors import InputError
 
 
@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "writes its report and card",
     )
     parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="networks without a profile: the paper's judgements and ours; --card writes its report and card",
+    )
+    parser.add_argument(
         "--manycore",
         action="store_true",
         help="the many-core models: published predictions, and this machine's own cores; --card writes report and card",
@@ -61,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 #: What is validated instead of the shipped models, one at a time: option -> what it says for itself, and what runs.
 _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
     "cells": ("--cells validates on all instances at once", cells.run),
+    "estimate": ("--estimate validates on all instances at once", estimate.run),
     "manycore": ("--manycore validates published models", manycore.run),
     "real": ("--real compares whole profiles with what was measured", real.run),
     "scaleout": ("--scaleout validates on published steps", scaleout.run),

@@ -27,13 +27,19 @@ def read_sources(paths: Sequence[Path], *, raw: bool = False, note: Note = lambd
     ------
     DataError : a source is not there, is of no kind that is known, can't be read, or contradicts another one.
     """
+    try:
+        return _read_all(paths, raw, note)
+    except OSError as error:
+        raise DataError(f"{error.filename or 'A source'} can't be read: {error.strerror or error}.") from None
+
+
+def _read_all(paths: Sequence[Path], raw: bool, note: Note) -> Dataset:
     pickles = [path for path in paths if path.suffix.lower() in ENDINGS and path.is_file()]
     others = [path for path in paths if path not in pickles]
     datasets = [_read(path, raw, note) for path in others]
     if pickles:
         datasets.append(read_pickles(pickles))
-    names = [str(path) for path in (*others, *pickles[:1])]
-    return merged(datasets, names)
+    return merged(datasets, [str(path) for path in (*others, *pickles[:1])])
 
 
 def _read(path: Path, raw: bool, note: Note) -> Dataset:

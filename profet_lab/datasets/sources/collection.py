@@ -17,6 +17,8 @@ from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source
 from profet_lab.datasets.sources.draft import dataset_of, known_gpu
 from profet_lab.measurements.tables import DataError
 
+_LONGEST_WHY = 500
+
 
 def is_collection(folder: Path) -> bool:
     """Whether a folder holds finished cells."""
@@ -58,7 +60,7 @@ def read_store(folder: Path) -> Dataset:
                 # The first run of a collection is 0, as that of PROFET is 1.
                 "repeat": cell.repeat + 1,
                 "status": result.status,
-                "why": result.why,
+                "why": _text(result.why)[:_LONGEST_WHY],
                 "batch_latency_ms": result.batch_latency_ms if ran else None,
                 "latency_repeats_ms": list(result.latency_repeats_ms) if ran else [],
                 "peak_memory_bytes": result.peak_memory_bytes,
@@ -94,4 +96,5 @@ def _text(told: object) -> str:
     """A fact of the manifest as one line; several are joined."""
     if isinstance(told, dict | list):
         told = json.dumps(told, sort_keys=True)
-    return " ".join(str(told).split()) if told not in (None, "") else ""
+    line = "".join(sign if sign.isprintable() else " " for sign in str(told)) if told not in (None, "") else ""
+    return " ".join(line.split())

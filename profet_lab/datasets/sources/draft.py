@@ -57,6 +57,7 @@ def dataset_of(
         cells["latency_repeats_ms"] = [[] for _ in range(len(cells))]
     if cells.empty:
         raise DataError(f"{source.name} holds no measurements: name another source.")
+    _check_counts(cells, source)
     cells = cells.astype({field.name: _KINDS.get(field.name, "str") for field in CELLS if field.name not in _KEPT})
     twice = cells[cells.duplicated(KEY)]
     if len(twice):
@@ -67,6 +68,24 @@ def dataset_of(
 
 
 _KEPT = ("cell", "latency_repeats_ms")
+_COUNTS = ("pixels", "batch_size", "repeat")
+_LARGEST_COUNT = 2**31 - 1
+
+
+def _check_counts(cells: pd.DataFrame, source: Source) -> None:
+    for name in _COUNTS:
+        numbers = pd.to_numeric(cells[name], errors="coerce").to_numpy(float, na_value=np.nan)
+        bad = ~((numbers >= 1) & (numbers <= _LARGEST_COUNT) & (numbers == np.floor(numbers)))
+        if bad.any():
+            shown = " ".join(str(cells[name].to_numpy()[bad][0])[:40].split())
+            raise DataError(f"{source.name} holds {shown!r} as {name}: it is a whole number above 0.")
+    for name in ("instance", "model"):
+        for text in cells[name].unique():
+            if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > _LONGEST_NAME:
+                raise DataError(f"{source.name} holds {str(text)[:40]!r} as {name}: give it a name of one line.")
+
+
+_LONGEST_NAME = 200
 
 
 def known_gpu(instance: str) -> str:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from profet_core.files import sha256_hex
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_lab.datasets.dataset import Dataset, Source
+from profet_lab.datasets.layout import CELLS_FILE, MAX_ROWS
 from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataError
 
@@ -18,6 +20,8 @@ from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataEr
 PROFET_LICENCE = "MIT License, copyright (c) 2022 ddps-lab: https://github.com/ddps-lab/profet"
 #: What all of PROFET's measurements were made with.
 PROFET_RUNS = {"framework": "tensorflow", "framework_version": "2.5", "precision": "fp32"}
+_MAX_BYTES = 512 * 2**20
+_COUNTS = ("pixels", "batch_size", "repeat")
 _RUN = ["instance", "model", "pixels", "batch_size", "repeat"]
 _TIMES = ["batch_latency_ms", "epoch_latency_s"]
 
@@ -43,13 +47,23 @@ def read_tables(folder: Path) -> Dataset:
 
 def _table(path: Path) -> tuple[pd.DataFrame, str]:
     try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise DataError(f"{path} has more than {_MAX_BYTES // 2**20} MB: PROFET's tables have 3 at most.")
         data = path.read_bytes()
+        if pq.ParquetFile(pa.BufferReader(data)).metadata.num_rows > MAX_ROWS[CELLS_FILE]:
+            raise DataError(f"{path} has more than {MAX_ROWS[CELLS_FILE]:,} rows: keep to fewer measurements.")
         table = pd.read_parquet(pa.BufferReader(data))
-    except (OSError, pa.ArrowException, ValueError):
+    except DataError:
+        raise
+    except (OSError, pa.ArrowException, ValueError, NotImplementedError):
         raise DataError(f"{path} can't be read as Parquet: get it again.") from None
     for name in [*_RUN, *_TIMES]:
         if name not in table:
             raise DataError(f"{path} has no column {name}: name PROFET's own tables.")
+    for name in table:
+        number = name in (*_TIMES, *_COUNTS) or str(name).startswith((DEVICE_PREFIX, HOST_PREFIX))
+        if number and not pd.api.types.is_numeric_dtype(table[name]):
+            raise DataError(f"{path} holds texts in {name}: name PROFET's own tables.")
     return table, sha256_hex(data)
 
 

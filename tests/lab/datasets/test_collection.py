@@ -34,7 +34,11 @@ RAN = CellResult(
     operations_us={"Device_Conv2D": 15_000.0, "Device_IDLE": 0.0, "Host_IDLE": 1.5},
 )
 FULL = CellResult(
-    Cell("pytorch", "tf32", "VGG19", 256, 256), "2.13.0", "out-of-memory", "2026-11-22T07:01:00+00:00", why="no memory"
+    Cell("pytorch", "tf32", "VGG19", 256, 256),
+    "2.13.0",
+    "out-of-memory",
+    "2026-11-22T07:01:00+00:00",
+    why="no\nmemory\x1b",
 )
 
 

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from profet_core.errors import InputError
 from profet_core.files import sha256_hex
+from profet_core.whole_files import only_one
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.datasets.layout import CELLS_FILE, MANIFEST_FILE, OPERATIONS_FILE, SCHEMAS
 from profet_lab.datasets.read import read_dataset
@@ -154,6 +156,31 @@ def test_a_failed_writing_leaves_nothing(dataset, tmp_path):
     with pytest.raises(pa.ArrowException):
         write_dataset(broken, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_what_a_killed_import_left_is_removed_and_an_empty_folder_is_filled(dataset, tmp_path):
+    left = tmp_path / ".out.importing"
+    left.mkdir()
+    (left / CELLS_FILE).write_bytes(b"half")
+    (tmp_path / "out").mkdir()
+    write_dataset(dataset, tmp_path / "out")
+    same(read_dataset(tmp_path / "out"), dataset)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "out"]
+
+
+def test_two_programs_do_not_write_one_folder(dataset, tmp_path):
+    with only_one(tmp_path / "out"), pytest.raises(InputError, match="Another program is changing"):
+        write_dataset(dataset, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_that_are_no_lines_are_refused(folder):
+    table = pq.read_table(folder / CELLS_FILE)
+    place = table.schema.get_field_index("model")
+    names = pa.array(["VGG\x1b[31m"] * len(table))
+    replace_table(folder, CELLS_FILE, table.set_column(place, table.schema.field(place), names))
+    with pytest.raises(DataError, match=r"cells\.parquet is damaged"):
+        read_dataset(folder)
 
 
 def test_a_folder_that_cannot_be_written_is_told(dataset, tmp_path):

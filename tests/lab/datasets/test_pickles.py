@@ -22,7 +22,7 @@ from profet_lab.datasets.sources.pickles.frames import epoch_times, frame_column
 from profet_lab.datasets.sources.pickles.guarded import read_frame, read_times
 from profet_lab.datasets.sources.pickles.unpickler import ALLOWED, Recorded
 from profet_lab.datasets.sources.profet_pickles import pickles_in, read_pickles
-from profet_lab.measurements.tables import DataError
+from profet_lab.measurements.tables import DataError, data_folder
 
 TEXTS = ["exp_name", "instance_name", "dataset", "model", "optimizer"]
 
@@ -273,6 +273,29 @@ def test_a_release_is_what_the_tables_are(release, dataset):
     pd.testing.assert_frame_equal(found.cells[columns], dataset.cells[columns], rtol=1e-12)
     assert found.sources[0].kind == "profet pickles"
     assert sorted(found.sources[0].files) == ["anchor_p2.pickle", "anchor_p3.pickle", "target_preprocessing.pickle"]
+
+
+@pytest.mark.data
+def test_the_published_measurements_as_pickles_are_what_the_tables_are(tmp_path):
+    from profet_lab.datasets.sources.tables import read_tables
+    from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE
+
+    try:
+        folder = data_folder()
+    except DataError as error:
+        if os.environ.get("PROFET_REQUIRE_ALL"):
+            pytest.fail(str(error))
+        pytest.skip(f"needs the full data set: {error}")
+    table = pd.read_parquet(folder / PROFILES_FILE)
+    frames = {name: published(part) for name, part in table.groupby("instance")}
+    frames["target"] = published(pd.read_parquet(folder / LATENCIES_FILE))
+    for name, frame in frames.items():
+        (tmp_path / f"{name}.pickle").write_bytes(pickle.dumps(frame))
+    found, true = read_pickles(pickles_in(tmp_path)), read_tables(folder / "profet")
+    assert (len(found.cells), len(found.profiled), len(found.operations)) == (11_736, 11_052, 413_827)
+    pd.testing.assert_frame_equal(found.operations, true.operations, rtol=1e-6)
+    columns = [name for name in true.cells if name not in ("latency_repeats_ms", "source")]
+    pd.testing.assert_frame_equal(found.cells[columns], true.cells[columns], rtol=1e-12)
 
 
 def test_releases_that_differ_are_refused(release, profiles):

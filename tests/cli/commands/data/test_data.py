@@ -146,6 +146,36 @@ def _put(folder: Path, *names: str) -> None:
         (folder / name).write_text("nothing of the kind")
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("pixels", 2**40, "holds '1099511627776' as pixels: it is a whole number above 0"),
+        ("batch_size", 16.5, "holds '16.5' as batch_size"),
+        ("repeat", 0, "holds '0' as repeat"),
+        ("pixels", "large", "holds texts in pixels"),
+        ("model", "VGG\n\x1b[31m", "as model: give it a name of one line"),
+        ("instance", None, "as instance: give it a name of one line"),
+        ("Device_Conv2D", "long", "holds texts in Device_Conv2D"),
+        ("batch_latency_ms", 99.0, "profiles and latencies differ in batch_latency_ms of the same runs"),
+    ],
+)
+def test_tables_that_hold_something_else_are_one_line(column, value, said, refused, tables, tmp_path):
+    table = pd.read_parquet(tables / "profiles.parquet").assign(**{column: value})
+    table.to_parquet(tables / "profiles.parquet")
+    assert said in refused("data", "import", tables, "--out", tmp_path / "out")
+    assert files_of(tmp_path) == ["tables"]
+
+
+def test_infinite_times_are_found_and_told_as_json(document, run, tables, tmp_path):
+    for name in ("profiles.parquet", "latencies.parquet"):
+        table = pd.read_parquet(tables / name)
+        table.loc[0, "batch_latency_ms"] = float("inf")
+        table.to_parquet(tables / name)
+    assert run("data", "import", tables, "--out", tmp_path / "out")[0] == 0
+    (finding,) = document("data", "check", tmp_path / "out")["findings"]
+    assert (finding["kind"], finding["instance"], finding["cells"]) == ("time", "p2.xlarge", 1)
+
+
 def test_a_pickle_that_calls_something_is_one_line_and_calls_nothing(refused, tmp_path):
     left = tmp_path / "left"
     (tmp_path / "a.pickle").write_bytes(f"cos\nsystem\n(Vtouch {left}\ntR.".encode())
