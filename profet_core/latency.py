@@ -31,6 +31,7 @@ class Basis(StrEnum):
     CARRIED = "carried"
     CARRIED_BACK = "carried-back"
     SCALED_OUT = "scaled-out"
+    SHARPENED = "sharpened"
 
     @property
     def words(self) -> str:
@@ -49,8 +50,8 @@ class Basis(StrEnum):
 
     @property
     def is_rough(self) -> bool:
-        """Nobody profiled the GPU, or that of the anchor."""
-        return self in (Basis.DERIVED, Basis.TRANSFERRED, Basis.CARRIED_BACK)
+        """No models learned from profiles of the GPU, or of the anchor's."""
+        return self in (Basis.DERIVED, Basis.TRANSFERRED, Basis.CARRIED_BACK, Basis.SHARPENED)
 
 
 _WORDS = {
@@ -60,6 +61,7 @@ _WORDS = {
     Basis.TRANSFERRED: "estimated from data sheets and benchmarks; nobody profiled this GPU",
     Basis.CARRIED: "carried to another size",
     Basis.CARRIED_BACK: "predicted from a profile of a GPU that nobody profiled for the models",
+    Basis.SHARPENED: "estimated, and corrected by steps that were measured on this GPU",
     Basis.SCALED_OUT: "one GPU's step, scaled out to all GPUs of the node",
 }
 

@@ -47,7 +47,7 @@ RENTED: Mapping[str, Schema] = {
 }
 BASIS: Schema = {
     "type": "string",
-    "enum": ["given", "measured", "derived", "transferred", "carried", "carried-back", "scaled-out"],
+    "enum": ["given", "measured", "derived", "transferred", "carried", "carried-back", "scaled-out", "sharpened"],
 }
 MEMORY = by_name(
     record(

@@ -21,6 +21,7 @@ from profet_core.memory.model import MemoryModel
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.transfer.model import TransferModel
 from profet_core.whole_files import write_whole
+from profet_lab.cards.cells import CELLS_CARD_NAME, CELLS_REPORT_NAME, cells_card
 from profet_lab.cards.estimate import ESTIMATE_CARD_NAME, estimate_card
 from profet_lab.cards.model import CARD_NAME, model_card
 from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
@@ -146,6 +147,15 @@ def write_scaleout_report(report: Mapping, model: ScaleoutModel, folder: Path) -
     card = scaleout_card(read_scaleout_accuracy(content), model)
     write_whole(folder / SCALEOUT_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
     write_whole(folder / SCALEOUT_CARD_NAME, card.encode())
+    return content
+
+
+def write_cells_report(report: Mapping, folder: Path) -> dict:
+    """Write what cells of a new GPU bring, and its card, beside models; returns the report as written."""
+    content = {"made": _today(), **report}
+    content = {**content, "checksum": manifest_checksum(content)}
+    write_whole(folder / CELLS_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
+    write_whole(folder / CELLS_CARD_NAME, cells_card(content).encode())
     return content
 
 

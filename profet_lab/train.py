@@ -27,10 +27,11 @@ from profet_lab.export import dense_stack, forest_stack, line_stack, write_fitte
 from profet_lab.measurements.tables import Measurements, check_instances, pairs
 from profet_lab.models_folder import new_models_folder
 from profet_lab.progress import Progress
-from profet_lab.scalers.documented import fit_scaler, latency_curves
+from profet_lab.scalers.documented import fit_scaler, has_curves, latency_curves
 from profet_lab.scalers.learned import learned_scalers
 
 SEED = 0
+PUBLISHED = "PROFET measurements, github.com/ddps-lab/profet (MIT)"
 
 _VERSIONED = (
     "tensorflow",
@@ -53,6 +54,7 @@ def train(
     epochs: int = EPOCHS,
     steps: int = STEPS,
     quiet: bool = False,
+    source: str = PUBLISHED,
 ) -> dict:
     """Fit all members of the pairs from `anchors` (all if None) and write them to `out`; returns the manifest.
 
@@ -62,6 +64,7 @@ def train(
     Parameters
     ----------
     coefficients : file name -> signed content (`transfer.json`, `memory.json`), written beside the members.
+    source : where the measurements are from, in words.
     """
     check_instances(measurements, anchors or ())
     chosen = [name for name in measurements.instances if anchors is None or name in anchors]
@@ -76,7 +79,7 @@ def train(
         default = train_default(class_bank(measurements), folder, chosen, seed=seed, steps=steps, progress=bar.update)
         for name, content in (coefficients or {}).items():
             write_coefficients(content, folder / name)
-        manifest = _manifest(measurements, features, members, default, sorted(coefficients or ()), folder, seed)
+        manifest = _manifest(measurements, features, members, default, sorted(coefficients or ()), folder, seed, source)
         (folder / MANIFEST_NAME).write_text(json.dumps(manifest, indent=1) + "\n")
     return manifest
 
@@ -122,6 +125,7 @@ def _manifest(
     coefficients: list[str],
     folder: Path,
     seed: int,
+    source: str,
 ) -> dict:
     files = [*(row["file"] for row in members), *default["files"]]
     manifest = {
@@ -132,7 +136,7 @@ def _manifest(
             **{name: _version(name) for name in _VERSIONED},
         },
         "training_data": {
-            "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
+            "source": source,
             "sha256": measurements.sha256,
             "rows_per_instance": len(measurements.workloads),
             "architectures": sorted(set(measurements.architectures)),
@@ -184,6 +188,7 @@ def _scaler_rows(measurements: Measurements) -> list[dict]:
         fit_scaler(latency_curves(measurements, instance, axis), instance, axis)
         for instance in measurements.instances
         for axis in AXIS_RANGE
+        if has_curves(measurements, instance, axis)
     ]
     return [
         {"instance": c.instance, "axis": c.axis, "coefficients": [c.intercept, c.linear, c.quadratic]} for c in curves

@@ -37,6 +37,7 @@ def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
     for basis, words in (
         (Basis.DERIVED, "Derived from others' biased timings, not from a profile of the GPU"),
         (Basis.TRANSFERRED, "A rough estimate, as nobody profiled the GPU"),
+        (Basis.SHARPENED, "Estimated, and corrected by a few steps that were measured on the GPU"),
         (Basis.CARRIED_BACK, "From a profile of a GPU that nobody profiled for the models"),
     ):
         names = dict.fromkeys(plan.instance for plan in plans if plan.basis == basis)

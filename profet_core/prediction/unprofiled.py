@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from profet_core.transfer.model import TransferModel
 
 #: Bases in the order of the rows.
-_ORDER = (Basis.MEASURED, Basis.DERIVED, Basis.TRANSFERRED)
+_ORDER = (Basis.MEASURED, Basis.SHARPENED, Basis.DERIVED, Basis.TRANSFERRED)
 
 
 def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Placed]:

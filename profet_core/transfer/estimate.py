@@ -9,7 +9,7 @@ note names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def estimate_gpus(
     found: dict[Placed, TransferEstimate] = {}
     carried: list[Placed] = []
     for placed in wanted:
-        law = model.derived.get(placed[0].name)
+        law = None if model.sharpened_gpu(placed[0], tf32) else model.derived.get(placed[0].name)
         if law and all(name in known.latencies for name in law.instances):
             found[placed] = _derived(law, known, placed[0], tf32)
         else:
@@ -111,10 +111,29 @@ def _transferred(
     # The weights move with launches and speed: no part of the known latencies' errors is sure to cancel.
     relative = np.hypot(found.log_half_width, known.latencies[known.anchor].log_half_width)
     rows = zip(wanted, speeds, found.latency_ms, relative, strict=True)
-    return {
+    estimates = {
         placed: _estimate(known, found, place, speed, latency_ms, half)
         for place, (placed, speed, latency_ms, half) in enumerate(rows)
     }
+    return {placed: _sharpened(model, known, placed[0], row, tf32) for placed, row in estimates.items()}
+
+
+def _sharpened(
+    model: TransferModel, known: KnownSteps, gpu: Gpu, row: TransferEstimate, tf32: bool
+) -> TransferEstimate:
+    """Corrected by what the law left of the steps that were measured on the GPU, if any were."""
+    sharpened = model.sharpened_gpu(gpu, tf32)
+    if sharpened is None:
+        return row
+    latency_ms = row.latencies.latency_ms
+    factors = np.exp(sharpened.log_factors(known, row.free_ms, row.launch_ms, latency_ms))
+    return replace(
+        row,
+        latencies=Latencies(latency_ms * factors, row.latencies.log_half_width),
+        basis=Basis.SHARPENED,
+        free_ms=row.free_ms * factors,
+        launch_ms=row.launch_ms * factors,
+    )
 
 
 def _estimate(

@@ -10,6 +10,7 @@ class Source(Enum):
     """Where a GPU's speed is from."""
 
     PROFILED = "profiled"
+    CELLS = "cells"
     DERIVED = "derived"
     PUBLISHED = "published"
     OWN = "own"
@@ -26,7 +27,8 @@ class Evidence:
     Attributes
     ----------
     gpu : full name of the GPU whose speed this is. measured_on : of the GPU that ran; empty for data sheets alone.
-    tables : published tables that tell it, 0 for other sources. said : what a user says of a GPU of their own.
+    tables : published tables that tell it, 0 for other sources. said : what a user says of a GPU of their own, or how
+        many of its steps were measured.
     """
 
     source: Source
@@ -45,6 +47,8 @@ class Evidence:
         match self.source:
             case Source.PROFILED:
                 return "profiled"
+            case Source.CELLS:
+                return self.said
             case Source.DERIVED:
                 return "another source's runs"
             case Source.PUBLISHED:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
-from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
+from profet_core.errors import ArtifactError
+from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients, shown
 from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.hosts import Host
+from profet_core.transfer.sharpened import SharpenedGpu, sharpened_of
 from profet_core.transfer.step import InstanceStep, StepLaw
 from profet_core.transfer.targets import Speed, Target
 
 TRANSFER_NAME = "transfer.json"
 TRANSFER_VERSION = 3
+#: Beside it where a few workloads of other GPUs were measured.
+SHARPENED_NAME, SHARPENED_VERSION = "sharpened.json", 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class TransferModel:
     sheet_log_sd, relative_log_sd, same_chip_log_sd, kernel_log_sd : error of a speed that is told by data sheets alone,
         by those beside a GPU with published points, by those of one chip, and by kernels.
     points, fp32_points, derived : by full GPU name; `fp32_points` of GPUs whose `points` are TF32.
+    sharpened : by full GPU name and TF32, GPUs of which a few workloads were measured.
     kernels : full GPU name -> kind -> speed of its kernels over the reference GPU's, in the logarithm.
     checksum : of the file's content.
     """
@@ -102,6 +107,7 @@ class TransferModel:
     fp32_points: Mapping[str, BenchmarkPoint]
     kernels: Mapping[str, Mapping[str, float]]
     derived: Mapping[str, DerivedLaw]
+    sharpened: Mapping[tuple[str, bool], SharpenedGpu]
     gpus: Gpus
     fitted_on: Mapping[str, str]
     checksum: str
@@ -111,9 +117,15 @@ class TransferModel:
         """Profiled instances: each can be the anchor."""
         return tuple(self.step.instances)
 
-    def basis_of(self, gpu: Gpu) -> Basis:
-        """What stands behind a latency on the GPU: derived where it was measured somewhere, else transferred."""
+    def sharpened_gpu(self, gpu: Gpu, tf32: bool) -> SharpenedGpu | None:
+        """What measured steps told of a GPU in this precision."""
+        return self.sharpened.get((gpu.name, tf32 and gpu.tf32_tensor_dense_tflops is not None))
+
+    def basis_of(self, gpu: Gpu, tf32: bool = True) -> Basis:
+        """What stands behind a latency on the GPU: steps measured on it, others' timings, or neither."""
         profiled = {row.gpu for row in self.step.instances.values()}
+        if gpu.name not in profiled and self.sharpened_gpu(gpu, tf32) is not None:
+            return Basis.SHARPENED
         return Basis.DERIVED if gpu.name in self.derived or gpu.name in profiled else Basis.TRANSFERRED
 
     @cached_property
@@ -140,7 +152,20 @@ def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) ->
     path = (Path(folder) if folder is not None else default_models_folder()) / TRANSFER_NAME
     content = read_coefficients(path, TRANSFER_VERSION)
     try:
-        return transfer_model(content, gpus or load_gpus())
+        model = transfer_model(content, gpus or load_gpus())
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged(path) from None
+    beside = path.with_name(SHARPENED_NAME)
+    return _with_sharpened(model, beside) if beside.exists() else model
+
+
+def _with_sharpened(model: TransferModel, path: Path) -> TransferModel:
+    """The model with what the file says of GPUs that a few workloads were measured on."""
+    content = read_coefficients(path, SHARPENED_VERSION)
+    if content.get("transfer_checksum") != model.checksum:
+        raise ArtifactError(f"{shown(path)} is of another {TRANSFER_NAME}: run `profet train` with its data again.")
+    try:
+        return replace(model, sharpened=MappingProxyType(sharpened_of(content["gpus"])))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise damaged(path) from None
 
@@ -173,6 +198,7 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
             }
         ),
         derived=MappingProxyType({name: _record(DerivedLaw, row) for name, row in content["derived"].items()}),
+        sharpened=MappingProxyType({}),
         gpus=gpus,
         fitted_on=MappingProxyType(dict(content["fitted_on"])),
         checksum=str(content["checksum"]),

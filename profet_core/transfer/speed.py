@@ -6,9 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
+from profet_core.latency import NORMAL_90
 from profet_core.transfer.evidence import Evidence, Source
 from profet_core.transfer.hosts import Host
 from profet_core.transfer.parts import BANDWIDTH, CONVOLUTION, KINDS, PRODUCT, shares
+from profet_core.transfer.sharpened import SharpenedGpu
 from profet_core.transfer.targets import Speed, Target
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
     """What the numbers of a GPU rest on: `known_speed` counts only where nobody ran the networks."""
     if gpu.name in {row.gpu for row in model.step.instances.values()}:
         return Evidence(Source.PROFILED, gpu.name, gpu.name)
+    if sharpened := model.sharpened_gpu(gpu, tf32):
+        return Evidence(Source.CELLS, gpu.name, gpu.name, said=sharpened.said)
     if gpu.name in model.derived:
         return Evidence(Source.DERIVED, gpu.name, gpu.name)
     return known_speed(model, gpu, tf32).evidence
@@ -112,6 +116,9 @@ def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[T
 
 
 def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
+    sharpened = model.sharpened_gpu(gpu, tf32)
+    if sharpened is not None:
+        return _sharpened_target(sharpened, gpu, host)
     speed = known_speed(model, gpu, tf32)
     target = Target(
         host=host,
@@ -122,6 +129,22 @@ def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[
         mix_log_sd=mix_log_sd(gpu, model.gpus[model.reference_gpu], tf32),
     )
     return target, speed
+
+
+def _sharpened_target(sharpened: SharpenedGpu, gpu: Gpu, host: Host) -> tuple[Target, Speed]:
+    """By its measured steps; what the mix of operations does to it, these tell too."""
+    half_width = NORMAL_90 * sharpened.log_sd
+    note = f"{sharpened.said}, {sharpened.networks} networks; 90 % as networks left out of these were missed"
+    evidence = Evidence(Source.CELLS, gpu.name, gpu.name, said=sharpened.said)
+    target = Target(
+        host=host,
+        multiprocessors=gpu.sm_count,
+        log_speed=sharpened.log_speed,
+        log_bandwidth=sharpened.log_bandwidth,
+        log_half_width=half_width,
+        mix_log_sd=0.0,
+    )
+    return target, Speed(sharpened.log_speed, 0.0, half_width, evidence, note)
 
 
 def mix_log_sd(gpu: Gpu, reference: Gpu, tf32: bool) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,16 +52,16 @@ class EnsembleLatencies:
 
 
 def ensemble_latencies(
-    bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None
+    bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None, cases: Iterable[bool] = tuple(CASES)
 ) -> EnsembleLatencies:
-    """Fit the default method once an architecture and pair, with and without the anchor's latency.
+    """Fit the default method once an architecture and pair, with and without the anchor's latency (`cases`).
 
     The members' weights come from the errors on all other architectures, whose models had seen the one that is judged.
     """
     wanted = pairs(bank.instances)
     latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
     half_widths: dict[tuple[str, str, bool, str], float] = {}
-    for known in CASES:
+    for known in cases:
         out_of_fold = predict_one_left_out(bank, wanted, latency_known=known, seed=seed, steps=steps, progress=progress)
         weights = _weights_by_others(bank, wanted, out_of_fold)
         for anchor, target in wanted:

@@ -122,6 +122,12 @@ def test_several_gpus_are_the_report_s():
     assert f"{geforce:.1f} %)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")
 
 
+def test_errors_by_measured_cells_are_the_report_s():
+    found = rows("docs/ACCURACY.md")
+    for row in report("cells_validation.json")["rows"]:
+        assert found[f"{row['cells']} cells"] == percent(*(gpu["mape"] for gpu in row["gpus"].values()), row["mean"])
+
+
 def test_accuracy_s_table_without_a_profile_is_the_report_s():
     found, accuracy = rows("docs/ACCURACY.md"), report("estimate_validation.json")
     names = {

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from profet_cli.arguments import add_anchors, add_data, add_format, add_models
-from profet_cli.commands.validate import estimate, left_out, manycore, real, scaleout, transfer
+from profet_cli.commands.validate import cells, estimate, left_out, manycore, real, scaleout, transfer
 from profet_core.errors import InputError
 
 
@@ -34,6 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="GPUs nobody profiled: each GPU left out, derived targets; --card writes its report and card",
     )
     parser.add_argument(
+        "--cells",
+        action="store_true",
+        help="error against number of cells of a new GPU: each of the profiled ones in turn, networks left out; --card "
+        "writes its report and card",
+    )
+    parser.add_argument(
         "--estimate",
         action="store_true",
         help="networks without a profile: the paper's judgements and ours; --card writes its report and card",
@@ -59,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 #: What is validated instead of the shipped models, one at a time: option -> what it says for itself, and what runs.
 _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
+    "cells": ("--cells validates on all instances at once", cells.run),
     "estimate": ("--estimate validates on all instances at once", estimate.run),
     "manycore": ("--manycore validates published models", manycore.run),
     "real": ("--real compares whole profiles with what was measured", real.run),

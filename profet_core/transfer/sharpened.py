@@ -1,0 +1,162 @@
+"""A GPU of which a few workloads were measured: the law with its own speeds, and what the law leaves of them learned.
+
+What is left is the mean of a Gaussian process over what is known of a step without the GPU, one for each anchor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.transfer.known import KnownSteps
+from profet_core.transfer.parts import KINDS, shares
+
+#: Standard deviations, in the logarithm: of what the law leaves near a workload, of a constant in it, for each standard
+#: deviation of an input, and of a workload's own. Chosen by leaving GPUs out (`profet validate --cells`).
+LOCAL_LOG_SD, CONSTANT_LOG_SD, LINEAR_LOG_SD, NOISE_LOG_SD = 0.10, 0.05, 0.03, 0.06
+#: Workloads are near within so many standard deviations of the inputs.
+LENGTH = 1.5
+#: About the middle of the logarithm of the measured latencies, milliseconds: keeps the first input near zero.
+_TYPICAL_LOG_MS = 3.0
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What the law leaves of steps recorded on one anchor, learned from cells.
+
+    Attributes
+    ----------
+    mean, scale : of the inputs, (inputs,). cells : standardised inputs of the measured workloads, (cells, inputs).
+    weights : (cells,).
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    cells: np.ndarray
+    weights: np.ndarray
+
+    def log_factors(self, inputs: np.ndarray) -> np.ndarray:
+        """Logarithm of the step over what the law gives, (profiles,), of `correction_inputs`."""
+        return covariance((inputs - self.mean) / self.scale, self.cells) @ self.weights
+
+
+@dataclass(frozen=True)
+class SharpenedGpu:
+    """What cells told of one GPU.
+
+    Attributes
+    ----------
+    gpu : its full name. instance : the machine that ran them, as its owner calls it. tf32 : how they ran.
+    cells, networks : how many workloads were measured, of how many networks.
+    log_speed, log_bandwidth : as `targets.Target` has them. log_sd : of a new network's step, in the logarithm.
+    corrections : anchor -> what the law leaves.
+    """
+
+    gpu: str
+    instance: str
+    tf32: bool
+    cells: int
+    networks: int
+    log_speed: float
+    log_bandwidth: float
+    log_sd: float
+    corrections: Mapping[str, Correction]
+
+    @property
+    def said(self) -> str:
+        """What its numbers rest on, in few words."""
+        return f"{self.cells} measured step{'' if self.cells == 1 else 's'} of {self.instance}"
+
+    def log_factors(self, known: KnownSteps, free_ms: np.ndarray, launch_ms: np.ndarray, ms: np.ndarray) -> np.ndarray:
+        """What the law leaves, (profiles,); see `correction_inputs`. Nothing from an anchor it wasn't learned of."""
+        found = self.corrections.get(known.anchor)
+        if found is None:
+            return np.zeros(ms.shape)
+        inputs = correction_inputs(known, free_ms, launch_ms, ms)
+        return found.log_factors(np.where(np.isfinite(inputs), inputs, found.mean))
+
+
+def correction_inputs(known: KnownSteps, free_ms: np.ndarray, launch_ms: np.ndarray, ms: np.ndarray) -> np.ndarray:
+    """What is known of steps without the GPU, (profiles, inputs).
+
+    Parameters
+    ----------
+    free_ms, launch_ms, ms : what the law gives for it: if the host kept up, of launches, and of both, (profiles,).
+
+    Returns
+    -------
+    inputs : size of the step, its mix of kinds, launches, copy, and the step on each profiled instance beside what the
+        law gives; NaN for an instance whose latency is not known.
+    """
+    base = np.log(ms)
+    kinds = shares(known.parts.kinds_ms)
+    launched = np.log(np.maximum(launch_ms, 1e-9) / free_ms)
+    beside = [
+        np.log(known.latencies[name].latency_ms) - base if name in known.latencies else np.full(base.shape, np.nan)
+        for name in known.law.instances
+    ]
+    return np.column_stack(
+        [
+            base - _TYPICAL_LOG_MS,
+            kinds[:, : len(KINDS) - 1],
+            np.tanh(launched / 2),
+            known.parts.copy_ms / ms,
+            *beside,
+        ]
+    )
+
+
+def covariance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Of what the law leaves at standardised inputs, (profiles, inputs) and (cells, inputs): (profiles, cells)."""
+    apart = ((one[:, None, :] - other[None, :, :]) ** 2).sum(axis=2)
+    near = LOCAL_LOG_SD**2 * np.exp(-apart / (2 * LENGTH**2))
+    return near + LINEAR_LOG_SD**2 * (one @ other.T) + CONSTANT_LOG_SD**2
+
+
+def sharpened_of(rows: Sequence[Mapping]) -> dict[tuple[str, bool], SharpenedGpu]:
+    """By full name and TF32, of a file's content; `ValueError` or the like if it describes none."""
+    found = [_sharpened(row) for row in rows]
+    return {(one.gpu, one.tf32): one for one in found}
+
+
+def _sharpened(row: Mapping) -> SharpenedGpu:
+    numbers = {name: float(row[name]) for name in ("log_speed", "log_bandwidth", "log_sd")}
+    if not np.isfinite(list(numbers.values())).all() or numbers["log_sd"] < 0:
+        raise ValueError("speeds and spread are numbers")
+    return SharpenedGpu(
+        gpu=str(row["gpu"]),
+        instance=str(row["instance"]),
+        tf32=bool(row["tf32"]),
+        cells=int(row["cells"]),
+        networks=int(row["networks"]),
+        corrections={str(name): _correction(one) for name, one in row["corrections"].items()},
+        **numbers,
+    )
+
+
+def _correction(row: Mapping) -> Correction:
+    found = Correction(**{name: np.array(row[name], float) for name in ("mean", "scale", "cells", "weights")})
+    cells, inputs = found.cells.shape
+    shapes = found.mean.shape, found.scale.shape, found.weights.shape
+    if shapes != ((inputs,), (inputs,), (cells,)) or not (found.scale > 0).all():
+        raise ValueError("a correction's arrays don't belong together")
+    if not all(np.isfinite(one).all() for one in (found.mean, found.cells, found.weights)):
+        raise ValueError("a correction's arrays hold numbers")
+    return found
+
+
+def sharpened_content(gpu: SharpenedGpu) -> dict:
+    """As `sharpened_of` reads it."""
+    corrections = {
+        name: {
+            "mean": one.mean.tolist(),
+            "scale": one.scale.tolist(),
+            "cells": one.cells.tolist(),
+            "weights": one.weights.tolist(),
+        }
+        for name, one in gpu.corrections.items()
+    }
+    plain = ("gpu", "instance", "tf32", "cells", "networks", "log_speed", "log_bandwidth", "log_sd")
+    return {**{name: getattr(gpu, name) for name in plain}, "corrections": corrections}

@@ -1,0 +1,36 @@
+"""Reads the folders that `--data` names, of the data layout or PROFET's own tables, as one dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from profet_lab.datasets.dataset import Dataset
+from profet_lab.datasets.merge import merged
+from profet_lab.datasets.read import is_dataset, read_dataset
+from profet_lab.datasets.sources.tables import is_tables, read_tables
+from profet_lab.measurements.tables import PROFILES_FILE, DataError
+
+
+def is_own_data(folders: Sequence[Path]) -> bool:
+    """Whether any folder is of the data layout, or there are several."""
+    return len(folders) > 1 or any(is_dataset(folder) for folder in folders)
+
+
+def read_data(folders: Sequence[Path]) -> Dataset:
+    """All cells of all folders.
+
+    Raises
+    ------
+    DataError : a folder holds no measurements, they are damaged, or contradict each other.
+    """
+    return merged([_read(folder) for folder in folders], [str(folder) for folder in folders])
+
+
+def _read(folder: Path) -> Dataset:
+    if is_dataset(folder):
+        return read_dataset(folder)
+    for place in (folder, folder / PROFILES_FILE.parent):
+        if is_tables(place):
+            return read_tables(place)
+    raise DataError(f"No measurements in {folder}: name a folder that `profet data import` wrote.")

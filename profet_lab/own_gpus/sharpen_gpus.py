@@ -1,0 +1,140 @@
+"""From cells of GPUs that the models don't know to the sharpened law of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from profet_core.catalog.gpus import Gpu
+from profet_core.errors import InputError
+from profet_core.transfer.hosts import host_named
+from profet_core.transfer.known import KnownSteps
+from profet_core.transfer.model import TransferModel
+from profet_core.transfer.sharpened import SharpenedGpu
+from profet_core.transfer.speed import target_of
+from profet_lab.classes.bank import class_bank
+from profet_lab.datasets.as_measurements import measurements_of
+from profet_lab.datasets.dataset import Dataset
+from profet_lab.datasets.layout import AMP, OK, TF32
+from profet_lab.measurements.tables import WORKLOAD, DataError
+from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
+from profet_lab.transfer.sharpen import MeasuredCells, sharpen, sharpened_gpu
+from profet_lab.transfer.steps import Steps, all_steps, median_steps
+
+#: The profiled instances ran TensorFlow: what is likest to that counts where an instance ran several.
+_FRAMEWORKS = ("tensorflow", "keras", "pytorch")
+
+
+@dataclass(frozen=True, slots=True)
+class Untrained:
+    """An instance that nothing could be learned of."""
+
+    instance: str
+    why: str
+
+
+def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[SharpenedGpu], list[Untrained]]:
+    """Every instance of the dataset that the models did not learn from: its sharpened law, or why it has none.
+
+    Parameters
+    ----------
+    transfer : of the models that profiles are predicted with; the dataset must hold its instances' profiles.
+
+    Raises
+    ------
+    DataError : it doesn't.
+    """
+    new = [name for name in sorted(dataset.instances) if name not in transfer.instances]
+    if not new:
+        return [], []
+    medians = _profiled(dataset, transfer)
+    measured = measured_latencies(medians)
+    known = {name: known_of(transfer.step, medians, name, measured, True) for name in medians.instances}
+    plain = replace(transfer, sharpened={})
+    found: list[SharpenedGpu] = []
+    without: list[Untrained] = []
+    for name in new:
+        try:
+            found += _sharpened(dataset, name, medians, known, plain)
+        except DataError as error:
+            without.append(Untrained(name, str(error)))
+    return _one_a_gpu(found, without), without
+
+
+def _profiled(dataset: Dataset, transfer: TransferModel) -> Steps:
+    """The workloads that every instance of the law was profiled with, medians of their repeats."""
+    missing = [name for name in transfer.instances if name not in dataset.instances]
+    if missing:
+        raise DataError(
+            f"No profiles of {', '.join(missing)} in the data, which the models learned from: name the published "
+            "measurements with --data too."
+        )
+    measurements = measurements_of(dataset, transfer.instances, framework="tensorflow")
+    if measurements.workloads.empty:
+        raise DataError(f"{', '.join(transfer.instances)} have no workload in common that has a profile on each.")
+    return median_steps(all_steps(class_bank(measurements), measurements.workloads))
+
+
+def _sharpened(
+    dataset: Dataset, instance: str, medians: Steps, known: Mapping[str, KnownSteps], transfer: TransferModel
+) -> list[SharpenedGpu]:
+    """One for each precision that the instance ran."""
+    facts = dataset.instances[instance]
+    gpu = _data_sheet(transfer, facts.gpu)
+    cells = _cells_of(dataset, instance)
+    found = []
+    for tf32, own in cells.groupby((cells["precision"] == TF32) & (gpu.tf32_tensor_dense_tflops is not None)):
+        measured = _measured(own, medians)
+        if measured is None:
+            continue
+        prior = replace(target_of(transfer, gpu, host_named(facts.host), bool(tf32))[0], mix_log_sd=0.0)
+        fitted = sharpen(known, transfer.reference, prior, measured)
+        found.append(sharpened_gpu(fitted, measured, gpu=gpu.name, instance=instance, tf32=bool(tf32)))
+    if not found:
+        raise DataError(f"none of its {len(cells)} cells is a workload that the models' instances were profiled with")
+    return found
+
+
+def _data_sheet(transfer: TransferModel, name: str) -> Gpu:
+    if not name:
+        raise DataError("the data don't say which GPU it has")
+    try:
+        gpu = transfer.gpus.find(name)
+    except InputError:
+        raise DataError(f"no data sheet of {name}: add it with `profet gpus add`") from None
+    if gpu.name in {row.gpu for row in transfer.step.instances.values()}:
+        raise DataError(f"{gpu.name} is one of the profiled GPUs: the models that learned from it answer")
+    return gpu
+
+
+def _cells_of(dataset: Dataset, instance: str) -> pd.DataFrame:
+    """Its cells that ran, not in mixed precision, in one framework."""
+    cells = dataset.cells
+    own = cells[(cells["instance"] == instance) & (cells["status"] == OK) & (cells["precision"] != AMP)]
+    if own.empty:
+        raise DataError("none of its cells ran to the end in FP32 or TF32")
+    ran = set(own["framework"])
+    chosen = next((name for name in _FRAMEWORKS if name in ran), sorted(ran)[0])
+    return own[own["framework"] == chosen]
+
+
+def _measured(own: pd.DataFrame, medians: Steps) -> MeasuredCells | None:
+    """Cells that are workloads of `medians`, each the median of its repeats; None if there are none."""
+    latency_ms = own.groupby(WORKLOAD)["batch_latency_ms"].median().rename("latency_ms").reset_index()
+    rows = medians.workloads[WORKLOAD].assign(row=range(len(medians.workloads)))
+    both = rows.merge(latency_ms, on=WORKLOAD)
+    if both.empty:
+        return None
+    return MeasuredCells(both["row"].to_numpy(), both["latency_ms"].to_numpy(float), both["model"].to_numpy())
+
+
+def _one_a_gpu(found: list[SharpenedGpu], without: list[Untrained]) -> list[SharpenedGpu]:
+    """Of several instances with one GPU the one with most cells."""
+    best: dict[tuple[str, bool], SharpenedGpu] = {}
+    for one in sorted(found, key=lambda one: -one.cells):
+        kept = best.setdefault((one.gpu, one.tf32), one)
+        if kept is not one:
+            without.append(Untrained(one.instance, f"{kept.instance} has the same GPU and {kept.cells} cells"))
+    return list(best.values())

@@ -1,0 +1,152 @@
+"""Fits what a few measured workloads of a GPU tell: its speeds in the law, and what the law leaves of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from profet_core.latency import NORMAL_90
+from profet_core.transfer.carry import Carried, carry
+from profet_core.transfer.known import KnownSteps, Latencies
+from profet_core.transfer.sharpened import NOISE_LOG_SD, Correction, SharpenedGpu, correction_inputs, covariance
+from profet_core.transfer.targets import Target
+
+#: How far data sheets miss a GPU's speed and that of its bandwidth-bound work, and the law a network; standard
+#: deviations of the logarithm. Chosen, not fitted.
+SPEED_LOG_SD, BANDWIDTH_LOG_SD, NETWORK_LOG_SD = 0.40, 0.25, 0.10
+#: What a new network's step is off by before any cell tells (GPUs left out, one cell). It counts as so many cells.
+PRIOR_LOG_SD, PRIOR_CELLS = 0.14, 8.0
+#: The farthest start of the search.
+_MOST_LOG_SPEED = 1.5
+#: An input that hardly varies counts as one that varies by this.
+_LEAST_SCALE = 1e-3
+
+
+@dataclass(frozen=True)
+class MeasuredCells:
+    """Workloads that were measured on a GPU.
+
+    Attributes
+    ----------
+    rows : of the steps that profiled instances are known by, (cells,). latency_ms : on the GPU, (cells,).
+    networks : name of each cell's, (cells,).
+    """
+
+    rows: np.ndarray
+    latency_ms: np.ndarray
+    networks: np.ndarray
+
+
+@dataclass(frozen=True)
+class Sharpened:
+    """A fit: the target with its speeds, a correction an anchor, and the spread of new networks."""
+
+    target: Target
+    corrections: Mapping[str, Correction]
+    log_sd: float
+
+    def carry(self, known: KnownSteps, reference: str) -> Latencies:
+        """Latencies on the GPU with their intervals, as serving gives them, (profiles,)."""
+        found = carry(known, reference, [self.target])
+        ms = found.latency_ms[0]
+        factors = self.corrections[known.anchor].log_factors(_inputs(known, found))
+        return Latencies(ms * np.exp(factors), found.log_half_width[0])
+
+
+def sharpen(known: Mapping[str, KnownSteps], reference: str, prior: Target, cells: MeasuredCells) -> Sharpened:
+    """Fit a GPU's speeds and corrections to its cells.
+
+    Parameters
+    ----------
+    known : anchor -> all steps that could be cells, their latencies on profiled instances measured. Inputs are
+        scaled by how they vary over these.
+    prior : the GPU by its data sheet.
+    """
+    logs = np.log(cells.latency_ms)
+    own = {name: steps_of(one, cells.rows) for name, one in known.items()}
+    target = _fit_speeds(own, reference, prior, logs)
+    corrections, errors = {}, []
+    for name, one in own.items():
+        everything = _inputs(known[name], carry(known[name], reference, [prior]))
+        found = carry(one, reference, [target])
+        left = logs - np.log(found.latency_ms[0])
+        correction, unseen = _fit_correction(_inputs(one, found), left, everything.std(axis=0), cells.networks)
+        corrections[name] = correction
+        errors.append(unseen)
+    log_sd = _log_sd(np.array(errors))
+    return Sharpened(replace(target, log_half_width=NORMAL_90 * log_sd), corrections, log_sd)
+
+
+def sharpened_gpu(found: Sharpened, cells: MeasuredCells, *, gpu: str, instance: str, tf32: bool) -> SharpenedGpu:
+    """The fit as `transfer.json` holds it."""
+    return SharpenedGpu(
+        gpu=gpu,
+        instance=instance,
+        tf32=tf32,
+        cells=len(cells.rows),
+        networks=len(np.unique(cells.networks)),
+        log_speed=found.target.log_speed,
+        log_bandwidth=found.target.log_bandwidth,
+        log_sd=found.log_sd,
+        corrections=found.corrections,
+    )
+
+
+def steps_of(known: KnownSteps, rows: np.ndarray) -> KnownSteps:
+    """What is known of some of the steps."""
+    return replace(
+        known,
+        parts=known.parts.of(rows),
+        latencies={
+            name: Latencies(one.latency_ms[rows], one.log_half_width[rows]) for name, one in known.latencies.items()
+        },
+        floor_ms=known.floor_ms[rows],
+        work_ms={name: values[rows] for name, values in known.work_ms.items()},
+    )
+
+
+def _inputs(known: KnownSteps, found: Carried) -> np.ndarray:
+    return correction_inputs(known, found.free_ms[0], found.launch_ms[0], found.latency_ms[0])
+
+
+def _fit_speeds(own: Mapping[str, KnownSteps], reference: str, prior: Target, logs: np.ndarray) -> Target:
+    """The most likely speeds, all anchors counting as one cell each time."""
+
+    def at(away: np.ndarray) -> Target:
+        return replace(prior, log_speed=prior.log_speed + away[0], log_bandwidth=prior.log_bandwidth + away[1])
+
+    def missed(target: Target) -> list[np.ndarray]:
+        return [np.log(carry(one, reference, [target]).latency_ms[0]) - logs for one in own.values()]
+
+    def residuals(away: np.ndarray) -> np.ndarray:
+        each = np.concatenate(missed(at(away))) / (NETWORK_LOG_SD * np.sqrt(len(own)))
+        return np.concatenate([each, away / (SPEED_LOG_SD, BANDWIDTH_LOG_SD)])
+
+    # Too long by so much by the data sheet: the speed is so much more, but for launches.
+    start = np.clip(np.median(np.concatenate(missed(prior))), -_MOST_LOG_SPEED, _MOST_LOG_SPEED)
+    return at(least_squares(residuals, [start, 0.0], diff_step=1e-3).x)
+
+
+def _fit_correction(
+    inputs: np.ndarray, left: np.ndarray, scale: np.ndarray, networks: np.ndarray
+) -> tuple[Correction, np.ndarray]:
+    """The correction, and each cell's error by one that saw none of its network, (cells,)."""
+    mean, scale = inputs.mean(axis=0), np.maximum(scale, _LEAST_SCALE)
+    cells = (inputs - mean) / scale
+    shared = covariance(cells, cells)
+    noisy = shared + NOISE_LOG_SD**2 * np.eye(len(left))
+    unseen = np.empty(len(left))
+    for name in np.unique(networks):
+        out = networks == name
+        weights = np.linalg.solve(noisy[np.ix_(~out, ~out)], left[~out]) if not out.all() else np.zeros(0)
+        unseen[out] = left[out] - shared[np.ix_(out, ~out)] @ weights
+    return Correction(mean, scale, cells, np.linalg.solve(noisy, left)), unseen
+
+
+def _log_sd(errors: np.ndarray) -> float:
+    """Spread of new networks by what cells missed, (anchors, cells), and by what is known before them."""
+    squares = float((errors**2).mean(axis=0).sum())
+    return float(np.sqrt((PRIOR_CELLS * PRIOR_LOG_SD**2 + squares) / (PRIOR_CELLS + errors.shape[1])))

@@ -1,0 +1,185 @@
+"""Error against number of measured cells: each profiled GPU in turn as a new one, networks left out entirely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from profet_core.transfer.anchor import ForeignSteps, carry_back
+from profet_core.transfer.known import KnownSteps
+from profet_core.transfer.step import StepLaw
+from profet_core.transfer.targets import Target
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.fit_networks import STEPS
+from profet_lab.measurements.kernels import load_kernel_speeds
+from profet_lab.measurements.tables import Measurements
+from profet_lab.progress import Progress
+from profet_lab.transfer.cell_choice import choose_cells
+from profet_lab.transfer.leave_one_gpu_out import (
+    Kernels,
+    KnownLatencies,
+    known_of,
+    measured_latencies,
+    profiled_target,
+    reference_of,
+    target_of,
+)
+from profet_lab.transfer.sharpen import MeasuredCells, sharpen, steps_of
+from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.transfer.steps import Steps, all_steps, median_steps
+from profet_lab.validation.ensemble_latencies import ensemble_latencies
+
+CELLS = (1, 3, 10, 20, 50)
+DRAWS = 5
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Log errors of one draw on networks left out.
+
+    Attributes
+    ----------
+    as_target, inside : (anchors, workloads), predicted over measured, and whether the 90 % interval holds it.
+    half_widths : of these intervals, in the logarithm. as_anchor : (other instances, workloads), by the law alone.
+    """
+
+    as_target: np.ndarray
+    inside: np.ndarray
+    half_widths: np.ndarray
+    as_anchor: np.ndarray
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One GPU new and one network left out: what may be known."""
+
+    medians: Steps
+    gpu: str
+    network: str
+    law: StepLaw
+    prior: Target
+    known: Mapping[str, KnownSteps]
+    unseen: Mapping[str, KnownSteps]
+
+    @property
+    def allowed(self) -> np.ndarray:
+        """Workloads that cells are chosen among, (workloads,)."""
+        return self.medians.architectures != self.network
+
+    def judge(self, count: int, random: np.random.Generator) -> Judged:
+        """Measure `count` cells, fit, and predict the network that was left out."""
+        medians, reference = self.medians, reference_of(self.law)
+        pool = np.flatnonzero(self.allowed)
+        chosen = choose_cells(medians, self.allowed, count, random)
+        cells = MeasuredCells(
+            np.searchsorted(pool, chosen), medians.latency_ms[self.gpu][chosen], medians.architectures[chosen]
+        )
+        found = sharpen({name: steps_of(one, pool) for name, one in self.known.items()}, reference, self.prior, cells)
+        own = np.flatnonzero(~self.allowed)
+        truth = np.log(medians.latency_ms[self.gpu][own])
+        served = [found.carry(steps_of(one, own), reference) for one in self.unseen.values()]
+        errors = np.array([np.log(one.latency_ms) - truth for one in served])
+        half_widths = np.array([one.log_half_width for one in served])
+        steps = ForeignSteps(found.target, medians.with_latency[self.gpu].of(own), medians.latency_ms[self.gpu][own])
+        back = carry_back(self.law, reference, steps).by_instance
+        anchor = np.array([np.log(one.latency_ms / medians.latency_ms[name][own]) for name, one in back.items()])
+        return Judged(errors, np.abs(errors) <= half_widths, half_widths, anchor)
+
+
+def folds(
+    medians: Steps, kernels: Kernels, predicted: Callable[[str], KnownLatencies], gpu: str, networks: Sequence[str]
+) -> dict[str, Fold]:
+    """By network left out, `gpu` being the instance that is new.
+
+    Parameters
+    ----------
+    predicted : network -> latencies on the other instances by models that never saw it.
+    """
+    others = [name for name in medians.instances if name != gpu]
+    found = {}
+    for network in networks:
+        law = fit_step_law(medians, others, medians.architectures != network)
+        sheet = profiled_target(medians, gpu, sheet_only=True)
+        prior = replace(target_of(law, medians, kernels, sheet, 0.0), mix_log_sd=0.0)
+        found[network] = Fold(
+            medians=medians,
+            gpu=gpu,
+            network=network,
+            law=law,
+            prior=prior,
+            known={name: known_of(law, medians, name, measured_latencies(medians), True) for name in others},
+            unseen={name: known_of(law, medians, name, predicted(network), True) for name in others},
+        )
+    return found
+
+
+def measured_cells_report(
+    measurements: Measurements, folder: Path, *, seed: int, progress: Progress | None = None
+) -> dict:
+    """`cells_report` of the measurements, by models trained here that saw neither GPU nor network."""
+    bank = class_bank(measurements)
+    steps = all_steps(bank, measurements.workloads)
+    medians = median_steps(steps)
+    ensemble = ensemble_latencies(bank, seed=seed, steps=STEPS, progress=progress, cases=(True,)).medians(steps)
+    return cells_report(medians, load_kernel_speeds(folder), ensemble.known, seed=seed, progress=progress)
+
+
+def cells_report(
+    medians: Steps,
+    kernels: Kernels,
+    predicted: Callable[[str], KnownLatencies],
+    *,
+    seed: int,
+    counts: Sequence[int] = CELLS,
+    draws: int = DRAWS,
+    progress: Progress | None = None,
+) -> dict:
+    """Error, misses and width by number of cells and GPU; percent.
+
+    Parameters
+    ----------
+    predicted : as `folds` takes it.
+    """
+    networks = [str(name) for name in np.unique(medians.architectures)]
+    gpus = medians.instances
+    figures: dict[int, dict[str, dict[str, float]]] = {count: {} for count in counts}
+    for gpu in gpus:
+        of_gpu = folds(medians, kernels, predicted, gpu, networks)
+        for count in counts:
+            drawn = [_draw(of_gpu, count, seed + draw) for draw in range(draws)]
+            figures[count][gpu] = _figures(drawn)
+            if progress:
+                progress(1)
+    rows = [
+        {"cells": count, "gpus": row, "mean": float(np.mean([one["mape"] for one in row.values()]))}
+        for count, row in figures.items()
+    ]
+    return {"seed": seed, "draws": draws, "networks": len(networks), "workloads": len(medians.workloads), "rows": rows}
+
+
+def _draw(of_gpu: Mapping[str, Fold], count: int, seed: int) -> Judged:
+    found = [fold.judge(count, np.random.default_rng([seed, at])) for at, fold in enumerate(of_gpu.values())]
+    names = Judged.__dataclass_fields__
+    return Judged(**{name: np.concatenate([getattr(one, name) for one in found], axis=1) for name in names})
+
+
+def _figures(drawn: Sequence[Judged]) -> dict[str, float]:
+    each = [_mape(one.as_target) for one in drawn]
+    anchor = [_mape(one.as_anchor) for one in drawn]
+    errors = np.concatenate([one.as_target for one in drawn])
+    return {
+        "mape": float(np.mean(each)),
+        "worst_draw": max(each),
+        "bias": float(100 * (np.exp(errors.mean()) - 1)),
+        "missed_90": float(100 * np.mean([1 - one.inside.mean() for one in drawn])),
+        "median_interval_pct": float(100 * (np.exp(np.median([one.half_widths for one in drawn])) - 1)),
+        "as_anchor_mape": float(np.mean(anchor)),
+        "as_anchor_worst_draw": max(anchor),
+    }
+
+
+def _mape(log_errors: np.ndarray) -> float:
+    return float(100 * np.mean(np.abs(np.exp(log_errors) - 1)))

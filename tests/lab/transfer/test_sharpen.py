@@ -1,0 +1,113 @@
+"""Few cells of a GPU tell its speeds and what the law leaves; which are measured looks at no result."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from profet_lab.transfer.cell_choice import choose_cells
+from profet_lab.transfer.leave_one_gpu_out import (
+    known_of,
+    measured_latencies,
+    profiled_target,
+    reference_of,
+    target_of,
+)
+from profet_lab.transfer.sharpen import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, sharpen, steps_of
+from profet_lab.transfer.step_law import fit_step_law
+from profet_lab.validation.cells import cells_report
+from tests.made.transfer_steps import SLOWNESS, made_transfer_steps
+
+NEW = "g4dn.xlarge"
+
+
+@pytest.fixture(scope="module")
+def steps():
+    return made_transfer_steps()
+
+
+@pytest.fixture(scope="module")
+def law(steps):
+    return fit_step_law(steps, [name for name in SLOWNESS if name != NEW], np.ones(len(steps.workloads), bool))
+
+
+def fit(steps, law, rows, factor=1.0):
+    known = {name: known_of(law, steps, name, measured_latencies(steps), True) for name in law.instances}
+    prior = target_of(law, steps, {}, profiled_target(steps, NEW, sheet_only=True), 0.0)
+    cells = MeasuredCells(rows, factor * steps.latency_ms[NEW][rows], steps.architectures[rows])
+    return sharpen(known, reference_of(law), replace(prior, mix_log_sd=0.0), cells), known, prior
+
+
+def test_the_benchmark_comes_first_then_each_network_in_turn(steps):
+    everything = np.ones(len(steps.workloads), bool)
+    rows = choose_cells(steps, everything, 8, np.random.default_rng(0))
+    assert steps.benchmark[rows[0]]
+    assert sorted(steps.architectures[rows[:4]]) == sorted(steps.architectures[rows[4:]]) == ["B", "C", "D", "ResNet50"]
+    assert len(set(rows)) == 8
+    whole = choose_cells(steps, everything, len(everything), np.random.default_rng(0))
+    assert sorted(whole) == list(range(len(everything)))
+
+
+def test_no_cell_is_of_the_network_that_is_left_out(steps):
+    allowed = steps.architectures != "ResNet50"
+    for seed in range(5):
+        rows = choose_cells(steps, allowed, 27, np.random.default_rng(seed))
+        assert allowed[rows].all()
+    with pytest.raises(ValueError, match="28 cells of 27"):
+        choose_cells(steps, allowed, 28, np.random.default_rng(0))
+
+
+def test_cells_bring_a_data_sheet_to_the_true_speed(steps, law):
+    rows = np.flatnonzero(np.isin(steps.architectures, ["ResNet50", "B"]))
+    found, _, prior = fit(steps, law, rows)
+    truth = math.log(SLOWNESS["p3.2xlarge"] / SLOWNESS[NEW])
+    assert abs(prior.log_speed - truth) > 0.1
+    assert found.target.log_speed == pytest.approx(truth, abs=0.06)
+
+
+def test_what_the_law_leaves_is_learned_near_the_cells(steps, law):
+    rows = np.flatnonzero(steps.architectures != "C")
+    unseen = np.flatnonzero(steps.architectures == "C")
+    found, known, _ = fit(steps, law, rows)
+    for one in known.values():
+        served = found.carry(steps_of(one, unseen), reference_of(law))
+        assert np.abs(np.log(served.latency_ms / steps.latency_ms[NEW][unseen])).max() < 0.12
+        assert (served.log_half_width >= 1.645 * found.log_sd).all()
+
+
+def test_one_cell_leaves_the_spread_that_was_known(steps, law):
+    found, _, _ = fit(steps, law, np.flatnonzero(steps.benchmark))
+    most = math.sqrt((PRIOR_CELLS * PRIOR_LOG_SD**2 + 0.1**2) / (PRIOR_CELLS + 1))
+    assert PRIOR_LOG_SD * math.sqrt(PRIOR_CELLS / (PRIOR_CELLS + 1)) <= found.log_sd < most
+
+
+def test_the_report_judges_each_gpu_and_more_cells_err_less(steps):
+    report = cells_report(steps, {}, lambda name: measured_latencies(steps), seed=0, counts=(1, 12), draws=1)
+    few, many = report["rows"]
+    assert list(few["gpus"]) == list(steps.instances)
+    assert many["mean"] < few["mean"] < 30
+    assert many["gpus"][NEW]["worst_draw"] == many["gpus"][NEW]["mape"]
+
+
+def test_the_left_out_network_changes_no_prediction_of_itself(steps):
+    """Its latencies on the new GPU could be anything."""
+    from profet_lab.validation.cells import folds
+
+    spoilt = replace(
+        steps,
+        latency_ms={
+            name: np.where((steps.architectures == "B") & (name == NEW), 1e4, values)
+            for name, values in steps.latency_ms.items()
+        },
+    )
+
+    def predicted(made):
+        fold = folds(made, {}, lambda _: measured_latencies(steps), NEW, ["B"])["B"]
+        own = steps.architectures == "B"
+        judged = fold.judge(6, np.random.default_rng(0))
+        return judged.as_target + np.log(made.latency_ms[NEW][own])
+
+    np.testing.assert_allclose(predicted(steps), predicted(spoilt))
