@@ -88,7 +88,7 @@ def findings(page: Page) -> list[Finding]:
         Finding(
             rule["id"],
             rule["impact"],
-            " ".join(map(str, node["target"])),
+            _where(page, " ".join(map(str, node["target"]))),
             node["html"],
             "; ".join(check["message"] for check in (*node["any"], *node["all"], *node["none"])),
         )
@@ -101,6 +101,12 @@ def findings(page: Page) -> list[Finding]:
     ]
     found += [Finding("chart-name", "serious", "", html, "A chart has no name.") for html in page.evaluate(_NAMELESS)]
     return [one for one in found if not any(_is_exempt(one, exempt) for exempt in OF_STREAMLIT)]
+
+
+def _where(page: Page, target: str) -> str:
+    """An element's selector; the only table of a page has one that doesn't say it is a table."""
+    in_table = page.evaluate("at => !!document.querySelector(at)?.closest('[data-testid=stTable]')", target)
+    return f"{target} in stTable" if in_table else target
 
 
 def findings_of(browser: Browser, url: str, path: str) -> dict[str, list[Finding]]:
