@@ -21,6 +21,7 @@ from profet_core.catalog.naming import machine_words
 from profet_core.catalog.offers import NoOffersError
 from profet_core.errors import ArtifactError, InputError
 from profet_core.latency import StepTime
+from profet_core.memory.fit import does_not_fit
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import stops_paying
 from ui.charts.style import show_chart
@@ -192,7 +193,7 @@ def _ends(row: OutRow, shows: str) -> tuple[float, float] | None:
 
 def _table(resources: Resources, rows: Sequence[OutRow], opened: OutRow | None) -> None:
     kept = [opened.plan] if opened else []
-    shown = plans_with_a_row([row.plan for row in rows], kept)
+    shown = plans_with_a_row([row.plan for row in _in_question(rows, opened)], kept)
     gpus = st.session_state["gpus"]
     result_table(
         [row for row in rows if row.plan in shown],
@@ -203,6 +204,12 @@ def _table(resources: Resources, rows: Sequence[OutRow], opened: OutRow | None) 
         row_key=row_key,
     )
     _rests_on(resources, (opened or rows[0]).one)
+
+
+def _in_question(rows: Sequence[OutRow], opened: OutRow | None) -> Sequence[OutRow]:
+    """Those that may stand for others: where a step fits, as far as that is known. All rows, where they are wanted."""
+    fitting = [row for row in rows if row is opened or not does_not_fit(row.fit)]
+    return rows if st.session_state["rows"] == "all" or not fitting else fitting
 
 
 def _rests_on(resources: Resources, one: StepTime) -> None:

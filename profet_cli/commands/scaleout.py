@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from profet_cli.arguments import EVERY_OFFER_HELP, add_format, add_models, add_narrowing, count
 from profet_cli.inputs import read_profile_file
+from profet_cli.memory import fit_words
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, cell, print_json, print_table, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge
@@ -27,7 +28,8 @@ from profet_core.scaleout.work import GRADIENT_BYTES
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 
 _PLAN_COLUMNS = (
-    *("instance", "GPUs", "step", "images/s", "speed-up", "90 %", "an epoch", "$ an epoch", "$ an hour", "status"),
+    *("instance", "GPUs", "step", "images/s", "speed-up", "90 %"),
+    *("an epoch", "$ an epoch", "$ an hour", "memory", "status"),
 )
 #: Options that make the question.
 _FIELDS = (*OF_PROFILE, *(field.name for field in fields(ScaleoutQuestion) if field.name != "training"))
@@ -94,19 +96,10 @@ def _print_curve(answer: ScaledTraining) -> None:
     network = NetworkParameters(answer.parameters, answer.network).words
     print(f"{network}, on {where}: {answer.interconnect.words}{assumed}\n")
     strong = any(row.over_one for row in answer.curve)
-    more = ("over one GPU",) if strong else ()
     columns = (
-        "GPUs",
-        "nodes",
-        "batch",
-        "step",
-        "90 %",
-        "images/s",
-        "speed-up",
-        "90 %",
-        *more,
-        "an epoch",
-        "$ an epoch",
+        *("GPUs", "nodes", "batch", "step", "90 %", "images/s", "speed-up", "90 %"),
+        *(("over one GPU",) if strong else ()),
+        *("an epoch", "$ an epoch", "memory"),
     )
     print_table(columns, [_curve_row(row, strong=strong) for row in answer.curve])
     if strong:
@@ -132,6 +125,7 @@ def _curve_row(row: CurveRow, *, strong: bool) -> tuple[str, ...]:
         *((cell(row.over_one, lambda times: f"{times:.2f}x"),) if strong else ()),
         format_duration(row.epoch_s),
         cell(row.epoch_usd, format_usd),
+        fit_words(row.fit),
     )
 
 
@@ -164,19 +158,7 @@ def _print_offers(answer: ScaledTraining, *, every: bool) -> None:
         return
     shown = answer.plans if every else cheapest_by_gpu(answer.plans, lambda plan: plan.offer, set())
     print("\nwhole nodes, all GPUs training")
-    columns = (
-        "instance",
-        "GPUs",
-        "step",
-        "images/s",
-        "speed-up",
-        "90 %",
-        "an epoch",
-        "$ an epoch",
-        "$ an hour",
-        "status",
-    )
-    print_table(columns, [_plan_row(plan) for plan in shown])
+    print_table(_PLAN_COLUMNS, [_plan_row(plan) for plan in shown])
     print_hidden(len(answer.plans) - len(shown))
     print_old_prices(plan.offer for plan in shown)
 
@@ -191,5 +173,6 @@ def _plan_row(plan: NodePlan) -> tuple[str, ...]:
         format_duration(plan.epoch_s),
         format_usd(plan.epoch_usd),
         format_usd(plan.usd_per_hour),
+        fit_words(plan.fit),
         plan.offer.status,
     )

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import TypeAlias
 
 from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
-from profet_core.answers.training import PredictedTraining, predicted_training
+from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Catalog
 from profet_core.errors import InputError
 from profet_core.latency import Basis, StepTime
+from profet_core.memory.fit import FitAnswer
 from profet_core.profiles.record import ProfileMeta
 from profet_core.units import positive_number, whole_number
 
@@ -78,6 +79,10 @@ class PredictedOneGpu:
             raise InputError(f"The step on {instance} is not known: give its latency ({given}) or name another.")
         return rows[instance]
 
+    def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
+        """Whether it fits in the memory of one GPU there; None if the models have no memory law."""
+        return fits_in_training(self.knowledge, self._at(batch_size), [instance]).get(instance)
+
     def _at(self, batch_size: int) -> PredictedTraining:
         if batch_size == self.batch_size:
             return self._first
@@ -112,6 +117,10 @@ class MeasuredOneGpu:
                 f"A measured step tells batch {self.batch_size} a GPU, not {batch_size}: that takes a profile."
             )
         return StepTime(instance=instance, latency_ms=self.latency_ms, basis=Basis.GIVEN)
+
+    def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
+        """Nobody asks: it ran."""
+        return None
 
 
 #: Where one GPU's step comes from.

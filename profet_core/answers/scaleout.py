@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
+from profet_core.memory.fit import does_not_fit
 from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import NodePlan, node_plan, stops_paying
@@ -219,7 +220,8 @@ class _Answering:
         usd = None if offer is None else cost_usd(epoch_ms, scaled.nodes * offer.usd_per_hour)
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (step.tensors and scaled.nodes == 1)]
         others = {each: scaled_step(self.model, step, links, gpus, each).latency_ms for each in can}
-        return CurveRow(scaled, epoch_ms / MS_PER_S, usd, self._over_one(scaled, offer), others)
+        fit = self.source.fit_at(self._start(offer), step.batch_size)
+        return CurveRow(scaled, epoch_ms / MS_PER_S, usd, self._over_one(scaled, offer), others, fit)
 
     def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
         batch = self.question.global_batch
@@ -242,7 +244,8 @@ class _Answering:
             for offer in offers
             if 1 < offer.gpu_count <= MOST_GPUS and offer.name in known and self._can_share(offer.gpu_count)
         ]
-        return tuple(sorted(plans, key=lambda plan: (plan.epoch_usd, plan.epoch_s)))
+        judged = [replace(plan, fit=self.source.fit_at(plan.offer.name, plan.step.batch_per_gpu)) for plan in plans]
+        return tuple(sorted(judged, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
 
 
 def _fits_nodes(gpus: int, per_node: int) -> bool:

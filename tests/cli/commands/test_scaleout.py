@@ -91,6 +91,38 @@ def test_a_batch_of_all_is_shared(document, profiled):
     assert found["last_paying"] == 8
 
 
+def test_what_does_not_fit_in_memory_is_said_and_comes_last(document, run, samples):
+    """As `advise` judges the same step."""
+    path = samples["vgg16-224px-b16-g3s"].path
+    asked = (path, "--anchor", "g3s.xlarge", "--batch", 512, "--network", "VGG16", "--gpu", "T4,H100")
+    found = document("scaleout", *asked)
+    left = [row["fits_in_memory"] == "does not fit" for row in found["offers"]]
+    assert {row["fits_in_memory"] for row in found["offers"] if "T4" in row["gpu"]} == {"does not fit"}
+    assert {row["fits_in_memory"] for row in found["offers"] if "H100" in row["gpu"]} == {"fits"}
+    assert left == sorted(left), "does not fit: last"
+    out_of = document(*("advise", *asked[:3], "--at-batch", 512, "--images", 1000, "--whole-nodes"), "--gpu", "T4,H100")
+    named = {row["instance"]: row["reason"] for row in out_of["left_out"]}
+    for row in found["offers"]:
+        assert ("does not fit" in named.get(row["instance"], "")) == (row["fits_in_memory"] == "does not fit")
+    # The curve is on the anchor's own GPU, 8 GiB; a smaller part of a batch is a smaller step.
+    sizes = ("--profiled-batch", 16, "--profiled-pixels", 224, "--global-batch", 512, "--gpus", "1,32")
+    curve = document("scaleout", *asked[:3], *asked[5:7], *sizes)["curve"]
+    assert [(row["batch_per_gpu"], row["fits_in_memory"]) for row in curve] == [(512, "does not fit"), (16, "fits")]
+    assert curve[0]["largest_batch"] == curve[1]["largest_batch"] < 512
+    _, out, _ = run("scaleout", *asked)
+    assert "  memory" in out and "does not fit, to" in out
+
+
+def test_a_measured_step_ran_and_is_not_judged(document):
+    found = document("scaleout", *MEASURED, "--gpus", 8)
+    assert {row["fits_in_memory"] for row in (*found["curve"], *found["offers"])} == {None}
+
+
+def test_a_profile_of_a_gpu_has_a_verdict_too(document, profiled):
+    curve = document("scaleout", profiled[0], "--anchor", "T4", *profiled[3:], "--instance", "p3.16xlarge")["curve"]
+    assert {row["fits_in_memory"] for row in curve} == {"fits"}
+
+
 def test_numbers_that_cannot_share_the_batch_are_left_out(document, profiled):
     sizes = ("--profiled-batch", 16, "--profiled-pixels", 128, "--global-batch", 96)
     found = document("scaleout", *profiled, *sizes)
