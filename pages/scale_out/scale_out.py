@@ -63,7 +63,7 @@ def body(resources: Resources) -> None:
     if source is None:
         st.info("Give a step's time on one GPU and say which, in the sidebar (»), to see what more of them do.")
         return
-    gradients = chosen_gradients(source.meta, source.pixels)
+    gradients = chosen_gradients(source.meta, source.pixels, st.session_state["gradients"])
     if gradients is None:
         st.info("Say in the sidebar (») which network it is, or how many parameters it has: so much do GPUs share.")
         return

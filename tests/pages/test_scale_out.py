@@ -341,6 +341,19 @@ def test_what_scale_out_was_told_of_the_network_counts_on_answer_too(open_app):
         assert (answers[name]["Time"], answers[name]["Cost"]) == (told[name]["Epoch"], told[name]["Cost"])
 
 
+def test_gradients_sent_in_half_are_scale_out_s_alone(open_app):
+    """Answer doesn't ask for them, and `profet advise` neither."""
+    query = {"gpu_count": "8", "provider": "aws", "whole_nodes": "True", "network": "VGG16"}
+    whole = result_rows(everything(open_app(**query)))
+    halved = everything(open_app(**query, gradients="fp16"))
+    assert result_rows(halved) == whole and "gradients" not in link(halved)
+    app = open_app("scale_out", gpu_count="8", provider="aws", network="VGG16", gradients="fp16")
+    fp32 = open_app("scale_out", gpu_count="8", provider="aws", network="VGG16")
+    assert result_rows(app) != result_rows(fp32) and link(app)["gradients"] == "fp16"
+    app.session_state["whole_nodes"] = True
+    assert result_rows(everything(go(app, "answer"))) == whole
+
+
 def test_where_nobody_knows_the_parameters_a_node_stays_one_gpu(open_app, samples):
     app = open_app(gpu_count="8", whole_nodes="True", profiled_batch="64")
     upload(app, ("mine.json", as_version_1(samples[FIRST].profile.operations)))
