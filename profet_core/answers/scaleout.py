@@ -174,7 +174,9 @@ class _Answering:
         InputError : one that doesn't, or that is beyond what was measured.
         """
         if not self.question.gpus:
-            usual = [gpus for gpus in usual_counts(per_node) if self._can_share(gpus)]
+            # One process reaches no further than its node.
+            most = per_node if self.question.strategy == Strategy.ONE_PROCESS else MOST_GPUS
+            usual = [gpus for gpus in usual_counts(per_node) if gpus <= most and self._can_share(gpus)]
             if not usual:
                 raise InputError(
                     f"No number of GPUs can share a global batch of {self.question.global_batch}: change it."

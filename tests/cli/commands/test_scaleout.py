@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from profet_core import load_catalog
 from tests.cli.cases import unexpected
+from tests.docs.recipes import blocks, section
+
+ROOT = Path(__file__).parents[3]
 
 MEASURED = ("--step-ms", 203, "--gpu", "V100", "--batch", 64, "--network", "ResNet50")
 
@@ -143,6 +148,31 @@ def test_one_process_needs_the_weight_tensors(document, refused):
     assert "weight tensors" in refused("scaleout", *MEASURED, "--strategy", "one-process", "--gpus", 8)
     found = document("scaleout", *MEASURED, "--strategy", "one-process", "--tensors", 161, "--gpus", 8)["curve"][0]
     assert found["strategy"] == "one-process" and found["latency_ms"] > found["by_strategy_ms"]["ring"]
+
+
+def test_one_process_is_looked_at_within_a_node(document):
+    found = document("scaleout", *MEASURED, "--strategy", "one-process", "--tensors", 161)
+    assert [row["gpus"] for row in found["curve"]] == [1, 2, 4, 8]
+    four = document(
+        *("scaleout", *MEASURED, "--strategy", "one-process", "--tensors", 161),
+        *("--instance", "azure/Standard_NC24s_v3"),
+    )
+    assert [row["gpus"] for row in four["curve"]] == [1, 2, 4]
+
+
+def documented_examples() -> list[str]:
+    """Lines of the command's section, but for the program's name."""
+    told = section((ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8"), "profet scaleout")
+    return [line for block in blocks(told) if block.language == "sh" for line in block.text.splitlines()]
+
+
+@pytest.mark.parametrize("line", documented_examples())
+def test_every_documented_example_runs(run, monkeypatch, line):
+    monkeypatch.chdir(ROOT)
+    program, *words = shlex.split(line)
+    sample = "sample_traces/vgg16-224px-b16-g3s.json"
+    status, out, err = run(*(sample if word == "TRACE" else word for word in words))
+    assert (program, status, unexpected(err.splitlines())) == ("profet", 0, []) and "whole nodes" in out
 
 
 @pytest.mark.parametrize(
