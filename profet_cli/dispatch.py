@@ -19,6 +19,7 @@ _EVERY = {
     "scale": "latency at a size between two known ones",
     "cost": "time and cost per epoch and per training on every instance",
     "advise": "which instance to rent for a training, and how sure that is",
+    "estimate": "step latency of a network without a profile, from its layers",
     "scaleout": "a training on 1 to 64 GPUs: time, cost, and where more stop paying",
     "manycore": "a training on a many-core processor over threads, by two published models",
     "instances": "the catalogue: GPUs, prices, dates; rows of your own",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import cache, partial
 from types import MappingProxyType
 
 from profet_core.errors import InputError
@@ -50,6 +50,9 @@ Build = Callable[[Builder, int, int], None]
 #: Image sizes that a network by name is built at.
 MIN_PIXELS, MAX_PIXELS = 1, 4096
 MAX_CLASSES = 1_000_000
+
+#: Those of the measurements.
+MEASURED_PIXELS = (32, 64, 128, 224, 256)
 
 #: The measured networks, as the measurements' own code builds them.
 MEASURED: Mapping[str, Build] = MappingProxyType(
@@ -107,6 +110,8 @@ _ALIASES = {
     "ResNeXt50": "ResNeXt-50 32x4d",
     "ResNeXt101": "ResNeXt-101 32x8d",
 }
+#: What was counted, by name and pixels: names that ship and `MEASURED_PIXELS`, so nothing that a visitor typed.
+_COUNTED: dict[tuple[str, int], Counts] = {}
 
 
 def named_networks() -> list[str]:
@@ -165,7 +170,6 @@ def layers_of(name: str, pixels: int, classes: int | None = None) -> tuple[Layer
     return tuple(net.layers)
 
 
-@lru_cache(maxsize=512)
 def counts_of(name: str, pixels: int, classes: int | None = None) -> Counts:
     """What a named network asks for one image of `pixels` x `pixels`.
 
@@ -174,10 +178,16 @@ def counts_of(name: str, pixels: int, classes: int | None = None) -> Counts:
     >>> counts_of("ResNet50", 224).parameters
     25621352
     """
-    return count(layers_of(name, pixels, classes), pixels)
+    name = network_name(name)
+    if pixels not in MEASURED_PIXELS or classes not in (None, classes_at(pixels)):
+        return count(layers_of(name, pixels, classes), pixels)
+    key = name, pixels
+    if key not in _COUNTED:
+        _COUNTED[key] = count(layers_of(name, pixels), pixels)
+    return _COUNTED[key]
 
 
-@lru_cache(maxsize=1)
+@cache
 def _names() -> Mapping[str, str]:
     return {_plain(alias): name for alias, name in [*_ALIASES.items(), *((name, name) for name in _ALL)]}
 
