@@ -22,7 +22,7 @@ from profet_core.answers.scaleout import (
 from profet_core.documents.scaleout import scaleout_document
 from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep
-from profet_core.scaleout.strategies import BEST, STRATEGY_CHOICES
+from profet_core.scaleout.strategies import CHECKED_ON, STRATEGY_CHOICES, Strategy
 from profet_core.scaleout.training import CurveRow, ScaledTraining
 from profet_core.scaleout.work import GRADIENT_BYTES
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
@@ -30,6 +30,10 @@ from profet_core.units import format_duration, format_ms, format_significant, fo
 _PLAN_COLUMNS = (
     *("instance", "GPUs", "step", "images/s", "speed-up", "90 %"),
     *("an epoch", "$ an epoch", "$ an hour", "memory", "status"),
+)
+_STRATEGY_HELP = (
+    "how gradients are shared (default, and best: ring, as today's frameworks do; tree was not measured, ps-cpu and "
+    "ps-gpu in 2017 only)"
 )
 #: Options that make the question.
 _FIELDS = (*OF_PROFILE, *(field.name for field in fields(ScaleoutQuestion) if field.name != "training"))
@@ -53,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tensors", type=int, metavar="N", help="its weight tensors, for one-process: ResNet50 has 161")
     add("--precision", choices=GRADIENT_BYTES, default="fp32", help="gradients travel in (default: fp32)")
     add("--gpus", type=_counts, default=(), metavar="1,2,4", help="numbers of GPUs (default: 1, 2, 4, ... 64)")
-    add("--strategy", choices=STRATEGY_CHOICES, default=BEST, help="how gradients are shared (default: best)")
+    add("--strategy", choices=STRATEGY_CHOICES, default=Strategy.RING.value, help=_STRATEGY_HELP)
     add("--instance", metavar="NAME", help="on nodes of this offer (default: eight of the anchor's GPU)")
     add("--images", type=int, default=USUAL_IMAGES, help="training images per epoch (default: ImageNet's)")
     add("--validation-images", type=int, default=0)
@@ -144,7 +148,7 @@ def _print_strategies(answer: ScaledTraining) -> None:
     strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
     print("\nstep by strategy")
     print_table(
-        ("GPUs", *strategies),
+        ("GPUs", *(f"{each} ({CHECKED_ON[each]})" if each in CHECKED_ON else each for each in strategies)),
         [
             (str(row.step.gpus), *(cell(row.other_ms.get(each), format_ms) for each in strategies))
             for row in answer.curve

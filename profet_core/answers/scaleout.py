@@ -20,7 +20,7 @@ from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import NodePlan, node_plan, stops_paying
 from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
-from profet_core.scaleout.strategies import BEST, MOST_GPUS, Strategy, strategies_of
+from profet_core.scaleout.strategies import MOST_GPUS, Strategy, strategies_of
 from profet_core.scaleout.training import CurveRow, ScaledTraining
 from profet_core.scaleout.work import GpuStep
 from profet_core.training.known import BATCH_SIZES
@@ -50,7 +50,7 @@ class ScaleoutQuestion(OffersQuestion):
     step_ms: float | None = None
     batch: int | None = None
     gpus: Sequence[int] = ()
-    strategy: str = BEST
+    strategy: str = Strategy.RING.value
     global_batch: int | None = None
     instance: str | None = None
     network: str | None = None

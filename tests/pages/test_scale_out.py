@@ -183,6 +183,18 @@ def test_half_gradients_and_a_strategy_are_asked_of_the_core(open_app, catalog):
     assert row["Gradients by"] == "parameter server on the CPU"
 
 
+def test_what_was_not_measured_of_late_is_marked(open_app):
+    """Of what the choices and the legend call measured, the shipped report has steps."""
+    app = open_app("scale_out")
+    options = app.selectbox(key="strategy").options
+    assert options[0] == "ring all-reduce" and options[1] == "tree all-reduce (not measured)"
+    assert [option.endswith("(measured in 2017 only)") for option in options[2:]] == [True, True]
+    assert {"ring", "tree, not measured", "server on CPU, 2017", "server on GPUs, 2017"} <= set(drawn(app))
+    report = json.loads((load_models().folder / SCALEOUT_REPORT_NAME).read_text())["data_sets"]
+    measured = {name: set(data["networks"]["by_strategy"]) for name, data in report.items()}
+    assert measured == {"tensorflow 2017": {"ring", "ps-cpu", "ps-gpu"}, "throughputs": {"ring", "one-process"}}
+
+
 def test_a_network_by_name_is_counted_at_the_profile_s_size(open_app):
     app = open_page(open_app, network="vgg16")
     parameters = counts_of("VGG16", 128).parameters

@@ -144,6 +144,21 @@ def test_tables(run, document):
     assert any("azure/Standard_NC24s_v3: price of 2024" in line for line in lines)
 
 
+def test_what_nobody_measured_of_late_says_so_beside_a_shorter_step(document, run):
+    """The formulas may find a shorter step than the usual one's: that is no advice."""
+    asked = ("scaleout", "--step-ms", 20, "--gpu", "A100-SXM4-40GB", "--batch", 64, "--network", "MobileNetV2")
+    usual, ring, best = (
+        document(*asked, "--gpus", 8, *more) for more in ((), ("--strategy", "ring"), ("--strategy", "best"))
+    )
+    assert usual == ring and usual["strategy"] == "ring" and usual["curve"] == best["curve"]
+    by_strategy = usual["curve"][0]["by_strategy_ms"]
+    assert by_strategy["tree"] < by_strategy["ring"] == usual["curve"][0]["latency_ms"]
+    out = run(*asked)[1]
+    for title in ("tree (not measured)", "ps-cpu (measured in 2017 only)", "ps-gpu (measured in 2017 only)", " ring "):
+        assert title in out
+    assert "(measured" not in out.partition("step by strategy")[0]
+
+
 def test_one_process_needs_the_weight_tensors(document, refused):
     assert "weight tensors" in refused("scaleout", *MEASURED, "--strategy", "one-process", "--gpus", 8)
     found = document("scaleout", *MEASURED, "--strategy", "one-process", "--tensors", 161, "--gpus", 8)["curve"][0]
