@@ -387,9 +387,16 @@ def test_a_step_of_a_node_has_all_its_images(open_app):
 
 def test_the_page_and_about_say_the_report_s_figures(open_app, models):
     accuracy = load_scaleout_accuracy(models.scaleout, models.folder)
-    found = [data.networks.every for data in accuracy.data_sets.values()]
-    said = " ".join(clean(line) for line in lines(open_app("scale_out").caption))
-    assert f"their mean error was {' and '.join(f'{each.mape:.1f} %' for each in found)} (" in said
+    for strategy in ("ring", "ps-cpu"):
+        data_sets = [data.networks.by_strategy for data in accuracy.data_sets.values()]
+        found = [errors[strategy] for errors in data_sets if strategy in errors]
+        said = " ".join(clean(line) for line in lines(open_app("scale_out", strategy=strategy).caption))
+        errors = " and ".join(f"{each.mape:.1f} %" for each in found)
+        perfect = " and ".join(f"{each.perfect_mape:.1f} %" for each in found)
+        assert f"by {Strategy(strategy).words}, on networks left out" in said
+        assert f"their mean error was {errors} ({perfect} if scaling were perfect)." in said
+    tree = " ".join(clean(line) for line in lines(open_app("scale_out", strategy="tree").caption))
+    assert "no measurement checks tree all-reduce." in tree and "mean error" not in tree
     about = open_app("about", open="accuracy", part="scaleout")
     assert not about.error and not about.exception
     told = [(row["Left out"], row["Mean error"], row["Perfect"], row["Steps"]) for row in rows(about, 0)]
@@ -399,6 +406,10 @@ def test_the_page_and_about_say_the_report_s_figures(open_app, models):
         for what, each in (("network", data.networks), ("GPU model", data.gpus))
     ]
     assert {row["Gradients by"] for row in rows(about, 1)} >= {Strategy.RING.words, Strategy.PS_CPU.words}
+    captions = " ".join(clean(line) for line in lines(about.caption))
+    for data in accuracy.data_sets.values():
+        also = data.with_excluded
+        assert f"{also.n:,} steps: {also.mape:.1f} % off, a network left out" in captions
     assert any(f"{accuracy.on_64.mape:.1f} %" in clean(line) for line in sentences(about))
 
 
