@@ -228,7 +228,7 @@ def _rests_on(resources: Resources, one: StepTime) -> None:
 def _several_rest_on(accuracy: ScaleoutAccuracy, strategy: Strategy) -> str:
     """How far off the formulas were where gradients were shared as here: other ways are other formulas."""
     fitted, data_sets = "Several: formulas fitted on published speeds", accuracy.data_sets.values()
-    found = [errors for data in data_sets if (errors := data.networks.by_strategy.get(strategy))]
+    found = [one for data in data_sets if (one := data.networks.by_strategy.get(strategy))]
     if not found:
         return f"{fitted}; no measurement checks {strategy.words}."
     errors, perfect = _percents(each.mape for each in found), _percents(each.perfect_mape for each in found)
