@@ -27,7 +27,7 @@ _EVERY = {
     "inspect": "what a profile holds and how the models see it",
     "convert": "reduce a trace to a profile that names nothing of the network",
     "profile": "record a step of your own training script as a profile",
-    "serve": "the JSON of predict, cost, advise and instances over HTTP",
+    "serve": "the JSON of predict, cost, advise, scaleout and instances over HTTP",
     "train": "fit all models from the measurements",
     "validate": "accuracy on architectures the models have not seen",
 }

@@ -108,12 +108,15 @@ def _print_curve(answer: ScaledTraining) -> None:
     print_table(columns, [_curve_row(row, strong=strong) for row in answer.curve])
     if strong:
         print("speed-up: over one GPU with as large a part of the batch; over one GPU: with the whole batch")
-    if answer.last_paying is None:
-        print("more GPUs pay up to the last row: none makes an epoch dearer by a larger factor than faster")
-    else:
-        print(
-            f"pays up to {answer.last_paying} GPUs: the next row makes an epoch dearer by a larger factor than faster"
-        )
+    if len(answer.curve) > 1:
+        print(_paying(answer.last_paying))
+
+
+def _paying(last: int | None) -> str:
+    if last is None:
+        return "more GPUs pay up to the last row: none makes an epoch dearer by a larger factor than faster"
+    gpus = "1 GPU" if last == 1 else f"{last} GPUs"
+    return f"pays up to {gpus}: the next row makes an epoch dearer by a larger factor than faster"
 
 
 def _curve_row(row: CurveRow, *, strong: bool) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
-from profet_core.catalog import Catalog
 from profet_core.errors import InputError
 from profet_core.latency import Basis, StepTime
 from profet_core.memory.fit import FitAnswer
@@ -134,22 +133,17 @@ def measured_one_gpu(
 
     Raises
     ------
-    InputError : no GPU or more than one is named, or no batch size, or no latency that may be.
+    InputError : no GPU is named, or several, or a name that several have; no batch size, or no latency that may be.
     """
     if len(gpus) != 1:
         raise InputError(f"Say on which one GPU the step was measured: {spelling.option('gpu')} V100.")
     if batch_size is None:
         raise InputError(f"Say at which batch size the step was measured: {spelling.option('batch')} 64.")
-    meant = knowledge.gpus.meant(gpus[0])
-    if not meant:
-        raise InputError(f"No data sheet of {gpus[0]!r}: name the GPU as `profet gpus` or the catalogue has it.")
+    # As an anchor's name is read: of "A100" nobody knows which, and an A100's step on PCIe is not one on SXM4.
+    gpu = knowledge.gpus.find(gpus[0]).name
     return MeasuredOneGpu(
         latency_ms=positive_number("The step latency", latency_ms),
         batch_size=whole_number("The batch size", batch_size),
-        gpu=meant[0].name,
-        known=_with_gpu(knowledge.catalog, [gpu.name for gpu in meant]),
+        gpu=gpu,
+        known=frozenset(name for name, offer in knowledge.catalog.items() if offer.gpu == gpu),
     )
-
-
-def _with_gpu(catalog: Catalog, gpus: Sequence[str]) -> frozenset[str]:
-    return frozenset(name for name, offer in catalog.items() if offer.gpu in gpus)

@@ -71,7 +71,7 @@ def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQ
 
     Raises
     ------
-    InputError : something is said of a profile, and there is none.
+    InputError : something is said of a profile, and there is none; or its batch is given in two ways.
     """
     rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *OF_PROFILE)}
     of_profile = {name: given[name] for name in OF_PROFILE if given.get(name) is not None}
@@ -80,6 +80,9 @@ def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQ
             named = ", ".join(spelling.option(name) for name in of_profile)
             raise InputError(f"Without {spelling.profile} there is nothing to say with {named}.")
         return ScaleoutQuestion(**rest, batch=given.get("batch"))
+    if given.get("batch") is not None and given.get("global_batch") is not None:
+        each, of_all = (spelling.option(name) for name in ("batch", "global_batch"))
+        raise InputError(f"{each} is of each GPU and {of_all} of all of them: give one.")
     images = rest.get("images", USUAL_IMAGES)
     training = TrainingQuestion(profile=given["profile"], images=images, at_batch=given.get("batch"), **of_profile)
     return ScaleoutQuestion(**rest, training=training)
@@ -167,7 +170,7 @@ class _Answering:
         return load_interconnects().of(offer)
 
     def _counts(self, per_node: int, offer: Instance | None) -> tuple[int, ...]:
-        """Numbers of GPUs, ascending; each divides the node or is so many whole ones.
+        """Numbers of GPUs, ascending; each is of one node, or of so many whole ones.
 
         Raises
         ------
@@ -187,7 +190,7 @@ class _Answering:
                 raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: more were not measured.")
             if not _fits_nodes(gpus, per_node):
                 node = f"{per_node} GPUs" if offer is None else f"{offer.name}, which has {per_node} GPUs"
-                raise InputError(f"{gpus} GPUs are no even part of a node of {node}, nor whole nodes of it.")
+                raise InputError(f"{gpus} GPUs are more than a node of {node}, and no whole nodes of it.")
         return tuple(sorted(set(self.question.gpus)))
 
     def _can_share(self, gpus: int) -> bool:
@@ -251,4 +254,4 @@ class _Answering:
 
 
 def _fits_nodes(gpus: int, per_node: int) -> bool:
-    return per_node % gpus == 0 or gpus % per_node == 0
+    return gpus <= per_node or gpus % per_node == 0

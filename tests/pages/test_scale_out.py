@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 
 from pages.about.accuracy.percents import format_percent
+from pages.scale_out.rows import counts_of as curve_counts
 from profet_cli.main import main
 from profet_core import load_models
 from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, load_scaleout_accuracy
 from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.layers.networks import counts_of
+from profet_core.scaleout.curve import usual_counts
 from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.model import SCALEOUT_NAME
 from profet_core.scaleout.offers import node_plan, stops_paying
@@ -166,6 +169,12 @@ def test_the_curve_has_the_number_that_the_table_is_of(open_app):
     app = open_page(open_app, batch_kept="all", batch_of_all="323", gpus="19")
     assert not app.error and not app.exception
     assert drawn(app)["ring"]["x"] == [1, 19] and all("19 × " in row["GPU"] for row in result_rows(app))
+
+
+@pytest.mark.parametrize("gpus", [1, 3, 6, 8, 72])
+def test_the_curve_has_the_command_s_numbers(catalog, gpus):
+    offer = replace(catalog["p3.16xlarge"], gpu_count=gpus)
+    assert tuple(curve_counts(offer, 2)) == tuple(sorted({2, *usual_counts(gpus)}))
 
 
 def test_only_numbers_as_sure_as_is_asked(open_app):
