@@ -18,7 +18,7 @@ from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
 from profet_core.estimate.disagreement import disagreement_words, disagreements
 from profet_core.estimate.estimate import Estimate, estimate
-from profet_core.estimate.model import load_estimate
+from profet_core.estimate.model import estimate_model_of
 from profet_core.prediction.records import Prediction
 from ui.errors import show_warning
 from ui.frame import run_page
@@ -75,7 +75,7 @@ def body(resources: Resources) -> None:
         "What these numbers are made of", icon=":material/function:", key="estimate:weights", on_change="rerun"
     ) as fold:
         if fold.open:
-            show_weights(load_estimate(resources.models.folder), found.network, found.batch_size)
+            show_weights(estimate_model_of(resources.models), found.network, found.batch_size)
     st.caption("A profile of one training step says more: Answer takes it. About says how far off both were.")
 
 

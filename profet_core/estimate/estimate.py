@@ -14,7 +14,7 @@ from profet_core.catalog.gpus import Gpu
 from profet_core.errors import ArtifactError, InputError
 from profet_core.estimate.amounts import StepAmounts, step_amounts
 from profet_core.estimate.memory import OPTIMISERS, counted_fit
-from profet_core.estimate.model import DEFAULT, METHODS, EstimateModel, load_estimate
+from profet_core.estimate.model import DEFAULT, METHODS, EstimateModel, estimate_model_of
 from profet_core.estimate.reach import KnownSteps, reached_ms, speed_weights
 from profet_core.estimate.regimes import BATCHES, PIXELS, Regime, measured_network, regime_of
 from profet_core.latency import LIMITED_BY_HOST, NORMAL_90, Basis, Interval, Reach, StepTime
@@ -116,7 +116,7 @@ def estimate(
     InputError : a batch size, target, method or optimiser that can't be answered for.
     ArtifactError : the models can't estimate.
     """
-    model, transfer = load_estimate(models.folder), models.transfer
+    model, transfer = estimate_model_of(models), models.transfer
     if transfer is None:
         raise ArtifactError("These models have no transfer.json: run `profet train --transfer`.")
     batch_size = _batch(batch_size)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError, InputError
 from profet_core.estimate.amounts import WORK, StepAmounts
 from profet_core.estimate.corrections import BoostedTrees, Correction, LogLinear, NoCorrection
@@ -86,6 +87,23 @@ class EstimateModel:
         return known.costs.latency_ms(amounts) * np.exp(known.log_ratio)
 
 
+#: What was loaded for the models in use, for as long as they are.
+_LOADED: WeakKeyDictionary[Models, EstimateModel] = WeakKeyDictionary()
+
+
+def estimate_model_of(models: Models) -> EstimateModel:
+    """What answers without a profile in the folder of these models: loaded once for each.
+
+    Raises
+    ------
+    ArtifactError : as `load_estimate`.
+    """
+    found = _LOADED.get(models)
+    if found is None:
+        found = _LOADED[models] = load_estimate(models.folder)
+    return found
+
+
 def load_estimate(folder: Path | str | None = None) -> EstimateModel:
     """Load `estimate.json` and its trees from a models folder (`$PROFET_HOME` or the shipped one if None).
 
@@ -94,15 +112,6 @@ def load_estimate(folder: Path | str | None = None) -> EstimateModel:
     ArtifactError : a file is missing, damaged, changed, or of another version.
     """
     path = (Path(folder) if folder is not None else default_models_folder()) / ESTIMATE_NAME
-    try:
-        changed = path.stat().st_mtime_ns
-    except OSError:
-        changed = 0
-    return _loaded(path, changed)
-
-
-@lru_cache(maxsize=4)
-def _loaded(path: Path, changed: int) -> EstimateModel:
     content = read_coefficients(path, ESTIMATE_VERSION)
     try:
         trees = {

@@ -29,7 +29,8 @@ def whole(value: object, what: str, least: int = 1) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_SETTING:
-        raise InputError(f"its {what} is {shown(value)}: a whole number from {least} to {MAX_SETTING:,} is needed.")
+        given = f'the text "{shown(value)}"' if isinstance(value, str) else shown(value)
+        raise InputError(f"its {what} is {given}: a whole number from {least} to {MAX_SETTING:,} is needed.")
     return value
 
 

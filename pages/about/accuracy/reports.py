@@ -16,7 +16,7 @@ from profet_core.accuracy.transfer import TransferAccuracy
 from profet_core.accuracy.transfer_report import load_transfer_accuracy
 from profet_core.accuracy.validation import Validation
 from profet_core.accuracy.validation_report import load_validation
-from profet_core.estimate.model import EstimateModel, load_estimate
+from profet_core.estimate.model import EstimateModel, estimate_model_of
 from profet_core.files import shown
 from profet_core.memory.model import MEMORY_NAME, MemoryModel
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel
@@ -76,9 +76,8 @@ def estimate_accuracy_of(resources: Resources) -> EstimateAccuracy:
     ------
     ArtifactError : they can't, or the report is missing, damaged or of another `estimate.json`.
     """
-    folder = resources.models.folder
-    model = load_estimate(folder)
-    return _loaded_estimate(model, str(folder), model.checksum)
+    model = estimate_model_of(resources.models)
+    return _loaded_estimate(model, str(resources.models.folder), model.checksum)
 
 
 def manycore_accuracy_of(resources: Resources) -> ManycoreAccuracy:

@@ -94,7 +94,9 @@ class KerasModel:
     def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
         """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
         class_name, config = record.get("class_name"), record.get("config")
-        if not isinstance(class_name, str) or class_name not in MODELS:
+        if not isinstance(class_name, str):
+            raise InputError("its JSON names no class of a model: save it with `model.save` or `model.to_json`.")
+        if class_name not in MODELS:
             raise InputError(f"it is a {shown(class_name)}, whose layers only its code knows: save a functional model.")
         if len(path) > _MAX_DEPTH:
             raise InputError(f"it has models in models, more than {_MAX_DEPTH} deep.")

@@ -113,7 +113,7 @@ def layer_records(layers: object) -> list[LayerRecord]:
 def _layer_record(record: Any, number: int) -> LayerRecord:
     match record:
         case {"class_name": str(class_name), "config": dict(config)}:
-            name = record.get("name", config.get("name", f"layer {number + 1}"))
+            name = record.get("name", config.get("name", f"number {number + 1}"))
             nodes = record.get("inbound_nodes") or []
             if len(config) > _MAX_SETTINGS:
                 raise InputError(f"its layer {number + 1} has more than {_MAX_SETTINGS:,} settings.")

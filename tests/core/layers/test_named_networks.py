@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 
@@ -10,7 +11,8 @@ from profet_core.errors import InputError
 from profet_core.layers import counts_of, layers_of, measured_networks, named_networks, network_name, networks
 from profet_core.layers.networks import MEASURED_PIXELS
 
-#: Parameters with a gradient at 1000 classes, as torchvision's and Keras' documentation have them.
+#: Parameters with a gradient at 1000 classes, as torchvision's and Keras' documentation have them; the last
+#: three as imgclsmob's tables of models have them.
 PUBLISHED = {
     "ConvNeXt-Tiny": 28_589_128,
     "ConvNeXt-Small": 50_223_688,
@@ -65,6 +67,9 @@ PUBLISHED = {
     "SqueezeNet 1.1": 1_235_496,
     "MobileNetV2": 3_504_872,
     "VGG16": 138_357_544,
+    "ResNeXt-101 32x4d": 44_177_704,
+    "InceptionV4": 42_679_816,
+    "SE-ResNeXt-101 32x4d": 48_955_416,
 }
 #: With what has no gradient, as Keras' `count_params` has them.
 KERAS = {
@@ -105,6 +110,10 @@ def test_parameters_are_those_that_are_published(name):
 @pytest.mark.parametrize("name", KERAS)
 def test_all_parameters_are_those_that_keras_counts(name):
     assert counts_of(name, 224, 1000).parameters == KERAS[name]
+
+
+def test_every_network_but_the_measured_ones_is_checked():
+    assert set(networks.PUBLISHED) <= PUBLISHED.keys() | KERAS.keys()
 
 
 @pytest.mark.parametrize("name", GFLOPS)
@@ -186,7 +195,13 @@ def test_names_are_found_however_they_are_written(typed, name):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("ResNet51", 224), "'ResNet51' is no network that is known by name: choose one of LeNet5, "),
+        (
+            ("ResNet51", 224),
+            r"^'ResNet51' is no network that is known by name: did you mean ResNet50, ResNet18, ResNet-50 v1\.5\? "
+            r"All names are in docs/NETWORKS\.md\.$",
+        ),
+        (("mobilnet v3", 224), r"did you mean MobileNetV3-Large, MobileNetV2, MobileNet\?"),
+        (("ViT", 224), r"^'ViT' is no network that is known by name: see docs/NETWORKS\.md\.$"),
         (("x\n" * 999, 224), r"'x\\nx\\n"),
         (("InceptionV3", 74), "InceptionV3 can't be built for images of 74 pixels"),
         (("VGG16", 0), "Images of 0 pixels"),
@@ -199,3 +214,9 @@ def test_what_cannot_be_built_is_one_line(arguments, line):
     with pytest.raises(InputError, match=line) as error:
         layers_of(*arguments)
     assert "\n" not in str(error.value)
+
+
+def test_the_document_has_all_names(repository):
+    text = (repository / "docs" / "NETWORKS.md").read_text(encoding="utf-8")
+    paragraph = next(each for each in text.split("\n\n") if each.startswith("All names;"))
+    assert re.findall(r"`([^`]+)`", paragraph.replace("\n", " ")) == named_networks()
