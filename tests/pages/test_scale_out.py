@@ -211,10 +211,10 @@ def test_a_network_by_name_is_counted_at_the_profile_s_size(open_app):
 
 
 def test_a_machine_that_a_step_does_not_fit_on_comes_last_and_stands_for_no_other(open_app):
-    app = open_page(open_app, batch="256", sample="vgg16-224px-b16-g3s")
+    app = open_page(open_app, batch="256", pixels="256", sample="vgg16-224px-b16-g3s")
     fits = ["does not fit" in row["Memory"] for row in result_rows(app)]
     assert True in fits and False in fits and fits == sorted(fits)
-    few = everything(open_app("scale_out", batch="256", sample="vgg16-224px-b16-g3s"), "scale_out")
+    few = everything(open_app("scale_out", batch="256", pixels="256", sample="vgg16-224px-b16-g3s"), "scale_out")
     assert not [row for row in result_rows(few) if "does not fit" in row["Memory"]]
 
 
