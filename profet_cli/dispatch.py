@@ -28,7 +28,7 @@ _EVERY = {
     "convert": "reduce a trace to a profile that names nothing of the network",
     "collect": "measure a grid of workloads on the GPU at hand",
     "profile": "record a step of your own training script as a profile",
-    "serve": "the JSON of predict, cost, advise and instances over HTTP",
+    "serve": "the JSON of predict, cost, advise, scaleout and instances over HTTP",
     "data": "measurements in one layout: import, check, merge",
     "train": "fit all models from the measurements",
     "validate": "accuracy on architectures the models have not seen",

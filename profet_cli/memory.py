@@ -9,7 +9,11 @@ from profet_core.memory.fit import FitAnswer
 
 def fit_cell(fits: Mapping[str, FitAnswer], instance: str) -> str:
     """For a table: 'fits, to 320', the largest batch that does; '-' where there is no answer."""
-    answer = fits.get(instance)
+    return fit_words(fits.get(instance))
+
+
+def fit_words(answer: FitAnswer | None) -> str:
+    """The same of one answer."""
     if answer is None:
         return "-"
     return answer.verdict if answer.largest_batch is None else f"{answer.verdict}, to {answer.largest_batch}"

@@ -104,7 +104,10 @@ SCALEOUT: Fields = {
     "tensors": Field(WHOLE, "its weight tensors, for one-process"),
     "precision": Field(TEXT, "gradients travel in fp32, tf32, fp16 or amp; fp32 without it"),
     "gpus": Field(COUNTS, "numbers of GPUs; 1, 2, 4, ... 64 without it"),
-    "strategy": Field(TEXT, "best, ring, tree, ps-cpu, ps-gpu or one-process; best without it"),
+    "strategy": Field(
+        TEXT,
+        "ring, tree (not measured), ps-cpu or ps-gpu (in 2017 only), one-process; ring without it",
+    ),
     "instance": Field(TEXT, "on nodes of this offer; eight of the anchor's GPU without it"),
     "images": Field(WHOLE, "training images per epoch; ImageNet's without it"),
     "validation_images": Field(WHOLE, "validation images per epoch"),

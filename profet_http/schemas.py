@@ -49,9 +49,10 @@ BASIS: Schema = {
     "type": "string",
     "enum": ["given", "measured", "derived", "transferred", "carried", "carried-back", "scaled-out", "sharpened"],
 }
+_VERDICTS = ("fits", "does not fit", "can't tell")
 MEMORY = by_name(
     record(
-        verdict={"type": "string", "enum": ["fits", "does not fit", "can't tell"]},
+        verdict={"type": "string", "enum": [*_VERDICTS]},
         probability=maybe(NUMBER),
         largest_batch=maybe(WHOLE),
         why=TEXT,
@@ -264,6 +265,8 @@ _ON_GPUS: Mapping[str, Schema] = {
     "speed_up_low": maybe(NUMBER),
     "speed_up_high": maybe(NUMBER),
     "one_gpu_ms": NUMBER,
+    "fits_in_memory": {"type": ["string", "null"], "enum": [*_VERDICTS, None]},
+    "largest_batch": maybe(WHOLE),
 }
 SCALED_OUT = record(
     network=maybe(TEXT),

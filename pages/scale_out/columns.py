@@ -6,7 +6,7 @@ from pages.scale_out.rows import OutRow
 from profet_core.advice.sureness import plan_sureness
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import machine_words
-from profet_core.memory.fit import Verdict
+from profet_core.memory.fit import does_not_fit
 from profet_core.units import (
     format_duration,
     format_duration_range,
@@ -187,7 +187,7 @@ def row_key(row: OutRow) -> str:
 def _instance_cell(row: OutRow) -> Cell:
     name = machine_words(row.offer)
     said = [row.plan.gpu_words]
-    if row.fit is not None and row.fit.verdict is Verdict.DOES_NOT_FIT:
+    if does_not_fit(row.fit):
         said.append("does not fit")
     return Cell(
         name if row.nodes == 1 else f"{row.nodes} × {name}",

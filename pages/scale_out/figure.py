@@ -25,9 +25,9 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 #: In the legend.
 _SHORT: Mapping[str, str] = {
     Strategy.RING: "ring",
-    Strategy.TREE: "tree",
-    Strategy.PS_CPU: "server on CPU",
-    Strategy.PS_GPU: "server on GPUs",
+    Strategy.TREE: "tree, not measured",
+    Strategy.PS_CPU: "server on CPU, 2017",
+    Strategy.PS_GPU: "server on GPUs, 2017",
 }
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
 

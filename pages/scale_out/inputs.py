@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core.profiles.record import ProfileMeta
-from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.strategies import MOST_GPUS
+from profet_core.scaleout.strategies import CHECKED_ON, MOST_GPUS, Strategy
 from ui.inputs.fields import choice
 from ui.inputs.network import network_input
 from ui.inputs.number_field import number_field, whole_field
@@ -41,7 +40,7 @@ def out_inputs(resources: Resources) -> None:
     st.selectbox(
         "How gradients are shared",
         STRATEGIES,
-        format_func=lambda strategy: Strategy(strategy).words,
+        format_func=_strategy_words,
         key="strategy",
         persist_state="session",
     )
@@ -52,6 +51,12 @@ def out_inputs(resources: Resources) -> None:
         whole_field("Images", "images", 1, MAX_IMAGES, tip="Training images per epoch.")
     with st.expander("More"):
         validation_input()
+
+
+def _strategy_words(strategy: str) -> str:
+    """With what it was checked on, where that is little."""
+    checked_on = CHECKED_ON.get(Strategy(strategy))
+    return Strategy(strategy).words + (f" ({checked_on})" if checked_on else "")
 
 
 def _typed_input(resources: Resources) -> None:

@@ -12,11 +12,10 @@ from profet_core.advice.request import Limits, Request, Workload
 from profet_core.advice.whole_nodes import Gradients, on_gpus
 from profet_core.catalog import Instance
 from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer
-from profet_core.scaleout.curve import batch_per_gpu
+from profet_core.memory.fit import FitAnswer, does_not_fit
+from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.step import ScaledStep
-from profet_core.scaleout.strategies import MOST_GPUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +80,17 @@ class Question:
 
 
 def rows_of(question: Question, offers: Iterable[Instance], gpus: int | None) -> list[OutRow]:
-    """The offers that make `gpus` GPUs of whole nodes, or one node each of several GPUs; the cheapest epoch first."""
+    """The offers that make `gpus` GPUs of whole nodes, or one node each of several GPUs; the cheapest epoch first,
+    those that it does not fit on last."""
     found = [
         question.row(offer, gpus or offer.gpu_count)
         for offer in offers
         if (offer.gpu_count > 1 if gpus is None else gpus % offer.gpu_count == 0)
     ]
     rows = [row for row in found if row is not None]
-    return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
+    return sorted(rows, key=lambda row: (does_not_fit(row.fit), row.plan.total_usd, row.plan.total_s))
 
 
 def counts_of(offer: Instance, gpus: int) -> Sequence[int]:
-    """Numbers of GPUs that its curves have: 1, 2, 4, ... of a node, then whole nodes; and `gpus`, the table's."""
-    of_node = {2**power for power in range(offer.gpu_count.bit_length())} | {offer.gpu_count}
-    nodes = {2**power for power in range((MOST_GPUS // offer.gpu_count).bit_length())}
-    return sorted(
-        {gpus}
-        | {count for count in of_node if count <= min(offer.gpu_count, MOST_GPUS)}
-        | {offer.gpu_count * count for count in nodes if offer.gpu_count * count <= MOST_GPUS}
-    )
+    """Numbers of GPUs that its curves have: as `profet scaleout` has them, and `gpus`, the table's."""
+    return sorted({gpus, *usual_counts(offer.gpu_count)})

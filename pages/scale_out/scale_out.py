@@ -12,6 +12,7 @@ from pages.scale_out.figure import OutCurve, out_curves
 from pages.scale_out.inputs import out_inputs
 from pages.scale_out.rows import OutRow, Question, counts_of, rows_of
 from pages.scale_out.source import PredictedSteps, Source, typed_step
+from profet_core.accuracy.scaleout import ScaleoutAccuracy
 from profet_core.advice.sureness import plan_sureness
 from profet_core.advice.whole_nodes import Gradients
 from profet_core.answers.advise import NO_SCALEOUT
@@ -21,8 +22,10 @@ from profet_core.catalog.naming import machine_words
 from profet_core.catalog.offers import NoOffersError
 from profet_core.errors import ArtifactError, InputError
 from profet_core.latency import StepTime
+from profet_core.memory.fit import does_not_fit
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import stops_paying
+from profet_core.scaleout.strategies import Strategy
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -62,7 +65,7 @@ def body(resources: Resources) -> None:
     if source is None:
         st.info("Give a step's time on one GPU and say which, in the sidebar (»), to see what more of them do.")
         return
-    gradients = chosen_gradients(source.meta, source.pixels)
+    gradients = chosen_gradients(source.meta, source.pixels, st.session_state["gradients"])
     if gradients is None:
         st.info("Say in the sidebar (») which network it is, or how many parameters it has: so much do GPUs share.")
         return
@@ -192,7 +195,7 @@ def _ends(row: OutRow, shows: str) -> tuple[float, float] | None:
 
 def _table(resources: Resources, rows: Sequence[OutRow], opened: OutRow | None) -> None:
     kept = [opened.plan] if opened else []
-    shown = plans_with_a_row([row.plan for row in rows], kept)
+    shown = plans_with_a_row([row.plan for row in _in_question(rows, opened)], kept)
     gpus = st.session_state["gpus"]
     result_table(
         [row for row in rows if row.plan in shown],
@@ -205,24 +208,38 @@ def _table(resources: Resources, rows: Sequence[OutRow], opened: OutRow | None) 
     _rests_on(resources, (opened or rows[0]).one)
 
 
+def _in_question(rows: Sequence[OutRow], opened: OutRow | None) -> Sequence[OutRow]:
+    """Those that may stand for others: where a step fits, as far as that is known. All rows, where they are wanted."""
+    fitting = [row for row in rows if row is opened or not does_not_fit(row.fit)]
+    return rows if st.session_state["rows"] == "all" or not fitting else fitting
+
+
 def _rests_on(resources: Resources, one: StepTime) -> None:
     """What stands behind the numbers, and how far off such ones were."""
     said = [f"One GPU's step: {one.basis.words}."]
     # What a damaged report makes of the accuracy is About's to say.
     with suppress(ArtifactError):
-        found = [data.networks.every for data in scaleout_accuracy_of(resources).data_sets.values()]
-        errors, perfect = _percents(each.mape for each in found), _percents(each.perfect_mape for each in found)
-        said.append(
-            f"Several: formulas fitted on published speeds; on networks left out, one GPU's step known, their mean "
-            f"error was {errors} ({perfect} if scaling were perfect)."
-        )
+        said.append(_several_rest_on(scaleout_accuracy_of(resources), Strategy(st.session_state["strategy"])))
     st.caption(unbroken(" ".join(said)))
     query = {"open": "accuracy", "part": "scaleout"}
     st.page_link(page_path("about"), label="How far off it was", icon=":material/rule:", query_params=query)
 
 
+def _several_rest_on(accuracy: ScaleoutAccuracy, strategy: Strategy) -> str:
+    """How far off the formulas were where gradients were shared as here: other ways are other formulas."""
+    fitted, data_sets = "Several: formulas fitted on published speeds", accuracy.data_sets.values()
+    found = [one for data in data_sets if (one := data.networks.by_strategy.get(strategy))]
+    if not found:
+        return f"{fitted}; no measurement checks {strategy.words}."
+    errors, perfect = _percents(each.mape for each in found), _percents(each.perfect_mape for each in found)
+    return (
+        f"{fitted}; by {strategy.words}, on networks left out, one GPU's step known, their mean error was {errors} "
+        f"({perfect} if scaling were perfect)."
+    )
+
+
 def _percents(values: Iterable[float]) -> str:
-    """'4.5 % and 7.9 %', of the two data sets."""
+    """'5.4 % and 6.9 %', of the data sets that have any."""
     return " and ".join(f"{value:.1f} %" for value in values)
 
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from profet_cli.arguments import EVERY_OFFER_HELP, add_format, add_models, add_narrowing, count
 from profet_cli.inputs import read_profile_file
+from profet_cli.memory import fit_words
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, cell, print_json, print_table, print_warnings
 from profet_cli.questions import COMMAND_LINE, open_knowledge
@@ -21,13 +22,18 @@ from profet_core.answers.scaleout import (
 from profet_core.documents.scaleout import scaleout_document
 from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep
-from profet_core.scaleout.strategies import BEST, STRATEGY_CHOICES
+from profet_core.scaleout.strategies import CHECKED_ON, STRATEGY_CHOICES, Strategy
 from profet_core.scaleout.training import CurveRow, ScaledTraining
 from profet_core.scaleout.work import GRADIENT_BYTES
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 
 _PLAN_COLUMNS = (
-    *("instance", "GPUs", "step", "images/s", "speed-up", "90 %", "an epoch", "$ an epoch", "$ an hour", "status"),
+    *("instance", "GPUs", "step", "images/s", "speed-up", "90 %"),
+    *("an epoch", "$ an epoch", "$ an hour", "memory", "status"),
+)
+_STRATEGY_HELP = (
+    "how gradients are shared (default, and best: ring, as today's frameworks do; tree was not measured, ps-cpu and "
+    "ps-gpu in 2017 only)"
 )
 #: Options that make the question.
 _FIELDS = (*OF_PROFILE, *(field.name for field in fields(ScaleoutQuestion) if field.name != "training"))
@@ -51,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tensors", type=int, metavar="N", help="its weight tensors, for one-process: ResNet50 has 161")
     add("--precision", choices=GRADIENT_BYTES, default="fp32", help="gradients travel in (default: fp32)")
     add("--gpus", type=_counts, default=(), metavar="1,2,4", help="numbers of GPUs (default: 1, 2, 4, ... 64)")
-    add("--strategy", choices=STRATEGY_CHOICES, default=BEST, help="how gradients are shared (default: best)")
+    add("--strategy", choices=STRATEGY_CHOICES, default=Strategy.RING.value, help=_STRATEGY_HELP)
     add("--instance", metavar="NAME", help="on nodes of this offer (default: eight of the anchor's GPU)")
     add("--images", type=int, default=USUAL_IMAGES, help="training images per epoch (default: ImageNet's)")
     add("--validation-images", type=int, default=0)
@@ -94,29 +100,23 @@ def _print_curve(answer: ScaledTraining) -> None:
     network = NetworkParameters(answer.parameters, answer.network).words
     print(f"{network}, on {where}: {answer.interconnect.words}{assumed}\n")
     strong = any(row.over_one for row in answer.curve)
-    more = ("over one GPU",) if strong else ()
     columns = (
-        "GPUs",
-        "nodes",
-        "batch",
-        "step",
-        "90 %",
-        "images/s",
-        "speed-up",
-        "90 %",
-        *more,
-        "an epoch",
-        "$ an epoch",
+        *("GPUs", "nodes", "batch", "step", "90 %", "images/s", "speed-up", "90 %"),
+        *(("over one GPU",) if strong else ()),
+        *("an epoch", "$ an epoch", "memory"),
     )
     print_table(columns, [_curve_row(row, strong=strong) for row in answer.curve])
     if strong:
         print("speed-up: over one GPU with as large a part of the batch; over one GPU: with the whole batch")
-    if answer.last_paying is None:
-        print("more GPUs pay up to the last row: none makes an epoch dearer by a larger factor than faster")
-    else:
-        print(
-            f"pays up to {answer.last_paying} GPUs: the next row makes an epoch dearer by a larger factor than faster"
-        )
+    if len(answer.curve) > 1:
+        print(_paying(answer.last_paying))
+
+
+def _paying(last: int | None) -> str:
+    if last is None:
+        return "more GPUs pay up to the last row: none makes an epoch dearer by a larger factor than faster"
+    gpus = "1 GPU" if last == 1 else f"{last} GPUs"
+    return f"pays up to {gpus}: the next row makes an epoch dearer by a larger factor than faster"
 
 
 def _curve_row(row: CurveRow, *, strong: bool) -> tuple[str, ...]:
@@ -132,6 +132,7 @@ def _curve_row(row: CurveRow, *, strong: bool) -> tuple[str, ...]:
         *((cell(row.over_one, lambda times: f"{times:.2f}x"),) if strong else ()),
         format_duration(row.epoch_s),
         cell(row.epoch_usd, format_usd),
+        fit_words(row.fit),
     )
 
 
@@ -150,7 +151,7 @@ def _print_strategies(answer: ScaledTraining) -> None:
     strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
     print("\nstep by strategy")
     print_table(
-        ("GPUs", *strategies),
+        ("GPUs", *(f"{each} ({CHECKED_ON[each]})" if each in CHECKED_ON else each for each in strategies)),
         [
             (str(row.step.gpus), *(cell(row.other_ms.get(each), format_ms) for each in strategies))
             for row in answer.curve
@@ -164,19 +165,7 @@ def _print_offers(answer: ScaledTraining, *, every: bool) -> None:
         return
     shown = answer.plans if every else cheapest_by_gpu(answer.plans, lambda plan: plan.offer, set())
     print("\nwhole nodes, all GPUs training")
-    columns = (
-        "instance",
-        "GPUs",
-        "step",
-        "images/s",
-        "speed-up",
-        "90 %",
-        "an epoch",
-        "$ an epoch",
-        "$ an hour",
-        "status",
-    )
-    print_table(columns, [_plan_row(plan) for plan in shown])
+    print_table(_PLAN_COLUMNS, [_plan_row(plan) for plan in shown])
     print_hidden(len(answer.plans) - len(shown))
     print_old_prices(plan.offer for plan in shown)
 
@@ -191,5 +180,6 @@ def _plan_row(plan: NodePlan) -> tuple[str, ...]:
         format_duration(plan.epoch_s),
         format_usd(plan.epoch_usd),
         format_usd(plan.usd_per_hour),
+        fit_words(plan.fit),
         plan.offer.status,
     )

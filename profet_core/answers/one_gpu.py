@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TypeAlias
 
 from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
-from profet_core.answers.training import PredictedTraining, predicted_training
-from profet_core.catalog import Catalog
+from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.errors import InputError
 from profet_core.latency import Basis, StepTime
+from profet_core.memory.fit import FitAnswer
 from profet_core.profiles.record import ProfileMeta
 from profet_core.units import positive_number, whole_number
 
@@ -78,6 +78,10 @@ class PredictedOneGpu:
             raise InputError(f"The step on {instance} is not known: give its latency ({given}) or name another.")
         return rows[instance]
 
+    def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
+        """Whether it fits in the memory of one GPU there; None if the models have no memory law."""
+        return fits_in_training(self.knowledge, self._at(batch_size), [instance]).get(instance)
+
     def _at(self, batch_size: int) -> PredictedTraining:
         if batch_size == self.batch_size:
             return self._first
@@ -113,6 +117,10 @@ class MeasuredOneGpu:
             )
         return StepTime(instance=instance, latency_ms=self.latency_ms, basis=Basis.GIVEN)
 
+    def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
+        """Nobody asks: it ran."""
+        return None
+
 
 #: Where one GPU's step comes from.
 OneGpu: TypeAlias = PredictedOneGpu | MeasuredOneGpu
@@ -125,22 +133,17 @@ def measured_one_gpu(
 
     Raises
     ------
-    InputError : no GPU or more than one is named, or no batch size, or no latency that may be.
+    InputError : no GPU is named, or several, or a name that several have; no batch size, or no latency that may be.
     """
     if len(gpus) != 1:
         raise InputError(f"Say on which one GPU the step was measured: {spelling.option('gpu')} V100.")
     if batch_size is None:
         raise InputError(f"Say at which batch size the step was measured: {spelling.option('batch')} 64.")
-    meant = knowledge.gpus.meant(gpus[0])
-    if not meant:
-        raise InputError(f"No data sheet of {gpus[0]!r}: name the GPU as `profet gpus` or the catalogue has it.")
+    # As an anchor's name is read: of "A100" nobody knows which, and an A100's step on PCIe is not one on SXM4.
+    gpu = knowledge.gpus.find(gpus[0]).name
     return MeasuredOneGpu(
         latency_ms=positive_number("The step latency", latency_ms),
         batch_size=whole_number("The batch size", batch_size),
-        gpu=meant[0].name,
-        known=_with_gpu(knowledge.catalog, [gpu.name for gpu in meant]),
+        gpu=gpu,
+        known=frozenset(name for name, offer in knowledge.catalog.items() if offer.gpu == gpu),
     )
-
-
-def _with_gpu(catalog: Catalog, gpus: Sequence[str]) -> frozenset[str]:
-    return frozenset(name for name, offer in catalog.items() if offer.gpu in gpus)

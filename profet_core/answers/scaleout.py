@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +15,12 @@ from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
+from profet_core.memory.fit import does_not_fit
 from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import NodePlan, node_plan, stops_paying
 from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
-from profet_core.scaleout.strategies import BEST, MOST_GPUS, Strategy, strategies_of
+from profet_core.scaleout.strategies import MOST_GPUS, Strategy, strategies_of
 from profet_core.scaleout.training import CurveRow, ScaledTraining
 from profet_core.scaleout.work import GpuStep
 from profet_core.training.known import BATCH_SIZES
@@ -49,7 +50,7 @@ class ScaleoutQuestion(OffersQuestion):
     step_ms: float | None = None
     batch: int | None = None
     gpus: Sequence[int] = ()
-    strategy: str = BEST
+    strategy: str = Strategy.RING.value
     global_batch: int | None = None
     instance: str | None = None
     network: str | None = None
@@ -70,7 +71,7 @@ def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQ
 
     Raises
     ------
-    InputError : something is said of a profile, and there is none.
+    InputError : something is said of a profile, and there is none; or its batch is given in two ways.
     """
     rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *OF_PROFILE)}
     of_profile = {name: given[name] for name in OF_PROFILE if given.get(name) is not None}
@@ -79,6 +80,9 @@ def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQ
             named = ", ".join(spelling.option(name) for name in of_profile)
             raise InputError(f"Without {spelling.profile} there is nothing to say with {named}.")
         return ScaleoutQuestion(**rest, batch=given.get("batch"))
+    if given.get("batch") is not None and given.get("global_batch") is not None:
+        each, of_all = (spelling.option(name) for name in ("batch", "global_batch"))
+        raise InputError(f"{each} is of each GPU and {of_all} of all of them: give one.")
     images = rest.get("images", USUAL_IMAGES)
     training = TrainingQuestion(profile=given["profile"], images=images, at_batch=given.get("batch"), **of_profile)
     return ScaleoutQuestion(**rest, training=training)
@@ -166,14 +170,16 @@ class _Answering:
         return load_interconnects().of(offer)
 
     def _counts(self, per_node: int, offer: Instance | None) -> tuple[int, ...]:
-        """Numbers of GPUs, ascending; each divides the node or is so many whole ones.
+        """Numbers of GPUs, ascending; each is of one node, or of so many whole ones.
 
         Raises
         ------
         InputError : one that doesn't, or that is beyond what was measured.
         """
         if not self.question.gpus:
-            usual = [gpus for gpus in usual_counts(per_node) if self._can_share(gpus)]
+            # One process reaches no further than its node.
+            most = per_node if self.question.strategy == Strategy.ONE_PROCESS else MOST_GPUS
+            usual = [gpus for gpus in usual_counts(per_node) if gpus <= most and self._can_share(gpus)]
             if not usual:
                 raise InputError(
                     f"No number of GPUs can share a global batch of {self.question.global_batch}: change it."
@@ -184,7 +190,7 @@ class _Answering:
                 raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: more were not measured.")
             if not _fits_nodes(gpus, per_node):
                 node = f"{per_node} GPUs" if offer is None else f"{offer.name}, which has {per_node} GPUs"
-                raise InputError(f"{gpus} GPUs are no even part of a node of {node}, nor whole nodes of it.")
+                raise InputError(f"{gpus} GPUs are more than a node of {node}, and no whole nodes of it.")
         return tuple(sorted(set(self.question.gpus)))
 
     def _can_share(self, gpus: int) -> bool:
@@ -219,7 +225,8 @@ class _Answering:
         usd = None if offer is None else cost_usd(epoch_ms, scaled.nodes * offer.usd_per_hour)
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (step.tensors and scaled.nodes == 1)]
         others = {each: scaled_step(self.model, step, links, gpus, each).latency_ms for each in can}
-        return CurveRow(scaled, epoch_ms / MS_PER_S, usd, self._over_one(scaled, offer), others)
+        fit = self.source.fit_at(self._start(offer), step.batch_size)
+        return CurveRow(scaled, epoch_ms / MS_PER_S, usd, self._over_one(scaled, offer), others, fit)
 
     def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
         batch = self.question.global_batch
@@ -242,8 +249,9 @@ class _Answering:
             for offer in offers
             if 1 < offer.gpu_count <= MOST_GPUS and offer.name in known and self._can_share(offer.gpu_count)
         ]
-        return tuple(sorted(plans, key=lambda plan: (plan.epoch_usd, plan.epoch_s)))
+        judged = [replace(plan, fit=self.source.fit_at(plan.offer.name, plan.step.batch_per_gpu)) for plan in plans]
+        return tuple(sorted(judged, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
 
 
 def _fits_nodes(gpus: int, per_node: int) -> bool:
-    return per_node % gpus == 0 or gpus % per_node == 0
+    return gpus <= per_node or gpus % per_node == 0

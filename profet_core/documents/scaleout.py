@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from profet_core.documents.parts import Document, rented_document
 from profet_core.latency import StepTime
+from profet_core.memory.fit import FitAnswer
 from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep
 from profet_core.scaleout.training import CurveRow, ScaledTraining
@@ -56,6 +57,7 @@ def _one_gpu(step: StepTime) -> Document:
 def _curve_row(row: CurveRow) -> Document:
     return {
         **_step(row.step),
+        **_fit(row.fit),
         "over_one": row.over_one,
         "epoch_s": row.epoch_s,
         "epoch_usd": row.epoch_usd,
@@ -67,6 +69,7 @@ def _plan(plan: NodePlan) -> Document:
     return {
         "instance": plan.offer.name,
         **_step(plan.step),
+        **_fit(plan.fit),
         "usd_per_hour": plan.usd_per_hour,
         "epoch_s": plan.epoch_s,
         "epoch_usd": plan.epoch_usd,
@@ -74,6 +77,14 @@ def _plan(plan: NodePlan) -> Document:
         "market": plan.offer.market,
         "status": plan.offer.status,
         **rented_document(plan.offer),
+    }
+
+
+def _fit(fit: FitAnswer | None) -> Document:
+    """Of one GPU; null where it is not known, or not asked as the step was measured."""
+    return {
+        "fits_in_memory": None if fit is None else fit.verdict,
+        "largest_batch": None if fit is None else fit.largest_batch,
     }
 
 

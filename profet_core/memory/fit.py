@@ -45,6 +45,11 @@ class FitAnswer:
     why: str
 
 
+def does_not_fit(answer: FitAnswer | None) -> bool:
+    """Whether it is known not to."""
+    return answer is not None and answer.verdict is Verdict.DOES_NOT_FIT
+
+
 def fits_by_instance(
     model: MemoryModel | None,
     catalog: Catalog,
@@ -56,7 +61,7 @@ def fits_by_instance(
     batch_size: int | None = None,
     pixels: int | None = None,
 ) -> dict[str, FitAnswer]:
-    """Instance of the catalogue -> whether the profiled step fits there; of a node of several GPUs on one of them.
+    """Instance, or GPU by its name -> whether the profiled step fits there; of a node of several GPUs on one of them.
 
     Parameters
     ----------
@@ -66,13 +71,13 @@ def fits_by_instance(
 
     Raises
     ------
-    InputError : an anchor that is neither.
+    InputError : one that is neither.
     """
     if model is None:
         return {}
     times = device_times(profile, catalog, gpus, anchor)
-    anchor_gib = _anchor_gib(catalog, gpus, anchor)
-    sizes_gib = {name: catalog[name].gpu_memory_gib for name in instances}
+    anchor_gib = _gpu_memory_gib(catalog, gpus, anchor)
+    sizes_gib = {name: _gpu_memory_gib(catalog, gpus, name) for name in instances}
     # All that counts of an instance is its memory, and many have the same.
     answers = {
         target_gib: fit_answer(
@@ -83,12 +88,12 @@ def fits_by_instance(
     return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
 
 
-def _anchor_gib(catalog: Catalog, gpus: Gpus, anchor: str) -> float:
-    if anchor in catalog:
-        return catalog[anchor].gpu_memory_gib
-    gpu = anchor_sheet(catalog, gpus, anchor)
+def _gpu_memory_gib(catalog: Catalog, gpus: Gpus, name: str) -> float:
+    if name in catalog:
+        return catalog[name].gpu_memory_gib
+    gpu = anchor_sheet(catalog, gpus, name)
     if gpu is None:
-        raise InputError(f"{anchor!r} is no instance of the catalogue and no GPU with a data sheet.")
+        raise InputError(f"{name!r} is no instance of the catalogue and no GPU with a data sheet.")
     return gpu.memory_gib
 
 

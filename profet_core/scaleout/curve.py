@@ -8,13 +8,13 @@ from profet_core.units import whole_number
 
 
 def usual_counts(per_node: int) -> tuple[int, ...]:
-    """Numbers of GPUs that are looked at without a word: even parts of a node, then 1, 2, 4, ... whole ones.
+    """Numbers of GPUs that are looked at without a word: 1, 2, 4, ... of a node, all of it, then 2, 4, ... nodes.
 
     >>> usual_counts(8), usual_counts(6)
-    ((1, 2, 4, 8, 16, 32, 64), (1, 2, 6, 12, 24, 48))
+    ((1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 6, 12, 24, 48))
     """
     doubled = [2**power for power in range(MOST_GPUS.bit_length())]
-    parts = {count for count in doubled if per_node % count == 0}
+    parts = {count for count in doubled if count <= per_node}
     return tuple(sorted(parts | {per_node * count for count in doubled if per_node * count <= MOST_GPUS}))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnects, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
+from profet_core.memory.fit import FitAnswer
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.step import ScaledStep, best_step
 from profet_core.scaleout.strategies import BEST, strategies_of
@@ -22,6 +23,7 @@ class NodePlan:
     Attributes
     ----------
     usd_per_hour : of all nodes together. epoch_s, epoch_usd : of one pass over the images, without set-up.
+    fit : whether a GPU's part fits in its memory; None: not asked, or not known.
     """
 
     offer: Instance
@@ -29,6 +31,7 @@ class NodePlan:
     usd_per_hour: float
     epoch_s: float
     epoch_usd: float
+    fit: FitAnswer | None = None
 
     @property
     def nodes(self) -> int:

@@ -8,16 +8,22 @@ from profet_core.errors import InputError
 from profet_core.scaleout.law import Strategy
 from profet_core.units import whole_number
 
-__all__ = ["BEST", "MOST_GPUS", "STRATEGY_CHOICES", "USUAL", "Layout", "Strategy", "strategies_of"]
+__all__ = ["BEST", "CHECKED_ON", "MOST_GPUS", "STRATEGY_CHOICES", "USUAL", "Layout", "Strategy", "strategies_of"]
 
 #: The most GPUs that measurements reach.
 MOST_GPUS = 64
-#: What asks for the strategy with the shortest step of those that today's frameworks use and that were measured.
-BEST = "best"
-#: Those: what NCCL did in the measurements. No tree was measured, and parameter servers are of 2017.
+#: What today's frameworks use and what was measured, what NCCL did there; not always the shortest step by the formulas.
 USUAL = (Strategy.RING,)
+#: An older name of it, still taken.
+BEST = "best"
 #: What `--strategy` takes.
-STRATEGY_CHOICES = (BEST, *(each.value for each in Strategy))
+STRATEGY_CHOICES = (*(each.value for each in Strategy), BEST)
+#: What to say beside a strategy whose formula no measurement of today's machines stands behind.
+CHECKED_ON = {
+    Strategy.TREE: "not measured",
+    Strategy.PS_CPU: "measured in 2017 only",
+    Strategy.PS_GPU: "measured in 2017 only",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class Layout:
 
 
 def strategies_of(strategy: str) -> tuple[Strategy, ...]:
-    """Those that a name stands for: itself, or `USUAL` where the best is wanted.
+    """Those that a name stands for: itself, or `USUAL`.
 
     Raises
     ------

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect
 from profet_core.latency import StepTime
+from profet_core.memory.fit import FitAnswer
 from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep
@@ -23,6 +24,7 @@ class CurveRow:
     over_one : of strong scaling, how many times as fast as one GPU with the whole batch; None of weak scaling, and
         where that one's step can't be told.
     other_ms : strategy -> its step, of those that can be told.
+    fit : whether a GPU's part fits in its memory; None where the step was measured.
     """
 
     step: ScaledStep
@@ -30,6 +32,7 @@ class CurveRow:
     epoch_usd: float | None
     over_one: float | None
     other_ms: Mapping[Strategy, float]
+    fit: FitAnswer | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ class ScaledTraining:
     global_batch : of all GPUs, shared by them; None: each keeps its own.
     offer : whose nodes the curve is on; None: `gpu` in a usual node. one_gpu : what the curve starts from.
     last_paying : number of GPUs after which the next makes an epoch dearer by a larger factor than faster; None: none.
-    plans : each offer of several GPUs as one node, the cheapest epoch first.
+    plans : each offer of several GPUs as one node, the cheapest epoch first, and last what a step does not fit on.
     """
 
     network: str

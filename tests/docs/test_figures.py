@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -114,10 +115,22 @@ def test_several_gpus_are_the_report_s():
     on_64 = percent(*(scaleout["on_64"][kind] for kind in ("mape", "perfect_mape")))
     assert found["64 K80 over a network, network left out"][:2] == on_64
     throughputs = scaleout["data_sets"]["throughputs"]
-    network, gpu = percent(*(throughputs[what]["every"]["mape"] for what in ("networks", "gpus")))
+    by_strategy = {name: data["networks"]["by_strategy"] for name, data in scaleout["data_sets"].items()}
+    ring = by_strategy["throughputs"]["ring"]
+    for title, errors in (
+        ("of the TensorFlow steps ring all-reduce", by_strategy["tensorflow 2017"]["ring"]),
+        ("of the throughputs ring all-reduce", ring),
+        ("of the throughputs DataParallel", by_strategy["throughputs"]["one-process"]),
+        ("throughputs with what the formulas are not fitted on", throughputs["with_excluded"]),
+    ):
+        told = found[f"{title} ({errors['n']:,}), network left out"]
+        assert told[:2] == percent(errors["mape"], errors["perfect_mape"])
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"| **{network}** | steps on 2 to 8 GPUs" in readme
-    assert f"(GPU models left out: {gpu}; 64 GPUs over a network: {on_64[0]})" in readme
+    mape, perfect, every = percent(ring["mape"], ring["perfect_mape"], throughputs["with_excluded"]["mape"])
+    assert f"| **{mape}**, {perfect} if scaling were perfect | steps on 2 to 8 GPUs by ring all-reduce" in readme
+    assert f"not fitted on: {every}; 64 GPUs over a network: {on_64[0]})" in readme
+    (distrusted,) = re.findall(r"Don't trust it for ([^:]*):", readme)
+    assert "several GPUs" not in distrusted
     geforce = throughputs["gpus"]["by_fold"]["GeForce RTX 3090"]["mape"]
     assert f"{geforce:.1f} %)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")
 

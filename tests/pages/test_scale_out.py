@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 
 from pages.about.accuracy.percents import format_percent
+from pages.scale_out.rows import counts_of as curve_counts
 from profet_cli.main import main
 from profet_core import load_models
 from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, load_scaleout_accuracy
 from profet_core.answers.advise import NO_SCALEOUT
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.layers.networks import counts_of
+from profet_core.scaleout.curve import usual_counts
 from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.model import SCALEOUT_NAME
 from profet_core.scaleout.offers import node_plan, stops_paying
@@ -168,6 +171,12 @@ def test_the_curve_has_the_number_that_the_table_is_of(open_app):
     assert drawn(app)["ring"]["x"] == [1, 19] and all("19 × " in row["GPU"] for row in result_rows(app))
 
 
+@pytest.mark.parametrize("gpus", [1, 3, 6, 8, 72])
+def test_the_curve_has_the_command_s_numbers(catalog, gpus):
+    offer = replace(catalog["p3.16xlarge"], gpu_count=gpus)
+    assert tuple(curve_counts(offer, 2)) == tuple(sorted({2, *usual_counts(gpus)}))
+
+
 def test_only_numbers_as_sure_as_is_asked(open_app):
     assert {row["How sure"] for row in result_rows(open_page(open_app))} == {"fair", "rough"}
     assert {row["How sure"] for row in result_rows(open_page(open_app, sureness="fair"))} == {"fair"}
@@ -183,10 +192,30 @@ def test_half_gradients_and_a_strategy_are_asked_of_the_core(open_app, catalog):
     assert row["Gradients by"] == "parameter server on the CPU"
 
 
+def test_what_was_not_measured_of_late_is_marked(open_app):
+    """Of what the choices and the legend call measured, the shipped report has steps."""
+    app = open_app("scale_out")
+    options = app.selectbox(key="strategy").options
+    assert options[0] == "ring all-reduce" and options[1] == "tree all-reduce (not measured)"
+    assert [option.endswith("(measured in 2017 only)") for option in options[2:]] == [True, True]
+    assert {"ring", "tree, not measured", "server on CPU, 2017", "server on GPUs, 2017"} <= set(drawn(app))
+    report = json.loads((load_models().folder / SCALEOUT_REPORT_NAME).read_text())["data_sets"]
+    measured = {name: set(data["networks"]["by_strategy"]) for name, data in report.items()}
+    assert measured == {"tensorflow 2017": {"ring", "ps-cpu", "ps-gpu"}, "throughputs": {"ring", "one-process"}}
+
+
 def test_a_network_by_name_is_counted_at_the_profile_s_size(open_app):
     app = open_page(open_app, network="vgg16")
     parameters = counts_of("VGG16", 128).parameters
     assert f"= VGG16, {parameters / 1e6:.1f}M parameters" in lines(app.caption)
+
+
+def test_a_machine_that_a_step_does_not_fit_on_comes_last_and_stands_for_no_other(open_app):
+    app = open_page(open_app, batch="256", pixels="256", sample="vgg16-224px-b16-g3s")
+    fits = ["does not fit" in row["Memory"] for row in result_rows(app)]
+    assert True in fits and False in fits and fits == sorted(fits)
+    few = everything(open_app("scale_out", batch="256", pixels="256", sample="vgg16-224px-b16-g3s"), "scale_out")
+    assert not [row for row in result_rows(few) if "does not fit" in row["Memory"]]
 
 
 # --- the chart ------------------------------------------------------------------------------------------------------
@@ -333,6 +362,19 @@ def test_what_scale_out_was_told_of_the_network_counts_on_answer_too(open_app):
         assert (answers[name]["Time"], answers[name]["Cost"]) == (told[name]["Epoch"], told[name]["Cost"])
 
 
+def test_gradients_sent_in_half_are_scale_out_s_alone(open_app):
+    """Answer doesn't ask for them, and `profet advise` neither."""
+    query = {"gpu_count": "8", "provider": "aws", "whole_nodes": "True", "network": "VGG16"}
+    whole = result_rows(everything(open_app(**query)))
+    halved = everything(open_app(**query, gradients="fp16"))
+    assert result_rows(halved) == whole and "gradients" not in link(halved)
+    app = open_app("scale_out", gpu_count="8", provider="aws", network="VGG16", gradients="fp16")
+    fp32 = open_app("scale_out", gpu_count="8", provider="aws", network="VGG16")
+    assert result_rows(app) != result_rows(fp32) and link(app)["gradients"] == "fp16"
+    app.session_state["whole_nodes"] = True
+    assert result_rows(everything(go(app, "answer"))) == whole
+
+
 def test_where_nobody_knows_the_parameters_a_node_stays_one_gpu(open_app, samples):
     app = open_app(gpu_count="8", whole_nodes="True", profiled_batch="64")
     upload(app, ("mine.json", as_version_1(samples[FIRST].profile.operations)))
@@ -354,9 +396,16 @@ def test_a_step_of_a_node_has_all_its_images(open_app):
 
 def test_the_page_and_about_say_the_report_s_figures(open_app, models):
     accuracy = load_scaleout_accuracy(models.scaleout, models.folder)
-    found = [data.networks.every for data in accuracy.data_sets.values()]
-    said = " ".join(clean(line) for line in lines(open_app("scale_out").caption))
-    assert f"their mean error was {' and '.join(f'{each.mape:.1f} %' for each in found)} (" in said
+    for strategy in ("ring", "ps-cpu"):
+        data_sets = [data.networks.by_strategy for data in accuracy.data_sets.values()]
+        found = [errors[strategy] for errors in data_sets if strategy in errors]
+        said = " ".join(clean(line) for line in lines(open_app("scale_out", strategy=strategy).caption))
+        errors = " and ".join(f"{each.mape:.1f} %" for each in found)
+        perfect = " and ".join(f"{each.perfect_mape:.1f} %" for each in found)
+        assert f"by {Strategy(strategy).words}, on networks left out" in said
+        assert f"their mean error was {errors} ({perfect} if scaling were perfect)." in said
+    tree = " ".join(clean(line) for line in lines(open_app("scale_out", strategy="tree").caption))
+    assert "no measurement checks tree all-reduce." in tree and "mean error" not in tree
     about = open_app("about", open="accuracy", part="scaleout")
     assert not about.error and not about.exception
     told = [(row["Left out"], row["Mean error"], row["Perfect"], row["Steps"]) for row in rows(about, 0)]
@@ -366,6 +415,10 @@ def test_the_page_and_about_say_the_report_s_figures(open_app, models):
         for what, each in (("network", data.networks), ("GPU model", data.gpus))
     ]
     assert {row["Gradients by"] for row in rows(about, 1)} >= {Strategy.RING.words, Strategy.PS_CPU.words}
+    captions = " ".join(clean(line) for line in lines(about.caption))
+    for data in accuracy.data_sets.values():
+        also = data.with_excluded
+        assert f"{also.n:,} steps: {also.mape:.1f} % off, a network left out" in captions
     assert any(f"{accuracy.on_64.mape:.1f} %" in clean(line) for line in sentences(about))
 
 

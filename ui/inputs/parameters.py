@@ -70,15 +70,19 @@ def whole_nodes_input(meta: ProfileMeta) -> None:
         parameters_input(meta)
 
 
-def chosen_gradients(meta: ProfileMeta | None, pixels: int | None) -> Gradients | None:
+def chosen_gradients(meta: ProfileMeta | None, pixels: int | None, precision: str = "fp32") -> Gradients | None:
     """What GPUs share a step; None where nobody says how many parameters there are.
+
+    Parameters
+    ----------
+    precision : gradients travel in; only a page that asks for it (`gradients_input`) has another one.
 
     Raises
     ------
     InputError : what was typed is neither a network nor a number.
     """
     found = chosen_parameters(meta, pixels)
-    return None if found is None else Gradients(found.count, st.session_state["gradients"], pixels)
+    return None if found is None else Gradients(found.count, precision, pixels)
 
 
 def _answer_nodes_whole() -> None:

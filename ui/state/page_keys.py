@@ -43,7 +43,7 @@ def answer_keys(resources: Resources) -> tuple[str, ...]:
         *_LIMIT_KEYS,
         *_OFFER_KEYS,
         *prices,
-        *("whole_nodes", "network", "gradients"),
+        *("whole_nodes", "network"),
         "per",
         "against",
         *ANSWER_TABLE.keys,

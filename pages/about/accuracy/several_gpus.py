@@ -38,7 +38,12 @@ def show_several_gpus(accuracy: ScaleoutAccuracy) -> None:
     )
     for name, data in accuracy.data_sets.items():
         reasons = "; ".join(f"{count:,}: {plain(reason)}" for reason, count in data.excluded.items())
-        st.caption(f"{plain(_DATA_SETS.get(name, name))}: not judged are {reasons}.")
+        also = data.with_excluded
+        st.caption(
+            f"{plain(_DATA_SETS.get(name, name))}: not judged are {reasons}. With those of them that the formulas "
+            f"could be asked for, {also.n:,} steps: {percent_in_text(also.mape)} off, a network left out "
+            f"({percent_in_text(also.perfect_mape)} if scaling were perfect)."
+        )
     by_strategy = [
         {"Measurements": _DATA_SETS.get(name, name), "Gradients by": Strategy(strategy).words, **_errors(errors)}
         for name, data in accuracy.data_sets.items()

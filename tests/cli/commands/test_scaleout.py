@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from profet_core import load_catalog
 from tests.cli.cases import unexpected
+from tests.docs.recipes import blocks, section
+
+ROOT = Path(__file__).parents[3]
 
 MEASURED = ("--step-ms", 203, "--gpu", "V100", "--batch", 64, "--network", "ResNet50")
 
@@ -47,9 +52,9 @@ def test_nodes_are_paid_for_whole_and_several_times(document):
     assert {key: node[key] for key in ("latency_ms", "epoch_s", "epoch_usd")} == {
         key: eight[key] for key in ("latency_ms", "epoch_s", "epoch_usd")
     }
-    # Every offer of the GPU that was measured on, with several, and no other.
+    # Every offer of the GPU that was measured on, with several, and no other: on PCIe it is another one.
     gpus = {row["gpu"] for row in found["offers"]}
-    assert gpus == {"Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"} and min(row["gpus"] for row in found["offers"]) > 1
+    assert gpus == {"Tesla V100-SXM2-16GB"} and min(row["gpus"] for row in found["offers"]) > 1
     assert found["interconnect"]["link"] == "nvlink" and found["interconnect"]["network_gbit_per_s"] == 25
 
 
@@ -91,6 +96,38 @@ def test_a_batch_of_all_is_shared(document, profiled):
     assert found["last_paying"] == 8
 
 
+def test_what_does_not_fit_in_memory_is_said_and_comes_last(document, run, samples):
+    """As `advise` judges the same step."""
+    path = samples["vgg16-224px-b16-g3s"].path
+    asked = (path, "--anchor", "g3s.xlarge", "--batch", 512, "--network", "VGG16", "--gpu", "T4,H100")
+    found = document("scaleout", *asked)
+    left = [row["fits_in_memory"] == "does not fit" for row in found["offers"]]
+    assert {row["fits_in_memory"] for row in found["offers"] if "T4" in row["gpu"]} == {"does not fit"}
+    assert {row["fits_in_memory"] for row in found["offers"] if "H100" in row["gpu"]} == {"fits"}
+    assert left == sorted(left), "does not fit: last"
+    out_of = document(*("advise", *asked[:3], "--at-batch", 512, "--images", 1000, "--whole-nodes"), "--gpu", "T4,H100")
+    named = {row["instance"]: row["reason"] for row in out_of["left_out"]}
+    for row in found["offers"]:
+        assert ("does not fit" in named.get(row["instance"], "")) == (row["fits_in_memory"] == "does not fit")
+    # The curve is on the anchor's own GPU, 8 GiB; a smaller part of a batch is a smaller step.
+    sizes = ("--profiled-batch", 16, "--profiled-pixels", 224, "--global-batch", 512, "--gpus", "1,32")
+    curve = document("scaleout", *asked[:3], *asked[5:7], *sizes)["curve"]
+    assert [(row["batch_per_gpu"], row["fits_in_memory"]) for row in curve] == [(512, "does not fit"), (16, "fits")]
+    assert curve[0]["largest_batch"] == curve[1]["largest_batch"] < 512
+    _, out, _ = run("scaleout", *asked)
+    assert "  memory" in out and "does not fit, to" in out
+
+
+def test_a_measured_step_ran_and_is_not_judged(document):
+    found = document("scaleout", *MEASURED, "--gpus", 8)
+    assert {row["fits_in_memory"] for row in (*found["curve"], *found["offers"])} == {None}
+
+
+def test_a_profile_of_a_gpu_has_a_verdict_too(document, profiled):
+    curve = document("scaleout", profiled[0], "--anchor", "T4", *profiled[3:], "--instance", "p3.16xlarge")["curve"]
+    assert {row["fits_in_memory"] for row in curve} == {"fits"}
+
+
 def test_numbers_that_cannot_share_the_batch_are_left_out(document, profiled):
     sizes = ("--profiled-batch", 16, "--profiled-pixels", 128, "--global-batch", 96)
     found = document("scaleout", *profiled, *sizes)
@@ -104,7 +141,21 @@ def test_tables(run, document):
     assert lines[0] == "ResNet50, 25.6M parameters, on p3.16xlarge: NVLink mesh 150 GB/s, network 25 Gb/s"
     assert lines[3].split()[:4] == ["1", "1", "64", "203"] and lines[4].split()[:3] == ["8", "1", "512"]
     assert "step by strategy" in lines and "whole nodes, all GPUs training" in lines
-    assert any("azure/Standard_NC24s_v3: price of 2024" in line for line in lines)
+
+
+def test_what_nobody_measured_of_late_says_so_beside_a_shorter_step(document, run):
+    """The formulas may find a shorter step than the usual one's: that is no advice."""
+    asked = ("scaleout", "--step-ms", 20, "--gpu", "A100-SXM4-40GB", "--batch", 64, "--network", "MobileNetV2")
+    usual, ring, best = (
+        document(*asked, "--gpus", 8, *more) for more in ((), ("--strategy", "ring"), ("--strategy", "best"))
+    )
+    assert usual == ring and usual["strategy"] == "ring" and usual["curve"] == best["curve"]
+    by_strategy = usual["curve"][0]["by_strategy_ms"]
+    assert by_strategy["tree"] < by_strategy["ring"] == usual["curve"][0]["latency_ms"]
+    out = run(*asked)[1]
+    for title in ("tree (not measured)", "ps-cpu (measured in 2017 only)", "ps-gpu (measured in 2017 only)", " ring "):
+        assert title in out
+    assert "(measured" not in out.partition("step by strategy")[0]
 
 
 def test_one_process_needs_the_weight_tensors(document, refused):
@@ -113,15 +164,40 @@ def test_one_process_needs_the_weight_tensors(document, refused):
     assert found["strategy"] == "one-process" and found["latency_ms"] > found["by_strategy_ms"]["ring"]
 
 
+def test_one_process_is_looked_at_within_a_node(document):
+    found = document("scaleout", *MEASURED, "--strategy", "one-process", "--tensors", 161)
+    assert [row["gpus"] for row in found["curve"]] == [1, 2, 4, 8]
+    four = document(
+        *("scaleout", *MEASURED, "--strategy", "one-process", "--tensors", 161),
+        *("--instance", "p3.8xlarge"),
+    )
+    assert [row["gpus"] for row in four["curve"]] == [1, 2, 4]
+
+
+def documented_examples() -> list[str]:
+    """Lines of the command's section, but for the program's name."""
+    told = section((ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8"), "profet scaleout")
+    return [line for block in blocks(told) if block.language == "sh" for line in block.text.splitlines()]
+
+
+@pytest.mark.parametrize("line", documented_examples())
+def test_every_documented_example_runs(run, monkeypatch, line):
+    monkeypatch.chdir(ROOT)
+    program, *words = shlex.split(line)
+    sample = "sample_traces/vgg16-224px-b16-g3s.json"
+    status, out, err = run(*(sample if word == "TRACE" else word for word in words))
+    assert (program, status, unexpected(err.splitlines())) == ("profet", 0, []) and "whole nodes" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
         (("--gpus", "0"), "The number of GPUs must be a whole number of at least 1, not 0."),
         (("--gpus", "128"), "The number of GPUs must be at most 64, not 128: more were not measured."),
-        (("--gpus", "3"), "3 GPUs are no even part of a node of 8 GPUs, nor whole nodes of it."),
+        (("--gpus", "12"), "12 GPUs are more than a node of 8 GPUs, and no whole nodes of it."),
         (
-            ("--gpus", "3", "--instance", "p3.16xlarge"),
-            "3 GPUs are no even part of a node of p3.16xlarge, which has 8 GPUs, nor whole nodes of it.",
+            ("--gpus", "12", "--instance", "p3.16xlarge"),
+            "12 GPUs are more than a node of p3.16xlarge, which has 8 GPUs, and no whole nodes of it.",
         ),
         (("--gpus", "some"), "argument --gpus: 'some' is no list of numbers such as 1,2,4,8"),
         (("--strategy", "gossip"), "argument --strategy: invalid choice: 'gossip'"),
@@ -155,6 +231,36 @@ def test_what_does_not_go_is_one_line(refused, arguments, line):
 )
 def test_what_is_missing_is_asked_for(refused, arguments, line):
     assert refused("scaleout", *arguments).startswith(line)
+
+
+def test_which_gpu_was_measured_on_is_asked_as_an_anchor_s(refused):
+    line = refused("scaleout", "--step-ms", 20, "--gpu", "A100", "--batch", 64, "--network", "ResNet50")
+    assert line == "'A100' may be any of A100-SXM4-40GB, A100-SXM4-80GB: give the full name."
+
+
+def test_a_batch_is_each_gpu_s_or_of_all(refused, profiled):
+    line = refused("scaleout", *profiled, "--batch", 64, "--global-batch", 512)
+    assert line == "--batch is of each GPU and --global-batch of all of them: give one."
+
+
+def test_where_more_stop_paying_is_said_where_there_are_more(run):
+    on_nodes = (*MEASURED, "--instance", "p3.16xlarge")
+    assert "pay" not in run("scaleout", *MEASURED, "--gpus", 1)[1]
+    assert "more GPUs pay up to the last row" in run("scaleout", *on_nodes, "--gpus", "1,2")[1]
+    small = ("--step-ms", 20, "--gpu", "V100", "--batch", 8, "--network", "VGG16", "--instance", "p3.2xlarge")
+    assert "pays up to 1 GPU: the next" in run("scaleout", *small, "--gpus", "1,2,64")[1]
+
+
+def test_a_part_of_a_node_need_not_be_even(document):
+    curve = document("scaleout", *MEASURED, "--instance", "p3.16xlarge", "--gpus", "3,6")["curve"]
+    assert [(row["gpus"], row["nodes"], row["batch_size"]) for row in curve] == [(3, 1, 192), (6, 1, 384)]
+    assert curve[0]["speed_up"] < 3 and curve[0]["efficiency"] > curve[1]["efficiency"]
+
+
+def test_the_list_of_commands_names_what_is_served(run, capsys):
+    with pytest.raises(SystemExit):
+        run("--help")
+    assert "predict, cost, advise, scaleout and instances" in " ".join(capsys.readouterr().out.split())
 
 
 def test_validate_alone(refused):

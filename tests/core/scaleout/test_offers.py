@@ -56,6 +56,7 @@ def test_more_gpus_pay_until_an_epoch_gets_dearer_by_more_than_faster():
 
 def test_without_a_word_parts_of_a_node_and_whole_ones_are_looked_at():
     assert usual_counts(1) == usual_counts(8) == (1, 2, 4, 8, 16, 32, 64)
-    assert usual_counts(3) == (1, 3, 6, 12, 24, 48)
+    assert usual_counts(3) == (1, 2, 3, 6, 12, 24, 48)
+    assert usual_counts(6) == (1, 2, 4, 6, 12, 24, 48) and usual_counts(72) == (1, 2, 4, 8, 16, 32, 64)
     # Larger than what was measured: parts of it only.
     assert usual_counts(128) == (1, 2, 4, 8, 16, 32, 64)
