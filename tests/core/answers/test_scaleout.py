@@ -1,0 +1,74 @@
+"""Several GPUs from any anchor that a prediction can start from, and from a measured step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from profet_core.answers.questions import Knowledge, Spelling
+from profet_core.answers.scaleout import answer_scaleout, scaleout_question
+from profet_core.catalog import load_gpus
+from profet_core.errors import InputError
+from profet_core.latency import Basis
+
+SPELLING = Spelling("TRACE", lambda name: f"--{name.replace('_', '-')}")
+RESNET = "resnet50-128px-b64-g4dn"
+
+
+@pytest.fixture(scope="module")
+def knowledge(models, catalog) -> Knowledge:
+    return Knowledge(models, catalog, load_gpus())
+
+
+@pytest.fixture(scope="module")
+def answered(knowledge):
+    """`answered(profile=..., ...)`: what is answered, offers aside."""
+
+    def ask(**given):
+        return answer_scaleout(knowledge, scaleout_question({"gpu_count": 8, **given}, SPELLING), SPELLING)
+
+    return ask
+
+
+def recorded_on(samples, gpu: str | None, step_latency_ms: float | None):
+    profile = samples[RESNET].profile
+    return replace(profile, meta=replace(profile.meta, gpu=gpu, step_latency_ms=step_latency_ms))
+
+
+@pytest.mark.parametrize(
+    ("anchor", "gpu"),
+    [
+        ("T4", "Tesla T4"),
+        ("A10G", "A10G"),
+        ("RTX A6000", "RTX A6000"),
+        ("H200", "H200-SXM-141GB"),
+        ("RTX 2080 Ti", "GeForce RTX 2080 Ti"),
+    ],
+)
+def test_an_anchor_may_be_a_gpu(answered, samples, anchor, gpu):
+    found = answered(profile=recorded_on(samples, None, 300.0), anchor=anchor, gpus=[1, 8])
+    assert (found.gpu, found.curve[0].step.latency_ms, found.one_gpu.basis) == (gpu, 300.0, Basis.GIVEN)
+    assert found.curve[0].step.interval is None and found.curve[1].step.latency_ms > 300
+
+
+@pytest.mark.parametrize(("named", "gpu"), [("NVIDIA L4", "L4"), ("NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB")])
+def test_a_profile_may_be_of_a_gpu_that_nobody_profiled(answered, samples, named, gpu):
+    found = answered(profile=recorded_on(samples, named, 123.0), gpus=[1, 2])
+    assert (found.gpu, found.curve[0].step.latency_ms) == (gpu, 123.0)
+
+
+def test_without_a_latency_a_gpu_has_its_offers_step(answered, samples):
+    found = answered(profile=recorded_on(samples, "NVIDIA L4", None), gpus=[1, 2])
+    alone = answered(profile=recorded_on(samples, "NVIDIA L4", None), instance="g6.xlarge", gpus=[1])
+    assert found.one_gpu.latency_ms == pytest.approx(alone.one_gpu.latency_ms)
+    assert found.one_gpu.interval is not None
+
+
+def test_another_batch_on_a_gpu_is_carried(answered, samples):
+    profile = recorded_on(samples, "NVIDIA L4", 123.0)
+    found = answered(profile=profile, batch=128, gpus=[1, 2])
+    assert found.curve[0].step.batch_per_gpu == 128
+    assert 1.5 * 123 < found.curve[0].step.latency_ms < 2.5 * 123
+    with pytest.raises(InputError, match="The step on GeForce RTX 2080 Ti is not known: give its latency"):
+        answered(profile=recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti", None))
