@@ -15,6 +15,7 @@ from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
+from profet_core.scaleout.caveats import scaling_warnings
 from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import NodePlan, node_plan, stops_paying
@@ -116,6 +117,7 @@ class _Answering:
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
         offers = [wanted.catalog[name] for name in wanted.catalog if name in names]
+        warnings = (*self.source.warnings, *scaling_warnings((row.step for row in curve), links))
         return ScaledTraining(
             network=network.name,
             parameters=network.count,
@@ -131,7 +133,7 @@ class _Answering:
             curve=curve,
             last_paying=None if place is None else curve[place].step.gpus,
             plans=self._plans(offers),
-            warnings=tuple(dict.fromkeys(self.source.warnings)),
+            warnings=tuple(dict.fromkeys(warnings)),
         )
 
     @cached_property

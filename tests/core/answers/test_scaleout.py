@@ -72,3 +72,23 @@ def test_another_batch_on_a_gpu_is_carried(answered, samples):
     assert 1.5 * 123 < found.curve[0].step.latency_ms < 2.5 * 123
     with pytest.raises(InputError, match="The step on GeForce RTX 2080 Ti is not known: give its latency"):
         answered(profile=recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti", None))
+
+
+MEASURED = {"step_ms": 200.0, "batch": 64, "network": "ResNet50", "gpu_count": None}
+
+
+def test_cards_without_peer_access_are_said_to_differ(answered):
+    geforce = answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2, 8])
+    assert [text for text in geforce.warnings if "up to 3.6 times as long" in text]
+    two, eight = (row.step for row in geforce.curve[1:])
+    assert eight.log_half_width > two.log_half_width + 0.15
+    assert answered(**MEASURED, gpu=["RTX 3090"], gpus=[1, 2]).warnings == ()
+    assert answered(**MEASURED, gpu=["V100"], gpus=[1, 8]).warnings == ()
+
+
+def test_a_network_that_was_measured_nowhere_is_said(answered):
+    several = {**MEASURED, "gpu": ["A100-SXM4-40GB"], "gpus": [8, 16]}
+    (line,) = answered(**several, instance="p4d.24xlarge").warnings
+    assert line.startswith("Between machines only 10 Gb/s were measured, not 400")
+    assert answered(**several).warnings == ()
+    assert answered(**{**several, "gpus": [8]}, instance="p4d.24xlarge").warnings == ()

@@ -151,3 +151,18 @@ def test_one_process_reaches_one_node_and_needs_the_tensors(law, node):
 def test_no_step_of_one_gpu(change, line):
     with pytest.raises(InputError, match=line):
         GpuStep(**{"latency_ms": 90, "batch_size": 32, "parameters": 25e6, **change})
+
+
+def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(law, node):
+    def half_width(gpus, strategy=Strategy.RING, gbit=8.0):
+        links = replace(node, network_gbit_per_s=gbit)
+        return scaled_step(law, GpuStep(90, 32, 25e6, tensors=100), links, gpus, strategy)
+
+    four = half_width(4)
+    assert four.log_half_width == pytest.approx(0.05 + 0.5 * (1 - 90 / four.latency_ms) + 0.01)
+    alone = half_width(4, Strategy.ONE_PROCESS)
+    assert alone.log_half_width == pytest.approx(0.1 + 0.25 * (1 - 90 / alone.latency_ms) + 0.01)
+    # Two nodes at the measured 10 Gb/s, and at a hundred times that: as much again for each factor of ten.
+    measured, faster = half_width(8, gbit=10.0), half_width(8, gbit=1000.0)
+    assert measured.log_half_width == pytest.approx(0.05 + 0.5 * (1 - 90 / measured.latency_ms) + 2 * 0.01)
+    assert faster.log_half_width == pytest.approx(3 * (0.05 + 0.5 * (1 - 90 / faster.latency_ms) + 2 * 0.01))
