@@ -110,7 +110,7 @@ def on_gpus(
 def _scaled(row: StepTime, step: ScaledStep, links: Interconnect, alone_note: str) -> StepTime:
     """Nothing is known of the error where nothing is known of one GPU's."""
     assumed = f" (assumed: {links.assumed})" if links.assumed else ""
-    how = f"{step.gpus} GPUs by {step.strategy.words} over {links.link.words}{assumed}"
+    how = f"{step.gpus} GPUs by {step.strategy.words} over {links.among(step.layout.gpus_per_node).link.words}{assumed}"
     notes = (how, host_memory_caveat(step, links), alone_note)
     return replace(
         row,

@@ -101,6 +101,7 @@ def scaled_step(
     InputError : no such number of GPUs, no whole nodes, or a strategy that needs what is not known.
     """
     layout = Layout.of(gpus, interconnect.gpus)
+    interconnect = interconnect.among(layout.gpus_per_node)
     if strategy is Strategy.ONE_PROCESS:
         return _by_one_process(model, step, layout, interconnect)
     links = Links.of(interconnect)

@@ -14,7 +14,7 @@ from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.files import shipped_folder
 from profet_core.latency import Interval
 from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.model import load_scaleout
+from profet_core.scaleout.model import Width, load_scaleout
 from profet_core.scaleout.step import best_step, scaled_step
 from profet_core.scaleout.strategies import Layout
 from profet_core.scaleout.work import GpuStep
@@ -167,3 +167,16 @@ def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(law, 
     measured, faster = half_width(8, gbit=10.0), half_width(8, gbit=1000.0)
     assert measured.log_half_width == pytest.approx(0.05 + 0.5 * (1 - 90 / measured.latency_ms) + 2 * 0.01)
     assert faster.log_half_width == pytest.approx(3 * (0.05 + 0.5 * (1 - 90 / faster.latency_ms) + 2 * 0.01))
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_bridges_join_pairs_and_more_gpus_share_over_pcie(law, strategy):
+    pcie = {Link.PCIE: Width(0.3, 0.1, 0.0)}
+    law = replace(law, widths={**law.widths, **pcie}, one_process_widths={**law.one_process_widths, **pcie})
+    bridged = Interconnect(8, Link.BRIDGE, 300.0, 4, 2, 8.0, "made up")
+    plain = replace(bridged, link=Link.PCIE, link_gb_per_s=31.5)
+    step = GpuStep(90, 32, 25e6, tensors=100)
+    for gpus in (4, 8):
+        assert scaled_step(law, step, bridged, gpus, strategy) == scaled_step(law, step, plain, gpus, strategy)
+    two = [scaled_step(law, step, each, 2, strategy) for each in (bridged, plain)]
+    assert two[0].log_half_width != two[1].log_half_width and two[0].latency_ms <= two[1].latency_ms
