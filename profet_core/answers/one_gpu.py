@@ -13,6 +13,7 @@ from profet_core.catalog import Catalog
 from profet_core.errors import InputError
 from profet_core.latency import Basis, StepTime
 from profet_core.profiles.record import ProfileMeta
+from profet_core.training.known import BATCH_SIZES
 from profet_core.units import positive_number, whole_number
 
 
@@ -70,6 +71,10 @@ class PredictedOneGpu:
         """Of the prediction and of carrying."""
         return [text for training in (self._first, *self._trainings.values()) for text in training.warnings]
 
+    def tells(self, batch_size: int) -> bool:
+        """Whether a step can be told at that batch size: it is carried there."""
+        return batch_size == self.batch_size or BATCH_SIZES[0] <= batch_size <= BATCH_SIZES[1]
+
     def step_at(self, instance: str, batch_size: int) -> StepTime:
         """Predicted, and carried to another batch size; on an anchor that is a GPU, as offers with it have it.
 
@@ -124,6 +129,10 @@ class MeasuredOneGpu:
     pixels: int | None = None
     warnings: Sequence[str] = ()
     meta: ProfileMeta = field(default_factory=ProfileMeta)
+
+    def tells(self, batch_size: int) -> bool:
+        """Whether a step can be told at that batch size: the measured one."""
+        return batch_size == self.batch_size
 
     def step_at(self, instance: str, batch_size: int) -> StepTime:
         """Given."""

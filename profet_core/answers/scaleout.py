@@ -175,7 +175,11 @@ class _Answering:
         InputError : one that doesn't, or that is beyond what was measured.
         """
         if not self.question.gpus:
-            usual = [gpus for gpus in usual_counts(per_node) if self._can_share(gpus)]
+            usual = [
+                gpus
+                for gpus in usual_counts(per_node)
+                if self._can_share(gpus) and self.source.tells(self._batch(gpus))
+            ]
             if not usual:
                 raise InputError(
                     f"No number of GPUs can share a global batch of {self.question.global_batch}: change it."
@@ -224,11 +228,12 @@ class _Answering:
         return CurveRow(scaled, epoch_ms / MS_PER_S, usd, self._over_one(scaled, offer), others)
 
     def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
+        """At most the number of GPUs: one of them takes the whole batch no slower than part after part."""
         batch = self.question.global_batch
-        if batch is None or not self._can_share(1):
+        if batch is None or not self._can_share(1) or not self.source.tells(batch):
             return None
-        whole = self.source.step_at(self._start(offer), batch)
-        return None if whole.latency_ms is None else whole.latency_ms / scaled.latency_ms
+        whole_ms = self.source.step_at(self._start(offer), batch).latency_ms
+        return None if whole_ms is None else min(whole_ms, scaled.gpus * scaled.one_gpu_ms) / scaled.latency_ms
 
     def _plans(self, offers: Sequence[Instance]) -> tuple[NodePlan, ...]:
         question, known = self.question, self.source.known
@@ -242,7 +247,10 @@ class _Answering:
                 strategy=question.strategy,
             )
             for offer in offers
-            if 1 < offer.gpu_count <= MOST_GPUS and offer.name in known and self._can_share(offer.gpu_count)
+            if 1 < offer.gpu_count <= MOST_GPUS
+            and offer.name in known
+            and self._can_share(offer.gpu_count)
+            and self.source.tells(self._batch(offer.gpu_count))
         ]
         return tuple(sorted(plans, key=lambda plan: (plan.epoch_usd, plan.epoch_s)))
 

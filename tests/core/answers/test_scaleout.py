@@ -92,3 +92,22 @@ def test_a_network_that_was_measured_nowhere_is_said(answered):
     assert line.startswith("Between machines only 10 Gb/s were measured, not 400")
     assert answered(**several).warnings == ()
     assert answered(**{**several, "gpus": [8]}, instance="p4d.24xlarge").warnings == ()
+
+
+def test_no_number_of_gpus_is_more_times_as_fast_as_one(answered, samples):
+    found = answered(profile=samples[RESNET].profile, anchor="g4dn.xlarge", global_batch=1000)
+    assert {row.step.gpus for row in found.curve} >= {2, 4, 8}
+    for row in found.curve:
+        assert row.over_one is not None and row.over_one <= row.step.gpus
+        assert row.over_one <= row.step.speed_up * (1 + 1e-9)
+
+
+def test_a_measured_step_shares_the_batch_where_it_is_known(answered):
+    found = answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[8])
+    (row,) = found.curve
+    assert (row.step.batch_per_gpu, row.step.one_gpu_ms, row.over_one) == (64, 200.0, None)
+    assert {plan.offer.gpu_count for plan in found.plans} == {8}
+    # Unasked, the one number of GPUs that it tells.
+    assert [row.step.gpus for row in answered(**MEASURED, gpu=["V100"], global_batch=512).curve] == [8]
+    with pytest.raises(InputError, match="A measured step tells batch 64 a GPU, not 128"):
+        answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[4])
