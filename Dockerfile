@@ -16,6 +16,7 @@ COPY profet_core profet_core
 COPY profet_http profet_http
 COPY profet_cli profet_cli
 COPY profet_recorder profet_recorder
+COPY profet_collect profet_collect
 COPY ui ui
 COPY pages pages
 COPY models models

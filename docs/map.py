@@ -9,7 +9,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCUMENT = REPOSITORY / "docs" / "ARCHITECTURE.md"
-PARTS = ("profet_core", "profet_lab", "profet_cli", "profet_recorder", "profet_http", "ui", "pages")
+PARTS = ("profet_core", "profet_lab", "profet_cli", "profet_recorder", "profet_collect", "profet_http", "ui", "pages")
 BEGIN, END = "<!-- map: python -m docs.map -->\n", "<!-- end of map -->\n"
 
 

@@ -52,9 +52,10 @@ def _page() -> str:
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>PROFET: the endpoint</title><style>{_STYLE}</style></head><body>
 <h1>The command line's JSON over HTTP</h1>
-<p>Fields are named as the long options of <code>profet predict</code>, <code>cost</code>, <code>advise</code> and
-<code>scaleout</code>, with <code>_</code> for <code>-</code>; answers are what <code>--format json</code> prints.
-Latencies are milliseconds per training step. Every error is <code>{{"error": "one line"}}</code>. For programs:
+<p>Fields are named as the long options of <code>profet predict</code>, <code>cost</code>, <code>advise</code>,
+<code>estimate</code> and <code>scaleout</code>, with <code>_</code> for <code>-</code>; answers are what
+<code>--format json</code> prints. Latencies are milliseconds per training step. Every error is
+<code>{{"error": "one line"}}</code>. For programs:
 <a href="openapi.json">openapi.json</a>, with each answer's schema.</p>
 <pre>{escape(_CLIENT)}</pre>
 <p>A file goes alone, its fields in the query, or into a form:</p>

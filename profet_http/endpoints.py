@@ -8,6 +8,7 @@ from typing import Any
 
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.cost import answer_cost
+from profet_core.answers.estimate import answer_estimate, named_question
 from profet_core.answers.instances import answer_instances
 from profet_core.answers.predict import answer_predict
 from profet_core.answers.questions import (
@@ -15,6 +16,7 @@ from profet_core.answers.questions import (
     InstancesQuestion,
     Knowledge,
     PredictQuestion,
+    ProfileQuestion,
     Spelling,
     TrainingQuestion,
 )
@@ -22,12 +24,13 @@ from profet_core.answers.scaleout import answer_scaleout, scaleout_question
 from profet_core.catalog.own_gpus import checked_own_gpus, own_gpu_of
 from profet_core.documents.advice import advice_document
 from profet_core.documents.cost import cost_document
+from profet_core.documents.estimate import estimate_document
 from profet_core.documents.instances import instances_document
 from profet_core.documents.parts import Document
 from profet_core.documents.prediction import prediction_document
 from profet_core.documents.scaleout import scaleout_document
 from profet_core.errors import InputError
-from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT, SCALEOUT, Fields
+from profet_http.fields import ADVISE, COST, ESTIMATE, INSTANCES, PREDICT, SCALEOUT, Fields
 
 #: Requests name fields as questions do.
 REQUEST = Spelling("profile", lambda name: name)
@@ -95,11 +98,29 @@ def _instances(knowledge: Knowledge, values: Values) -> list[Document]:
     return instances_document(answer_instances(knowledge.models, knowledge.catalog, InstancesQuestion(**values)))
 
 
+def _estimate(knowledge: Knowledge, values: Values) -> Document:
+    knowledge, values = _with_own_gpus(knowledge, values)
+    of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
+    if of_profile and "profile" not in of_profile:
+        raise InputError("anchor and latency_ms are of a profile: give it too.")
+    profiled = ProfileQuestion(**of_profile, fp32=values.get("fp32", False)) if of_profile else None
+    asked = {name: value for name, value in values.items() if name not in of_profile}
+    answer = answer_estimate(knowledge, named_question(**asked, profiled=profiled), REQUEST)
+    return estimate_document(
+        answer.estimate,
+        answer.costs,
+        None if answer.profiled is None else answer.profiled.anchor,
+        answer.disagreements,
+        answer.warnings,
+    )
+
+
 #: Path -> the question that is posted there.
 QUESTIONS: Mapping[str, Endpoint] = {
     "/predict": Endpoint("Step latency of a profiled network on every instance.", PREDICT, _predict),
     "/cost": Endpoint("Time and cost of a training on every instance.", COST, _cost),
     "/advise": Endpoint("Which instance to rent for a training, and how sure that is.", ADVISE, _advise),
+    "/estimate": Endpoint("Step latency of a network without a profile, by its name.", ESTIMATE, _estimate),
     "/scaleout": Endpoint("A training on 1 to 64 GPUs: what it takes and costs.", SCALEOUT, _scaleout),
 }
 LISTING = Endpoint("The catalogue: GPUs, prices, dates, and what predictions rest on.", INSTANCES, _instances)

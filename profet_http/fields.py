@@ -110,6 +110,22 @@ SCALEOUT: Fields = {
     "validation_images": Field(WHOLE, "validation images per epoch"),
 }
 
+ESTIMATE: Fields = {
+    "network": Field(TEXT, "its name, such as ResNet50", True),
+    "batch": Field(WHOLE, "batch size", True),
+    "pixels": Field(WHOLE, "height and width of the image; 224 without it"),
+    "classes": Field(WHOLE, "width of the last layer; as measured without it"),
+    "method": Field(TEXT, "default, law, log-linear, xgboost or lightgbm"),
+    "optimiser": Field(TEXT, "sgd, momentum or adam: what it keeps counts in memory; sgd without it"),
+    "images": Field(WHOLE, "training images per epoch, for what an epoch takes and costs"),
+    "validation_images": Field(WHOLE, "validation images per epoch"),
+    "epochs": Field(WHOLE, "epochs; 1 without it"),
+    "targets": Field(NAMES, "instances to estimate; all without it"),
+    "profile": Field(PROFILE, "a profile of the network, to compare with"),
+    **{name: COST[name] for name in ("anchor", "latency_ms", "fp32", "own_gpus")},
+    **_NARROWED,
+}
+
 INSTANCES: Fields = {
     "all": Field(FLAG, "every offer: regions and markets"),
     **_OFFERS,

@@ -7,9 +7,9 @@ from profet_http.endpoints import LISTING, QUESTIONS, Endpoint
 from profet_http.fields import Fields
 from profet_http.kinds import COUNTS, NAMES, NUMBERS, OWN_GPUS, PROFILE
 from profet_http.receiving import FILE, FORM, JSON
-from profet_http.schemas import ADVICE, COSTS, ERROR, HEALTH, OFFERS, PREDICTION, SCALED_OUT, Schema
+from profet_http.schemas import ADVICE, COSTS, ERROR, ESTIMATE, HEALTH, OFFERS, PREDICTION, SCALED_OUT, Schema
 
-_ANSWERS = {"/predict": PREDICTION, "/cost": COSTS, "/advise": ADVICE, "/scaleout": SCALED_OUT}
+_ANSWERS = {"/predict": PREDICTION, "/cost": COSTS, "/advise": ADVICE, "/estimate": ESTIMATE, "/scaleout": SCALED_OUT}
 #: Status -> when.
 _FAILURES = {
     "400": "The body is malformed or was cut off.",

@@ -117,6 +117,54 @@ COSTS = record(
     memory=MEMORY,
 )
 
+ESTIMATE = record(
+    network=TEXT,
+    batch_size=WHOLE,
+    method=TEXT,
+    counts=record(
+        pixels=WHOLE,
+        classes=WHOLE,
+        parameters=WHOLE,
+        flops=NUMBER,
+        convolution_flops=NUMBER,
+        depthwise_flops=NUMBER,
+        dense_flops=NUMBER,
+        activation_elements=NUMBER,
+        layers=WHOLE,
+    ),
+    interval_level=NUMBER,
+    estimates=many(
+        record(
+            instance=TEXT,
+            latency_ms=NUMBER,
+            low_ms=NUMBER,
+            high_ms=NUMBER,
+            by_method=by_name(NUMBER),
+            regime=TEXT,
+            basis=BASIS,
+            cost_per_1000_steps_usd=NUMBER,
+            epoch_s=maybe(NUMBER),
+            epoch_usd=maybe(NUMBER),
+            total_s=maybe(NUMBER),
+            total_usd=maybe(NUMBER),
+            usd_per_hour=NUMBER,
+            status=TEXT,
+            note=TEXT,
+            **RENTED,
+        )
+    ),
+    memory=MEMORY,
+    profile=maybe(
+        record(
+            anchor=TEXT,
+            disagreements=many(
+                record(instance=TEXT, estimated_ms=NUMBER, profiled_ms=NUMBER, ratio=NUMBER, overlap=maybe(FLAG))
+            ),
+        )
+    ),
+    warnings=TEXTS,
+)
+
 _PICK = record(plan=TEXT, certainty=maybe(NUMBER), rival=maybe(TEXT), too_close_to_call=FLAG)
 ADVICE = record(
     anchor=TEXT,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from profet_core.accuracy.estimate_report import ESTIMATE_REPORT_NAME
 from profet_core.accuracy.real import RealReport
 from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
 from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, read_scaleout_accuracy
@@ -14,11 +15,13 @@ from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, read_tran
 from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validation
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
-from profet_core.files import manifest_checksum, strict_json
+from profet_core.estimate.model import ESTIMATE_NAME, ESTIMATE_VERSION, EstimateModel
+from profet_core.files import manifest_checksum, read_coefficients, strict_json
 from profet_core.memory.model import MemoryModel
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.transfer.model import TransferModel
 from profet_core.whole_files import write_whole
+from profet_lab.cards.estimate import ESTIMATE_CARD_NAME, estimate_card
 from profet_lab.cards.model import CARD_NAME, model_card
 from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
 from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
@@ -123,6 +126,16 @@ def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryM
     card = transfer_card(read_transfer_accuracy(content), model, memory)
     write_whole(folder / TRANSFER_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
     write_whole(folder / TRANSFER_CARD_NAME, card.encode())
+    return content
+
+
+def write_estimate_report(report: Mapping, model: EstimateModel, folder: Path) -> dict:
+    """Write report and card beside `estimate.json`; returns the report as it was written, tied to that file."""
+    content = {"made": _today(), "estimate_checksum": model.checksum, **report}
+    content = {**content, "checksum": manifest_checksum(content)}
+    coefficients = read_coefficients(folder / ESTIMATE_NAME, ESTIMATE_VERSION)
+    write_whole(folder / ESTIMATE_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
+    write_whole(folder / ESTIMATE_CARD_NAME, estimate_card(content, coefficients).encode())
     return content
 
 

@@ -51,6 +51,11 @@ class Recording:
         """Steps in a row that the profiler takes, its own warm-up among them."""
         return self.engine.profiler_warm_up + self.plan.profiled
 
+    @property
+    def timed(self) -> TimedSteps:
+        """Latencies of the timed steps so far, and the peak memory once they are over."""
+        return TimedSteps(tuple(self._latencies_ms), self._peak_memory_mib)
+
     def shortage(self, where: str) -> str:
         """One line: `where` ended too early."""
         return (
@@ -151,7 +156,7 @@ class Recording:
             self._drop_folder()
 
     def _finish(self, trace: Path, odd: str | None) -> None:
-        timed = TimedSteps(tuple(self._latencies_ms), self._peak_memory_mib)
+        timed = self.timed
         profile = recorded_profile(trace, self.engine.facts(), self.plan, timed, odd)
         self.plan.write(write_profile(profile))
         self.finished = True

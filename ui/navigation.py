@@ -17,6 +17,7 @@ if _PAGES not in st.session_state:
     st.session_state[_PAGES] = [
         st.Page(page_path("answer"), title="Answer", icon=":material/recommend:", url_path="home", default=True),
         st.Page(page_path("sizes"), title="Sizes", icon=":material/show_chart:", url_path="sizes"),
+        st.Page(page_path("estimate"), title="No profile", icon=":material/schema:", url_path="estimate"),
         st.Page(page_path("scale_out"), title="Scale out", icon=":material/hub:", url_path="scale_out"),
         st.Page(page_path("profiles"), title="Profiles", icon=":material/list_alt:", url_path="profiles"),
         st.Page(page_path("many_core"), title="Many-core", icon=":material/developer_board:", url_path="many_core"),

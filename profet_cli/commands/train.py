@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", action="store_true", help="only memory.json, for what fits in a GPU's memory")
     parser.add_argument("--scaleout", action="store_true", help="only scaleout.json, for several GPUs")
     parser.add_argument("--sizes", action="store_true", help="only growth.json, for other batch and pixel sizes")
+    parser.add_argument("--estimate", action="store_true", help="only estimate.json, for networks without a profile")
     parser.add_argument("--seed", type=int, default=0)
 
 
@@ -28,6 +29,8 @@ def run(options: argparse.Namespace) -> None:
     """Train and write the models folder, or one of its files of coefficients alone."""
     if options.sizes:
         document, line = _train_sizes(options)
+    elif options.estimate:
+        document, line = _train_estimate(options)
     elif options.memory:
         document, line = _train_memory(options)
     elif options.transfer:
@@ -49,6 +52,16 @@ def _train_sizes(options: argparse.Namespace) -> tuple[Document, str]:
     path = write_growth(content, Path(options.out))
     document: Document = {"out": str(path), "checksum": content["checksum"]}
     return document, f"{path}: how steps grow, from profiles of {len(content['laws'])} instances"
+
+
+def _train_estimate(options: argparse.Namespace) -> tuple[Document, str]:
+    with training_set():
+        from profet_core.estimate.model import ESTIMATE_NAME
+        from profet_lab.estimate.estimate_file import fit_and_write
+    model = fit_and_write(open_measurements(options)[0], Path(options.out))
+    path = Path(options.out) / ESTIMATE_NAME
+    document: Document = {"out": str(path), "checksum": model.checksum}
+    return document, f"{path}: costs of {len(model.costs)} GPUs and three corrections"
 
 
 def _train_memory(options: argparse.Namespace) -> tuple[Document, str]:

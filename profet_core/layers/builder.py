@@ -16,6 +16,13 @@ MAX_LAYERS = 20_000
 class Builder:
     """The layers so far. Each method adds one and returns its output's shape, which the next one takes.
 
+    What an activation or a pooling computes changes no count: `activation`, `function`, `is_mean` and `start` are for
+    what builds a network that runs (`profet_collect/networks/`).
+
+    Attributes
+    ----------
+    activation : what `elementwise` of one layer computes where nothing else is said.
+
     Raises
     ------
     InputError : a layer that an image of this size is too small for, or more than `MAX_LAYERS`.
@@ -23,6 +30,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.layers: list[Layer] = []
+        self.activation = "relu"
 
     def put(self, layer: Layer, name: str = "") -> Shape:
         """Add a layer as `rules` has it."""
@@ -45,8 +53,9 @@ class Builder:
         *,
         groups: int = 1,
         bias: bool = True,
+        activation: str = "",
     ) -> Shape:
-        """`padding` as a number is that many on each side."""
+        """`padding` as a number is that many on each side; `activation` is within the layer, not one of its own."""
         sides = (kernel, kernel) if isinstance(kernel, int) else kernel
         around = _around(padding)
         return self.put(rules.convolution(shape, filters, sides, (stride, stride), around, groups=groups, bias=bias))
@@ -57,14 +66,21 @@ class Builder:
         """One filter a channel."""
         return self.convolution(shape, shape[-1], kernel, stride, padding, groups=shape[-1], bias=bias)
 
-    def dense(self, shape: Shape, units: int, *, bias: bool = True) -> Shape:
-        """A dense layer."""
+    def dense(self, shape: Shape, units: int, *, bias: bool = True, activation: str = "") -> Shape:
+        """A dense layer; `activation` is within it."""
         return self.put(rules.dense(shape, units, bias=bias))
 
     def pool(
-        self, shape: Shape, size: int, stride: int, padding: Padding | int = "valid", *, round_up: bool = False
+        self,
+        shape: Shape,
+        size: int,
+        stride: int,
+        padding: Padding | int = "valid",
+        *,
+        round_up: bool = False,
+        is_mean: bool = False,
     ) -> Shape:
-        """Maximum or average pooling."""
+        """Maximum pooling, or average where `is_mean`."""
         return self.put(rules.pooling(shape, (size, size), (stride, stride), _around(padding), round_up=round_up))
 
     def pool_to(self, shape: Shape, side: int) -> Shape:
@@ -83,8 +99,13 @@ class Builder:
         """Layer normalisation."""
         return self.put(rules.normalisation(shape, averages=False))
 
-    def elementwise(self, *shapes: Shape, parameters: int = 0, trainable: int | None = None) -> Shape:
-        """An activation, dropout, a sum or product of layers."""
+    def elementwise(
+        self, *shapes: Shape, parameters: int = 0, trainable: int | None = None, function: str = ""
+    ) -> Shape:
+        """An activation, dropout, a sum or product of layers.
+
+        `function` says which where it is neither `activation` (of one layer) nor a sum (of several).
+        """
         return self.put(rules.elementwise(*shapes, parameters=parameters, trainable=trainable))
 
     def batch_norm_relu(self, shape: Shape, *, scale: bool = True) -> Shape:
@@ -112,8 +133,8 @@ class Builder:
         half = kernel // 2
         return self.put(rules.margins(shape, tuple((half - 1 + side % 2, half) for side in shape[:-1])))
 
-    def channels(self, shape: Shape, number: int) -> Shape:
-        """Some of the channels."""
+    def channels(self, shape: Shape, number: int, *, start: int = 0) -> Shape:
+        """Some of the channels, from `start` on."""
         return self.put(rules.resized((*shape[:-1], number)))
 
     def normalise_input(self, shape: Shape) -> Shape:

@@ -10,17 +10,18 @@ class Caveats:
     """Reasons and the layers that each is about."""
 
     def __init__(self) -> None:
-        self._about: dict[str, list[str]] = {}
+        # Names as keys: in their order, each once, and twenty thousand of them are no wait.
+        self._about: dict[str, dict[str, None]] = {}
 
     def add(self, reason: str, layer: str = "") -> None:
         """Note a reason; the layer's name is shown as it is, so it has to be printable."""
-        names = self._about.setdefault(reason, [])
-        if layer and layer not in names:
-            names.append(layer)
+        names = self._about.setdefault(reason, {})
+        if layer:
+            names[layer] = None
 
     def lines(self) -> tuple[str, ...]:
         """Each reason once: "REASON: one, two, three and 4 more."."""
-        return tuple(_line(reason, names) for reason, names in self._about.items())
+        return tuple(_line(reason, list(names)) for reason, names in self._about.items())
 
 
 def _line(reason: str, names: list[str]) -> str:

@@ -16,12 +16,14 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
     parameters = trainable = activations = weighted = number = width = 0
     flops = dict.fromkeys(Kind, 0)
     numbers = dict.fromkeys(Kind, 0)
+    dense_parameters = 0
     for layer in layers:
         number += 1
         parameters += layer.parameters
         trainable += layer.trainable
         flops[layer.kind] += layer.flops
         numbers[layer.kind] += 1
+        dense_parameters += layer.parameters if layer.kind is Kind.DENSE else 0
         width = layer.output[-1] if layer.output else 1
         size = elements(layer.output)
         activations += size
@@ -41,4 +43,5 @@ def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> C
         normalisations=numbers[Kind.NORMALISATION],
         pools=numbers[Kind.POOLING],
         layers=number,
+        dense_parameters=dense_parameters,
     )

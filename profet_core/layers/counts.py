@@ -29,6 +29,7 @@ class Counts:
     convolutions : convolution layers, depthwise ones among them [n_conv].
     dense_layers, normalisations, pools : layers of each kind; global pooling is pooling [n_dense, n_bn, n_pool].
     layers : all layers [n_layers].
+    dense_parameters : of dense layers alone; the measurements don't say it.
     """
 
     pixels: int
@@ -45,6 +46,7 @@ class Counts:
     normalisations: int
     pools: int
     layers: int
+    dense_parameters: int
 
     @property
     def flops(self) -> float:

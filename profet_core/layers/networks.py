@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import cache, partial
 from types import MappingProxyType
 
 from profet_core.errors import InputError
@@ -50,6 +51,9 @@ Build = Callable[[Builder, int, int], None]
 #: Image sizes that a network by name is built at.
 MIN_PIXELS, MAX_PIXELS = 1, 4096
 MAX_CLASSES = 1_000_000
+
+#: Those of the measurements.
+MEASURED_PIXELS = (32, 64, 128, 224, 256)
 
 #: The measured networks, as the measurements' own code builds them.
 MEASURED: Mapping[str, Build] = MappingProxyType(
@@ -107,6 +111,11 @@ _ALIASES = {
     "ResNeXt50": "ResNeXt-50 32x4d",
     "ResNeXt101": "ResNeXt-101 32x8d",
 }
+#: Names that a refusal offers, and where the others are.
+_MAX_MEANT = 3
+_ALL_NAMES = "docs/NETWORKS.md"
+#: What was counted, by name and pixels: names that ship and `MEASURED_PIXELS`, so nothing that a visitor typed.
+_COUNTED: dict[tuple[str, int], Counts] = {}
 
 
 def named_networks() -> list[str]:
@@ -129,15 +138,19 @@ def network_name(text: str) -> str:
 
     Raises
     ------
-    InputError : none of them.
+    InputError : none of them; the message names those that are written most like it.
 
     >>> network_name("resnext50_32x4d"), network_name("vgg16")
     ('ResNeXt-50 32x4d', 'VGG16')
     """
-    name = _names().get(_plain(text[:100]))
-    if name is None:
-        raise InputError(f"{text[:60]!a} is no network that is known by name: choose one of {', '.join(_ALL)}.")
-    return name
+    typed, names = _plain(text[:100]), _names()
+    if typed not in names:
+        # Twice as many, as some have two names.
+        close = difflib.get_close_matches(typed, names, n=2 * _MAX_MEANT)
+        meant = list(dict.fromkeys(names[each] for each in close))[:_MAX_MEANT]
+        known = f"did you mean {', '.join(meant)}? All names are in {_ALL_NAMES}." if meant else f"see {_ALL_NAMES}."
+        raise InputError(f"{text[:60]!a} is no network that is known by name: {known}")
+    return names[typed]
 
 
 def layers_of(name: str, pixels: int, classes: int | None = None) -> tuple[Layer, ...]:
@@ -152,20 +165,29 @@ def layers_of(name: str, pixels: int, classes: int | None = None) -> tuple[Layer
     ------
     InputError : an unknown name, or an image that the network can't be built for.
     """
+    net = Builder()
+    build_named(net, name, pixels, classes)
+    return tuple(net.layers)
+
+
+def build_named(net: Builder, name: str, pixels: int, classes: int | None = None) -> tuple[str, int]:
+    """Put a named network's layers into `net`; its name in `named_networks` and its classes.
+
+    Parameters and errors are those of `layers_of`.
+    """
     name = network_name(name)
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels can't be looked at: {MIN_PIXELS} to {MAX_PIXELS:,} can.")
     if classes is not None and not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"{classes:,} classes can't be looked at: 1 to {MAX_CLASSES:,} can.")
-    net = Builder()
+    classes = classes_at(pixels) if classes is None else classes
     try:
-        _ALL[name](net, pixels, classes_at(pixels) if classes is None else classes)
+        _ALL[name](net, pixels, classes)
     except InputError:
         raise InputError(f"{name} can't be built for images of {pixels} pixels: they are too small.") from None
-    return tuple(net.layers)
+    return name, classes
 
 
-@lru_cache(maxsize=512)
 def counts_of(name: str, pixels: int, classes: int | None = None) -> Counts:
     """What a named network asks for one image of `pixels` x `pixels`.
 
@@ -174,10 +196,16 @@ def counts_of(name: str, pixels: int, classes: int | None = None) -> Counts:
     >>> counts_of("ResNet50", 224).parameters
     25621352
     """
-    return count(layers_of(name, pixels, classes), pixels)
+    name = network_name(name)
+    if pixels not in MEASURED_PIXELS or classes not in (None, classes_at(pixels)):
+        return count(layers_of(name, pixels, classes), pixels)
+    key = name, pixels
+    if key not in _COUNTED:
+        _COUNTED[key] = count(layers_of(name, pixels), pixels)
+    return _COUNTED[key]
 
 
-@lru_cache(maxsize=1)
+@cache
 def _names() -> Mapping[str, str]:
     return {_plain(alias): name for alias, name in [*_ALIASES.items(), *((name, name) for name in _ALL)]}
 

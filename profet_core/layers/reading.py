@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +22,7 @@ from profet_core.profiles.reading import shown_file_name
 #: What is read, for a person.
 FORMATS = "a .keras file, a model's JSON, an ONNX file or a layer table (CSV)"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TABLE_ENDINGS = (".csv", ".tsv")
 _TORCH = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 #: ONNX opens with the version of its format, a number in field 1, or with who made it.
@@ -74,6 +76,8 @@ def _read(content: Content, name: str, pixels: int | None) -> Network:
     start = head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"{"):
         return read_description(content.read(MAX_JSON_BYTES, "its description is too large."), name, pixels)
+    if head.startswith(_UTF16):
+        raise InputError("it is UTF-16 text: save it in UTF-8, a layer table as CSV.")
     if head.startswith(_HDF5):
         raise InputError("this is Keras' old HDF5 format: load it in Keras, then model.save('model.keras').")
     if head.startswith(_TORCH):

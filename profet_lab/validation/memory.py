@@ -15,7 +15,7 @@ from profet_core.operations.classes import OperationClasses, load_operation_clas
 from profet_core.profiles.record import ProfileMeta
 from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.cells import ran_elsewhere
-from profet_lab.memory.law import log_room
+from profet_lab.memory.law import calibrate_law, fit_law, log_room
 from profet_lab.memory.memory_file import CERTAIN, fit_memory, memory_tables
 from profet_lab.memory.traffic import class_times
 
@@ -61,6 +61,17 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
             for known, part in answers.groupby("known", sort=False)
         },
     }
+
+
+def layers_known(measurements: Measurements, folder: Path) -> dict:
+    """Scores of `memory_report`'s `arithmetic` alone."""
+    cells = memory_tables(measurements, folder)[0]
+    probability = np.empty(len(cells))
+    for name in sorted(cells["model"].unique()):
+        left_out = (cells["model"] == name).to_numpy()
+        law = calibrate_law(fit_law(cells[~left_out]), cells[~left_out])
+        probability[left_out] = _logistic(log_room(law, cells[left_out]) / law.log_scale)
+    return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))
 
 
 def memory_rows(report: dict) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

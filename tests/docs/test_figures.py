@@ -143,3 +143,23 @@ def test_several_gpus_are_the_report_s():
     assert f"(GPU models left out: {gpu}; 64 GPUs over a network: {on_64[0]})" in readme
     geforce = throughputs["gpus"]["by_fold"]["GeForce RTX 3090"]["mape"]
     assert f"{geforce:.1f} %)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")
+
+
+def test_accuracy_s_table_without_a_profile_is_the_report_s():
+    found, accuracy = rows("docs/ACCURACY.md"), report("estimate_validation.json")
+    names = {
+        "workloads held out": "interpolation",
+        "batch 128 and 256, from 16 to 64": "larger batch",
+        "VGG16, VGG19, ResNet50, from shallower ones": "deeper network",
+        "each of the four GPUs": "unseen GPU",
+        "each of the 15 networks": "unseen architecture",
+        "a GPU, and a fifth of the networks": "unseen GPU and architecture",
+    }
+    for name, regime in names.items():
+        row = accuracy["regimes"][regime]
+        shown = percent(*(row["mape"][one] for one in ("law", "log-linear", "xgboost", "lightgbm")))
+        paper = "" if row["paper_pct"] is None else f"{row['paper_pct']:.0f} %"
+        held = row["coverage_90"][accuracy["default"]]
+        assert found[name] == [paper, *shown, *percent(held)]
+    error = accuracy["regimes"]["unseen architecture"]["mape"][accuracy["default"]]
+    assert f"{error:.1f} %" in next(name for name, cells in rows("README.md").items() if "--estimate" in cells[-1])

@@ -17,7 +17,7 @@ from profet_cli.main import main
 from profet_core.answers.questions import AdviseQuestion, InstancesQuestion, PredictQuestion, TrainingQuestion
 from profet_core.answers.scaleout import OF_PROFILE, ScaleoutQuestion
 from profet_http.docs_page import PAGE
-from profet_http.fields import ADVISE, COST, INSTANCES, PREDICT, SCALEOUT
+from profet_http.fields import ADVISE, COST, ESTIMATE, INSTANCES, PREDICT, SCALEOUT
 from profet_http.openapi import openapi_document
 from tests.docs.recipes import blocks
 from tests.http.conftest import send
@@ -207,19 +207,45 @@ def test_a_measured_step_is_scaled_out_without_a_profile(post):
     assert (refused.status, refused.error) == (422, "Without profile there is nothing to say with anchor.")
 
 
+@pytest.mark.parametrize("more", [{}, {"images": 50000, "epochs": 2, "optimiser": "adam", "gpu": ["V100", "A100"]}])
+def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample, more):
+    values = {"network": "VGG16", "batch": 16, "pixels": 224, **more}
+    answer = post("/v1/estimate", values)
+    named = options({name: value for name, value in values.items() if name != "network"})
+    assert (answer.status, answer.document) == (200, printed("estimate", "VGG16", *named))
+    check_schema("/v1/estimate", answer.document)
+    beside = printed("estimate", "VGG16", *named, "--profile", sample.path, "--anchor", sample.anchor)
+    assert post("/v1/estimate", {**values, "profile": asked["profile"], "anchor": sample.anchor}).document == beside
+    assert post_file("/v1/estimate", sample.data, anchor=sample.anchor, **texts(values)).document == beside
+    check_schema("/v1/estimate", beside)
+
+
+def test_what_can_t_be_estimated_is_refused_in_one_line(post):
+    for values, said in (
+        ({"network": "VGG16"}, "batch is missing"),
+        ({"batch": 8}, "network is missing"),
+        ({"network": "NoNet", "batch": 8}, "no network"),
+        ({"network": "VGG16", "batch": 8, "anchor": "g3s.xlarge"}, "profile"),
+        ({"network": "VGG16", "batch": 8, "method": "magic"}, "magic"),
+    ):
+        answer = post("/v1/estimate", values)
+        assert answer.status == 422 and said in answer.error and "\n" not in answer.error
+
+
 def test_every_field_of_a_request_is_documented_with_its_kind():
     paths = openapi_document()["paths"]
     for path, table in {
         "/v1/predict": PREDICT,
         "/v1/cost": COST,
         "/v1/advise": ADVISE,
+        "/v1/estimate": ESTIMATE,
         "/v1/scaleout": SCALEOUT,
     }.items():
         body = paths[path]["post"]["requestBody"]["content"]
         for kind in ("application/json", "multipart/form-data"):
             assert set(body[kind]["schema"]["properties"]) == set(table)
         schema = body["application/json"]["schema"]
-        cases = QUESTIONS[path.removeprefix("/v1/")]
+        cases = QUESTIONS.get(path.removeprefix("/v1/"), [{"network": "VGG16", "batch": 8, "gpu": ["T4"]}])
         for case in cases:
             jsonschema.validate({"profile": {}, "anchor": "g3s.xlarge", **case}, schema)
         assert schema["required"] == [name for name, field in table.items() if field.required]
@@ -227,7 +253,7 @@ def test_every_field_of_a_request_is_documented_with_its_kind():
 
 def test_every_documented_field_is_taken(post, post_file, asked, sample):
     """None is unknown to what reads requests; one of another kind is refused by its name."""
-    for path in ("/v1/predict", "/v1/cost", "/v1/advise", "/v1/scaleout"):
+    for path in ("/v1/predict", "/v1/cost", "/v1/advise", "/v1/estimate", "/v1/scaleout"):
         documented = openapi_document()["paths"][path]["post"]
         for name, schema in documented["requestBody"]["content"]["application/json"]["schema"]["properties"].items():
             wrong = {"boolean": "yes", "string": 7, "array": {}, "integer": "7", "number": "7"}

@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from pages.answer.columns import answer_columns
+from pages.estimate.columns import estimate_columns
 from pages.scale_out.columns import out_columns
 from pages.sizes.columns import size_columns
 from profet_core import Catalog, Models
@@ -27,11 +28,12 @@ from profet_core.units import format_duration, format_duration_range, format_usd
 from tests.pages.expected import Core
 from ui.inputs.number_field import text_key
 
-_NAMES = ("answer", "sizes", "scale_out", "profiles", "many_core", "about")
+_NAMES = ("answer", "sizes", "scale_out", "estimate", "profiles", "many_core", "about")
 ALL_COLUMNS = {
     "answer": [column.key for column in answer_columns()[1:]],
     "sizes": [column.key for column in size_columns()[1:]],
     "scale_out": [column.key for column in out_columns()[1:]],
+    "estimate": [column.key for column in estimate_columns(compared=False)[1:]],
 }
 PAGES = {name: f"../pages/{name}/{name}.py" for name in _NAMES}
 

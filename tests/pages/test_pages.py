@@ -19,6 +19,7 @@ def test_every_page_opens_by_its_link(open_app, page):
         "answer": "Which cloud GPU should train it?",
         "sizes": "What do batch and pixel size do?",
         "scale_out": "What do more GPUs do?",
+        "estimate": "No profile yet?",
         "profiles": "Profiles",
         "many_core": "How long on a many-core processor?",
         "about": "How good is it?",

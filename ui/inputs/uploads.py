@@ -100,7 +100,7 @@ def _read_all(resources: Resources, prefix: str, batch: int, files: Sequence[Upl
             errors += (f"{file.name} was not read to its end, because you clicked on: give it again.",)
             raise
         finally:
-            _let_go(file)
+            let_go(file)
             st.session_state[_notes_key(prefix)] = _Notes(batch, errors, infos)
     bar.empty()
     return added
@@ -118,13 +118,13 @@ def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, tex
         bar.progress(0.0, text=f"{text}: {ordinal(place)} in line")
 
     with taken(file) as copy:
-        _let_go(file)
+        let_go(file)
         with others_first():
             profile = read_guarded(copy, file.name, progress=progress, waiting=waiting)
     return add_own(profile, file.name, "upload", resources.anchor_of(profile))
 
 
-def _let_go(file: UploadedFile) -> None:
+def let_go(file: UploadedFile) -> None:
     """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
     context = get_script_run_ctx()
     if context is not None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from ui.state.resources import Resources
-from ui.state.settings import ANSWER_TABLE, SCALE_OUT_TABLE, SIZES_TABLE, measured_key, price_key, typed_end_key
+from ui.state.settings import (
+    ANSWER_TABLE,
+    ESTIMATE_TABLE,
+    SCALE_OUT_TABLE,
+    SIZES_TABLE,
+    measured_key,
+    price_key,
+    typed_end_key,
+)
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "loading")
@@ -49,6 +57,14 @@ def sizes_keys(resources: Resources) -> tuple[str, ...]:
     prices = (price_key(name) for name in resources.catalog)
     curves = ("axis", "shows", "each_at", "ends", *typed, *SIZES_TABLE.keys)
     return (*network_keys(resources), *_TRAINING_KEYS, *_OFFER_KEYS, *prices, *curves)
+
+
+def estimate_keys(resources: Resources) -> tuple[str, ...]:
+    """The network and its step, the training and the offers; a network's file can't be in a link."""
+    prices = (price_key(name) for name in resources.catalog)
+    training = ("images", "validation_images", "epochs", "loading")
+    network = ("net_from", "net", "net_pixels", "net_batch", "net_optimiser", "net_method", "tf32")
+    return (*network, *training, *_OFFER_KEYS, *prices, *ESTIMATE_TABLE.keys)
 
 
 def scale_out_keys(resources: Resources) -> tuple[str, ...]:

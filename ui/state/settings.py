@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from profet_core.catalog.narrowing import SURENESS_WORDS
 from profet_core.catalog.offers import MARKET_CHOICES
 from profet_core.errors import InputError
+from profet_core.estimate.estimate import MOST_BATCH
+from profet_core.estimate.memory import OPTIMISERS
+from profet_core.estimate.model import METHODS
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, named_networks
 from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
 from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES
@@ -71,16 +74,21 @@ ON_ANSWER = "answer"
 SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
 #: What the recorder is shown for.
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
-ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore")
+ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore", "estimate")
 #: Which of the offers have a row: few, one of each GPU, or all.
 ROWS = ("best", "gpus", "all")
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
 #: Percent.
 CERTAINTY_RANGE = (50, 99)
+#: Where the network without a profile comes from.
+NETWORK_FROM = ("name", "file")
 #: Result tables whose columns, order and open row links carry.
 ANSWER_TABLE, SIZES_TABLE, SCALE_OUT_TABLE = TableChoices("answer"), TableChoices("sizes"), TableChoices("scale_out")
-RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE, SCALE_OUT_TABLE)
+ESTIMATE_TABLE = TableChoices("estimate")
+RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE, SCALE_OUT_TABLE, ESTIMATE_TABLE)
+#: What is estimated until another network is chosen.
+FIRST_NETWORK = "ResNet50"
 MAX_IMAGES = 1_000_000_000
 MAX_EPOCHS = 1_000_000
 
@@ -125,6 +133,7 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         *_training_settings(),
         *_offer_settings(resources),
         *_sizes_settings(resources),
+        *_estimate_settings(),
         *_scale_out_settings(resources),
         *_other_settings(resources),
         *_manycore_settings(),
@@ -196,6 +205,16 @@ def _sizes_settings(resources: Resources) -> Iterator[Setting]:
         for end in ("min", "max"):
             for name in resources.models.instances:
                 yield Setting(typed_end_key(axis, end, name), None, positive_or_empty)
+
+
+def _estimate_settings() -> Iterator[Setting]:
+    """The network without a profile, and its step."""
+    yield Setting("net_from", NETWORK_FROM[0], one_of(NETWORK_FROM))
+    yield Setting("net", FIRST_NETWORK, one_of(named_networks()))
+    yield Setting("net_pixels", None, whole_or_empty(MIN_PIXELS, MAX_PIXELS))
+    yield Setting("net_batch", 32, whole_between(1, MOST_BATCH))
+    yield Setting("net_optimiser", next(iter(OPTIMISERS)), one_of(OPTIMISERS))
+    yield Setting("net_method", DEFAULT_METHOD, one_of((DEFAULT_METHOD, *METHODS)))
 
 
 def _scale_out_settings(resources: Resources) -> Iterator[Setting]:

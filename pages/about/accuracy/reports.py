@@ -7,6 +7,7 @@ from typing import TypeVar
 import streamlit as st
 
 from profet_core import ArtifactError, Models
+from profet_core.accuracy.estimate_report import EstimateAccuracy, load_estimate_accuracy
 from profet_core.accuracy.manycore import ManycoreAccuracy
 from profet_core.accuracy.manycore_report import load_manycore_accuracy
 from profet_core.accuracy.real import RealReport
@@ -15,6 +16,7 @@ from profet_core.accuracy.transfer import TransferAccuracy
 from profet_core.accuracy.transfer_report import load_transfer_accuracy
 from profet_core.accuracy.validation import Validation
 from profet_core.accuracy.validation_report import load_validation
+from profet_core.estimate.model import EstimateModel, estimate_model_of
 from profet_core.files import shown
 from profet_core.memory.model import MEMORY_NAME, MemoryModel
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel
@@ -67,6 +69,17 @@ def real_report_of(resources: Resources) -> RealReport | None:
     return _loaded_real(models, str(models.folder), models.manifest["checksum"])
 
 
+def estimate_accuracy_of(resources: Resources) -> EstimateAccuracy:
+    """How well networks without a profile are told by the loaded models.
+
+    Raises
+    ------
+    ArtifactError : they can't, or the report is missing, damaged or of another `estimate.json`.
+    """
+    model = estimate_model_of(resources.models)
+    return _loaded_estimate(model, str(resources.models.folder), model.checksum)
+
+
 def manycore_accuracy_of(resources: Resources) -> ManycoreAccuracy:
     """What checks of the many-core models found.
 
@@ -99,6 +112,11 @@ def _loaded_transfer(
     _transfer: TransferModel, _memory: MemoryModel, folder: str, transfer_checksum: str, memory_checksum: str
 ) -> TransferAccuracy:
     return load_transfer_accuracy(_transfer, _memory, folder)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _loaded_estimate(_model: EstimateModel, folder: str, checksum: str) -> EstimateAccuracy:
+    return load_estimate_accuracy(_model, folder)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from pages.about.accuracy.estimated import show_estimated
 from pages.about.accuracy.manycore import show_manycore
 from pages.about.accuracy.memory import show_memory
 from pages.about.accuracy.profiled import show_profiled
 from pages.about.accuracy.real import show_real
 from pages.about.accuracy.reports import (
     accuracy_of,
+    estimate_accuracy_of,
     manycore_accuracy_of,
     real_report_of,
     transfer_accuracy_of,
@@ -30,13 +32,14 @@ from ui.state.settings import ACCURACY_PARTS, LATENCY_GIVEN
 from ui.texts import plain
 
 _LATENCY_LABELS = {"given": "Given", "not": "Not given"}
-_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _SCALEOUT, _MANYCORE = ACCURACY_PARTS
+_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _SCALEOUT, _MANYCORE, _ESTIMATE = ACCURACY_PARTS
 _PART_LABELS = {
     _PROFILED: "Profiled GPUs",
     _UNPROFILED: "GPUs nobody profiled",
     _SIZES: "Other sizes",
     _MEMORY: "Memory",
     _STRANGERS: "Strangers' profiles",
+    _ESTIMATE: "No profile",
     _SCALEOUT: "Several GPUs",
     _MANYCORE: "Many-core",
 }
@@ -96,6 +99,12 @@ def _strangers(resources: Resources, latency_known: bool) -> None:
         show_real(report, latency_known)
 
 
+def _estimate(resources: Resources, _: bool) -> None:
+    accuracy = estimate_accuracy_of(resources)
+    show_estimated(accuracy)
+    st.caption(f"Measured on {plain(accuracy.made)} for the loaded estimate.json. Its card: models/ESTIMATE_CARD.md.")
+
+
 def _scaleout(resources: Resources, _: bool) -> None:
     accuracy = scaleout_accuracy_of(resources)
     show_several_gpus(accuracy)
@@ -125,6 +134,7 @@ _PARTS: dict[str, Callable[[Resources, bool], None]] = {
     _SIZES: _sizes,
     _MEMORY: _memory,
     _STRANGERS: _strangers,
+    _ESTIMATE: _estimate,
     _SCALEOUT: _scaleout,
     _MANYCORE: _manycore,
 }

@@ -8,6 +8,7 @@ import streamlit as st
 
 from profet_core.advice.claims import CLOSE_CALL, CLOSE_CALL_OF_ESTIMATES
 from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.layers.reading import FORMATS
 from profet_core.prediction.diagnosis import IDLE_BELOW, INPUT_ABOVE, INPUT_BUSY_BELOW
 from profet_core.scaleout.strategies import MOST_GPUS
 from profet_core.scaling.axes import axis_range
@@ -33,6 +34,8 @@ def show_method(resources: Resources) -> None:
         input_above=f"{INPUT_ABOVE:.0%}",
         input_busy_below=f"{INPUT_BUSY_BELOW:.0%}",
     )
+    st.subheader("Without a profile", anchor="no-profile-method")
+    show_text(_TEXTS / "estimate.md", formats=FORMATS)
     show_text(_TEXTS / "several_gpus.md", most_gpus=MOST_GPUS)
     st.subheader("What it can't do", anchor="cannot")
     (batch_min, batch_max), (pixels_min, pixels_max) = axis_range("batch"), axis_range("pixels")

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from profet_cli.arguments import add_anchors, add_data, add_format, add_models
-from profet_cli.commands.validate import left_out, manycore, real, scaleout, transfer
+from profet_cli.commands.validate import estimate, left_out, manycore, real, scaleout, transfer
 from profet_core.errors import InputError
 
 
@@ -34,6 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="GPUs nobody profiled: each GPU left out, derived targets; --card writes its report and card",
     )
     parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="networks without a profile: the paper's judgements and ours; --card writes its report and card",
+    )
+    parser.add_argument(
         "--manycore",
         action="store_true",
         help="the many-core models: published predictions, and this machine's own cores; --card writes report and card",
@@ -54,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 #: What is validated instead of the shipped models, one at a time: option -> what it says for itself, and what runs.
 _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
+    "estimate": ("--estimate validates on all instances at once", estimate.run),
     "manycore": ("--manycore validates published models", manycore.run),
     "real": ("--real compares whole profiles with what was measured", real.run),
     "scaleout": ("--scaleout validates on published steps", scaleout.run),

@@ -75,16 +75,23 @@ def _separable(sides: int) -> Rule:
 
 def _transposed(sides: int) -> Rule:
     def rule(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+        kernel, dilation = settings.wholes("kernel_size", sides), settings.wholes("dilation_rate", sides, 1)
+        padding, extra = settings.padding(), None
         if settings.values.get("output_padding") is not None:
-            raise InputError("its output_padding is set, which can't be counted: leave it out.")
+            extra = settings.wholes("output_padding", sides, least=0)
+            if padding == "same":
+                # With an output padding Keras takes half the window away on each side, not what keeps the size.
+                reaches = [(size - 1) * apart + 1 for size, apart in zip(kernel, dilation, strict=True)]
+                padding = tuple((reach // 2, reach // 2) for reach in reaches)
         return [
             rules.transposed_convolution(
                 _one(shapes),
                 settings.whole("filters"),
-                settings.wholes("kernel_size", sides),
+                kernel,
                 settings.wholes("strides", sides, 1),
-                settings.padding(),
-                dilation=settings.wholes("dilation_rate", sides, 1),
+                padding,
+                dilation=dilation,
+                output_padding=extra,
                 bias=settings.flag("use_bias", True),
             )
         ]
@@ -125,14 +132,25 @@ def _batch_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 def _layer_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
     shape = _one(shapes)
+    if settings.flag("rms_scaling", False):
+        return _rms_norm(settings, shapes)
+    return [_normalised(settings, shape, averages=False, features=_features(settings, shape))]
+
+
+def _features(settings: Settings, shape: Shape) -> int:
+    """How many values the sides have that a normalisation works on."""
     axes = settings.values.get("axis", -1)
     if not isinstance(axes, list):
-        return [_normalised(settings, shape, averages=False, features=shape[_axis(settings, shape)])]
+        return shape[_axis(settings, shape)]
     if len(axes) > MAX_DIMENSIONS:
         raise InputError("its axis has more sides than any input.")
     sides = {_axis(Settings({"axis": axis}), shape) for axis in axes}
-    features = elements(tuple(shape[side] for side in sides))
-    return [_normalised(settings, shape, averages=False, features=features)]
+    return elements(tuple(shape[side] for side in sides))
+
+
+def _rms_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    shape = _one(shapes)
+    return [rules.normalisation(shape, centre=False, averages=False, features=_features(settings, shape))]
 
 
 def _normalised(settings: Settings, shape: Shape, *, averages: bool, features: int) -> Layer:
@@ -167,9 +185,8 @@ def _input_normalisation(settings: Settings, shapes: tuple[Shape, ...]) -> list[
     shape = _one(shapes)
     if settings.values.get("mean") is not None:
         return [rules.elementwise(shape)]
-    if settings.values.get("axis", -1) is None:
-        return [rules.elementwise(shape, parameters=3, trainable=0)]
-    features = shape[_axis(settings, shape)]
+    # No axis: one mean for all, which Keras writes as an empty list.
+    features = 1 if settings.values.get("axis", -1) is None else _features(settings, shape)
     # Mean, variance, and how many values they were made from.
     return [rules.elementwise(shape, parameters=2 * features + 1, trainable=0)]
 
@@ -188,6 +205,22 @@ def _reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
         raise InputError("its target_shape is missing.")
     sides = tuple(-1 if side in (-1, None) else whole(side, "target_shape") for side in target)
     return [rules.reshaping(_one(shapes), sides)]
+
+
+def _operation_reshape(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    """`keras.ops.reshape`, whose shape has the batch."""
+    target = settings.values.get("newshape")
+    if not isinstance(target, list) or not 2 <= len(target) <= MAX_DIMENSIONS + 1 or target[0] not in (-1, None):
+        raise InputError("it reshapes a batch other than image by image, which isn't counted: reshape with -1 first.")
+    return _reshape(Settings({"target_shape": target[1:]}), shapes)
+
+
+def _transpose(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
+    """`keras.ops.transpose`, whose axes have the batch, which has to stay first."""
+    axes = settings.values.get("axes")
+    if not isinstance(axes, list) or axes[:1] != [0]:
+        raise InputError("it moves the batch, which isn't counted: transpose with axis 0 first.")
+    return _permute(Settings({"dims": axes[1:]}), shapes)
 
 
 def _permute(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
@@ -224,17 +257,17 @@ def _resizing(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 
 def _attention(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
-    """Multi-head attention as its four projections and two products; query, value and perhaps key."""
+    """Multi-head attention as its four projections and two products, and perhaps a gate; query, value, perhaps key."""
     if not 1 <= len(shapes) <= 3 or any(len(shape) != 2 for shape in shapes):
         raise InputError("it needs sequences of vectors.")
     query, value = shapes[0], shapes[min(1, len(shapes) - 1)]
     key = shapes[2] if len(shapes) == 3 else value
     heads, key_width = settings.whole("num_heads"), settings.whole("key_dim")
     value_width = key_width if settings.values.get("value_dim") is None else settings.whole("value_dim")
-    if settings.values.get("output_shape") is not None:
-        raise InputError("its output_shape is set, which can't be counted.")
+    output = query[-1] if settings.values.get("output_shape") is None else settings.wholes("output_shape", 1)[0]
     bias = settings.flag("use_bias", True)
     attended = (query[0], heads * value_width)
+    gate = [rules.dense(query, attended[-1], bias=bias), rules.elementwise(attended)]
     return [
         rules.dense(query, heads * key_width, bias=bias),
         rules.dense(key, heads * key_width, bias=bias),
@@ -242,7 +275,8 @@ def _attention(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
         rules.product((heads, query[0], key[0]), key_width),
         rules.elementwise((heads, query[0], key[0])),
         rules.product(attended, key[0]),
-        rules.dense(attended, query[-1], bias=bias),
+        *(gate if settings.flag("use_gate", False) else []),
+        rules.dense(attended, output, bias=bias),
     ]
 
 
@@ -270,6 +304,10 @@ Relu Relu6 Sigmoid Tanh Silu Gelu Elu Selu Softplus Softsign Swish HardSigmoid H
 LogSigmoid LogSoftmax Softmax Mish Abs Absolute Exp Log Negative Power Sqrt Rsqrt Square Clip Cast
 Add Subtract Multiply Divide TrueDivide Maximum Minimum
 """)
+#: Those that have rules of their own.
+OPERATION_RULES: Mapping[str, Rule] = MappingProxyType(
+    {"Concatenate": _concatenate, "Reshape": _operation_reshape, "Transpose": _transpose}
+)
 #: The same in TensorFlow's files (Keras 2), by the function's name.
 FUNCTIONS = _words("""
 nn.relu nn.relu6 nn.sigmoid nn.tanh nn.silu nn.swish nn.gelu nn.elu nn.softmax nn.leaky_relu nn.softplus
@@ -299,6 +337,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "BatchNormalizationV2": _batch_norm,
         "LayerNormalization": _layer_norm,
         "GroupNormalization": _layer_norm,
+        "RMSNormalization": _rms_norm,
         "Normalization": _input_normalisation,
         "PReLU": _prelu,
         "LayerScale": _channel_scale,

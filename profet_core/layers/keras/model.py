@@ -12,16 +12,20 @@ from profet_core.layers.builder import Builder
 from profet_core.layers.caveats import Caveats
 from profet_core.layers.given import shown, whole
 from profet_core.layers.keras.document import Settings
-from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATIONS, RULES, input_layer
+from profet_core.layers.keras.kinds import AUGMENTATION, FUNCTIONS, OPERATION_RULES, OPERATIONS, RULES, input_layer
 from profet_core.layers.keras.nodes import (
     MAX_CALLS,
+    MAX_PASSED,
     Call,
     LayerRecord,
+    ModelRecord,
     Tensor,
     in_order,
     layer_records,
-    named_tensors,
+    model_record,
+    recorded_shape,
 )
+from profet_core.layers.keras.weights import check_weights
 from profet_core.layers.rules import Layer, elementwise, resized
 from profet_core.layers.shapes import Shape, shape_text
 
@@ -33,9 +37,16 @@ _RECURRENT = frozenset(
 )
 #: Their numbers of axes mean the channels' place.
 _WITH_AXES = frozenset(
-    {"BatchNormalization", "LayerNormalization", "GroupNormalization", "Normalization", "Concatenate"}
+    {
+        "BatchNormalization",
+        "LayerNormalization",
+        "GroupNormalization",
+        "RMSNormalization",
+        "Normalization",
+        "Concatenate",
+    }
 )
-_ORDERED = frozenset({"Reshape", "Permute"})
+_ORDERED = frozenset({"Reshape", "Permute", "Transpose"})
 #: Shapes before and after a layer, with the batch, where the file has them.
 _Recorded = tuple[tuple[int | None, ...] | None, tuple[int | None, ...] | None]
 
@@ -65,7 +76,8 @@ class KerasModel:
         self.image: Shape = ()
         self._pixels = pixels
         self._built = Builder()
-        self._calls = 0
+        self._calls = self._passed = 0
+        self._models: dict[tuple[str, ...], ModelRecord] = {}
         self._counted: set[tuple[str, ...]] = set()
         self._is_channels_first = _is_channels_first(document)
         self.outputs = self._model(document, None, ())
@@ -82,16 +94,22 @@ class KerasModel:
     def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
         """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
         class_name, config = record.get("class_name"), record.get("config")
-        if not isinstance(class_name, str) or class_name not in MODELS:
+        if not isinstance(class_name, str):
+            raise InputError("its JSON names no class of a model: save it with `model.save` or `model.to_json`.")
+        if class_name not in MODELS:
             raise InputError(f"it is a {shown(class_name)}, whose layers only its code knows: save a functional model.")
         if len(path) > _MAX_DEPTH:
             raise InputError(f"it has models in models, more than {_MAX_DEPTH} deep.")
-        # Keras 1 wrote a sequence's layers as its whole config.
-        listed = config if isinstance(config, list) else config.get("layers") if isinstance(config, dict) else None
-        layers = layer_records(listed)
+        if path not in self._models:
+            self._models[path] = model_record(config)
+        model = self._models[path]
+        self._passed += model.size
+        if self._passed > MAX_PASSED:
+            what = f"more than {MAX_PASSED:,} layers and tensors to follow"
+            raise InputError(f"it has {what}, those of models in models anew at each call.")
         if class_name == "Sequential":
-            return self._sequence(layers, record, inputs, path)
-        return self._graph(layers, config if isinstance(config, dict) else {}, inputs, path)
+            return self._sequence(model.layers, record, inputs, path)
+        return self._graph(model, inputs, path)
 
     def _sequence(
         self, layers: list[LayerRecord], record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
@@ -127,14 +145,12 @@ class KerasModel:
         self.caveats.add("The file doesn't say how many channels an image has: 3 are taken")
         return self._input_shape([None, None, None, 3])
 
-    def _graph(
-        self, layers: list[LayerRecord], config: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]
-    ) -> list[Shape]:
+    def _graph(self, model: ModelRecord, inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
+        layers, entries = model.layers, model.inputs
         by_name = {layer.name: layer for layer in layers}
         recorded = {tensor.call: tensor.recorded for layer in layers for call in layer.calls for tensor in call}
         outputs: dict[Call, list[Shape]] = {}
         if inputs is not None:
-            entries = named_tensors(config.get("input_layers"))
             if len(entries) != len(inputs):
                 raise InputError(f"it is called on {len(inputs):,} tensors and has {len(entries):,} inputs.")
             outputs = {entry.call: [shape] for entry, shape in zip(entries, inputs, strict=True)}
@@ -150,10 +166,9 @@ class KerasModel:
             shapes = [self._tensor(tensor, outputs) for tensor in tensors]
             before = tensors[0].recorded if len(tensors) == 1 else None
             outputs[call] = self._call(layer, shapes, path, (before, recorded.get(call)))
-        ends = named_tensors(config.get("output_layers"))
-        if not ends:
+        if not model.outputs:
             raise InputError("it has no outputs.")
-        return [self._tensor(end, outputs) for end in ends]
+        return [self._tensor(end, outputs) for end in model.outputs]
 
     def _tensor(self, tensor: Tensor, outputs: Mapping[Call, list[Shape]]) -> Shape:
         shapes = outputs.get(tensor.call)
@@ -183,11 +198,13 @@ class KerasModel:
         here = (*path, layer.name)
         if layer.class_name in MODELS:
             return self._model(layer.record, shapes, here)
+        is_shared = here in self._counted
         try:
+            if not is_shared:
+                check_weights(layer.config)
             made = self._layers(layer, tuple(shapes), recorded)
         except InputError as error:
             raise InputError(f"layer {shown(layer.name)} ({shown(layer.class_name)}): {error}") from None
-        is_shared = here in self._counted
         self._counted.add(here)
         output: Shape = ()
         for each in made:
@@ -215,20 +232,32 @@ class KerasModel:
             return [elementwise(shapes[0])]
         if name == "Lambda":
             raise InputError("what its code does can't be known, as it is not run: replace it by Keras' own layers.")
+        if _is_operation(layer):
+            return self._operation(layer, shapes, recorded)
         if name in RULES and not _is_own_class(layer):
             if name in AUGMENTATION:
                 self.caveats.add("Augmentation, counted as one value in and one out", shown(layer.name))
             return RULES[name](Settings(self._config(layer, shapes)), shapes)
-        if name in OPERATIONS and _is_operation(layer):
-            return [elementwise(*shapes)]
-        if _is_operation(layer) and (output := _operation_output(name, shapes, recorded)) is not None:
-            self.caveats.add("Operations counted by what they put out", shown(layer.name))
-            return [resized(output)]
-        if name == "TFOpLambda" and str(layer.config.get("function")) in FUNCTIONS:
+        function = layer.config.get("function")
+        if name == "TFOpLambda" and isinstance(function, str) and function in FUNCTIONS:
             return [elementwise(*shapes)]
         if name in _RECURRENT:
             raise InputError("such layers aren't counted: image networks are.")
+        if layer.record.get("module") is not None and not _is_own_class(layer):
+            raise InputError("this kind of Keras' layers isn't counted: replace it by others of Keras.")
         raise InputError("this kind of layer isn't known, and its code is not run: replace it by Keras' own layers.")
+
+    def _operation(self, layer: LayerRecord, shapes: tuple[Shape, ...], recorded: _Recorded) -> list[Layer]:
+        """One of Keras 3's operations that was called on tensors; some have the name of a layer and do otherwise."""
+        name = layer.class_name
+        if name in OPERATIONS:
+            return [elementwise(*shapes)]
+        if name in OPERATION_RULES:
+            return OPERATION_RULES[name](Settings(self._config(layer, shapes)), shapes)
+        if (output := _operation_output(name, shapes, recorded)) is None:
+            raise InputError("this operation of Keras isn't counted: replace it by Keras' own layers.")
+        self.caveats.add("Operations counted by what they put out", shown(layer.name))
+        return [resized(output)]
 
     # --- sizes and sides ----------------------------------------------------------------------------------------------
 
@@ -260,11 +289,13 @@ class KerasModel:
         if layer.class_name in _ORDERED:
             raise InputError("it orders the sides of an image with channels first, which isn't counted.")
         axis = layer.config.get("axis")
-        axis = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
-        if layer.class_name not in _WITH_AXES or not isinstance(axis, int):
+        axes = axis if isinstance(axis, list) else [axis]
+        if layer.class_name not in _WITH_AXES or len(axes) > rank:
             return layer.config
-        place = axis if axis > 0 else axis + rank + 1
-        return {**layer.config, "axis": rank if place == 1 else place - 1}
+        places = [each if each > 0 else each + rank + 1 for each in axes if isinstance(each, int)]
+        if len(places) < len(axes):
+            return layer.config
+        return {**layer.config, "axis": [rank if place == 1 else place - 1 for place in places]}
 
 
 def _batch_shape(layer: LayerRecord) -> object:
@@ -274,8 +305,7 @@ def _batch_shape(layer: LayerRecord) -> object:
 def _built_shape(layer: LayerRecord) -> tuple[int | None, ...] | None:
     """The shape that a layer of a sequence was built for, where the file has it."""
     built = layer.record.get("build_config")
-    shape = built.get("input_shape") if isinstance(built, dict) else None
-    return tuple(shape) if isinstance(shape, list) and all(not isinstance(side, list) for side in shape) else None
+    return recorded_shape(built.get("input_shape")) if isinstance(built, dict) else None
 
 
 def _keeps_shape(shapes: tuple[Shape, ...], recorded: _Recorded) -> bool:
@@ -302,17 +332,19 @@ def _is_own_class(layer: LayerRecord) -> bool:
     module, registered = layer.record.get("module"), layer.record.get("registered_name")
     if module is None:
         # Keras 2 writes modules nowhere, and registered names before a mark.
-        return registered is not None and str(registered).partition(">")[0] not in ("keras", "Keras", layer.class_name)
+        if registered is None:
+            return False
+        return shown(registered).partition(">")[0] not in ("keras", "Keras", layer.class_name)
     return not _is_keras(module)
 
 
 def _is_keras(module: object) -> bool:
-    return str(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
+    return shown(module).removeprefix("tensorflow.").partition(".")[0] in ("keras", "tf_keras")
 
 
 def _is_operation(layer: LayerRecord) -> bool:
     module = layer.record.get("module")
-    return _is_keras(module) and ".ops" in str(module)
+    return _is_keras(module) and ".ops" in shown(module)
 
 
 def _is_channels_first(document: Mapping[str, Any]) -> bool:

@@ -9,10 +9,14 @@ from typing import Any
 
 from profet_core.errors import InputError
 from profet_core.layers.given import shown
+from profet_core.layers.shapes import MAX_DIMENSIONS
 
 #: Calls of layers in one file, those of models in models among them.
 MAX_CALLS = 20_000
+#: Layers, calls and tensors that are followed in one file, those of a model in a model each time that it is called.
+MAX_PASSED = 200_000
 _MAX_DEPTH = 20
+_MAX_SETTINGS = 1_000
 
 #: A call: the layer's name and which of its calls it is.
 Call = tuple[str, int]
@@ -52,6 +56,40 @@ class LayerRecord:
     calls: tuple[tuple[Tensor, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """One model.
+
+    Attributes
+    ----------
+    inputs, outputs : tensors of a graph; a sequence names none.
+    """
+
+    layers: list[LayerRecord]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+
+    @property
+    def size(self) -> int:
+        """Layers, calls and tensors that are passed when it is followed once."""
+        calls = [call for layer in self.layers for call in layer.calls]
+        return len(self.layers) + len(calls) + sum(map(len, calls)) + len(self.inputs) + len(self.outputs)
+
+
+def model_record(config: object) -> ModelRecord:
+    """The model that a config describes.
+
+    Raises
+    ------
+    InputError : it has no layers, or one that is not written as Keras writes them.
+    """
+    if not isinstance(config, dict):
+        # Keras 1 wrote a sequence's layers as its whole config.
+        return ModelRecord(layer_records(config), [], [])
+    tensors = (_named_tensors(config.get(key)) for key in ("input_layers", "output_layers"))
+    return ModelRecord(layer_records(config.get("layers")), *tensors)
+
+
 def layer_records(layers: object) -> list[LayerRecord]:
     """The layers of a model's config.
 
@@ -75,8 +113,10 @@ def layer_records(layers: object) -> list[LayerRecord]:
 def _layer_record(record: Any, number: int) -> LayerRecord:
     match record:
         case {"class_name": str(class_name), "config": dict(config)}:
-            name = record.get("name", config.get("name", f"layer {number + 1}"))
+            name = record.get("name", config.get("name", f"number {number + 1}"))
             nodes = record.get("inbound_nodes") or []
+            if len(config) > _MAX_SETTINGS:
+                raise InputError(f"its layer {number + 1} has more than {_MAX_SETTINGS:,} settings.")
             if isinstance(name, str) and isinstance(nodes, list):
                 return LayerRecord(name, class_name, config, record, tuple(tuple(_tensors(node)) for node in nodes))
     raise InputError(f"its layer {number + 1} is not written as Keras writes layers: save the model again.")
@@ -95,7 +135,7 @@ def _tensors_of_keras_3(value: Any, depth: int) -> Iterator[Tensor]:
         raise InputError("its layers are called on lists in lists without end.")
     match value:
         case {"class_name": "__keras_tensor__", "config": {"keras_history": [str(name), int(call), int(index)]}}:
-            yield Tensor((name, call), index, _recorded(value["config"].get("shape")))
+            yield Tensor((name, call), index, recorded_shape(value["config"].get("shape")))
         case dict():
             for each in value.values():
                 yield from _tensors_of_keras_3(each, depth + 1)
@@ -121,13 +161,14 @@ def _tensors_of_keras_2(value: Any, depth: int) -> Iterator[Tensor]:
                 yield from _tensors_of_keras_2(each, depth + 1)
 
 
-def _recorded(shape: object) -> tuple[int | None, ...] | None:
-    if isinstance(shape, list) and all(side is None or isinstance(side, int) for side in shape):
-        return tuple(shape)
-    return None
+def recorded_shape(shape: object) -> tuple[int | None, ...] | None:
+    """A shape with the batch as a file has it, None if it is none."""
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS + 1:
+        return None
+    return tuple(shape) if all(side is None or isinstance(side, int) for side in shape) else None
 
 
-def named_tensors(value: object) -> list[Tensor]:
+def _named_tensors(value: object) -> list[Tensor]:
     """What `input_layers` and `output_layers` name: one tensor, a list of them, or a record of them."""
     return list(_tensors_of_keras_2(value, 0))
 

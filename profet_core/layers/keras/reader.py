@@ -14,7 +14,9 @@ from profet_core.layers.network import Network
 from profet_core.profiles.containers.archives import files_in_archive
 from profet_core.profiles.containers.unpacking import Content
 
-CONFIG, METADATA = "config.json", "metadata.json"
+CONFIG = "config.json"
+#: What containers say of a file that starts with nothing but blanks.
+_EMPTY = "The file is empty"
 
 
 def read_archive(content: Content, name: str, pixels: int | None) -> Network:
@@ -32,7 +34,10 @@ def read_archive(content: Content, name: str, pixels: int | None) -> Network:
             raise InputError(f"the archive has {has}: save the model with model.save('model.keras').")
         data = descriptions[0].open(2**16).read(MAX_JSON_BYTES)
     except ProfileError as error:
-        raise InputError(f"{packing_problem(error)}: save the model again, or give its config.json.") from None
+        problem = packing_problem(error)
+        if problem == _EMPTY:
+            raise InputError(f"its {CONFIG} is blank: save the model again.") from None
+        raise InputError(f"{problem}: save the model again, or give its {CONFIG}.") from None
     return read_description(data, name, pixels)
 
 

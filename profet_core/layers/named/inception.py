@@ -20,6 +20,11 @@ def _unit(
     return net.batch_norm_relu(net.convolution(x, filters, kernel, stride, padding, bias=False), scale=scale)
 
 
+def _mean_unit(net: Builder, x: Shape, filters: int, *, scale: bool = False) -> Shape:
+    """A unit of 1 x 1 on averages of 3 x 3."""
+    return _unit(net, net.pool(x, 3, 1, "same", is_mean=True), filters, 1, scale=scale)
+
+
 def inception_v3(net: Builder, pixels: int, classes: int) -> None:
     """Keras' Inception V3."""
     x = _unit(net, net.image(pixels), 32, 3, 2, "valid")
@@ -29,7 +34,7 @@ def inception_v3(net: Builder, pixels: int, classes: int) -> None:
     for pooled in (32, 64, 64):
         y5 = _unit(net, _unit(net, x, 48, 1), 64, 5)
         y3 = _unit(net, _unit(net, _unit(net, x, 64, 1), 96, 3), 96, 3)
-        x = net.concatenate(_unit(net, x, 64, 1), y5, y3, _unit(net, net.pool(x, 3, 1, "same"), pooled, 1))
+        x = net.concatenate(_unit(net, x, 64, 1), y5, y3, _mean_unit(net, x, pooled))
     y3 = _unit(net, x, 384, 3, 2, "valid")
     y33 = _unit(net, _unit(net, _unit(net, x, 64, 1), 96, 3), 96, 3, 2, "valid")
     x = net.concatenate(y3, y33, net.pool(x, 3, 2))
@@ -41,14 +46,14 @@ def inception_v3(net: Builder, pixels: int, classes: int) -> None:
     for _ in range(2):
         y3 = _fork(net, _unit(net, x, 384, 1))
         y33 = _fork(net, _unit(net, _unit(net, x, 448, 1), 384, 3))
-        x = net.concatenate(_unit(net, x, 320, 1), y3, y33, _unit(net, net.pool(x, 3, 1, "same"), 192, 1))
+        x = net.concatenate(_unit(net, x, 320, 1), y3, y33, _mean_unit(net, x, 192))
     net.dense(net.global_pool(x), classes)
 
 
 def _seven(net: Builder, x: Shape, inner: int) -> Shape:
     y7 = _line(net, _unit(net, x, inner, 1), (inner, (1, 7)), (192, (7, 1)))
     y77 = _line(net, _unit(net, x, inner, 1), (inner, (7, 1)), (inner, (1, 7)), (inner, (7, 1)), (192, (1, 7)))
-    return net.concatenate(_unit(net, x, 192, 1), y7, y77, _unit(net, net.pool(x, 3, 1, "same"), 192, 1))
+    return net.concatenate(_unit(net, x, 192, 1), y7, y77, _mean_unit(net, x, 192))
 
 
 def _line(net: Builder, x: Shape, *units: tuple[int, int | tuple[int, int]], scale: bool = False) -> Shape:
@@ -69,7 +74,7 @@ def _residual_stem(net: Builder, pixels: int) -> Shape:
     x = net.pool(_unit(net, x, 192, 3, 1, "valid"), 3, 2)
     y5 = _unit(net, _unit(net, x, 48, 1), 64, 5)
     y3 = _line(net, x, (64, 1), (96, 3), (96, 3))
-    return net.concatenate(_unit(net, x, 96, 1), y5, y3, _unit(net, net.pool(x, 3, 1, "same"), 64, 1))
+    return net.concatenate(_unit(net, x, 96, 1), y5, y3, _mean_unit(net, x, 64))
 
 
 def inception_resnet_v2(net: Builder, pixels: int, classes: int) -> None:
@@ -133,7 +138,7 @@ def inception_v4(net: Builder, pixels: int, classes: int) -> None:
 def _with_pool(net: Builder, x: Shape, direct: int, pooled: int, *branches: Shape) -> Shape:
     """Branches beside a 1 x 1 convolution of the input, and one of the pooled input."""
     first = _unit(net, x, direct, 1, scale=True)
-    return net.concatenate(first, *branches, _unit(net, net.pool(x, 3, 1, "same"), pooled, 1, scale=True))
+    return net.concatenate(first, *branches, _mean_unit(net, x, pooled, scale=True))
 
 
 def xception(net: Builder, pixels: int, classes: int) -> None:

@@ -16,18 +16,20 @@ def divisible(channels: float, divisor: int = 8, least: int | None = None) -> in
 
 def mobilenet(net: Builder, pixels: int, classes: int) -> None:
     """Keras' MobileNet."""
+    net.activation = "relu6"
     x = net.batch_norm_relu(net.convolution(net.image(pixels), 32, 3, 2, bias=False))
     plan = (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *(((512, 1),) * 5), (1024, 2), (1024, 1)
     for filters, stride in plan:
         x = net.depthwise(net.pad(x, 0, 1), 3, 2, "valid") if stride > 1 else net.depthwise(x, 3)
         x = net.batch_norm_relu(net.convolution(net.batch_norm_relu(x), filters, 1, bias=False))
-    x = net.elementwise(net.global_pool(x, keep_sides=True))
+    x = net.elementwise(net.global_pool(x, keep_sides=True), function="dropout")
     x = net.convolution(x, classes, 1)
-    net.elementwise(net.reshape(x, classes))
+    net.elementwise(net.reshape(x, classes), function="softmax")
 
 
 def mobilenet_v2(net: Builder, pixels: int, classes: int) -> None:
     """Keras' MobileNet V2, which the measurements use."""
+    net.activation = "relu6"
     x = net.batch_norm_relu(net.convolution(net.image(pixels), 32, 3, 2, bias=False))
     plan = (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)
     for expansion, filters, blocks, first_stride in plan:
@@ -85,10 +87,12 @@ _V3_SMALL = (
 
 def mobilenet_v3(net: Builder, pixels: int, classes: int, *, is_large: bool) -> None:
     """Keras' MobileNet V3, large or small, its rescaling of the image among the layers."""
-    x = net.elementwise(net.image(pixels))
+    net.activation = "hard swish"
+    x = net.elementwise(net.image(pixels), function="rescale")
     x = net.batch_norm_relu(net.convolution(x, 16, 3, 2, bias=False))
     for index, (expansion, filters, kernel, stride, has_squeeze) in enumerate(_V3_LARGE if is_large else _V3_SMALL):
         inner, y = divisible(x[-1] * expansion), x
+        net.activation = "relu" if index < (6 if is_large else 3) else "hard swish"
         if index:
             y = net.batch_norm_relu(net.convolution(y, inner, 1, bias=False))
         y = net.batch_norm_relu(_strided_depthwise(net, y, kernel, stride))
@@ -97,18 +101,18 @@ def mobilenet_v3(net: Builder, pixels: int, classes: int, *, is_large: bool) -> 
         x = net.elementwise(x, y) if x == y else y
     x = net.batch_norm_relu(net.convolution(x, divisible(6 * x[-1]), 1, bias=False))
     x = net.convolution(net.global_pool(x, keep_sides=True), 1280 if is_large else 1024, 1)
-    x = net.convolution(net.elementwise(net.elementwise(x)), classes, 1)
-    net.elementwise(net.flatten(x))
+    x = net.convolution(net.elementwise(net.elementwise(x), function="dropout"), classes, 1)
+    net.elementwise(net.flatten(x), function="softmax")
 
 
 def _hard_squeeze(net: Builder, x: Shape, squeezed: int) -> Shape:
     """Squeeze-excite whose last activation is x + 3, cut at 0 and 6, times 1/6: three operations in Keras."""
     weights = net.global_pool(x, keep_sides=True)
-    weights = net.elementwise(net.convolution(weights, squeezed, 1))
+    weights = net.elementwise(net.convolution(weights, squeezed, 1), function="relu")
     weights = net.convolution(weights, x[-1], 1)
-    for _ in range(3):
-        weights = net.elementwise(weights)
-    return net.elementwise(x, weights)
+    for function in ("shift", "relu6", "rescale"):
+        weights = net.elementwise(weights, function=function)
+    return net.elementwise(x, weights, function="multiply")
 
 
 #: Kernel, blocks, filters, expansion, stride.
@@ -128,7 +132,8 @@ EFFICIENT_SIZES = ((1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4), (1.4, 1.8), (
 def efficientnet(net: Builder, pixels: int, classes: int, size: int) -> None:
     """Keras' EfficientNet B0 to B7, its rescaling and normalising of the image among the layers."""
     width, depth = EFFICIENT_SIZES[size]
-    x = net.normalise_input(net.elementwise(net.image(pixels)))
+    net.activation = "swish"
+    x = net.normalise_input(net.elementwise(net.image(pixels), function="rescale"))
     x = net.pad_for_stride(x, 3)
     x = net.batch_norm_relu(net.convolution(x, divisible(32 * width), 3, 2, "valid", bias=False))
     is_first = True
@@ -138,7 +143,7 @@ def efficientnet(net: Builder, pixels: int, classes: int, size: int) -> None:
             x = _efficient_block(net, x, divisible(filters * width), kernel, stride, expansion, is_first=is_first)
             is_first = False
     x = net.batch_norm_relu(net.convolution(x, divisible(1280 * width), 1, bias=False))
-    net.dense(net.elementwise(net.global_pool(x)), classes)
+    net.dense(net.elementwise(net.global_pool(x), function="dropout"), classes)
 
 
 def _efficient_block(
@@ -150,12 +155,12 @@ def _efficient_block(
     y = net.batch_norm_relu(_strided_depthwise(net, y, kernel, stride))
     # The weights of squeeze-excite are activated within their convolutions.
     weights = net.reshape(net.global_pool(y), 1, 1, y[-1])
-    weights = net.convolution(net.convolution(weights, max(1, x[-1] // 4), 1), y[-1], 1)
-    y = net.elementwise(y, weights)
+    weights = net.convolution(weights, max(1, x[-1] // 4), 1, activation="swish")
+    y = net.elementwise(y, net.convolution(weights, y[-1], 1, activation="sigmoid"), function="multiply")
     y = net.batch_norm(net.convolution(y, filters, 1, bias=False))
     if stride > 1 or x != y:
         return y
-    return net.elementwise(y if is_first else net.elementwise(y), x)
+    return net.elementwise(y if is_first else net.elementwise(y, function="dropout"), x)
 
 
 def mnasnet(net: Builder, pixels: int, classes: int, width: float) -> None:
@@ -172,7 +177,7 @@ def mnasnet(net: Builder, pixels: int, classes: int, width: float) -> None:
             y = net.batch_norm(net.convolution(y, filters, 1, bias=False))
             x = net.elementwise(x, y) if block else y
     x = net.batch_norm_relu(net.convolution(x, 1280, 1, bias=False))
-    net.dense(net.elementwise(net.global_pool(x)), classes)
+    net.dense(net.elementwise(net.global_pool(x), function="dropout"), classes)
 
 
 #: Channels of the stages, by width.
@@ -193,7 +198,7 @@ def shufflenet_v2(net: Builder, pixels: int, classes: int, width: float) -> None
         half = channels // 2
         for block in range(blocks):
             if block:
-                first, y = net.channels(x, half), net.channels(x, half)
+                first, y = net.channels(x, half), net.channels(x, half, start=half)
             else:
                 first = net.batch_norm(net.depthwise(x, 3, 2, 1))
                 first, y = net.batch_norm_relu(net.convolution(first, half, 1, bias=False)), x

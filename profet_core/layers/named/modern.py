@@ -31,14 +31,15 @@ def densenet(net: Builder, pixels: int, classes: int, depth: int) -> None:
             x = net.concatenate(x, y)
         x = net.batch_norm_relu(x)
         if stage < len(blocks) - 1:
-            x = net.pool(net.convolution(x, x[-1] // 2, 1, bias=False), 2, 2)
+            x = net.pool(net.convolution(x, x[-1] // 2, 1, bias=False), 2, 2, is_mean=True)
     net.dense(net.global_pool(x), classes)
 
 
 def convnext(net: Builder, pixels: int, classes: int, size: str) -> None:
     """Keras' ConvNeXt, its normalising of the image among the layers."""
     blocks, channels = CONVNEXTS[size]
-    x = net.elementwise(net.image(pixels))
+    net.activation = "gelu"
+    x = net.elementwise(net.image(pixels), function="rescale")
     x = net.layer_norm(net.convolution(x, channels[0], 4, 4, "valid"))
     for stage, (number, width) in enumerate(zip(blocks, channels, strict=True)):
         if stage:
@@ -47,5 +48,5 @@ def convnext(net: Builder, pixels: int, classes: int, size: str) -> None:
             y = net.layer_norm(net.depthwise(x, 7, bias=True))
             y = net.dense(net.elementwise(net.dense(y, 4 * width)), width)
             # Scaled by a weight each channel, then left out at random in training.
-            x = net.elementwise(x, net.elementwise(net.scale_channels(y)))
+            x = net.elementwise(x, net.elementwise(net.scale_channels(y), function="dropout"))
     net.dense(net.layer_norm(net.global_pool(x)), classes)

@@ -14,18 +14,19 @@ def lenet5(net: Builder, pixels: int, classes: int) -> None:
     """LeNet-5 on colour images, with maximum pooling."""
     x: Shape = (pixels, pixels, 3)
     for filters in (6, 16):
-        x = net.pool(net.convolution(x, filters, 5, padding="valid"), 2, 2)
+        x = net.pool(net.convolution(x, filters, 5, padding="valid", activation="relu"), 2, 2)
     x = net.flatten(x)
-    for units in (120, 84, classes):
-        x = net.dense(x, units)
+    for units in (120, 84):
+        x = net.dense(x, units, activation="relu")
+    net.dense(x, classes)
 
 
 def mnist_cnn(net: Builder, pixels: int, classes: int) -> None:
     """Keras' example for MNIST, on colour images."""
     x: Shape = (pixels, pixels, 3)
     for filters in (32, 64):
-        x = net.pool(net.convolution(x, filters, 3, padding="valid"), 2, 2)
-    net.dense(net.elementwise(net.flatten(x)), classes)
+        x = net.pool(net.convolution(x, filters, 3, padding="valid", activation="relu"), 2, 2)
+    net.dense(net.elementwise(net.flatten(x), function="dropout"), classes)
 
 
 def cifar10_cnn(net: Builder, pixels: int, classes: int) -> None:
@@ -34,9 +35,9 @@ def cifar10_cnn(net: Builder, pixels: int, classes: int) -> None:
     for filters in (32, 64):
         x = net.elementwise(net.convolution(x, filters, 3))
         x = net.elementwise(net.convolution(x, filters, 3, padding="valid"))
-        x = net.elementwise(net.pool(x, 2, 2))
+        x = net.elementwise(net.pool(x, 2, 2), function="dropout")
     x = net.elementwise(net.dense(net.flatten(x), 512))
-    net.elementwise(net.dense(net.elementwise(x), classes))
+    net.elementwise(net.dense(net.elementwise(x, function="dropout"), classes), function="softmax")
 
 
 def measured_alexnet(net: Builder, pixels: int, classes: int) -> None:
@@ -54,8 +55,8 @@ def measured_alexnet(net: Builder, pixels: int, classes: int) -> None:
         x = net.pool(x, 2, 2) if is_pooled else x
     x = net.flatten(x)
     for units in (3072, 4096):
-        x = net.elementwise(net.batch_norm_relu(net.dense(x, units)))
-    net.batch_norm_relu(net.dense(x, classes))
+        x = net.elementwise(net.batch_norm_relu(net.dense(x, units)), function="dropout")
+    net.elementwise(net.batch_norm(net.dense(x, classes)), function="softmax")
 
 
 def measured_vgg(net: Builder, pixels: int, classes: int, depth: int) -> None:
@@ -63,11 +64,12 @@ def measured_vgg(net: Builder, pixels: int, classes: int, depth: int) -> None:
     x: Shape = (pixels, pixels, 3)
     for filters, number in zip(_VGG_CHANNELS, VGG_STAGES[depth], strict=True):
         for _ in range(number):
-            x = net.convolution(x, filters, 3)
+            x = net.convolution(x, filters, 3, activation="relu")
         x = net.pool(x, 2, 2)
     x = net.flatten(x)
-    for units in (4096, 4096, classes):
-        x = net.dense(x, units)
+    for units in (4096, 4096):
+        x = net.dense(x, units, activation="relu")
+    net.dense(x, classes)
 
 
 def vgg_with_batch_norm(net: Builder, pixels: int, classes: int, depth: int) -> None:
@@ -79,7 +81,7 @@ def vgg_with_batch_norm(net: Builder, pixels: int, classes: int, depth: int) -> 
         x = net.pool(x, 2, 2)
     x = net.flatten(net.pool_to(x, 7))
     for units in (4096, 4096):
-        x = net.elementwise(net.elementwise(net.dense(x, units)))
+        x = net.elementwise(net.elementwise(net.dense(x, units)), function="dropout")
     net.dense(x, classes)
 
 
@@ -92,7 +94,7 @@ def alexnet_2014(net: Builder, pixels: int, classes: int) -> None:
         x = net.elementwise(net.convolution(x, filters, 3, 1, 1))
     x = net.flatten(net.pool_to(net.pool(x, 3, 2), 6))
     for units in (4096, 4096):
-        x = net.elementwise(net.dense(net.elementwise(x), units))
+        x = net.elementwise(net.dense(net.elementwise(x, function="dropout"), units))
     net.dense(x, classes)
 
 
@@ -106,7 +108,7 @@ def squeezenet(net: Builder, pixels: int, classes: int, *, is_first: bool) -> No
         x = _fire(net, x, squeezed)
         if index in pooled_after:
             x = net.pool(x, 3, 2, round_up=True)
-    x = net.elementwise(net.convolution(net.elementwise(x), classes, 1))
+    x = net.elementwise(net.convolution(net.elementwise(x, function="dropout"), classes, 1))
     net.flatten(net.global_pool(x, keep_sides=True))
 
 

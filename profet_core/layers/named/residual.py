@@ -41,7 +41,7 @@ def measured_resnet(net: Builder, pixels: int, classes: int, depth: int) -> None
             stride = 2 if stage and not block else 1
             x = _pre_activated(net, x, 64 * 2**stage, stride, is_bottleneck, is_first=not stage and not block)
     x = net.batch_norm_relu(x)
-    x = net.flatten(net.pool(x, x[0], 1))
+    x = net.flatten(net.pool(x, x[0], 1, is_mean=True))
     net.dense(x, classes)
 
 

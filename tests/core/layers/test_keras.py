@@ -10,6 +10,7 @@ import pytest
 
 from profet_core.errors import InputError
 from profet_core.layers import counts_of
+from profet_core.layers.keras import nodes
 from profet_core.layers.reading import read_network
 
 
@@ -93,6 +94,20 @@ def test_a_layer_that_is_called_again_has_its_parameters_once():
     assert counts.parameters == 84 and counts.convolution_flops == 2 * (2 * 81 * 64)
 
 
+def test_a_model_that_is_called_again_is_parsed_once(monkeypatch):
+    parsed: list[str] = []
+    parse = nodes._layer_record
+
+    def noted(record, number):
+        parsed.append(record["class_name"])
+        return parse(record, number)
+
+    monkeypatch.setattr(nodes, "_layer_record", noted)
+    counts = read(called(sequential(layer("Conv2D", "conv", filters=3, kernel_size=1)), 50)).counts
+    assert parsed == ["InputLayer", "Sequential", "Conv2D"]
+    assert counts.parameters == 12 and counts.convolutions == 50 and counts.convolution_flops == 50 * 2 * 9 * 64
+
+
 def test_a_model_in_a_model_is_its_layers():
     inside = functional(
         layer("InputLayer", "inner", batch_input_shape=[None, 99, 99, 3]),
@@ -130,9 +145,37 @@ def unfolding() -> dict[str, object]:
     return inner
 
 
+def called(inner: dict[str, object], times: int) -> dict[str, object]:
+    """A model in a model that is called so many times on the image."""
+    return functional(IMAGE, {**inner, "name": "inner", "inbound_nodes": [[["image", 0, 0, {}]]] * times})
+
+
+def one_of_many_inputs() -> dict[str, object]:
+    """A sequence of a thousand inputs, which are no layers of it, and an activation."""
+    inputs = [layer("InputLayer", f"i{number}") for number in range(1_000)]
+    return sequential(*inputs, layer("ReLU", "relu"))
+
+
+def one_of_many_tensors() -> dict[str, object]:
+    """A sum of one tensor with itself, a thousand times."""
+    return functional(IMAGE, layer("Add", "sum", *["image"] * 1_000))
+
+
+def one_of_many_outputs() -> dict[str, object]:
+    """An activation that is put out a thousand times."""
+    inner = functional(IMAGE, layer("ReLU", "relu", "image"))
+    inner["config"]["output_layers"] = [["relu", 0, 0]] * 1_000
+    return inner
+
+
 def of(class_name: str, **config: object) -> dict[str, object]:
     """A model of one layer."""
     return functional(IMAGE, layer(class_name, "mine", "image", **config))
+
+
+def policies(inside: object) -> dict[str, object]:
+    """Keras' policies of dtypes of the layers in one layer."""
+    return {"class_name": "DTypePolicyMap", "config": {"default_policy": "float32", "policy_map": {"q": inside}}}
 
 
 def taking(shape: object) -> dict[str, object]:
@@ -171,7 +214,7 @@ def lists_in_lists(depth: int) -> list[object]:
         (of("Conv2D", filters=-1, kernel_size=3), "its filters is -1: a whole number"),
         (of("Conv2D", filters=0, kernel_size=3), "its filters is 0"),
         (of("Conv2D", filters=10**17, kernel_size=3), "its filters is 1000"),
-        (of("Conv2D", filters="9", kernel_size=3), "its filters is 9: a whole"),
+        (of("Conv2D", filters="9", kernel_size=3), 'its filters is the text "9": a whole number'),
         (of("Conv2D", filters=True, kernel_size=3), "its filters is True"),
         (of("Conv2D", filters=float("nan"), kernel_size=3), "its filters is nan"),
         (of("Conv2D", filters=lists_in_lists(900), kernel_size=3), "its filters is a list|nested too deeply"),
@@ -179,6 +222,11 @@ def lists_in_lists(depth: int) -> list[object]:
         (of("Conv2D", filters=9, kernel_size=9), "would put out 0 x 0 x 9"),
         (of("Conv2D", filters=9, kernel_size=3, padding="mirror"), "its padding is mirror"),
         (of("Conv2D", filters=9, kernel_size=3, use_bias="yes"), "its use_bias is neither true nor false"),
+        (of("Dense", units=3, lora_rank=2), "adapted by LoRA"),
+        (of("Dense", units=3, dtype="int8_from_float32"), "it is quantised"),
+        (of("Dense", units=3, dtype={"config": {"mode": "int8"}}), "it is quantised"),
+        (of("Dense", units=3, dtype=policies("int8_from_float32")), "it is quantised"),
+        (of("LayerNormalization", rms_scaling=1), "its rms_scaling is neither true nor false"),
         (chain("Dense", units=2**24), "more than .* parameters"),
         (of("ZeroPadding2D", padding=[[-1, 0], [0, 0]]), "its padding is -1"),
         (of("ZeroPadding2D", padding=2**23), "more than .* values"),
@@ -191,9 +239,12 @@ def lists_in_lists(depth: int) -> list[object]:
         (taking([None, -4, 4, 3]), "image's height is -4"),
         (taking([None, 10**9, 4, 3]), "image's height is 1000000000"),
         (taking([None, 700]), "no image as its input"),
+        (taking([None, "32", 32, 3]), 'its image\'s height is the text "32": a whole number'),
         (taking("big"), "its input has no shape"),
         ({"class_name": "MyModel", "config": {}}, "it is a MyModel, whose layers only its code knows"),
         ({"class_name": "Sequential", "config": {"layers": []}}, "it has no layers"),
+        ({"class_name": ["Sequential"], "config": {}}, "its JSON names no class of a model: save it"),
+        (sequential(IMAGE, {"class_name": "Conv2D", "config": {}}), r": layer number 2 \(Conv2D\): its filters"),
         ({"class_name": "Functional", "config": None}, "it has no layers"),
         ({"class_name": "Sequential", "config": {"layers": [[]]}}, "its layer 1 is not written as Keras"),
         ({"model": 1}, "describes no Keras model"),
@@ -202,6 +253,10 @@ def lists_in_lists(depth: int) -> list[object]:
         (of("TFOpLambda", function=[]), "this kind of layer isn't known"),
         (deep(11), "models in models, more than 10 deep"),
         (deep(100), "more than 10 deep"),
+        (called(one_of_many_inputs(), 300), "it has more than 200,000 layers and tensors to follow"),
+        (called(one_of_many_tensors(), 300), "more than 200,000 layers and tensors"),
+        (called(one_of_many_outputs(), 300), "more than 200,000 layers and tensors"),
+        (of("ReLU", **{f"s{number}": 1 for number in range(1_001)}), "its layer 2 has more than 1,000 settings"),
         (unfolding(), "called more than 20,000 times|more than 20,000 layers"),
     ],
 )
@@ -222,6 +277,7 @@ def test_what_cannot_be_counted_is_one_line(document, line):
         (b"\x89HDF\r\n\x1a\n" + b"x" * 99, "old HDF5 format"),
         (b"\x80\x02}q\x00.", "a pickle of PyTorch"),
         (b"\x89PNG\r\n\x1a\nxxxx", "this is a picture, no network"),
+        ("kind,channels\nflatten,\ndense,10".encode("utf-16"), r"it is UTF-16 text: save it in UTF-8, a layer table"),
         (b"hello, world", "this is plain text, no network that can be read: give a .keras file"),
         (b"\x08\x08\xff\xff\xff", "damaged or cut short, or no ONNX"),
         (b"\x08\x08", "no graph of operators"),
@@ -263,6 +319,7 @@ def test_an_archive_is_read_by_its_description_alone():
         (archive(("/config.json", MODEL)), "no config.json"),
         (archive(("config.json", b"{}" + b" " * 40 * 2**20)), "more than 100 times its size|more than 16 MB"),
         (archive(("config.json", MODEL))[:-30], "cut short"),
+        (archive(("config.json", b" " * 10 * 2**20)), r"^net\.keras: its config\.json is blank: save"),
         (archive(("config.json", MODEL), packed=False).replace(b'"filters": 4', b'"filters": 5'), "archive is damaged"),
         (archive(*((f"f{number}", b"x") for number in range(2_001))), "more than 2,000 files"),
     ],

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 
 from profet_core.errors import InputError
-from profet_core.layers import counts_of, layers_of, measured_networks, named_networks, network_name
+from profet_core.layers import counts_of, layers_of, measured_networks, named_networks, network_name, networks
+from profet_core.layers.networks import MEASURED_PIXELS
 
-#: Parameters with a gradient at 1000 classes, as torchvision's and Keras' documentation have them.
+#: Parameters with a gradient at 1000 classes, as torchvision's and Keras' documentation have them; the last
+#: three as imgclsmob's tables of models have them.
 PUBLISHED = {
     "ConvNeXt-Tiny": 28_589_128,
     "ConvNeXt-Small": 50_223_688,
@@ -64,6 +67,9 @@ PUBLISHED = {
     "SqueezeNet 1.1": 1_235_496,
     "MobileNetV2": 3_504_872,
     "VGG16": 138_357_544,
+    "ResNeXt-101 32x4d": 44_177_704,
+    "InceptionV4": 42_679_816,
+    "SE-ResNeXt-101 32x4d": 48_955_416,
 }
 #: With what has no gradient, as Keras' `count_params` has them.
 KERAS = {
@@ -106,6 +112,10 @@ def test_all_parameters_are_those_that_keras_counts(name):
     assert counts_of(name, 224, 1000).parameters == KERAS[name]
 
 
+def test_every_network_but_the_measured_ones_is_checked():
+    assert set(networks.PUBLISHED) <= PUBLISHED.keys() | KERAS.keys()
+
+
 @pytest.mark.parametrize("name", GFLOPS)
 def test_operations_are_those_that_are_published(name):
     assert counts_of(name, 224).flops / 1e9 == pytest.approx(GFLOPS[name], abs=0.006)
@@ -144,6 +154,16 @@ def test_more_pixels_are_more_work_at_any_size(name):
         assert other.parameters >= one.parameters and other.layers == one.layers
 
 
+def test_counts_are_remembered_by_what_ships_alone():
+    typed = "".join(["vgg", " ", "16"])
+    first = counts_of(typed, 224)
+    assert counts_of("VGG16", 224, 1000) is first and counts_of("VGG16", 224, 7).classes == 7
+    assert counts_of(typed, 225).pixels == 225
+    shipped = set(named_networks())
+    assert all(name in shipped and pixels in MEASURED_PIXELS for name, pixels in networks._COUNTED)
+    assert typed not in {name for name, _ in networks._COUNTED}
+
+
 def test_classes_go_with_pixels_as_in_the_measurements_or_are_given():
     assert [counts_of("VGG11", pixels).classes for pixels in (32, 63, 64, 223, 224)] == [10, 10, 100, 100, 1000]
     assert counts_of("MobileNetV2", 32, 7).dense_flops == 2 * 1280 * 7
@@ -175,7 +195,13 @@ def test_names_are_found_however_they_are_written(typed, name):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("ResNet51", 224), "'ResNet51' is no network that is known by name: choose one of LeNet5, "),
+        (
+            ("ResNet51", 224),
+            r"^'ResNet51' is no network that is known by name: did you mean ResNet50, ResNet18, ResNet-50 v1\.5\? "
+            r"All names are in docs/NETWORKS\.md\.$",
+        ),
+        (("mobilnet v3", 224), r"did you mean MobileNetV3-Large, MobileNetV2, MobileNet\?"),
+        (("ViT", 224), r"^'ViT' is no network that is known by name: see docs/NETWORKS\.md\.$"),
         (("x\n" * 999, 224), r"'x\\nx\\n"),
         (("InceptionV3", 74), "InceptionV3 can't be built for images of 74 pixels"),
         (("VGG16", 0), "Images of 0 pixels"),
@@ -188,3 +214,9 @@ def test_what_cannot_be_built_is_one_line(arguments, line):
     with pytest.raises(InputError, match=line) as error:
         layers_of(*arguments)
     assert "\n" not in str(error.value)
+
+
+def test_the_document_has_all_names(repository):
+    text = (repository / "docs" / "NETWORKS.md").read_text(encoding="utf-8")
+    paragraph = next(each for each in text.split("\n\n") if each.startswith("All names;"))
+    assert re.findall(r"`([^`]+)`", paragraph.replace("\n", " ")) == named_networks()

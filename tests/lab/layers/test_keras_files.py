@@ -148,16 +148,17 @@ def test_named_networks_are_what_keras_builds(keras_name, name):
 
 
 def test_channels_first_is_the_same_network(tmp_path):
-    def make(data_format, shape, axis):
+    def make(data_format, shape, axis, height):
         image = keras.Input(shape)
         x = layers.Conv2D(8, 3, strides=2, data_format=data_format)(image)
-        x = layers.BatchNormalization(axis=axis)(x)
+        x = layers.RMSNormalization(axis=axis)(layers.BatchNormalization(axis=axis)(x))
+        x = layers.LayerNormalization(axis=[axis, height])(x)
         x = layers.Concatenate(axis=axis)([x, x])
         x = layers.Flatten(data_format=data_format)(layers.MaxPooling2D(2, data_format=data_format)(x))
         return keras.Model(image, layers.Dense(5)(x))
 
-    first = read_network(make("channels_first", (3, 33, 47), 1).to_json().encode())
-    last = read_network(make("channels_last", (33, 47, 3), -1).to_json().encode())
+    first = read_network(make("channels_first", (3, 33, 47), 1, 2).to_json().encode())
+    last = read_network(make("channels_last", (33, 47, 3), -1, 1).to_json().encode())
     assert first.counts == last.counts
     assert first.counts.pixels == 39 and any("33 x 47" in line for line in first.caveats)
 
@@ -181,6 +182,81 @@ def test_a_base_behind_its_own_preprocessing():
     assert network.counts.parameters == model.count_params() and network.counts.trainable_parameters == 10
     assert any(line.startswith("Operations counted by what") and "get_item" in line for line in network.caveats)
     assert read_network(model.to_json().encode(), pixels=20).counts.convolution_flops == 2 * 27 * 4 * 18 * 18
+
+
+def built(*made):
+    """A sequence on images of 8 pixels that is built."""
+    return keras.Sequential([keras.Input((8, 8, 3)), *made])
+
+
+def refused(model, line):
+    with pytest.raises(InputError, match=line) as error:
+        read_network(model.to_json().encode(), "mine.json")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore:You passed `rms_scaling")
+def test_a_normalisation_by_mean_squares_has_no_centre():
+    model = built(layers.LayerNormalization(rms_scaling=True), layers.LayerNormalization(axis=[1, 2, 3]))
+    counts = read_network(model.to_json().encode()).counts
+    assert counts.parameters == model.count_params() == 3 + 2 * 192
+
+
+@pytest.mark.parametrize("mode", ["int8", "float8"])
+def test_quantised_models_are_refused(mode):
+    model = built(layers.Flatten(), layers.Dense(4, name="head"))
+    model.quantize(mode)
+    refused(model, r"layer head \(Dense\): it is quantised, which training isn't: save the float model\.")
+    mixed = built(layers.Flatten(), layers.Dense(4, dtype="mixed_bfloat16"))
+    assert read_network(mixed.to_json().encode()).counts.parameters == 772
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: layers.Normalization(axis=None)(x),
+        lambda x: layers.Normalization(axis=(1, 3))(x),
+        lambda x: layers.RMSNormalization()(x),
+        lambda x: layers.RMSNormalization(axis=[1, 3])(x),
+        lambda x: layers.Conv2DTranspose(4, 3, strides=2, output_padding=1)(x),
+        lambda x: layers.Conv2DTranspose(4, (4, 3), strides=3, padding="same", output_padding=(0, 1))(x),
+        lambda x: layers.Conv2DTranspose(4, 3, padding="same", output_padding=0, dilation_rate=2)(x),
+        lambda x: keras.ops.transpose(x, (0, 3, 1, 2)),
+        lambda x: keras.ops.reshape(x, (-1, 8, 24)),
+        lambda x: layers.MultiHeadAttention(2, 4)(*[keras.ops.reshape(x, (-1, 64, 3))] * 2),
+        lambda x: layers.MultiHeadAttention(2, 4, 5, output_shape=7)(*[keras.ops.reshape(x, (-1, 64, 3))] * 2),
+        lambda x: layers.MultiHeadAttention(2, 4, use_gate=True)(*[keras.ops.reshape(x, (-1, 64, 3))] * 2),
+        lambda x: keras.ops.concatenate([x, x], axis=2),
+    ],
+)
+def test_shapes_and_parameters_of_rarer_layers_are_those_that_keras_has(make):
+    image = keras.Input((8, 8, 3))
+    output = make(image)
+    model = keras.Model(image, output)
+    network = read_network(model.to_json().encode())
+    assert network.layers[-1].output == tuple(output.shape[1:])
+    assert network.counts.parameters == model.count_params()
+    assert network.counts.trainable_parameters == sum(prod(weight.shape) for weight in model.trainable_weights)
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (lambda x: keras.ops.reshape(x, (-1, 3)), "don't fill 3"),
+        (lambda x: keras.ops.reshape(x, (4, -1, 3)), "it reshapes a batch other than image by image"),
+        (lambda x: keras.ops.transpose(x, (1, 0, 2, 3)), "it moves the batch"),
+        (lambda x: keras.ops.average(x, axis=1), r"\(Average\): this operation of Keras isn't counted"),
+        (lambda x: layers.EinsumDense("abcd,de->abce", (None, None, 5))(x), "this kind of Keras' layers isn't counted"),
+    ],
+)
+def test_rarer_layers_that_cannot_be_counted_are_refused(make, line):
+    image = keras.Input((8, 8, 3))
+    refused(keras.Model(image, make(image)), line)
+
+
+def test_adapted_layers_are_refused():
+    model = built(layers.Flatten(), layers.Dense(4, name="head", lora_rank=2))
+    refused(model, r"layer head \(Dense\): its weights are adapted by LoRA, which isn't counted")
 
 
 def test_code_in_a_file_is_never_run(tmp_path):

@@ -1,0 +1,39 @@
+"""`profet data import`: makes a folder of the data layout of what measurements come in."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from profet_cli.arguments import add_format
+from profet_cli.commands.data.written import print_written
+from profet_cli.lab import training_set
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The sources, and the folder to write."""
+    add_format(parser)
+    parser.add_argument(
+        "sources",
+        metavar="SOURCE",
+        nargs="+",
+        type=Path,
+        help="a folder of `profet collect`, of PROFET's pickles or tables; or pickles of one release",
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="new folder to write")
+    parser.add_argument(
+        "--raw", action="store_true", help="sources are PROFET's raw folders: CSV and times, a run a file"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read everything, then write the folder."""
+    with training_set():
+        from profet_lab.datasets.new_folder import check_new
+        from profet_lab.datasets.sources.choose import read_sources
+        from profet_lab.datasets.write import write_dataset
+    check_new(options.out)
+    notes: list[str] = []
+    dataset = read_sources(options.sources, raw=options.raw, note=notes.append)
+    write_dataset(dataset, options.out)
+    print_written(dataset, options.out, options.format, notes)

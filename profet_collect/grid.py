@@ -1,0 +1,91 @@
+"""The grid of workloads: which cells there are of models, pixel and batch sizes, precisions and frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from profet_core.collected.record import Cell, Framework, Precision
+from profet_core.errors import InputError
+from profet_core.layers.networks import counts_of, measured_networks, named_networks, network_name
+
+#: One of each newer family, beside the 15 networks of the published measurements.
+NEWER = (
+    "ConvNeXt-Tiny",
+    "EfficientNet-B0",
+    "RegNetY-800MF",
+    "DenseNet-121",
+    "MobileNetV3-Large",
+    "ResNeXt-50 32x4d",
+)
+#: Of the published measurements.
+PIXELS = (32, 64, 128, 224, 256)
+BATCH_SIZES = (16, 32, 64, 128, 256)
+#: More than a grid of everything has.
+MAX_CELLS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What cells are made of; each field in the order in which it is measured."""
+
+    models: tuple[str, ...]
+    pixels: tuple[int, ...]
+    batch_sizes: tuple[int, ...]
+    precisions: tuple[Precision, ...]
+    frameworks: tuple[Framework, ...]
+    repeats: int = 1
+
+
+def models_of(text: str) -> tuple[str, ...]:
+    """Networks by name; `measured`, `newer` and `all` are lists of them.
+
+    >>> models_of("newer")[0], models_of("resnet50,VGG16")
+    ('ConvNeXt-Tiny', ('ResNet50', 'VGG16'))
+    """
+    lists = {"measured": measured_networks(), "newer": list(NEWER), "all": named_networks()}
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise InputError("No network is named: give names, or measured, newer or all.")
+    found = [name for word in words for name in lists.get(word.lower()) or [network_name(word)]]
+    return tuple(dict.fromkeys(found))
+
+
+def cells_of(grid: Grid) -> list[Cell]:
+    """Every cell that can be built, by framework, then from small networks' cells to large ones'.
+
+    An image that a network is too small for (Inception under 75 pixels) is no cell.
+
+    Raises
+    ------
+    InputError : none can be built, or there are more than `MAX_CELLS`.
+    """
+    sides = [(model, pixels) for model in grid.models for pixels in grid.pixels if is_buildable(model, pixels)]
+    number = len(sides) * len(grid.batch_sizes) * len(grid.precisions) * len(grid.frameworks) * grid.repeats
+    if not number:
+        raise InputError("None of these networks can be built for images of these sizes: take larger --pixels.")
+    if number > MAX_CELLS:
+        raise InputError(f"That are {number:,} cells: more than {MAX_CELLS:,} can't be measured.")
+    return [
+        Cell(framework, precision, model, pixels, batch_size, repeat)
+        for framework in grid.frameworks
+        for precision in grid.precisions
+        for repeat in range(grid.repeats)
+        for model, pixels in sides
+        for batch_size in grid.batch_sizes
+    ]
+
+
+def is_buildable(model: str, pixels: int) -> bool:
+    """Whether images of this size are large enough."""
+    try:
+        counts_of(model, pixels)
+    except InputError:
+        return False
+    return True
+
+
+def measurable(cells: Sequence[Cell], capability: float | None) -> list[Cell]:
+    """Without the cells in TF32 where the GPU has none (before Ampere), which would be FP32 under another name."""
+    has_tf32 = capability is not None and capability >= 8
+    return [cell for cell in cells if cell.precision != "tf32" or has_tf32]

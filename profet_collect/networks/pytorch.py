@@ -1,0 +1,263 @@
+"""Builds a graph as a PyTorch module, channels first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from profet_collect.networks.graph import Graph, Node
+from profet_core.errors import InputError
+
+#: Of the values that a dropout gets; it takes the same time at any share.
+DROPPED_SHARE = 0.5
+
+_ACTIVATIONS = {
+    "relu": lambda: nn.ReLU(inplace=True),
+    "relu6": lambda: nn.ReLU6(inplace=True),
+    "swish": lambda: nn.SiLU(inplace=True),
+    "hard swish": lambda: nn.Hardswish(inplace=True),
+    "gelu": nn.GELU,
+    "sigmoid": nn.Sigmoid,
+    # The loss takes logits: its softmax is part of it.
+    "softmax": nn.Identity,
+}
+
+
+class GraphModule(nn.Module):
+    """The network of a graph; takes images (batch, 3, pixels, pixels), puts out logits (batch, classes)."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self._nodes = graph.nodes
+        self._last_use = {index: number for number, node in enumerate(graph.nodes) for index in node.inputs}
+        modules = [_module(node, [graph.nodes[index] for index in node.inputs]) for node in graph.nodes]
+        for index, module in enumerate(modules):
+            # In place only where nobody else reads the input, and the input's own gradient doesn't need it.
+            if getattr(module, "inplace", False) and not self._may_overwrite(index):
+                module.inplace = False
+        self.layers = nn.ModuleList(modules)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Logits of images."""
+        values: dict[int, torch.Tensor] = {}
+        for number, (node, module) in enumerate(zip(self._nodes, self.layers, strict=True)):
+            value = module(*(values[index] for index in node.inputs)) if node.inputs else images
+            for index in set(node.inputs):
+                if self._last_use[index] == number:
+                    # Nothing is kept longer than a module written by hand would keep it.
+                    del values[index]
+            values[number] = value
+        return value
+
+    def _may_overwrite(self, number: int) -> bool:
+        (index,) = self._nodes[number].inputs
+        readers = sum(index in node.inputs for node in self._nodes)
+        return readers == 1 and self._nodes[index].kind in ("convolution", "dense", "batch normalisation", "add")
+
+
+def build(graph: Graph) -> GraphModule:
+    """The module of a graph, on the device that torch's current context names.
+
+    Raises
+    ------
+    InputError : a kind of layer that can't be built in PyTorch, by its name.
+    """
+    return GraphModule(graph)
+
+
+def parameter_count(module: nn.Module) -> int:
+    """Parameters as the measurements count them: running averages among them, the number of batches seen not."""
+    values = [*module.parameters(), *(one for one in module.buffers() if one.is_floating_point())]
+    return sum(one.numel() for one in values)
+
+
+def _module(node: Node, inputs: list[Node]) -> nn.Module:
+    if node.kind in _ACTIVATIONS:
+        return _ACTIVATIONS[node.kind]()
+    if node.kind not in _KINDS:
+        raise InputError(f"a layer of kind {node.kind!r} can't be built in PyTorch.")
+    return _KINDS[node.kind](node, inputs[0].shape if inputs else ())
+
+
+def _padded(margins: Any, padding_of: Any, value: float = 0.0) -> nn.Module:
+    """A window's module with the margins it needs: its own where both ends are the same, else a padding before it."""
+    (top, bottom), (left, right) = margins
+    if top == bottom and left == right:
+        return padding_of((top, left))
+    return nn.Sequential(nn.ConstantPad2d((left, right, top, bottom), value), padding_of((0, 0)))
+
+
+def _convolution(node: Node, shape: tuple[int, ...]) -> nn.Module:
+    settings = node.settings
+
+    def convolution(padding: tuple[int, int]) -> nn.Module:
+        return nn.Conv2d(
+            shape[-1],
+            settings["filters"],
+            settings["kernel"],
+            settings["stride"],
+            padding,
+            groups=settings["groups"],
+            bias=settings["bias"],
+        )
+
+    return _padded(settings["margins"], convolution)
+
+
+def _max_pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
+    settings = node.settings
+    return _padded(
+        settings["margins"],
+        lambda padding: nn.MaxPool2d(settings["size"], settings["stride"], padding),
+        float("-inf"),
+    )
+
+
+def _average_pooling(node: Node, _: tuple[int, ...]) -> nn.Module:
+    settings = node.settings
+    return _padded(
+        settings["margins"],
+        # As in Keras, what was padded doesn't count.
+        lambda padding: nn.AvgPool2d(settings["size"], settings["stride"], padding, count_include_pad=False),
+    )
+
+
+def _margins(node: Node, _: tuple[int, ...]) -> nn.Module:
+    (top, bottom), (left, right) = node.settings["margins"]
+    return nn.ZeroPad2d((left, right, top, bottom))
+
+
+class _GlobalPooling(nn.Module):
+    def __init__(self, keep_sides: bool) -> None:
+        super().__init__()
+        self._keep_sides = keep_sides
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images.mean((2, 3), keepdim=self._keep_sides)
+
+
+class _BatchNorm(nn.BatchNorm2d):
+    """Batch normalisation of images or rows, without its scale where a network has none."""
+
+    def __init__(self, features: int, has_scale: bool) -> None:
+        super().__init__(features)
+        if not has_scale:
+            self.weight = None
+
+    def _check_input_dim(self, _: torch.Tensor) -> None:
+        return
+
+
+class _LayerNorm(nn.LayerNorm):
+    """Layer normalisation of channels, which images have first."""
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return super().forward(values.movedim(1, -1)).movedim(-1, 1)
+
+
+class _Dense(nn.Linear):
+    """A dense layer on channels, which images have first."""
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return super().forward(values.movedim(1, -1)).movedim(-1, 1) if values.ndim > 2 else super().forward(values)
+
+
+class _Scale(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((channels,), 1e-6))
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values * self.weight[:, None, None]
+
+
+class _InputNormalisation(nn.Module):
+    """By a mean and a variance that were found before training, and how many images that was."""
+
+    mean: torch.Tensor
+    variance: torch.Tensor
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(channels))
+        self.register_buffer("variance", torch.ones(channels))
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return (images - self.mean[:, None, None]) / self.variance.sqrt()[:, None, None]
+
+
+class _Concatenation(nn.Module):
+    def forward(self, *values: torch.Tensor) -> torch.Tensor:
+        return torch.cat(values, 1)
+
+
+class _Sum(nn.Module):
+    def forward(self, *values: torch.Tensor) -> torch.Tensor:
+        total = values[0]
+        for value in values[1:]:
+            total = total + value
+        return total
+
+
+class _Product(nn.Module):
+    def forward(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return first * second
+
+
+class _Channels(nn.Module):
+    def __init__(self, start: int, number: int) -> None:
+        super().__init__()
+        self._start, self._number = start, number
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values.narrow(1, self._start, self._number)
+
+
+class _Function(nn.Module):
+    """Linear work on each value: a sum with or a product by a number."""
+
+    def __init__(self, factor: float, summand: float) -> None:
+        super().__init__()
+        self._factor, self._summand = factor, summand
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values + self._summand if self._factor == 1 else values * self._factor
+
+
+class _Reshape(nn.Module):
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self._shape = shape if len(shape) == 1 else (shape[-1], *shape[:-1])
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values.reshape(len(values), *self._shape)
+
+
+_KINDS: dict[str, Any] = {
+    "input": lambda node, shape: nn.Identity(),
+    "convolution": _convolution,
+    "depthwise convolution": _convolution,
+    "dense": lambda node, shape: _Dense(shape[-1], node.settings["units"], bias=node.settings["bias"]),
+    "max pooling": _max_pooling,
+    "average pooling": _average_pooling,
+    "adaptive pooling": lambda node, shape: nn.AdaptiveAvgPool2d(node.settings["side"]),
+    "global pooling": lambda node, shape: _GlobalPooling(node.settings["keep_sides"]),
+    "batch normalisation": lambda node, shape: _BatchNorm(shape[-1], node.settings["scale"]),
+    "layer normalisation": lambda node, shape: _LayerNorm(shape[-1], eps=1e-6),
+    "input normalisation": lambda node, shape: _InputNormalisation(shape[-1]),
+    "scale": lambda node, shape: _Scale(shape[-1]),
+    "dropout": lambda node, shape: nn.Dropout(DROPPED_SHARE),
+    "add": lambda node, shape: _Sum(),
+    "multiply": lambda node, shape: _Product(),
+    "concatenate": lambda node, shape: _Concatenation(),
+    "flatten": lambda node, shape: nn.Flatten(),
+    "reshape": lambda node, shape: _Reshape(node.shape),
+    "shuffle": lambda node, shape: nn.ChannelShuffle(2),
+    "padding": _margins,
+    "channels": lambda node, shape: _Channels(node.settings["start"], node.shape[-1]),
+    "shift": lambda node, shape: _Function(1.0, 3.0),
+    "rescale": lambda node, shape: _Function(1 / 6, 0.0),
+}

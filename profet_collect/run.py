@@ -1,0 +1,81 @@
+"""Collects: one cell after another, each on the disk before the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median
+from time import perf_counter
+
+from profet_collect.cells.process import measure
+from profet_collect.cells.task import Measured, Task
+from profet_collect.expected import Expected
+from profet_collect.machine import Machine
+from profet_collect.progress import Progress
+from profet_collect.store import Store
+from profet_core.collected.record import Cell, CellResult
+
+Measure = Callable[[Task, float], Measured]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How every cell is measured.
+
+    Attributes
+    ----------
+    warm_up, timed : steps before, and while the latency is taken.
+    timeout_s : of a cell, with its process's start.
+    """
+
+    warm_up: int = 5
+    timed: int = 10
+    timeout_s: float = 600.0
+    seed: int = 0
+
+
+def collect(cells: Sequence[Cell], machine: Machine, store: Store, expected: Expected, protocol: Protocol) -> None:
+    """Measure the cells that `store` lacks.
+
+    Raises
+    ------
+    InputError : the disk is full or can't be written.
+    """
+    left = [cell for cell in cells if cell not in store.finished]
+    progress = Progress(len(left))
+    try:
+        for number, cell in enumerate(left):
+            progress.begin(str(cell), sum(map(expected.seconds, left[number:])))
+            began = perf_counter()
+            result = _result(cell, machine, protocol)
+            store.append(result)
+            expected.learn(cell, perf_counter() - began)
+            progress.end(result, sum(map(expected.seconds, left[number + 1 :])))
+    finally:
+        progress.close()
+
+
+def _result(cell: Cell, machine: Machine, protocol: Protocol) -> CellResult:
+    task = Task(
+        cell.framework,
+        cell,
+        machine.device,
+        machine.threads,
+        protocol.warm_up,
+        protocol.timed,
+        protocol.seed + cell.repeat,
+    )
+    found = measure(task, protocol.timeout_s)
+    times = found.latencies_ms
+    return CellResult(
+        cell,
+        machine.seen[cell.framework].version,
+        found.status,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        why=found.why,
+        batch_latency_ms=round(median(times), 4) if times else None,
+        latency_repeats_ms=times,
+        peak_memory_bytes=found.peak_memory_bytes,
+        operations_us=found.operations_us,
+    )

@@ -1,0 +1,147 @@
+"""Writes a collection: one program at a time, a line a finished cell, each on the disk before the next is measured."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from profet_core.collected.lines import line_of, whole_lines
+from profet_core.collected.reading import CELLS_NAME, LAYOUT_VERSION, MANIFEST_NAME, read_cells, read_manifest
+from profet_core.collected.record import Cell, CellResult
+from profet_core.errors import InputError
+from profet_core.whole_files import lock_path, write_whole
+
+#: What makes a machine another one, whose cells belong into another folder.
+_SAME = ("instance", "device", "gpu", "threads")
+
+
+class Store:
+    """An open collection; `open_store` makes it.
+
+    Attributes
+    ----------
+    finished : cells that are on the disk.
+    """
+
+    def __init__(self, folder: Path, handle: int, results: Mapping[Cell, CellResult]) -> None:
+        self._folder = folder
+        self._handle = handle
+        self._results = dict(results)
+
+    @property
+    def finished(self) -> Mapping[Cell, CellResult]:
+        """What is on the disk."""
+        return self._results
+
+    def append(self, result: CellResult) -> None:
+        """Put a finished cell on the disk.
+
+        Raises
+        ------
+        InputError : the disk is full or can't be written (what was there is untouched), or the cell is there already.
+        """
+        if result.cell in self._results:
+            raise InputError(f"{result.cell} is in {self._folder} already.")
+        before = os.fstat(self._handle).st_size
+        try:
+            _write_all(self._handle, line_of(result))
+            os.fsync(self._handle)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._handle, before)
+            raise InputError(
+                f"{self._folder} can't be written: {error.strerror}; its {len(self._results)} finished cells are kept. "
+                "Make room, and run the same command again."
+            ) from None
+        self._results[result.cell] = result
+
+
+@contextmanager
+def open_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
+    """Open a collection, a new one or one to go on with.
+
+    Parameters
+    ----------
+    manifest : of what is at hand, without `layout_version`; the folder's must be of the same machine.
+
+    Raises
+    ------
+    InputError : another program collects into the folder, it holds another machine's cells, or can't be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(lock_path(folder / CELLS_NAME), timeout=0)
+        lock.acquire()
+    except Timeout:
+        raise InputError(f"Another `profet collect` writes into {folder}: let it end, or name another --out.") from None
+    except OSError as error:
+        raise InputError(f"{folder} can't be written: {error.strerror}; name another --out.") from None
+    try:
+        with _locked_store(folder, manifest) as store:
+            yield store
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _locked_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
+    _check_same(folder, manifest)
+    found = list(whole_lines(read_cells(folder), CELLS_NAME))
+    try:
+        write_whole(folder / MANIFEST_NAME, _json({"layout_version": LAYOUT_VERSION, **manifest}))
+        handle = os.open(folder / CELLS_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as error:
+        raise InputError(f"{folder} can't be written: {error.strerror}; name another --out.") from None
+    try:
+        _cut(handle, found[-1][1] if found else 0, folder)
+        _sync_folder(folder)
+        yield Store(folder, handle, {result.cell: result for result, _ in found})
+    finally:
+        os.close(handle)
+
+
+def _check_same(folder: Path, manifest: Mapping[str, Any]) -> None:
+    there = read_manifest(folder)
+    if there is None:
+        if read_cells(folder):
+            raise InputError(f"{folder} has cells and no {MANIFEST_NAME}: name another --out.")
+        return
+    for key in _SAME:
+        if there.get(key) != manifest.get(key):
+            raise InputError(
+                f"{folder} holds cells of {key} {there.get(key)!r}, not {manifest.get(key)!r}: name another --out."
+            )
+
+
+def _cut(handle: int, end: int, folder: Path) -> None:
+    """Take away what a killed program left of its last line: the next one would be written behind it."""
+    try:
+        os.ftruncate(handle, end)
+    except OSError as error:
+        raise InputError(f"{folder / CELLS_NAME} can't be cut to whole lines: {error.strerror}.") from None
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    """A full disk takes a part before it refuses."""
+    while data:
+        data = data[os.write(handle, data) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    """The new file's name must be on the disk too, where the system can be asked for that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _json(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, indent=1).encode() + b"\n"

@@ -1,0 +1,190 @@
+"""Step latency of a network that nobody profiled, on every offer; beside what a profile says, where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
+from profet_core.answers.predict import predicted_profile
+from profet_core.answers.questions import Knowledge, OffersQuestion, ProfileQuestion, Spelling
+from profet_core.catalog.narrowing import Narrowing
+from profet_core.catalog.offers import NoOffersError
+from profet_core.cost import CostTable, cost_table
+from profet_core.errors import InputError
+from profet_core.estimate.disagreement import Disagreement, disagreements
+from profet_core.estimate.estimate import Estimate, estimate
+from profet_core.layers.counts import Counts
+from profet_core.layers.networks import counts_of, network_name
+from profet_core.prediction.records import Prediction
+from profet_core.prediction.steps import read_as
+from profet_core.profiles import Profile
+
+#: Of networks by name where no size is given.
+DEFAULT_PIXELS = 224
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateQuestion(OffersQuestion):
+    """A network without a profile.
+
+    Attributes
+    ----------
+    network : what one of its images asks for. name : of the network, if it is known by one; else of its file.
+    is_named : `name` is one of `layers.named_networks`.
+    caveats : what its counts can't be sure of.
+    targets : instances; None: all offers. method, optimiser : as `estimate.estimate.estimate` takes them.
+    fp32 : without TF32 where there is TF32. sureness : as `ProfileQuestion` has it.
+    images, validation_images : per epoch; None: no epoch is asked about.
+    profiled : the same network, profiled at this size and batch size.
+    """
+
+    network: Counts
+    name: str
+    is_named: bool = False
+    caveats: Sequence[str] = ()
+    batch_size: int
+    targets: Sequence[str] | None = None
+    method: str = "default"
+    optimiser: str = "sgd"
+    fp32: bool = False
+    sureness: str | None = None
+    images: int | None = None
+    validation_images: int = 0
+    epochs: int = 1
+    profiled: ProfileQuestion | None = None
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """Which offers, and how sure of them."""
+        return self.narrowed_to(self.sureness)
+
+
+def named_question(
+    network: str,
+    *,
+    batch: int,
+    pixels: int | None = None,
+    classes: int | None = None,
+    profiled: ProfileQuestion | None = None,
+    **more: Any,
+) -> EstimateQuestion:
+    """The question about a network by its name.
+
+    Parameters
+    ----------
+    pixels, classes : None: `DEFAULT_PIXELS`, and as many as the measurements have. more : other fields of the question.
+
+    Raises
+    ------
+    InputError : no such network, or none of that size.
+    """
+    name = network_name(network)
+    counts = counts_of(name, DEFAULT_PIXELS if pixels is None else pixels, classes)
+    return EstimateQuestion(network=counts, name=name, is_named=True, batch_size=batch, profiled=profiled, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateAnswer:
+    """The estimate; its costs where images are told; the profile's prediction and how both differ, if there is one."""
+
+    estimate: Estimate
+    costs: CostTable | None
+    profiled: Prediction | None
+    disagreements: Sequence[Disagreement]
+    warnings: tuple[str, ...]
+
+
+def answer_estimate(knowledge: Knowledge, question: EstimateQuestion, spelling: Spelling) -> EstimateAnswer:
+    """Estimate, cost, and compare.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong with the question and what to do.
+    """
+    narrowing = question.narrowing
+    knowledge, names = narrowed_knowledge(knowledge, narrowing)
+    _check_wanted(question.targets, names, knowledge, spelling)
+    found = estimate(
+        knowledge.models,
+        knowledge.catalog,
+        question.network,
+        batch_size=question.batch_size,
+        name=question.name if question.is_named else "",
+        targets=question.targets,
+        method=question.method,
+        optimiser=question.optimiser,
+        tf32=not question.fp32,
+    )
+    found = _narrowed(replace(found, name=question.name), narrowing, names)
+    profiled, said = _profiled(knowledge, question, spelling)
+    return EstimateAnswer(
+        estimate=found,
+        costs=_costs(knowledge, question, found),
+        profiled=profiled,
+        disagreements=() if profiled is None else disagreements(found.rows, profiled),
+        warnings=(*question.caveats, *found.warnings, *said),
+    )
+
+
+def _check_wanted(
+    targets: Sequence[str] | None, names: Collection[str], knowledge: Knowledge, spelling: Spelling
+) -> None:
+    unwanted = [name for name in targets or () if name in knowledge.catalog and name not in names]
+    if unwanted:
+        raise NoOffersError(
+            f"Not among the offers asked for: {', '.join(unwanted)}. Leave {spelling.option('targets')} or the "
+            "narrowing out."
+        )
+
+
+def _narrowed(found: Estimate, narrowing: Narrowing, names: Collection[str]) -> Estimate:
+    rows = tuple(narrowed_rows(found.rows, narrowing, names, ""))
+    kept = {row.instance for row in rows}
+
+    def of(values: Mapping) -> dict:
+        return {name: value for name, value in values.items() if name in kept}
+
+    return replace(found, rows=rows, regimes=of(found.regimes), fits=of(found.fits))
+
+
+def _costs(knowledge: Knowledge, question: EstimateQuestion, found: Estimate) -> CostTable | None:
+    if question.images is None:
+        if question.validation_images:
+            raise InputError("Say how many training images an epoch has, too.")
+        return None
+    return cost_table(
+        {row.instance: row.latency_ms for row in found.rows if row.latency_ms is not None},
+        knowledge.catalog,
+        images=question.images,
+        validation_images=question.validation_images,
+        batch_size=question.batch_size,
+        epochs=question.epochs,
+    )
+
+
+def _profiled(
+    knowledge: Knowledge, question: EstimateQuestion, spelling: Spelling
+) -> tuple[Prediction | None, tuple[str, ...]]:
+    """The prediction from the profile, and what to say of it."""
+    asked = question.profiled
+    if asked is None:
+        return None, ()
+    profile = read_as(asked.profile, asked.steps)
+    profile, prediction = predicted_profile(knowledge, asked, spelling, profile, asked.latency_ms)
+    said = [f"The profile: {text}" for text in prediction.warnings]
+    return prediction, (*said, *other_sizes(profile, question))
+
+
+def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[str, ...]:
+    """What to say where a profile is of another step than the question."""
+    sizes = (
+        ("batch size", profile.meta.batch_size, question.batch_size),
+        ("pixel size", profile.meta.pixels, question.network.pixels),
+    )
+    return tuple(
+        f"The profile was recorded at {what} {recorded}, the estimate is for {wanted}: they are of different steps."
+        for what, recorded, wanted in sizes
+        if recorded is not None and recorded != wanted
+    )

@@ -1,0 +1,56 @@
+"""The lines of `cells.jsonl`: one finished cell each, with a checksum over what it holds."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+
+from profet_core.collected.record import CellResult, result_of
+from profet_core.errors import InputError
+
+
+def line_of(result: CellResult) -> bytes:
+    """`{"crc": CRC-32 of the cell as sorted compact JSON, "cell": {...}}` and a line end."""
+    cell = result.document()
+    return _compact({"crc": _crc(cell), "cell": cell}) + b"\n"
+
+
+def whole_lines(data: bytes, name: str) -> Iterator[tuple[CellResult, int]]:
+    """Each finished cell with the position behind its line; a torn last line is no cell.
+
+    Raises
+    ------
+    InputError : a line before the last is damaged, or a cell is there twice.
+    """
+    end, seen = 0, set()
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines[:-1], start=1):
+        end += len(line) + 1
+        result = _result(line)
+        if result is None:
+            if end == len(data):
+                # The disk got the line's end before what is in it.
+                return
+            raise InputError(f"line {number} of {name} is damaged: remove that line, its cell is measured again.")
+        if result.cell in seen:
+            raise InputError(f"line {number} of {name} has a cell that is there already: remove one of the lines.")
+        seen.add(result.cell)
+        yield result, end
+
+
+def _result(line: bytes) -> CellResult | None:
+    try:
+        document = json.loads(line)
+        cell = document["cell"]
+        return result_of(cell) if document["crc"] == _crc(cell) else None
+    except (ValueError, KeyError, TypeError, RecursionError, AttributeError):
+        return None
+
+
+def _crc(cell: dict) -> int:
+    return zlib.crc32(_compact(cell))
+
+
+def _compact(document: object) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()

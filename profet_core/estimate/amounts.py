@@ -1,0 +1,84 @@
+"""What training steps ask of a GPU and of its host, by kind of work: the counts of a network, times the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from profet_core.layers.counts import Counts
+
+#: Kinds of work that a GPU does at speeds of their own. Parameters count apart from FLOPs because a step reads, derives
+#: and updates each of them once, however large its batch; kernels because their ends leave a part of the GPU idle.
+WORK = (
+    "convolution FLOPs",
+    "depthwise FLOPs",
+    "dense FLOPs",
+    "activation elements",
+    "dense parameters",
+    "other parameters",
+    "convolution kernels",
+)
+#: Values of a pixel.
+_CHANNELS = 3
+#: A multiply and an add for each parameter of a dense layer.
+_FLOPS_PER_DENSE_PARAMETER = 2
+
+
+@dataclass(frozen=True)
+class StepAmounts:
+    """Steps; what they ask for is told by the forward pass, which the backward pass goes in proportion to.
+
+    Attributes
+    ----------
+    work : of one step, (steps, kinds) in the order of `WORK`.
+    image_values : of the batch, which the host copies to the GPU, (steps,).
+    batch_sizes, pixels, convolutions, dense_layers, normalisations, layers : (steps,).
+    """
+
+    work: np.ndarray
+    image_values: np.ndarray
+    batch_sizes: np.ndarray
+    pixels: np.ndarray
+    convolutions: np.ndarray
+    dense_layers: np.ndarray
+    normalisations: np.ndarray
+    layers: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.batch_sizes)
+
+    def of(self, rows: np.ndarray) -> StepAmounts:
+        """Those of some steps."""
+        return StepAmounts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+
+def step_amounts(networks: Sequence[Counts], batch_sizes: Sequence[int]) -> StepAmounts:
+    """What a step of each network asks for at the batch size beside it."""
+
+    def each(name: str) -> np.ndarray:
+        return np.array([getattr(network, name) for network in networks], float)
+
+    batches, pixels, convolutions = np.array(batch_sizes, float), each("pixels"), each("convolutions")
+    # Biases aside; a dense layer that runs at every place of an image has FLOPs for each, and its parameters once.
+    dense_parameters = np.minimum(each("dense_flops") / _FLOPS_PER_DENSE_PARAMETER, each("dense_parameters"))
+    work = [
+        batches * each("convolution_flops"),
+        batches * each("depthwise_flops"),
+        batches * each("dense_flops"),
+        batches * each("activation_elements"),
+        dense_parameters,
+        each("parameters") - each("dense_parameters"),
+        convolutions,
+    ]
+    return StepAmounts(
+        work=np.stack(work, axis=1),
+        image_values=_CHANNELS * batches * pixels**2,
+        batch_sizes=batches,
+        pixels=pixels,
+        convolutions=convolutions,
+        dense_layers=each("dense_layers"),
+        normalisations=each("normalisations"),
+        layers=each("layers"),
+    )

@@ -1,0 +1,57 @@
+"""What the law misses, as networks that were measured show it: log(latency / law) by features of the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from profet_core.fitted.trees import TreeStack
+
+
+class Correction(Protocol):
+    """One method's correction."""
+
+    def log_ratio(self, features: np.ndarray) -> np.ndarray:
+        """log(latency / law), (steps, features) -> (steps,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoCorrection:
+    """The law as it is."""
+
+    def log_ratio(self, features: np.ndarray) -> np.ndarray:
+        """Zeros, (steps,)."""
+        return np.zeros(len(features))
+
+
+@dataclass(frozen=True)
+class LogLinear:
+    """The documented regression: log latency as a weighted sum of features.
+
+    Attributes
+    ----------
+    columns : of the features, in the order in which they were selected. weights : by column. law : column of the law.
+    """
+
+    columns: tuple[int, ...]
+    weights: tuple[float, ...]
+    intercept: float
+    law: int
+
+    def log_ratio(self, features: np.ndarray) -> np.ndarray:
+        """log(latency / law), (steps, features) -> (steps,)."""
+        return self.intercept + features[:, list(self.columns)] @ np.array(self.weights) - features[:, self.law]
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """The sum of boosted trees, as arrays."""
+
+    trees: TreeStack
+
+    def log_ratio(self, features: np.ndarray) -> np.ndarray:
+        """log(latency / law), (steps, features) -> (steps,)."""
+        return self.trees.run(features)[0, :, 0]

@@ -1,0 +1,72 @@
+"""What a GPU takes for each unit of work, and its host for each launch: the physical law of a step without a profile.
+
+step = work joined with launches, + copy of the batch + start; "joined" is the longer of both, and a little more where
+they are close, as for steps carried from profiles (`profet_core/transfer`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from profet_core.estimate.amounts import StepAmounts
+from profet_core.latency import JOINED
+from profet_core.transfer.hosts import Host, host_named
+
+
+@dataclass(frozen=True)
+class GpuCosts:
+    """Fitted on one measured instance; launches, copy and start are those of the reference host.
+
+    Attributes
+    ----------
+    gpu : its full name. host : name of the host's processor.
+    work_ms : milliseconds for a unit of each kind, in the order of `amounts.WORK`.
+    layer_ms, convolution_ms : launches of a step, for each layer and for each convolution.
+    start_ms : once a step. value_ms : copy, for each value of the batch.
+    log_speed : how many times faster it does the benchmark's work than the reference, in the logarithm.
+    """
+
+    gpu: str
+    host: str
+    work_ms: tuple[float, ...]
+    layer_ms: float
+    convolution_ms: float
+    start_ms: float
+    value_ms: float
+    log_speed: float = 0.0
+
+    @cached_property
+    def measured_host(self) -> Host:
+        """The host it was measured in."""
+        return host_named(self.host)
+
+    def parts_ms(self, amounts: StepAmounts) -> np.ndarray:
+        """Work by kind, (steps, kinds)."""
+        return amounts.work * np.array(self.work_ms)
+
+    def launch_ms(self, amounts: StepAmounts, host: Host | None = None) -> np.ndarray:
+        """What a host (None: its own) needs to launch the steps, (steps,)."""
+        reference_ms = self.layer_ms * amounts.layers + self.convolution_ms * amounts.convolutions
+        return reference_ms * (host or self.measured_host).launch
+
+    def fixed_ms(self, amounts: StepAmounts, host: Host | None = None) -> np.ndarray:
+        """Copy and start, which nothing hides, (steps,)."""
+        host = host or self.measured_host
+        return self.value_ms * host.copy * amounts.image_values + self.start_ms * host.launch
+
+    def latency_ms(
+        self, amounts: StepAmounts, log_gain: float | np.ndarray = 0.0, host: Host | None = None
+    ) -> np.ndarray:
+        """Milliseconds a step, (steps,) or (gains, steps).
+
+        Parameters
+        ----------
+        log_gain : how many times faster than this one the GPU works, in the logarithm; a number or (gains, 1).
+        host : another one than its own.
+        """
+        work_ms = self.parts_ms(amounts).sum(axis=1) * np.exp(-np.asarray(log_gain, float))
+        launch_ms = self.launch_ms(amounts, host)
+        return (work_ms**JOINED + launch_ms**JOINED) ** (1 / JOINED) + self.fixed_ms(amounts, host)

@@ -1,0 +1,312 @@
+"""From a network's counts to the step latency on every offer, without a profile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.artifacts.models import Models
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import Gpu
+from profet_core.errors import ArtifactError, InputError
+from profet_core.estimate.amounts import StepAmounts, step_amounts
+from profet_core.estimate.memory import OPTIMISERS, counted_fit
+from profet_core.estimate.model import DEFAULT, METHODS, EstimateModel, estimate_model_of
+from profet_core.estimate.reach import KnownSteps, reached_ms, speed_weights
+from profet_core.estimate.regimes import BATCHES, PIXELS, Regime, measured_network, regime_of
+from profet_core.latency import LIMITED_BY_HOST, NORMAL_90, Basis, Interval, Reach, StepTime
+from profet_core.layers.counts import Counts
+from profet_core.memory.fit import FitAnswer
+from profet_core.prediction.records import InstancePrediction, prediction_row
+from profet_core.prediction.unprofiled import unprofiled_gpus
+from profet_core.transfer.derived import derive
+from profet_core.transfer.estimate import Placed
+from profet_core.transfer.known import Latencies
+from profet_core.transfer.model import TransferModel
+from profet_core.transfer.speed import target_of
+from profet_core.units import whole_number
+
+#: The largest batch that is answered for.
+MOST_BATCH = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Step latencies of one network on every offer, told from its layers.
+
+    Attributes
+    ----------
+    name : of the network or its file; empty where none is known.
+    rows : one an instance; its `members` are the latencies by each method. regimes : instance -> what of the question
+        was not measured. method : that latencies are by.
+    fits : instance -> whether the step fits in its memory.
+    """
+
+    network: Counts
+    name: str
+    batch_size: int
+    rows: tuple[InstancePrediction, ...]
+    regimes: Mapping[str, Regime]
+    method: str
+    fits: Mapping[str, FitAnswer]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One step, as every GPU is asked for it."""
+
+    model: EstimateModel
+    transfer: TransferModel
+    network: Counts
+    name: str
+    batch_size: int
+    method: str
+    tf32: bool
+    amounts: StepAmounts
+    known: Mapping[str, Mapping[str, KnownSteps]]
+
+    def regime(self, *, gpu_measured: bool) -> Regime:
+        return regime_of(self.network, self.name, self.batch_size, gpu_measured=gpu_measured)
+
+    def log_half_width(self, regime: Regime) -> float:
+        """As the regime was judged; a batch beyond the measured ones comes to what else was not measured."""
+        width = self.model.log_half_widths[regime][self.method]
+        if regime is Regime.LARGER_BATCH or self.batch_size <= BATCHES[1]:
+            return width
+        return math.hypot(width, self.model.log_half_widths[Regime.LARGER_BATCH][self.method])
+
+
+@dataclass(frozen=True, slots=True)
+class _OnGpu:
+    """A latency on one GPU in one host, before it is an offer's."""
+
+    step: StepTime
+    by_method: Mapping[str, float]
+    regime: Regime
+
+
+def estimate(
+    models: Models,
+    catalog: Catalog,
+    network: Counts,
+    *,
+    batch_size: int,
+    name: str = "",
+    targets: Sequence[str] | None = None,
+    method: str = DEFAULT,
+    optimiser: str = "sgd",
+    tf32: bool = True,
+) -> Estimate:
+    """Step latency of a network on every offer, or on `targets`.
+
+    Parameters
+    ----------
+    network : what one image of its size asks for.
+    name : as `layers.named_networks` has it; empty for a network of one's own.
+    targets : instances of the catalogue. method : one of `METHODS`, or "default".
+    optimiser : of `memory.OPTIMISERS`; what it keeps counts in memory.
+    tf32 : convolutions and products run in TF32 where the GPU has it.
+
+    Raises
+    ------
+    InputError : a batch size, target, method or optimiser that can't be answered for.
+    ArtifactError : the models can't estimate.
+    """
+    model, transfer = estimate_model_of(models), models.transfer
+    if transfer is None:
+        raise ArtifactError("These models have no transfer.json: run `profet train --transfer`.")
+    batch_size = _batch(batch_size)
+    method = model.method(method)
+    if optimiser not in OPTIMISERS:
+        raise InputError(f"Unknown optimiser {optimiser!r}: use one of {', '.join(OPTIMISERS)}.")
+    question = _asked(model, transfer, Step(network, name, batch_size, method, tf32))
+    placed = _placed(models, transfer, catalog, targets)
+    found = {one: _on_gpu(question, one) for one in dict.fromkeys(placed.values())}
+    rows = [
+        prediction_row(catalog, found[one].step.on(instance), found[one].by_method) for instance, one in placed.items()
+    ]
+    return Estimate(
+        network=network,
+        name=name,
+        batch_size=batch_size,
+        rows=tuple(rows),
+        regimes={instance: found[one].regime for instance, one in placed.items()},
+        method=method,
+        fits=_fits(models, catalog, network, batch_size, OPTIMISERS[optimiser], list(placed)),
+        warnings=_warnings(network, batch_size),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be estimated; its fields as `estimate` takes them."""
+
+    network: Counts
+    name: str
+    batch_size: int
+    method: str = DEFAULT
+    tf32: bool = True
+
+
+def estimated_step(model: EstimateModel, transfer: TransferModel, step: Step, placed: Placed) -> StepTime:
+    """One step on a GPU in a host, which no offer need have."""
+    return _on_gpu(_asked(model, transfer, step), placed).step
+
+
+def _asked(model: EstimateModel, transfer: TransferModel, step: Step) -> _Question:
+    amounts = step_amounts([step.network], [step.batch_size])
+    known = {one: model.known_steps(amounts, one) for one in METHODS}
+    method = model.method(step.method)
+    return _Question(model, transfer, step.network, step.name, step.batch_size, method, step.tf32, amounts, known)
+
+
+def _batch(batch_size: int) -> int:
+    batch_size = whole_number("The batch size", batch_size)
+    if batch_size > MOST_BATCH:
+        raise InputError(f"The batch size is at most {MOST_BATCH:,}.")
+    return batch_size
+
+
+def _placed(
+    models: Models, transfer: TransferModel, catalog: Catalog, targets: Sequence[str] | None
+) -> dict[str, Placed]:
+    """Instance -> its GPU and host: those that were measured, then the others that have a data sheet."""
+    measured = {
+        name: (transfer.gpus[row.gpu], transfer.step.host(name))
+        for name, row in transfer.step.instances.items()
+        if name in catalog
+    }
+    every = {**measured, **unprofiled_gpus(models, catalog)}
+    if targets is None:
+        return every
+    for name in targets:
+        if name not in catalog:
+            raise InputError(f"{name!r} is no instance of the catalogue: `profet instances` lists them.")
+        if name not in every:
+            raise InputError(f"Nothing can be estimated for {name}: its GPU has no data sheet here.")
+    return {name: every[name] for name in dict.fromkeys(targets)}
+
+
+def _on_gpu(question: _Question, placed: Placed) -> _OnGpu:
+    gpu, _ = placed
+    measured = {costs.gpu: name for name, costs in question.model.costs.items()}
+    if gpu.name in measured:
+        return _on_measured(question, measured[gpu.name], placed)
+    law = question.transfer.derived.get(gpu.name)
+    if law is not None and all(name in question.model.costs for name in law.instances):
+        return _on_derived(question, gpu)
+    return _on_other(question, placed)
+
+
+def _on_measured(question: _Question, instance: str, placed: Placed) -> _OnGpu:
+    """The GPU was measured, in this host or in another one."""
+    host, regime = placed[1], question.regime(gpu_measured=True)
+    by_method = {name: _measured_ms(question, name, instance, placed) for name in METHODS}
+    half = question.log_half_width(regime)
+    costs = question.model.costs[instance]
+    reach = _reach(question, {instance: 1.0}, instance, 0.0, placed)
+    if host.name != costs.host:
+        half = math.hypot(half, NORMAL_90 * host.log_sd * _host_share(reach))
+    step = _step(by_method[question.method], Basis.MEASURED, half, regime.words, reach)
+    return _OnGpu(step, by_method, regime)
+
+
+def _measured_ms(question: _Question, method: str, instance: str, placed: Placed) -> float:
+    known = question.known[method][instance]
+    return float(known.costs.latency_ms(question.amounts, host=placed[1])[0] * np.exp(known.log_ratio[0]))
+
+
+def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
+    """Another source ran measured networks on the GPU beside two that were measured."""
+    law, regime = question.transfer.derived[gpu.name], question.regime(gpu_measured=True)
+    half = question.log_half_width(regime)
+
+    def derived(one: str) -> Latencies:
+        there = {
+            name: Latencies(known.costs.latency_ms(question.amounts) * np.exp(known.log_ratio), np.array([half]))
+            for name, known in question.known[one].items()
+            if name in law.instances
+        }
+        return derive(law, there)
+
+    by_method = {name: float(derived(name).latency_ms[0]) for name in METHODS}
+    width = float(derived(question.method).log_half_width[0])
+    if question.tf32 != law.tf32 and gpu.tf32_tensor_dense_tflops:
+        width = math.hypot(width, NORMAL_90 * law.other_precision_log_sd)
+    unseen = question.regime(gpu_measured=False)
+    latency_ms = by_method[question.method]
+    step = _step(latency_ms, Basis.DERIVED, width, law.note(gpu, question.tf32), Reach(law.powers, latency_ms))
+    return _OnGpu(step, by_method, unseen)
+
+
+def _on_other(question: _Question, placed: Placed) -> _OnGpu:
+    """No network was measured on the GPU: the law at its speed."""
+    gpu, host = placed
+    regime = question.regime(gpu_measured=False)
+    _, speed = target_of(question.transfer, gpu, host, question.tf32)
+    costs = question.model.costs
+    log_speed = speed.log_speed + costs[question.transfer.reference].log_speed
+    by_method = {
+        name: float(reached_ms(question.known[name], question.amounts, log_speed, host)[0]) for name in METHODS
+    }
+    weights = speed_weights(costs, log_speed)
+    nearest = max(weights, key=lambda name: weights[name])
+    reach = _reach(question, weights, nearest, log_speed - costs[nearest].log_speed, placed)
+    half = math.hypot(
+        question.log_half_width(regime),
+        NORMAL_90 * speed.log_sd * (1 - _host_share(reach)),
+        NORMAL_90 * host.log_sd * _host_share(reach),
+    )
+    note = f"{regime.words}; {speed.evidence.note}"
+    return _OnGpu(_step(by_method[question.method], Basis.TRANSFERRED, half, note, reach), by_method, regime)
+
+
+def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed) -> Reach:
+    """What the latency is made of, by the law of the measured GPU that is nearest in speed."""
+    costs, host = question.model.costs[nearest], placed[1]
+    work_ms = float(costs.parts_ms(question.amounts).sum()) * math.exp(-log_gain)
+    fixed_ms = float(costs.fixed_ms(question.amounts, host)[0])
+    return Reach(weights, work_ms + fixed_ms, float(costs.launch_ms(question.amounts, host)[0]))
+
+
+def _host_share(reach: Reach) -> float:
+    """How much of a step its host decides, 0 to 1."""
+    return reach.launch_ms / (reach.launch_ms + reach.free_ms)
+
+
+def _step(latency_ms: float, basis: Basis, half: float, note: str, reach: Reach) -> StepTime:
+    return StepTime(
+        instance="",
+        latency_ms=latency_ms,
+        basis=basis,
+        interval=Interval.around(latency_ms, half),
+        note=f"{LIMITED_BY_HOST}; {note}" if reach.limited_by_host else note,
+        reach=reach,
+    )
+
+
+def _fits(
+    models: Models, catalog: Catalog, network: Counts, batch_size: int, state_copies: int, instances: Sequence[str]
+) -> dict[str, FitAnswer]:
+    if models.memory is None:
+        return {}
+    memories = {catalog[name].gpu_memory_gib for name in instances}
+    answers = {one: counted_fit(models.memory, network, batch_size, one, state_copies) for one in memories}
+    return {name: answers[catalog[name].gpu_memory_gib] for name in instances}
+
+
+def _warnings(network: Counts, batch_size: int) -> tuple[str, ...]:
+    found = []
+    if not BATCHES[0] <= batch_size <= BATCHES[1]:
+        found.append(f"Batches of {BATCHES[0]} to {BATCHES[1]} were measured: {batch_size} is beyond.")
+    if not PIXELS[0] <= network.pixels <= PIXELS[1]:
+        found.append(f"Images of {PIXELS[0]} to {PIXELS[1]} pixels were measured: {network.pixels} is beyond.")
+    if network.depthwise_flops and measured_network(network) is None:
+        found.append(
+            "Depthwise convolutions were measured in MobileNetV2 alone, of 3 x 3: others are told more roughly."
+        )
+    return tuple(found)

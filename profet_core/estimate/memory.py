@@ -1,0 +1,48 @@
+"""Whether a step fits in a GPU's memory, by the counts of its network."""
+
+from __future__ import annotations
+
+import math
+
+from profet_core.layers.counts import Counts
+from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, Verdict
+from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
+from profet_core.memory.need import MemoryNeed
+
+#: Values that an optimiser keeps for each parameter beside its gradient.
+OPTIMISERS = {"sgd": 0, "momentum": 1, "adam": 2}
+
+
+def counted_need(model: MemoryModel, network: Counts, batch_size: int, state_copies: int = 0) -> MemoryNeed:
+    """What a step needs: weights, gradients, the optimiser's state, and activations.
+
+    Parameters
+    ----------
+    state_copies : values that the optimiser keeps for each parameter.
+    """
+    law, outputs = model.law, network.activation_elements - network.other_elements
+    return MemoryNeed(
+        held_gib=law.held_gib(network.parameters) + state_copies * network.trainable_parameters * GIB_PER_VALUE,
+        activation_gib=max(law.activation_gib(batch_size, outputs, network.other_elements), 1e-6),
+        log_scale=law.log_scale,
+        activation_log_scale=0.0,
+        doubling_log_scale=0.0,
+        usable=1.0,
+        source="its layers",
+    )
+
+
+def counted_fit(
+    model: MemoryModel, network: Counts, batch_size: int, memory_gib: float, state_copies: int = 0
+) -> FitAnswer:
+    """Whether it fits in a memory, as a GPU's name says it, and the largest batch that does."""
+    need = counted_need(model, network, batch_size, state_copies)
+    chance = need.probability(memory_gib, 1.0)
+    verdict = Verdict.CANT_TELL
+    if chance >= model.certain:
+        verdict = Verdict.FITS
+    elif chance <= 1 - model.certain:
+        verdict = Verdict.DOES_NOT_FIT
+    largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, LARGEST_BATCH) * (1 + 1e-12))
+    why = f"needs about {need.needed_gib(1.0):.2g} of {memory_gib:g} GiB, judged by its layers"
+    return FitAnswer(verdict, chance, largest if largest >= 1 else None, why)

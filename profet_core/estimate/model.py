@@ -1,0 +1,190 @@
+"""Reads `estimate.json`: what answers without a profile are made of, signed with its own checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from profet_core.artifacts.models import Models
+from profet_core.errors import ArtifactError, InputError
+from profet_core.estimate.amounts import WORK, StepAmounts
+from profet_core.estimate.corrections import BoostedTrees, Correction, LogLinear, NoCorrection
+from profet_core.estimate.costs import GpuCosts
+from profet_core.estimate.features import BY_LAW, Feature, feature_matrix, features_of
+from profet_core.estimate.reach import KnownSteps
+from profet_core.estimate.regimes import Regime
+from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients, sha256_hex, shown
+from profet_core.fitted.files import read_fitted
+from profet_core.fitted.trees import TreeStack
+
+ESTIMATE_NAME = "estimate.json"
+ESTIMATE_VERSION = 1
+#: Ways to correct the law, in the order in which they are shown.
+LAW, LOG_LINEAR, XGBOOST, LIGHTGBM = "law", "log-linear", "xgboost", "lightgbm"
+METHODS = (LAW, LOG_LINEAR, XGBOOST, LIGHTGBM)
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class EstimateModel:
+    """Everything that answers without a profile need beside the transfer's speeds.
+
+    Attributes
+    ----------
+    costs : measured instance -> what its GPU takes for each unit of work.
+    corrections : method -> correction of the law. default : the method that inner folds chose most often; one for all
+        regimes, so that no answer falls where a question turns from one to another.
+    log_half_widths : regime -> method -> what 90 % of its errors lay within where just this was left out.
+    fitted_on : file -> hash of what it was fitted on, and how many workloads. checksum : of the file's content.
+    """
+
+    costs: Mapping[str, GpuCosts]
+    corrections: Mapping[str, Correction]
+    default: str
+    log_half_widths: Mapping[Regime, Mapping[str, float]]
+    fitted_on: Mapping[str, str]
+    checksum: str = ""
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Measured instances."""
+        return tuple(self.costs)
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """What corrections see."""
+        return features_of(self.instances)
+
+    def method(self, name: str) -> str:
+        """A method's name, checked; "default" stands for the default one's.
+
+        Raises
+        ------
+        InputError : none of `METHODS`.
+        """
+        found = self.default if name == DEFAULT else name
+        if found not in self.corrections:
+            raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(METHODS)}.")
+        return found
+
+    def known_steps(self, amounts: StepAmounts, method: str) -> dict[str, KnownSteps]:
+        """The steps on each measured instance, by one method."""
+        correction = self.corrections[self.method(method)]
+        found = {}
+        for name, costs in self.costs.items():
+            features = feature_matrix(amounts, name, costs, costs.latency_ms(amounts), self.instances)
+            found[name] = KnownSteps(costs, correction.log_ratio(features))
+        return found
+
+    def measured_ms(self, amounts: StepAmounts, instance: str, method: str) -> np.ndarray:
+        """Milliseconds a step on a measured instance, (steps,)."""
+        known = self.known_steps(amounts, method)[instance]
+        return known.costs.latency_ms(amounts) * np.exp(known.log_ratio)
+
+
+#: What was loaded for the models in use, for as long as they are.
+_LOADED: WeakKeyDictionary[Models, EstimateModel] = WeakKeyDictionary()
+
+
+def estimate_model_of(models: Models) -> EstimateModel:
+    """What answers without a profile in the folder of these models: loaded once for each.
+
+    Raises
+    ------
+    ArtifactError : as `load_estimate`.
+    """
+    found = _LOADED.get(models)
+    if found is None:
+        found = _LOADED[models] = load_estimate(models.folder)
+    return found
+
+
+def load_estimate(folder: Path | str | None = None) -> EstimateModel:
+    """Load `estimate.json` and its trees from a models folder (`$PROFET_HOME` or the shipped one if None).
+
+    Raises
+    ------
+    ArtifactError : a file is missing, damaged, changed, or of another version.
+    """
+    path = (Path(folder) if folder is not None else default_models_folder()) / ESTIMATE_NAME
+    content = read_coefficients(path, ESTIMATE_VERSION)
+    try:
+        trees = {
+            name: _trees(path.parent / row["file"], row["sha256"])
+            for name, row in content["methods"].items()
+            if "file" in row
+        }
+        return estimate_model(content, trees)
+    except ArtifactError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged(path) from None
+
+
+def _trees(path: Path, sha256: str) -> TreeStack:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        raise ArtifactError(f"{shown(path)} is missing: get it again (git checkout models).") from None
+    fitted = read_fitted(data) if sha256_hex(data) == sha256 else None
+    if not isinstance(fitted, TreeStack):
+        raise damaged(path)
+    return fitted
+
+
+def estimate_model(content: Mapping, trees: Mapping[str, TreeStack]) -> EstimateModel:
+    """The model a file's content describes; `ValueError` or the like if it describes none.
+
+    Parameters
+    ----------
+    trees : of the methods that are trees.
+    """
+    costs = {str(name): _costs(row) for name, row in content["instances"].items()}
+    columns = {feature.name: place for place, feature in enumerate(features_of(tuple(costs)))}
+    corrections: dict[str, Correction] = {LAW: NoCorrection()}
+    corrections[LOG_LINEAR] = _log_linear(content["methods"][LOG_LINEAR], columns)
+    for name in (XGBOOST, LIGHTGBM):
+        if trees[name].inputs != len(columns) or trees[name].models != 1:
+            raise ValueError(f"trees of other features: {name}")
+        corrections[name] = BoostedTrees(trees[name])
+    widths = {regime: {name: _width(content["regimes"][regime][name]) for name in METHODS} for regime in Regime}
+    if content["default"] not in METHODS:
+        raise ValueError("no default method")
+    return EstimateModel(
+        costs=MappingProxyType(costs),
+        corrections=MappingProxyType(corrections),
+        default=content["default"],
+        log_half_widths=MappingProxyType(widths),
+        fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
+        checksum=str(content["checksum"]),
+    )
+
+
+def _costs(row: Mapping) -> GpuCosts:
+    work_ms = tuple(finite_number(row["work_ms"][kind]) for kind in WORK)
+    numbers = {key: finite_number(row[key]) for key in ("layer_ms", "convolution_ms", "start_ms", "value_ms")}
+    if min(*work_ms, *numbers.values()) < 0:
+        raise ValueError("costs below zero")
+    return GpuCosts(str(row["gpu"]), str(row["host"]), work_ms, log_speed=finite_number(row["log_speed"]), **numbers)
+
+
+def _log_linear(row: Mapping, columns: Mapping[str, int]) -> LogLinear:
+    selected = row["selected"]
+    return LogLinear(
+        columns=tuple(columns[one["feature"]] for one in selected),
+        weights=tuple(finite_number(one["weight"]) for one in selected),
+        intercept=finite_number(row["intercept"]),
+        law=columns[BY_LAW],
+    )
+
+
+def _width(value: object) -> float:
+    width = finite_number(value)
+    if width <= 0:
+        raise ValueError("a width that is not positive")
+    return width

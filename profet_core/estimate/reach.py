@@ -1,0 +1,57 @@
+"""Steps on GPUs where no network was measured, from those where networks were: the law at another speed.
+
+Each measured GPU says how long the step takes if it were as fast as the GPU in question and stood in its host; the
+geometric mean of what they say counts the nearest in speed most, as for steps carried from profiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.estimate.amounts import StepAmounts
+from profet_core.estimate.costs import GpuCosts
+from profet_core.transfer.carry import WEIGHTS
+from profet_core.transfer.hosts import Host
+
+#: Log speeds over the reference's at which a slower GPU is tried too: which measured GPU counts how much changes with
+#: the speed, and a faster GPU must not get slower by that.
+_SLOWER_TRIED = np.arange(-4.0, 5.0, 0.125)
+
+
+@dataclass(frozen=True)
+class KnownSteps:
+    """The same steps on one GPU where networks were measured. log_ratio : correction of the law there, (steps,)."""
+
+    costs: GpuCosts
+    log_ratio: np.ndarray
+
+
+def reached_ms(known: Mapping[str, KnownSteps], amounts: StepAmounts, log_speed: float, host: Host) -> np.ndarray:
+    """Milliseconds a step on another GPU, (steps,); never more than on a slower one in the same host.
+
+    Parameters
+    ----------
+    known : measured instances. log_speed : how many times faster than the reference it does the benchmark's work.
+    """
+    slower = _SLOWER_TRIED[log_speed > _SLOWER_TRIED]
+    speeds = np.array([*slower, log_speed])[:, None]
+    gains = np.stack([speeds - one.costs.log_speed for one in known.values()])
+    logs = np.stack(
+        [
+            np.log(one.costs.latency_ms(amounts, gain, host)) + one.log_ratio
+            for one, gain in zip(known.values(), gains, strict=True)
+        ]
+    )
+    nearness = np.exp(-WEIGHTS.nearness * np.abs(gains))
+    weights = nearness / nearness.sum(axis=0)
+    return np.exp((weights * logs).sum(axis=0)).min(axis=0)
+
+
+def speed_weights(known: Mapping[str, GpuCosts], log_speed: float) -> dict[str, float]:
+    """Measured instance -> the power with which what it says counts."""
+    nearness = {name: float(np.exp(-WEIGHTS.nearness * abs(log_speed - one.log_speed))) for name, one in known.items()}
+    total = sum(nearness.values())
+    return {name: value / total for name, value in nearness.items()}

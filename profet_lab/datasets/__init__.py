@@ -1,0 +1,1 @@
+"""One layout for measurements, on disk as Parquet: written, read, imported from what there is, checked, merged."""

@@ -1,0 +1,1 @@
+"""Makes datasets of what measurements come in: pickles, raw folders, tables, collections."""

@@ -1,0 +1,1 @@
+"""Fits and judges what answers without a profile."""

@@ -1,0 +1,116 @@
+"""Fits and writes `estimate.json` and its trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from profet_core.estimate.amounts import WORK
+from profet_core.estimate.corrections import BoostedTrees
+from profet_core.estimate.costs import GpuCosts
+from profet_core.estimate.features import features_of
+from profet_core.estimate.model import (
+    ESTIMATE_NAME,
+    ESTIMATE_VERSION,
+    LIGHTGBM,
+    LOG_LINEAR,
+    XGBOOST,
+    EstimateModel,
+    load_estimate,
+)
+from profet_core.estimate.regimes import Regime
+from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.fitted.files import written
+from profet_core.whole_files import write_whole
+from profet_lab.coefficient_files import write_coefficients
+from profet_lab.estimate.fit import fit_correction, select, training_of
+from profet_lab.estimate.judge import Inside, Judge, default_method
+from profet_lab.estimate.rows import EstimateRows, estimate_rows
+from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
+from profet_lab.progress import Progress
+
+TREES_FOLDER = "estimate"
+
+
+def fit_and_write(measurements: Measurements, out: Path, progress: Progress | None = None) -> EstimateModel:
+    """Choose and calibrate what serves each regime, fit every method on all measurements, and write it.
+
+    Parameters
+    ----------
+    out : a models folder.
+    """
+    rows = estimate_rows(measurements.all_latencies)
+    judge, everything = Judge(rows, progress), np.arange(len(rows))
+    default = default_method({regime: judge.judged(regime) for regime in Regime})
+    inside = {regime: judge.inside(regime, everything) for regime in Regime}
+    read = str(LATENCIES_FILE)
+    return write_estimate(rows, default, inside, {read: measurements.sha256[read]}, out)
+
+
+def write_estimate(
+    rows: EstimateRows, default: str, inside: Mapping[Regime, Inside], sha256: Mapping[str, str], out: Path
+) -> EstimateModel:
+    """Fit every method on all rows, and write what serves.
+
+    Parameters
+    ----------
+    default : method. inside : what leaving parts of the rows out says of each regime.
+    sha256 : file -> hash of what the rows were read from. out : a models folder.
+    """
+    training = training_of(rows)
+    names = [feature.name for feature in features_of(tuple(training.costs))]
+    selected = select(training, with_law=True)
+    methods: dict[str, dict] = {
+        LOG_LINEAR: {
+            "intercept": selected.intercept,
+            "selected": [
+                {"feature": names[column], "weight": weight, "error_after": error}
+                for column, weight, error in zip(selected.columns, selected.weights, selected.errors[1:], strict=False)
+            ],
+        }
+    }
+    for method in (XGBOOST, LIGHTGBM):
+        correction = fit_correction(training, method)
+        if not isinstance(correction, BoostedTrees):
+            raise TypeError(method)
+        data, name = written(correction.trees), f"{TREES_FOLDER}/{method}.npz"
+        (out / TREES_FOLDER).mkdir(parents=True, exist_ok=True)
+        write_whole(out / name, data)
+        methods[method] = {"file": name, "sha256": sha256_hex(data), "splits": splits_by_feature(correction, names)}
+    content = {
+        "schema_version": ESTIMATE_VERSION,
+        "instances": {name: _costs_row(one) for name, one in training.costs.items()},
+        "methods": methods,
+        "default": default,
+        "regimes": {str(regime): dict(one.log_half_widths) for regime, one in inside.items()},
+        "fitted_on": {
+            "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
+            "workloads on instances": str(len(rows)),
+            **sha256,
+        },
+    }
+    write_coefficients({**content, "checksum": manifest_checksum(content)}, out / ESTIMATE_NAME)
+    return load_estimate(out)
+
+
+def splits_by_feature(correction: BoostedTrees, names: list[str]) -> dict[str, float]:
+    """Feature -> share of the trees' splits that ask for it, the most first."""
+    trees = correction.trees
+    columns = trees.features[trees.steps > 0].tolist()
+    shares = {name: columns.count(column) / max(len(columns), 1) for column, name in enumerate(names)}
+    return {name: share for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share}
+
+
+def _costs_row(costs: GpuCosts) -> dict:
+    return {
+        "gpu": costs.gpu,
+        "host": costs.host,
+        "work_ms": dict(zip(WORK, costs.work_ms, strict=True)),
+        "layer_ms": costs.layer_ms,
+        "convolution_ms": costs.convolution_ms,
+        "start_ms": costs.start_ms,
+        "value_ms": costs.value_ms,
+        "log_speed": costs.log_speed,
+    }

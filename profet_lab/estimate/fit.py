@@ -1,0 +1,91 @@
+"""Fits every method on some of the measured steps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.estimate.corrections import BoostedTrees, Correction, LogLinear, NoCorrection
+from profet_core.estimate.costs import GpuCosts
+from profet_core.estimate.features import BY_LAW, feature_matrix, features_of
+from profet_core.estimate.model import LAW, LIGHTGBM, LOG_LINEAR, METHODS, XGBOOST, EstimateModel
+from profet_lab.estimate.boosted import fit_lightgbm, fit_xgboost
+from profet_lab.estimate.law import fit_costs
+from profet_lab.estimate.log_linear import Selected, forward_selection
+from profet_lab.estimate.rows import EstimateRows
+
+#: The regression on single features, the law's time not among them: judged, not served.
+DOCUMENTED = "log-linear without the law"
+JUDGED = (*METHODS, DOCUMENTED)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What corrections learn from: features, (rows, features), and log(latency / law), (rows,)."""
+
+    costs: dict[str, GpuCosts]
+    features: np.ndarray
+    log_ratios: np.ndarray
+    networks: np.ndarray
+
+    @property
+    def rises(self) -> tuple[bool, ...]:
+        """Which features a correction never falls with."""
+        return tuple(feature.rises for feature in features_of(tuple(self.costs)))
+
+    @property
+    def law_column(self) -> int:
+        """Which feature is log(law)."""
+        return [feature.name for feature in features_of(tuple(self.costs))].index(BY_LAW)
+
+
+def training_of(rows: EstimateRows) -> Training:
+    """The law, fitted, and what it leaves."""
+    costs = fit_costs(rows)
+    law_ms = law_latency_ms(costs, rows)
+    features = np.zeros((len(rows), len(features_of(tuple(costs)))))
+    for name, one in costs.items():
+        on = rows.instances == name
+        features[on] = feature_matrix(rows.amounts.of(on), name, one, law_ms[on], tuple(costs))
+    return Training(costs, features, np.log(rows.latency_ms / law_ms), rows.networks)
+
+
+def law_latency_ms(costs: dict[str, GpuCosts], rows: EstimateRows) -> np.ndarray:
+    """Milliseconds a step by the law alone, (rows,)."""
+    found = np.zeros(len(rows))
+    for name, one in costs.items():
+        on = rows.instances == name
+        found[on] = one.latency_ms(rows.amounts.of(on))
+    return found
+
+
+def fit_methods(rows: EstimateRows, methods: Collection[str] = JUDGED) -> EstimateModel:
+    """Every method on these rows; the default and the widths are for judging to find."""
+    training = training_of(rows)
+    corrections = {name: fit_correction(training, name) for name in methods}
+    return EstimateModel(training.costs, corrections, LAW, {}, {})
+
+
+def fit_correction(training: Training, method: str) -> Correction:
+    """One method's correction."""
+    if method == LAW:
+        return NoCorrection()
+    if method in (LOG_LINEAR, DOCUMENTED):
+        return log_linear(training, select(training, with_law=method == LOG_LINEAR))
+    fit = {XGBOOST: fit_xgboost, LIGHTGBM: fit_lightgbm}[method]
+    return BoostedTrees(fit(training.features, training.log_ratios, training.rises))
+
+
+def select(training: Training, *, with_law: bool) -> Selected:
+    """The features of the regression, which predicts latencies themselves; the law is one of them, or none."""
+    law = training.law_column
+    logs = training.log_ratios + training.features[:, law]
+    without = () if with_law else (law,)
+    return forward_selection(training.features, logs, training.rises, training.networks, without=without)
+
+
+def log_linear(training: Training, selected: Selected) -> LogLinear:
+    """The regression on them."""
+    return LogLinear(selected.columns, selected.weights, selected.intercept, training.law_column)

@@ -1,0 +1,127 @@
+"""`profet estimate`: the documented document, its text, a file in a process without TensorFlow, and refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from profet_core.estimate.model import METHODS
+
+#: As docs/COMMANDS.md lists them.
+KEYS = ["network", "batch_size", "method", "counts", "interval_level", "estimates", "memory", "profile", "warnings"]
+ROW_KEYS = [
+    *("instance", "latency_ms", "low_ms", "high_ms", "by_method", "regime", "basis", "cost_per_1000_steps_usd"),
+    *("epoch_s", "epoch_usd", "total_s", "total_usd", "usd_per_hour", "status", "note"),
+    *("provider", "gpu", "gpu_count", "usd_per_gpu_hour", "price_note"),
+]
+TARGETS = ("--targets", "g4dn.xlarge,p3.2xlarge")
+
+
+def keras_file(path, filters: int = 8):
+    """What `model.save` writes of two convolutions and a dense layer: a zip with the model's description."""
+    layers = [
+        ("InputLayer", {"batch_shape": [None, 64, 64, 3], "name": "in"}),
+        ("Conv2D", {"filters": filters, "kernel_size": [3, 3], "strides": [1, 1], "padding": "same", "name": "a"}),
+        ("Conv2D", {"filters": 16, "kernel_size": [3, 3], "strides": [2, 2], "padding": "same", "name": "b"}),
+        ("Flatten", {"name": "f"}),
+        ("Dense", {"units": 10, "name": "d"}),
+    ]
+    config = {
+        "module": "keras",
+        "class_name": "Sequential",
+        "config": {
+            "name": "mine",
+            "layers": [
+                {"module": "keras.layers", "class_name": kind, "config": values, "registered_name": None}
+                for kind, values in layers
+            ],
+        },
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", json.dumps(config))
+        archive.writestr("metadata.json", json.dumps({"keras_version": "3.4.1"}))
+        archive.writestr("model.weights.h5", b"")
+    return path
+
+
+def test_the_document_is_as_documented(document):
+    found = document("estimate", "resnet50", "--pixels", 224, "--batch", 32, *TARGETS, "--images", 50_000)
+    assert list(found) == KEYS and list(found["estimates"][0]) == ROW_KEYS
+    assert [row["instance"] for row in found["estimates"]] == ["g4dn.xlarge", "p3.2xlarge"]
+    row = found["estimates"][0]
+    assert row["low_ms"] < row["latency_ms"] < row["high_ms"] and list(row["by_method"]) == list(METHODS)
+    # 50,000 images are 1,563 steps of 32.
+    assert row["epoch_s"] == pytest.approx(1_563 * row["latency_ms"] / 1_000)
+    assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3_600 * row["usd_per_hour"])
+    assert found["counts"]["parameters"] == 25_621_352
+
+
+def test_the_text_shows_rows_and_what_they_rest_on(run):
+    status, out, err = run("estimate", "VGG16", "--pixels", 128, "--batch", 64, *TARGETS, "--images", 1_000)
+    assert (status, err) == (0, "")
+    assert "VGG16, 128 pixels, batch 64, nothing profiled: 22 layers" in out
+    assert "$ an epoch" in out and "this network was measured on this GPU" in out
+
+
+def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, repository):
+    trace = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
+    asked = ("estimate", "VGG16", "--batch", 16, *TARGETS, "--profile", trace, "--anchor", "g3s.xlarge")
+    found = document(*asked)
+    told = {row["instance"]: row for row in found["profile"]["disagreements"]}
+    row = told["p3.2xlarge"]
+    assert row["ratio"] == pytest.approx(row["estimated_ms"] / row["profiled_ms"]) and row["overlap"] in (True, False)
+    assert set(told) == {"g4dn.xlarge", "p3.2xlarge"}
+    _, out, _ = run(*asked)
+    assert "by profile" in out and "Estimate and profile differ by" in out
+    _, _, err = run(*asked[:2], "--batch", 32, *asked[4:])
+    assert "recorded at batch size 16, the estimate is for 32" in err
+
+
+def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repository):
+    file = keras_file(tmp_path / "mine.keras")
+    code = (
+        "import sys\n"
+        "from profet_cli.main import main\n"
+        f"status = main(['estimate', {str(file)!r}, '--batch', '32', '--format', 'json'])\n"
+        "loaded = [name for name in ('tensorflow', 'keras', 'sklearn', 'xgboost', 'lightgbm', 'scipy', 'pandas')\n"
+        "          if name in sys.modules]\n"
+        "sys.exit(f'{status} {loaded}' if status or loaded else 0)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    # 3 x 3 x 3 x 8 + 8, 3 x 3 x 8 x 16 + 16, 32 x 32 x 16 x 10 + 10.
+    assert found["counts"]["parameters"] == 224 + 1_168 + 163_850
+    assert len(found["estimates"]) > 100 and found["network"] == "mine.keras"
+
+
+def test_twice_the_filters_are_never_faster(document, tmp_path):
+    few, many = (
+        document("estimate", keras_file(tmp_path / f"{filters}.keras", filters), "--batch", 64, *TARGETS)
+        for filters in (8, 64)
+    )
+    for less, more in zip(few["estimates"], many["estimates"], strict=True):
+        assert more["latency_ms"] >= less["latency_ms"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("NoNet", "--batch", 8), "no network"),
+        (("missing.keras", "--batch", 8), "no such file"),
+        (("ResNet50", "--batch", 0), "batch size"),
+        (("ResNet50", "--batch", 8, "--targets", "nowhere"), "nowhere"),
+        (("ResNet50", "--batch", 8, "--method", "magic"), "magic"),
+        (("ResNet50", "--batch", 8, "--gpu", "Voodoo2"), "Voodoo2"),
+        (("ResNet50", "--batch", 8, "--anchor", "g3s.xlarge"), "--profile"),
+        (("ResNet50", "--batch", 8, "--validation-images", 5), "training images"),
+        (("ResNet50", "--batch", 8, "--pixels", 9999), "9,?999|4,?096"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_line(refused, arguments, said):
+    assert re.search(said, refused("estimate", *arguments))

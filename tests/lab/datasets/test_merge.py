@@ -1,0 +1,87 @@
+"""Joined datasets hold every cell once and every source; contradictions are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from profet_lab.datasets.as_measurements import measurements_of
+from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
+from profet_lab.datasets.merge import merged
+from profet_lab.measurements.tables import DataError
+
+
+def part_of(dataset: Dataset, rows: pd.Series, source: Source) -> Dataset:
+    """Some cells under another source, numbered anew."""
+    cells = dataset.cells[rows].assign(source=source.name)
+    operations = dataset.operations[dataset.operations["cell"].isin(cells["cell"])]
+    instances = {name: dataset.instances[name] for name in cells["instance"].unique()}
+    return Dataset(*ordered(cells, operations), (source,), instances)
+
+
+@pytest.fixture
+def halves(dataset) -> list[Dataset]:
+    """The cells of one repeat each; the first holds all of the other instance too."""
+    first = (dataset.cells["repeat"] == 1) | (dataset.cells["instance"] == "p2.xlarge")
+    one = part_of(dataset, first, Source("a", "collection", {"cells.jsonl": "1"}))
+    other = part_of(dataset, dataset.cells["repeat"] == 2, Source("a", "collection", {"cells.jsonl": "2"}, "MIT"))
+    return [one, other]
+
+
+def test_halves_are_the_whole_and_shared_cells_are_there_once(halves, dataset):
+    assert [len(half.cells) for half in halves] == [7, 4]
+    joined = merged(halves, ["one", "other"])
+    pd.testing.assert_frame_equal(joined.operations, dataset.operations)
+    columns = [name for name in dataset.cells if name not in ("latency_repeats_ms", "source")]
+    pd.testing.assert_frame_equal(joined.cells[columns], dataset.cells[columns])
+    # The same name with other files is another source; what both have is the first one's.
+    assert [(source.name, source.licence) for source in joined.sources] == [("a", ""), ("a-2", "MIT")]
+    assert joined.cells["source"].value_counts().to_dict() == {"a": 7, "a-2": 2}
+    assert measurements_of(joined).latency_ms["p3.2xlarge"].tolist() == [5, 5, 10, 10]
+
+
+def test_a_dataset_joined_with_itself_is_itself(dataset):
+    joined = merged([dataset, dataset, dataset], ["a", "b", "c"])
+    assert (len(joined.cells), len(joined.operations), joined.sources) == (9, len(dataset.operations), dataset.sources)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"batch_latency_ms": 11.0},
+        {"epoch_latency_s": None},
+        {"status": "failed"},
+        {"framework_version": "2.21"},
+        {"peak_memory_bytes": 5},
+    ],
+)
+def test_a_cell_with_other_numbers_is_a_conflict(changed, dataset):
+    cells = dataset.cells.copy()
+    for name, value in changed.items():
+        cells.loc[1, name] = value
+    with pytest.raises(DataError) as caught:
+        merged([dataset, replace(dataset, cells=cells)], ["one", "other"])
+    assert str(caught.value) == (
+        "other has other numbers of VGG11, 32 pixels, batch 10, repeat 2 on p2.xlarge than what is before it "
+        "(1 cells): leave one out, or give its instance another name."
+    )
+
+
+def test_another_time_or_operation_is_a_conflict(dataset):
+    operations = dataset.operations.copy()
+    operations.loc[0, "time_us"] += 1
+    for other in (operations, dataset.operations[1:]):
+        with pytest.raises(DataError, match=r"batch 10, repeat 1 on p2\.xlarge than what is before"):
+            merged([dataset, replace(dataset, operations=other)], ["one", "other"])
+
+
+def test_machines_that_differ_are_a_conflict_and_what_one_lacks_is_filled_in(dataset):
+    other = replace(dataset, instances={**dataset.instances, "p2.xlarge": InstanceFacts("Tesla K80", "470", "")})
+    assert merged([dataset, other], ["one", "other"]).instances["p2.xlarge"] == InstanceFacts("Tesla K80", "470", "")
+    wrong = replace(dataset, instances={**dataset.instances, "p2.xlarge": InstanceFacts("Tesla T4")})
+    with pytest.raises(
+        DataError, match=r"other says that p2\.xlarge has gpu Tesla T4, what is before it says Tesla K80"
+    ):
+        merged([dataset, wrong], ["one", "other"])

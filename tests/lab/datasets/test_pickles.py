@@ -1,0 +1,329 @@
+"""PROFET's pickles are read as what they are, of any pandas, and a pickle that is anything else runs nothing."""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import os
+import pickle
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.core.indexes.base import _new_Index
+from pandas.core.internals.managers import BlockManager
+
+from profet_core.errors import ProfileError
+from profet_core.profiles.guarded.process import ReadLimits
+from profet_lab.datasets.sources.pickles.frames import epoch_times, frame_columns
+from profet_lab.datasets.sources.pickles.guarded import read_frame, read_times
+from profet_lab.datasets.sources.pickles.unpickler import ALLOWED, Recorded
+from profet_lab.datasets.sources.profet_pickles import pickles_in, read_pickles
+from profet_lab.measurements.tables import DataError, data_folder
+
+TEXTS = ["exp_name", "instance_name", "dataset", "model", "optimizer"]
+
+
+def published(table: pd.DataFrame) -> pd.DataFrame:
+    """As PROFET's scripts have it: seconds, names in texts, 64-bit numbers; texts as pandas before 3 had them."""
+    operations = [name for name in table if name.startswith(("Device_", "Host_"))]
+    frame = table[operations].assign(
+        exp_name=[f"exp{repeat:02d}" for repeat in table["repeat"]],
+        instance_name=table["instance"],
+        dataset=[f"{pixels}dataset" for pixels in table["pixels"]],
+        model=table["model"],
+        optimizer="SGD",
+        batchsize=table["batch_size"],
+        epoch_latency=table["epoch_latency_s"],
+        batch_latency=table["batch_latency_ms"] / 1_000,
+    )
+    return of_old_texts(frame)
+
+
+def of_old_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame.astype({name: object for name in frame if not pd.api.types.is_numeric_dtype(frame[name])})
+    return frame.set_axis(pd.Index(list(frame), dtype=object), axis=1)
+
+
+class _OldPickler(pickle._Pickler):
+    """Writes frames as pandas 0.25 to 1.2 did: the manager's state holds everything twice, blocks are of mappings."""
+
+    def reducer_override(self, found: object) -> object:
+        if isinstance(found, BlockManager):
+            axes = list(found.axes)
+            blocks = [{"values": block.values, "mgr_locs": block.mgr_locs.indexer} for block in found.blocks]
+            names = [axes[0][block.mgr_locs.indexer] for block in found.blocks]
+            state = (axes, [block["values"] for block in blocks], names, {"0.14.1": {"axes": axes, "blocks": blocks}})
+            return copyreg.__newobj__, (BlockManager,), state
+        if isinstance(found, pd.RangeIndex):
+            return _new_Index, (pd.Index, {"data": np.asarray(found), "name": None})
+        return NotImplemented
+
+
+def pickled_by_old_pandas(frame: pd.DataFrame, protocol: int = 3) -> bytes:
+    file = io.BytesIO()
+    _OldPickler(file, protocol).dump(frame)
+    renamed = (
+        (b"numpy._core.multiarray", b"numpy.core.multiarray"),
+        (b"cpandas\nDataFrame", b"cpandas.core.frame\nDataFrame"),
+    )
+    data = file.getvalue()
+    for new, old in renamed:
+        assert new in data
+        data = data.replace(new, old)
+    return data
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("texts", ["old", "new"])
+def test_a_frame_of_todays_pandas_is_read(profiles, protocol, texts):
+    frame = published(profiles)
+    if texts == "new":
+        frame = frame.astype(dict.fromkeys(TEXTS, "str"))
+        frame = frame.set_axis(pd.Index(list(frame), dtype="str"), axis=1)
+    found = frame_columns(pickle.dumps(frame, protocol=protocol))
+    pd.testing.assert_frame_equal(of_old_texts(pd.DataFrame(found)[list(frame)]), of_old_texts(frame))
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_a_frame_of_the_pandas_that_profet_used_is_read(profiles, protocol):
+    frame = published(profiles)
+    data = pickled_by_old_pandas(frame, protocol)
+    assert b"0.14.1" in data and b"_unpickle_block" not in data
+    pd.testing.assert_frame_equal(of_old_texts(pd.DataFrame(frame_columns(data))[list(frame)]), frame)
+
+
+def test_rows_that_were_chosen_and_columns_in_any_order_are_read(profiles):
+    frame = published(profiles)
+    frame = frame[["batchsize", *sorted(set(frame) - {"batchsize"})]]
+    frame = frame[frame["batchsize"] == 20].copy()
+    found = pd.DataFrame(frame_columns(pickle.dumps(frame)))
+    pd.testing.assert_frame_equal(of_old_texts(found[list(frame)]), frame.reset_index(drop=True))
+
+
+def test_big_endian_numbers_and_numpys_scalars_are_read():
+    numbers = np.array([[1.5, -2.0]], dtype=">f8")
+    frame = pd.DataFrame({"a": numbers[0], "b": np.array([np.int64(7), np.float32(0.5)], dtype=object)})
+    assert frame_columns(pickle.dumps(of_old_texts(frame))) == {"a": [1.5, -2.0], "b": [7, 0.5]}
+
+
+def test_the_allow_list_names_records_that_do_nothing():
+    for kind in ALLOWED.values():
+        assert issubclass(kind, Recorded) and kind("any", 1).args == ("any", 1)
+        assert {name for name in vars(kind) if not name.startswith("__")} == set()
+    assert {module.split(".")[0] for module, _ in ALLOWED} == {
+        "pandas", "numpy", "pyarrow", "builtins", "__builtin__", "copyreg", "copy_reg", "_codecs",
+    }  # fmt: skip
+
+
+def calling(module: str, name: str, argument: str) -> bytes:
+    """A pickle that calls module.name(argument)."""
+    return f"c{module}\n{name}\n(V{argument}\ntR.".encode()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("os", "system"),
+        ("posix", "system"),
+        ("subprocess", "Popen"),
+        ("builtins", "eval"),
+        ("builtins", "exec"),
+        ("__builtin__", "eval"),
+        ("builtins", "getattr"),
+        ("importlib", "import_module"),
+        ("pandas", "read_pickle"),
+        ("pandas.core.frame", "DataFrame.to_csv"),
+        ("pandas.core.frame", "os"),
+        ("numpy", "load"),
+        ("numpy.core.multiarray", "fromfile"),
+        ("copyreg", "__reduce_ex__"),
+        ("profet_lab.datasets.sources.pickles.unpickler", "pickle"),
+    ],
+)
+def test_what_no_frame_needs_is_not_called(module, name, tmp_path):
+    left = tmp_path / "left"
+    with pytest.raises(ProfileError, match=f"it names '{module}.{name}', which no frame of measurements needs"):
+        frame_columns(calling(module, name, f"touch {left}"))
+    assert not left.exists()
+
+
+def test_names_of_two_parts_are_not_followed():
+    # Protocol 4 would look DataFrame.eval up in steps.
+    data = b"\x80\x04\x8c\x06pandas\x94\x8c\x0eDataFrame.eval\x94\x93."
+    with pytest.raises(ProfileError, match=r"it names 'pandas\.DataFrame\.eval'"):
+        frame_columns(data)
+
+
+def test_a_call_within_a_frame_is_not_made(profiles, tmp_path):
+    class Evil:
+        def __reduce__(self) -> tuple:
+            return os.system, (f"touch {tmp_path / 'left'}",)
+
+    frame = published(profiles)
+    frame.iloc[0, list(frame).index("model")] = Evil()
+    with pytest.raises(ProfileError, match=r"it names 'posix\.system'"):
+        frame_columns(pickle.dumps(frame))
+    assert not (tmp_path / "left").exists()
+
+
+def huge_memo() -> bytes:
+    return b"\x80\x04N" + b"r" + struct.pack("<I", 2**32 - 2) + b"."
+
+
+def huge_bytes() -> bytes:
+    return b"\x80\x05\x96" + struct.pack("<Q", 2**40) + b"."
+
+
+def doubled_lists() -> bytes:
+    """A list in which a list stands twice, sixty deep: 2^60 elements to whoever goes through it."""
+    return (
+        b"\x80\x04]"
+        + b"".join(b"\x94](h" + bytes([place]) + b"h" + bytes([place]) + b"e" for place in range(60))
+        + b"."
+    )
+
+
+def deep_tuples() -> bytes:
+    return b"\x80\x04N" + b"\x85" * 2_000_000 + b"."
+
+
+def frame_that_says_more_rows() -> bytes:
+    frame = of_old_texts(pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]}))
+    return pickle.dumps(frame, protocol=2).replace(b"K\x01K\x01K\x03\x86", b"K\x01J\xff\xff\xff\x7fK\x03\x86")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        huge_memo,
+        huge_bytes,
+        doubled_lists,
+        deep_tuples,
+        frame_that_says_more_rows,
+        lambda: b"",
+        lambda: b"\x80",
+        lambda: b"no pickle",
+        lambda: pickle.dumps([1, 2]),
+        lambda: pickle.dumps({"_mgr": 1}),
+        lambda: pickle.dumps(pd.Series([1.0])._mgr.axes[0].to_numpy()),
+        lambda: b"cpandas\nDataFrame\n)\x81N" + b"b.",
+        lambda: b"cpandas\nDataFrame\n.",
+        lambda: b"cpandas\nDataFrame\n}b.",
+        lambda: pickle.dumps(pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])})),
+        lambda: pickle.dumps(pd.DataFrame({"a": pd.Categorical(["x"])})),
+        lambda: pickle.dumps(of_old_texts(pd.DataFrame({"a": [[1]]}))),
+        lambda: pickle.dumps(of_old_texts(pd.DataFrame({"a": [1.0]}))) + b"N.",
+        lambda: pickle.dumps(of_old_texts(pd.DataFrame({"a": [1.0]})))[:-40],
+    ],
+)
+def test_what_is_no_frame_is_one_line(made: Callable[[], bytes], tmp_path):
+    limits = ReadLimits(memory_mb=300, cpu_s=10, wall_s=30.0)
+    with pytest.raises(DataError) as caught:
+        read_frame(tmp_path / "x.pickle", made(), limits)
+    line = str(caught.value)
+    assert line.startswith(f"{tmp_path}/x.pickle: it ") or line.startswith(f"{tmp_path}/x.pickle: something follows")
+    assert "\n" not in line
+
+
+def test_memory_is_limited(tmp_path):
+    with pytest.raises(DataError, match="it takes more than 300 MB of memory to read: it is not opened"):
+        read_frame(tmp_path / "x.pickle", huge_memo(), ReadLimits(memory_mb=300, cpu_s=10, wall_s=30.0))
+
+
+def test_the_second_epoch_counts():
+    assert epoch_times(pickle.dumps([50.0, [9.0, 1.0], 30.5, [0.3, 0.1, 0.2]])) == (30.5, 0.2)
+    for other in ([50.0, [9.0]], [1.0, [1.0], 1.0, []], [1.0, [1.0], 1.0, ["1"]], [1.0, [1.0], float("nan"), [1.0]], 5):
+        with pytest.raises(ProfileError, match="it holds no times of two epochs"):
+            epoch_times(pickle.dumps(other))
+    with pytest.raises(ProfileError, match="which no frame of measurements needs"):
+        epoch_times(pickle.dumps(pd.DataFrame()))
+
+
+def test_many_files_of_times_are_read_and_a_bad_one_is_named():
+    files = [(Path(f"{place}.pickle"), pickle.dumps([1.0, [1.0], place + 0.5, [0.25]])) for place in range(20)]
+    assert read_times(files) == [(place + 0.5, 0.25) for place in range(20)]
+    files[7] = (files[7][0], calling("os", "system", "true"))
+    with pytest.raises(DataError, match=r"^7\.pickle: it names 'os\.system'"):
+        read_times(files)
+
+
+@pytest.fixture
+def release(profiles, latencies, tmp_path) -> Path:
+    """The files of PROFET's repository: frames of anchors repeat those of all instances."""
+    folder = tmp_path / "release" / "data"
+    files = {"pre_data/target_preprocessing": published(latencies)}
+    for name in ("p2.xlarge", "p3.2xlarge"):
+        own = published(profiles[profiles["instance"] == name])
+        files[f"anchor_data/anchor_{name[:2]}"] = of_old_texts(own.assign(**{"g4dn.xlarge": 1.0}))
+    for name, frame in files.items():
+        path = folder / f"{name}.pickle"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(pickled_by_old_pandas(frame))
+    return folder
+
+
+def test_a_release_is_what_the_tables_are(release, dataset):
+    found = read_pickles(pickles_in(release))
+    pd.testing.assert_frame_equal(found.operations, dataset.operations)
+    columns = [name for name in dataset.cells if name != "latency_repeats_ms"]
+    pd.testing.assert_frame_equal(found.cells[columns], dataset.cells[columns], rtol=1e-12)
+    assert found.sources[0].kind == "profet pickles"
+    assert sorted(found.sources[0].files) == ["anchor_p2.pickle", "anchor_p3.pickle", "target_preprocessing.pickle"]
+
+
+@pytest.mark.data
+def test_the_published_measurements_as_pickles_are_what_the_tables_are(tmp_path):
+    from profet_lab.datasets.sources.tables import read_tables
+    from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE
+
+    try:
+        folder = data_folder()
+    except DataError as error:
+        if os.environ.get("PROFET_REQUIRE_ALL"):
+            pytest.fail(str(error))
+        pytest.skip(f"needs the full data set: {error}")
+    table = pd.read_parquet(folder / PROFILES_FILE)
+    frames = {name: published(part) for name, part in table.groupby("instance")}
+    frames["target"] = published(pd.read_parquet(folder / LATENCIES_FILE))
+    for name, frame in frames.items():
+        (tmp_path / f"{name}.pickle").write_bytes(pickle.dumps(frame))
+    found, true = read_pickles(pickles_in(tmp_path)), read_tables(folder / "profet")
+    assert (len(found.cells), len(found.profiled), len(found.operations)) == (11_736, 11_052, 413_827)
+    pd.testing.assert_frame_equal(found.operations, true.operations, rtol=1e-6)
+    columns = [name for name in true.cells if name not in ("latency_repeats_ms", "source")]
+    pd.testing.assert_frame_equal(found.cells[columns], true.cells[columns], rtol=1e-12)
+
+
+def test_releases_that_differ_are_refused(release, profiles):
+    other = profiles[profiles["instance"] == "p2.xlarge"].assign(Host_IDLE=1.0)
+    (release / "anchor_data" / "other.pickle").write_bytes(pickle.dumps(published(other)))
+    with pytest.raises(DataError, match=r"two different profiles of one run \(p2\.xlarge, VGG11, 32, 20, 2\)"):
+        read_pickles(pickles_in(release))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"exp_name": "first"}, "'first' is no repeat"),
+        ({"dataset": "imagenet"}, "'imagenet' is no pixels"),
+        ({"optimizer": "Adam"}, "some runs have another optimiser than SGD"),
+        ({"batch_latency": "fast"}, "column batch_latency holds texts"),
+        ({"batchsize": 1.5}, "'1.5' is no batch_size"),
+    ],
+)
+def test_a_frame_of_something_else_is_named(changes, said, latencies, tmp_path):
+    path = tmp_path / "target.pickle"
+    path.write_bytes(pickle.dumps(of_old_texts(published(latencies).assign(**changes))))
+    with pytest.raises(DataError, match=said):
+        read_pickles([path])
+
+
+def test_a_frame_without_a_column_is_named(latencies, tmp_path):
+    path = tmp_path / "target.pickle"
+    path.write_bytes(pickle.dumps(published(latencies).drop(columns="model")))
+    with pytest.raises(DataError, match=r"target\.pickle: its frame has no column model"):
+        read_pickles([path])
