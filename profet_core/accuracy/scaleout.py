@@ -22,6 +22,14 @@ class ScaleErrors:
     perfect_mape: float
 
 
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """Percent of `n` measured steps that lie inside their 90 % interval."""
+
+    n: int
+    covered_90: float
+
+
 @dataclass(frozen=True)
 class LeftOutScale:
     """A data set with networks, or GPU models, left out in turn.
@@ -31,6 +39,8 @@ class LeftOutScale:
     hard : steps whose scaling is under 90 %. covered_90 : percent of measured steps inside their 90 % interval.
     median_interval_pct : median of the interval's upper half.
     by_fold, by_strategy : what was left out, and how gradients were shared -> its errors.
+    covered_by_strategy : how gradients were shared -> its intervals. covered_by_gpus : the same by number of GPUs, each
+        with a process of its own.
     """
 
     every: ScaleErrors
@@ -39,6 +49,8 @@ class LeftOutScale:
     median_interval_pct: float
     by_fold: Mapping[str, ScaleErrors]
     by_strategy: Mapping[str, ScaleErrors]
+    covered_by_strategy: Mapping[str, Covered]
+    covered_by_gpus: Mapping[str, Covered]
 
 
 @dataclass(frozen=True)

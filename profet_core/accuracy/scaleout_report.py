@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from profet_core.accuracy.reading import ReportFile, by_name, count, read_record, text
-from profet_core.accuracy.scaleout import LeftOutScale, ScaleDataSet, ScaleErrors, ScaleoutAccuracy
+from profet_core.accuracy.scaleout import Covered, LeftOutScale, ScaleDataSet, ScaleErrors, ScaleoutAccuracy
 from profet_core.files import default_models_folder, finite_number, manifest_checksum
 from profet_core.scaleout.model import ScaleoutModel
 
@@ -64,7 +64,13 @@ def _left_out(row: Mapping) -> LeftOutScale:
         median_interval_pct=finite_number(row["median_interval_pct"]),
         by_fold=by_name(row["by_fold"], _errors),
         by_strategy=by_name(row["by_strategy"], _errors),
+        covered_by_strategy=by_name(row["covered_by_strategy"], _covered),
+        covered_by_gpus=by_name(row["covered_by_gpus"], _covered),
     )
+
+
+def _covered(row: Mapping) -> Covered:
+    return read_record(Covered, row)
 
 
 def _errors(row: Mapping) -> ScaleErrors:

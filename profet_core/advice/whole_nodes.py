@@ -10,6 +10,7 @@ from profet_core.catalog import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.latency import Basis, StepTime
 from profet_core.prediction.records import node_note
+from profet_core.scaleout.caveats import host_memory_caveat
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.step import ScaledStep, best_step
 from profet_core.scaleout.strategies import BEST, MOST_GPUS, strategies_of
@@ -109,7 +110,8 @@ def on_gpus(
 def _scaled(row: StepTime, step: ScaledStep, links: Interconnect, alone_note: str) -> StepTime:
     """Nothing is known of the error where nothing is known of one GPU's."""
     assumed = f" (assumed: {links.assumed})" if links.assumed else ""
-    notes = (f"{step.gpus} GPUs by {step.strategy.words} over {links.link.words}{assumed}", alone_note)
+    how = f"{step.gpus} GPUs by {step.strategy.words} over {links.among(step.layout.gpus_per_node).link.words}{assumed}"
+    notes = (how, host_memory_caveat(step, links), alone_note)
     return replace(
         row,
         latency_ms=step.latency_ms,

@@ -13,6 +13,7 @@ from profet_core.errors import InputError
 from profet_core.latency import Basis, StepTime
 from profet_core.memory.fit import FitAnswer
 from profet_core.profiles.record import ProfileMeta
+from profet_core.training.known import BATCH_SIZES
 from profet_core.units import positive_number, whole_number
 
 
@@ -70,13 +71,39 @@ class PredictedOneGpu:
         """Of the prediction and of carrying."""
         return [text for training in (self._first, *self._trainings.values()) for text in training.warnings]
 
+    def tells(self, batch_size: int) -> bool:
+        """Whether a step can be told at that batch size: it is carried there."""
+        return batch_size == self.batch_size or BATCH_SIZES[0] <= batch_size <= BATCH_SIZES[1]
+
     def step_at(self, instance: str, batch_size: int) -> StepTime:
-        """Predicted, and carried where the batch size is another."""
-        rows = {row.instance: row for row in self._at(batch_size).steps.step_times}
-        if instance not in rows or rows[instance].latency_ms is None:
-            given = self.spelling.option("latency_ms")
-            raise InputError(f"The step on {instance} is not known: give its latency ({given}) or name another.")
-        return rows[instance]
+        """Predicted, and carried to another batch size; on an anchor that is a GPU, as offers with it have it.
+
+        Raises
+        ------
+        InputError : nobody gave the anchor's latency, or a GPU that no offer has would have to be carried.
+        """
+        given_ms = self._first.prediction.anchor_latency_ms
+        is_a_gpu = instance == self.instance and instance not in self.knowledge.catalog
+        steps = self._at(batch_size).steps
+        if is_a_gpu and given_ms is not None and not steps.carried:
+            return StepTime(instance=instance, latency_ms=given_ms, basis=Basis.GIVEN)
+        names = self._offers_with(instance) if is_a_gpu else [instance]
+        rows = {row.instance: row for row in steps.step_times if row.latency_ms is not None}
+        found = next((rows[name] for name in names if name in rows), None)
+        if found is None:
+            raise InputError(self._not_known(instance, batch_size, given_ms))
+        return found
+
+    def _offers_with(self, gpu: str) -> list[str]:
+        """Those of fewest GPUs first."""
+        having = [offer for offer in self.knowledge.catalog.values() if offer.gpu == gpu]
+        return [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
+
+    def _not_known(self, instance: str, batch_size: int, given_ms: float | None) -> str:
+        option = self.spelling.option
+        if given_ms is None:
+            return f"The step on {instance} is not known: give its latency ({option('latency_ms')}) or name another."
+        return f"The step on {instance} is not known at batch {batch_size}: name an instance ({option('instance')})."
 
     def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
         """Whether it fits in the memory of one GPU there; None if the models have no memory law."""
@@ -106,6 +133,10 @@ class MeasuredOneGpu:
     pixels: int | None = None
     warnings: Sequence[str] = ()
     meta: ProfileMeta = field(default_factory=ProfileMeta)
+
+    def tells(self, batch_size: int) -> bool:
+        """Whether a step can be told at that batch size: the measured one."""
+        return batch_size == self.batch_size
 
     def step_at(self, instance: str, batch_size: int) -> StepTime:
         """Given."""

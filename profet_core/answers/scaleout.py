@@ -16,6 +16,7 @@ from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
 from profet_core.memory.fit import does_not_fit
+from profet_core.scaleout.caveats import scaling_warnings
 from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.scaleout.offers import NodePlan, node_plan, stops_paying
@@ -120,6 +121,7 @@ class _Answering:
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
         offers = [wanted.catalog[name] for name in wanted.catalog if name in names]
+        warnings = (*self.source.warnings, *scaling_warnings((row.step for row in curve), links))
         return ScaledTraining(
             network=network.name,
             parameters=network.count,
@@ -135,7 +137,7 @@ class _Answering:
             curve=curve,
             last_paying=None if place is None else curve[place].step.gpus,
             plans=self._plans(offers),
-            warnings=tuple(dict.fromkeys(self.source.warnings)),
+            warnings=tuple(dict.fromkeys(warnings)),
         )
 
     @cached_property
@@ -179,7 +181,11 @@ class _Answering:
         if not self.question.gpus:
             # One process reaches no further than its node.
             most = per_node if self.question.strategy == Strategy.ONE_PROCESS else MOST_GPUS
-            usual = [gpus for gpus in usual_counts(per_node) if gpus <= most and self._can_share(gpus)]
+            usual = [
+                gpus
+                for gpus in usual_counts(per_node)
+                if gpus <= most and self._can_share(gpus) and self.source.tells(self._batch(gpus))
+            ]
             if not usual:
                 raise InputError(
                     f"No number of GPUs can share a global batch of {self.question.global_batch}: change it."
@@ -229,11 +235,12 @@ class _Answering:
         return CurveRow(scaled, epoch_ms / MS_PER_S, usd, self._over_one(scaled, offer), others, fit)
 
     def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
+        """At most the number of GPUs: one of them takes the whole batch no slower than part after part."""
         batch = self.question.global_batch
-        if batch is None or not self._can_share(1):
+        if batch is None or not self._can_share(1) or not self.source.tells(batch):
             return None
-        whole = self.source.step_at(self._start(offer), batch)
-        return None if whole.latency_ms is None else whole.latency_ms / scaled.latency_ms
+        whole_ms = self.source.step_at(self._start(offer), batch).latency_ms
+        return None if whole_ms is None else min(whole_ms, scaled.gpus * scaled.one_gpu_ms) / scaled.latency_ms
 
     def _plans(self, offers: Sequence[Instance]) -> tuple[NodePlan, ...]:
         question, known = self.question, self.source.known
@@ -247,7 +254,10 @@ class _Answering:
                 strategy=question.strategy,
             )
             for offer in offers
-            if 1 < offer.gpu_count <= MOST_GPUS and offer.name in known and self._can_share(offer.gpu_count)
+            if 1 < offer.gpu_count <= MOST_GPUS
+            and offer.name in known
+            and self._can_share(offer.gpu_count)
+            and self.source.tells(self._batch(offer.gpu_count))
         ]
         judged = [replace(plan, fit=self.source.fit_at(plan.offer.name, plan.step.batch_per_gpu)) for plan in plans]
         return tuple(sorted(judged, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))

@@ -92,6 +92,17 @@ class Interconnect:
         """Between nodes, 10^9 bytes a second."""
         return self.network_gbit_per_s / 8
 
+    def among(self, gpus: int) -> Interconnect:
+        """Links that carry gradients among so many of them: bridges join pairs, and between pairs is PCIe.
+
+        >>> h100 = load_interconnects().of_gpu("H100-NVL-94GB", 8)
+        >>> h100.among(2).link.value, h100.among(4).link.value, h100.among(4).link_gb_per_s
+        ('nvlink-bridge', 'pcie', 63.0)
+        """
+        if self.link is Link.BRIDGE and gpus > 2:
+            return replace(self, link=Link.PCIE, link_gb_per_s=self.pcie_gb_per_s)
+        return self
+
     @property
     def words(self) -> str:
         """In a few words, such as 'NVLink mesh 150 GB/s, network 25 Gb/s'."""

@@ -6,6 +6,7 @@ not read; where published measurements say otherwise, that is said.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -21,6 +22,8 @@ Values: TypeAlias = float | NDArray[np.float64]
 #: The backward pass's share of a step: two convolutions for one forward.
 BACKWARD_SHARE = 2 / 3
 _BYTES_PER_MS = 1e6
+#: Between nodes only this was measured.
+_MEASURED_NETWORK_GB_PER_S = 10.0 / 8
 
 
 class Strategy(StrEnum):
@@ -138,6 +141,17 @@ def input_copy_ms(model: ScaleoutModel, gpus: Values, links: Links, input_bytes:
     """Milliseconds of the input's copy to all GPUs behind one root port of the host."""
     sharing_port = np.minimum(gpus, links.gpus_per_root)
     return sharing_port * _ms(input_bytes, links.pcie_gb_per_s * model.host_efficiency)
+
+
+def network_doubt(network_gb_per_s: float) -> float:
+    """By how much the half width of a step over several nodes grows, whose network was measured nowhere.
+
+    A judgement: as much again for each factor of ten away from the 10 Gb/s of all measurements.
+
+    >>> network_doubt(1.25), round(network_doubt(125), 3)
+    (1.0, 3.0)
+    """
+    return 1 + abs(math.log10(network_gb_per_s / _MEASURED_NETWORK_GB_PER_S))
 
 
 def _ms(amount_bytes: Values, gb_per_s: Values) -> Values:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 
@@ -11,7 +12,7 @@ from profet_core.catalog.interconnects import Link
 from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
 
 SCALEOUT_NAME = "scaleout.json"
-SCALEOUT_VERSION = 1
+SCALEOUT_VERSION = 2
 
 #: Coefficients that are numbers.
 NUMBERS = (
@@ -33,11 +34,21 @@ class Width:
 
     Attributes
     ----------
-    least : where nothing is added. exposed : more for the share of the step that is added.
+    least : of two GPUs where nothing is added. exposed : more for the share of the step that is added.
+    doubling : more for each doubling of two GPUs.
     """
 
     least: float
     exposed: float
+    doubling: float
+
+    def log_half_width(self, added_share: float, gpus: int) -> float:
+        """Of so many GPUs, two or more.
+
+        >>> Width(0.04, 0.5, 0.1).log_half_width(0.2, 8)
+        0.34
+        """
+        return self.least + self.exposed * added_share + self.doubling * math.log2(gpus / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +65,7 @@ class ScaleoutModel:
     straggling, network_straggling : share of a step lost for each doubling of GPUs in a node, and of nodes.
     copy_efficiency : share of the data sheet's bandwidth at which one process copies weights to all GPUs of a node.
     tensor_ms, tensor_gpu_ms : what each weight tensor costs that process, and more for each further GPU.
-    widths : by what links the GPUs of a node.
+    widths, one_process_widths : by what links the GPUs of a node, where each GPU has a process, and where all have one.
     checksum : of the file's content.
     """
 
@@ -69,12 +80,8 @@ class ScaleoutModel:
     tensor_ms: float
     tensor_gpu_ms: float
     widths: Mapping[Link, Width]
+    one_process_widths: Mapping[Link, Width]
     checksum: str = ""
-
-    def log_half_width(self, link: Link, added_share: float) -> float:
-        """90 % half width of a step, `added_share` of which several GPUs add."""
-        width = self.widths[link]
-        return width.least + width.exposed * added_share
 
 
 def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
@@ -95,17 +102,24 @@ def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
 def scaleout_model(content: Mapping) -> ScaleoutModel:
     """The model a file's content describes; `ValueError` or the like if it describes none."""
     numbers = {name: finite_number(content[name]) for name in NUMBERS}
-    widths = {
-        Link(name): Width(finite_number(row["least"]), finite_number(row["exposed"]))
-        for name, row in content["widths"].items()
-    }
+    widths, by_one_process = _widths(content["widths"]), _widths(content["one_process_widths"])
     efficiency = {Link(name): finite_number(value) for name, value in content["link_efficiency"].items()}
     shares = [*efficiency.values(), *(numbers[name] for name in numbers if name.endswith("efficiency"))]
-    least = [*numbers.values(), *(min(width.least, width.exposed) for width in widths.values())]
+    of_widths = [part for each in (*widths.values(), *by_one_process.values()) for part in astuple(each)]
+    least = [*numbers.values(), *of_widths]
     if min(shares) <= 0 or max(*shares, numbers["overlap"]) > 1 or min(least) < 0:
         raise ValueError("no law of several GPUs")
-    if set(efficiency) != set(Link) or set(widths) != set(Link):
+    if set(efficiency) != set(Link) or not set(widths) == set(by_one_process) == set(Link):
         raise ValueError("not every link")
     return ScaleoutModel(
-        MappingProxyType(efficiency), **numbers, widths=MappingProxyType(widths), checksum=content["checksum"]
+        MappingProxyType(efficiency),
+        **numbers,
+        widths=MappingProxyType(widths),
+        one_process_widths=MappingProxyType(by_one_process),
+        checksum=content["checksum"],
     )
+
+
+def _widths(rows: Mapping) -> dict[Link, Width]:
+    names = [part.name for part in fields(Width)]
+    return {Link(link): Width(**{name: finite_number(row[name]) for name in names}) for link, row in rows.items()}

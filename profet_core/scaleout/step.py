@@ -13,6 +13,7 @@ from profet_core.scaleout.law import (
     Links,
     Strategy,
     input_copy_ms,
+    network_doubt,
     network_sharing_ms,
     node_sharing_ms,
     one_process_ms,
@@ -100,9 +101,10 @@ def scaled_step(
     InputError : no such number of GPUs, no whole nodes, or a strategy that needs what is not known.
     """
     layout = Layout.of(gpus, interconnect.gpus)
-    links = Links.of(interconnect)
+    interconnect = interconnect.among(layout.gpus_per_node)
     if strategy is Strategy.ONE_PROCESS:
-        return _by_one_process(model, step, layout, links)
+        return _by_one_process(model, step, layout, interconnect)
+    links = Links.of(interconnect)
     in_node = float(node_sharing_ms(model, strategy, layout.gpus_per_node, links, step.gradient_bytes))
     between = float(network_sharing_ms(model, strategy, layout.nodes, links, step.gradient_bytes))
     copy_ms = float(input_copy_ms(model, layout.gpus_per_node, links, step.input_bytes))
@@ -114,15 +116,16 @@ def scaled_step(
 
     ends = _ends(step)
     lows, middle, highs = (latency_ms(each) for each in ends)
+    half_width = _half_width(model, strategy, layout, interconnect, 1 - step.latency_ms / middle)
     return ScaledStep(
         layout=layout,
         strategy=strategy,
         batch_per_gpu=step.batch_size,
         latency_ms=middle,
-        interval=_interval(model, step, layout, links, (lows, middle, highs)),
+        interval=_interval(step, (lows, middle, highs), half_width),
         one_gpu_ms=step.latency_ms,
         sharing_ms=(in_node, between),
-        log_half_width=_half_width(model, step, layout, links, middle),
+        log_half_width=half_width,
     )
 
 
@@ -138,24 +141,25 @@ def best_step(
     return min(found, key=lambda each: each.latency_ms)
 
 
-def _by_one_process(model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links) -> ScaledStep:
+def _by_one_process(model: ScaleoutModel, step: GpuStep, layout: Layout, interconnect: Interconnect) -> ScaledStep:
     if layout.nodes > 1:
         raise InputError(f"One process reaches the GPUs of one node, {layout.gpus_per_node}: choose another strategy.")
     if step.tensors is None:
         raise InputError("Say how many weight tensors the network has: one process spends time on each.")
-    tensors, gpus = float(step.tensors), float(layout.gpus)
+    links, tensors, gpus = Links.of(interconnect), float(step.tensors), float(layout.gpus)
     lows, middle, highs = (
         float(one_process_ms(model, each, gpus, links, step.gradient_bytes, tensors)) for each in _ends(step)
     )
+    half_width = _half_width(model, Strategy.ONE_PROCESS, layout, interconnect, 1 - step.latency_ms / middle)
     return ScaledStep(
         layout=layout,
         strategy=Strategy.ONE_PROCESS,
         batch_per_gpu=step.batch_size,
         latency_ms=middle,
-        interval=_interval(model, step, layout, links, (lows, middle, highs)),
+        interval=_interval(step, (lows, middle, highs), half_width),
         one_gpu_ms=step.latency_ms,
         sharing_ms=None,
-        log_half_width=_half_width(model, step, layout, links, middle),
+        log_half_width=half_width,
     )
 
 
@@ -165,17 +169,21 @@ def _ends(step: GpuStep) -> tuple[float, float, float]:
     return own.low_ms, step.latency_ms, own.high_ms
 
 
-def _half_width(model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links, latency_ms: float) -> float | None:
-    return None if layout.gpus == 1 else model.log_half_width(links.kind, 1 - step.latency_ms / latency_ms)
-
-
-def _interval(
-    model: ScaleoutModel, step: GpuStep, layout: Layout, links: Links, ends_ms: tuple[float, float, float]
-) -> Interval | None:
-    """The single step's error as far as it reaches the step of all, and the error of scaling, together."""
+def _half_width(
+    model: ScaleoutModel, strategy: Strategy, layout: Layout, interconnect: Interconnect, added_share: float
+) -> float | None:
+    """90 % half width that scaling brings, in the logarithm; None on one GPU, of which nothing is scaled."""
     if layout.gpus == 1:
+        return None
+    widths = model.one_process_widths if strategy is Strategy.ONE_PROCESS else model.widths
+    within = widths[interconnect.link].log_half_width(added_share, layout.gpus)
+    return within if layout.nodes == 1 else within * network_doubt(interconnect.network_gb_per_s)
+
+
+def _interval(step: GpuStep, ends_ms: tuple[float, float, float], half_width: float | None) -> Interval | None:
+    """The single step's error as far as it reaches the step of all, and the error of scaling, together."""
+    if half_width is None:
         return step.interval
     low_ms, latency_ms, high_ms = ends_ms
-    scaling = _half_width(model, step, layout, links, latency_ms) or 0.0
-    around = Interval.around(latency_ms, math.hypot(math.log(high_ms / low_ms) / 2, scaling))
+    around = Interval.around(latency_ms, math.hypot(math.log(high_ms / low_ms) / 2, half_width))
     return Interval(min(max(around.low_ms, _ends(step)[0]), latency_ms), around.high_ms)

@@ -8,8 +8,8 @@ from profet_core.errors import InputError
 from profet_core.latency import Interval
 from profet_core.units import positive_number, whole_number
 
-#: Bytes of a gradient, by the training's precision.
-GRADIENT_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "amp": 2}
+#: Bytes of a gradient as it is sent, by the training's precision: frameworks keep FP32 gradients in mixed precision.
+GRADIENT_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "amp": 4}
 #: The most parameters that any network here may have.
 MOST_PARAMETERS = 1e12
 
@@ -51,7 +51,7 @@ class GpuStep:
     def gradient_bytes(self) -> float:
         """What each GPU has to share a step.
 
-        >>> GpuStep(100, 32, 25.6e6).gradient_bytes, GpuStep(100, 32, 25.6e6, "amp").gradient_bytes
+        >>> GpuStep(100, 32, 25.6e6, "amp").gradient_bytes, GpuStep(100, 32, 25.6e6, "fp16").gradient_bytes
         (102400000.0, 51200000.0)
         """
         return self.parameters * GRADIENT_BYTES[self.precision]

@@ -141,4 +141,5 @@ def _model(logs: Array) -> ScaleoutModel:
     values = dict(zip(STARTS, np.exp(logs).tolist(), strict=True))
     links = {Link(name.removeprefix(_LINK)): values.pop(name) for name in list(values) if name.startswith(_LINK)}
     links[Link.BRIDGE] = links[Link.NVLINK]
-    return ScaleoutModel(links, **values, widths=dict.fromkeys(Link, Width(0.0, 0.0)))
+    no_widths = dict.fromkeys(Link, Width(0.0, 0.0, 0.0))
+    return ScaleoutModel(links, **values, widths=no_widths, one_process_widths=no_widths)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from profet_core.catalog.interconnects import Link
 from profet_core.files import manifest_checksum, sha256_hex
-from profet_core.scaleout.model import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION, ScaleoutModel, scaleout_model
+from profet_core.scaleout.model import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION, ScaleoutModel, Width, scaleout_model
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.scaleout.fit import fitted_model
@@ -42,13 +43,19 @@ def scaleout_content(folder: Path) -> dict:
 def law_content(rows: Sequence[ScaleRow]) -> dict:
     """The coefficients of these rows; widths come from errors with networks left out, and with GPU models left out."""
     model = fitted_model(rows)
-    errors_of = np.concatenate([left_out_ms(rows, fold_of) for fold_of in (network_of, gpu_of)])
+    left_out = np.concatenate([left_out_ms(rows, fold_of) for fold_of in (network_of, gpu_of)])
+    found = widths([*rows, *rows], left_out)
     return {
         "schema_version": SCALEOUT_VERSION,
         "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},
         **{name: getattr(model, name) for name in NUMBERS},
-        "widths": {str(link): asdict(width) for link, width in widths([*rows, *rows], errors_of).items()},
+        "widths": _document(found.several),
+        "one_process_widths": _document(found.one_process),
     }
+
+
+def _document(found: Mapping[Link, Width]) -> dict[str, dict[str, float]]:
+    return {str(link): asdict(width) for link, width in found.items()}
 
 
 def write_scaleout(content: Mapping, folder: Path) -> ScaleoutModel:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linprog
 
 from profet_core.catalog.interconnects import Link
+from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.model import Width
 from profet_lab.scaleout.fit import Array
 from profet_lab.scaleout.rows import ScaleRow
@@ -14,27 +17,46 @@ from profet_lab.scaleout.rows import ScaleRow
 LEVEL = 0.9
 #: Links that share a width: few machines were measured with each kind of NVLink, none with bridges.
 ALIKE = ((Link.NVSWITCH, Link.NVLINK, Link.BRIDGE), (Link.PCIE,), (Link.PCIE_HOST,))
-#: How much of the half width may grow with the share of a step that several GPUs add.
-_SLOPES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
-_LEAST = 0.01
+#: No step is surer: published speeds themselves differ by as much from run to run.
+_LEAST = 0.04
+#: Where no row speaks of a link.
+_UNKNOWN = Width(_LEAST, 0.8, 0.0)
 
 
-def widths(rows: Sequence[ScaleRow], left_out_ms: Array) -> dict[Link, Width]:
-    """By link: the width that holds `LEVEL` of these errors, of the slope that makes intervals narrowest in the mean.
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """By link, where each GPU has a process, and where all have one: most rows are of that, whose errors are others."""
+
+    several: Mapping[Link, Width]
+    one_process: Mapping[Link, Width]
+
+    def of(self, row: ScaleRow) -> Width:
+        """A row's."""
+        widths = self.one_process if row.strategy is Strategy.ONE_PROCESS else self.several
+        return widths[row.interconnect.link]
+
+
+def widths(rows: Sequence[ScaleRow], left_out_ms: Array) -> Widths:
+    """Widths that hold `LEVEL` of these errors, at few GPUs as at many.
 
     Parameters
     ----------
     left_out_ms : milliseconds a step of each row, by a law that did not see it; shape (rows,).
     """
     links = np.array([row.interconnect.link for row in rows])
+    by_one = np.array([row.strategy is Strategy.ONE_PROCESS for row in rows])
     errors = np.abs(np.log([row.latency_ms for row in rows]) - np.log(left_out_ms))
-    added = added_shares(rows, left_out_ms)
-    found = {}
-    for alike in ALIKE:
-        of = np.isin(links, alike)
-        width = _narrowest(errors[of], added[of]) if of.any() else Width(_LEAST, max(_SLOPES))
-        found.update(dict.fromkeys(alike, width))
-    return found
+    added, doublings = added_shares(rows, left_out_ms), np.log2([row.gpus / 2 for row in rows])
+
+    def of(among: np.ndarray) -> dict[Link, Width]:
+        found: dict[Link, Width] = {}
+        for alike in ALIKE:
+            here = among & np.isin(links, alike)
+            width = _regressed(errors[here], added[here], doublings[here]) if here.any() else _UNKNOWN
+            found.update(dict.fromkeys(alike, width))
+        return found
+
+    return Widths(several=of(~by_one), one_process=of(by_one))
 
 
 def added_shares(rows: Sequence[ScaleRow], predicted_ms: Array) -> Array:
@@ -42,11 +64,10 @@ def added_shares(rows: Sequence[ScaleRow], predicted_ms: Array) -> Array:
     return 1 - np.array([row.one_gpu_ms for row in rows]) / predicted_ms
 
 
-def log_half_widths(rows: Sequence[ScaleRow], predicted_ms: Array, found: Mapping[Link, Width]) -> Array:
+def log_half_widths(rows: Sequence[ScaleRow], predicted_ms: Array, found: Widths) -> Array:
     """Of each row's interval, in the logarithm; shape (rows,)."""
-    least = np.array([found[row.interconnect.link].least for row in rows])
-    exposed = np.array([found[row.interconnect.link].exposed for row in rows])
-    return least + exposed * added_shares(rows, predicted_ms)
+    added = added_shares(rows, predicted_ms).tolist()
+    return np.array([found.of(row).log_half_width(share, row.gpus) for row, share in zip(rows, added, strict=True)])
 
 
 def covered(rows: Sequence[ScaleRow], predicted_ms: Array, half_widths: Array) -> np.ndarray:
@@ -56,10 +77,15 @@ def covered(rows: Sequence[ScaleRow], predicted_ms: Array, half_widths: Array) -
     return (true_ms >= low_ms) & (true_ms <= predicted_ms * np.exp(half_widths))
 
 
-def _narrowest(errors: Array, added: Array) -> Width:
-    tried = [Width(_least(errors, slope * added), slope) for slope in _SLOPES]
-    return min(tried, key=lambda width: width.least + width.exposed * float(added.mean()))
-
-
-def _least(errors: Array, sloped: Array) -> float:
-    return max(_LEAST, float(np.quantile(errors - sloped, LEVEL, method="higher")))
+def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
+    """Quantile regression of errors, no coefficient negative (Koenker and Bassett 1978, as a linear programme)."""
+    n = len(errors)
+    features = np.column_stack([np.ones(n), added, doublings])
+    found = linprog(
+        np.concatenate([np.zeros(3), np.full(n, LEVEL), np.full(n, 1 - LEVEL)]),
+        A_eq=np.hstack([features, np.eye(n), -np.eye(n)]),
+        b_eq=errors,
+        bounds=[(_LEAST, None), *[(0, None)] * (2 + 2 * n)],
+        method="highs",
+    )
+    return Width(*(float(value) for value in found.x[:3]))

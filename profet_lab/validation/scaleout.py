@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profet_core.accuracy.scaleout import ScaleErrors
+from profet_core.scaleout.law import Strategy
 from profet_lab.progress import Progress
 from profet_lab.scaleout.fit import Array, fitted_model, predicted_ms
 from profet_lab.scaleout.folds import LeftOut, gpu_of, left_out, network_of
@@ -77,6 +78,7 @@ def _left_out_document(
     of = np.array([row.data_set == data_set for row in rows])
     hard = np.array([row.efficiency < HARD_BELOW for row in rows])
     inside = covered(rows, predicted.latency_ms, predicted.log_half_width)
+    by_one = np.array([row.strategy is Strategy.ONE_PROCESS for row in rows])
     return {
         "every": asdict(scale_errors(rows, predicted.latency_ms, of)),
         "hard": asdict(scale_errors(rows, predicted.latency_ms, of & hard)),
@@ -84,6 +86,8 @@ def _left_out_document(
         "median_interval_pct": float(np.median(100 * np.expm1(predicted.log_half_width[of]))),
         "by_fold": _by(rows, predicted.latency_ms, of, fold_of),
         "by_strategy": _by(rows, predicted.latency_ms, of, lambda row: row.strategy.value),
+        "covered_by_strategy": _covered_by(rows, inside, of, lambda row: row.strategy.value),
+        "covered_by_gpus": _covered_by(rows, inside, of & ~by_one, lambda row: str(row.gpus)),
     }
 
 
@@ -92,6 +96,14 @@ def _by(
 ) -> dict[str, dict[str, Any]]:
     names = np.array([name_of(row) for row in rows])
     return {str(name): asdict(scale_errors(rows, predicted, of & (names == name))) for name in sorted(set(names[of]))}
+
+
+def _covered_by(
+    rows: Sequence[ScaleRow], inside: Mask, of: Mask, name_of: Callable[[ScaleRow], str]
+) -> dict[str, dict[str, float]]:
+    names = np.array([name_of(row) for row in rows])
+    found = {str(name): inside[of & (names == name)] for name in sorted(set(names[of]), key=lambda name: name.zfill(2))}
+    return {name: {"n": len(each), "covered_90": float(100 * each.mean())} for name, each in found.items()}
 
 
 def _with_excluded(found: ScaleRows) -> dict[str, ScaleErrors]:

@@ -102,6 +102,28 @@ def test_accuracy_s_other_figures_are_the_reports():
         assert sentence in text
 
 
+def _check_coverage(scaleout):
+    """Of both data sets together, by how gradients are shared and by number of GPUs."""
+
+    def held(what, by, *names):
+        parts = [
+            data[what][by][name] for data in scaleout["data_sets"].values() for name in names if name in data[what][by]
+        ]
+        return sum(part["n"] * part["covered_90"] for part in parts) / sum(part["n"] for part in parts)
+
+    text = " ".join((ROOT / "docs" / "ACCURACY.md").read_text(encoding="utf-8").split())
+    for words, by, names in (
+        ("ring all-reduce {0} hold with the network left out (GPU model left out: {1})", "strategy", ("ring",)),
+        ("parameter servers {0} ({1})", "strategy", ("ps-cpu", "ps-gpu")),
+        ("one process {0} ({1})", "strategy", ("one-process",)),
+        ("four GPUs that have a process each {0} ({1})", "gpus", ("4",)),
+        ("of eight {0} ({1})", "gpus", ("8",)),
+    ):
+        found = [held(what, f"covered_by_{by}", *names) for what in ("networks", "gpus")]
+        assert all(85 <= share <= 95 for share in found)
+        assert words.format(*percent(*found)) in text
+
+
 def test_several_gpus_are_the_report_s():
     found, scaleout = rows("docs/ACCURACY.md"), report("scaleout_validation.json")
     names = {"tensorflow 2017": ("TensorFlow 2017", 89), "throughputs": ("published throughputs", 1510)}
@@ -112,6 +134,7 @@ def test_several_gpus_are_the_report_s():
             every, hard = data[what]["every"], data[what]["hard"]
             errors = [part[kind] for part in (every, hard) for kind in ("mape", "perfect_mape")]
             assert found[f"{title}{label} left out"] == percent(*errors, data[what]["covered_90"])
+    _check_coverage(scaleout)
     on_64 = percent(*(scaleout["on_64"][kind] for kind in ("mape", "perfect_mape")))
     assert found["64 K80 over a network, network left out"][:2] == on_64
     throughputs = scaleout["data_sets"]["throughputs"]

@@ -58,12 +58,12 @@ def test_nodes_are_paid_for_whole_and_several_times(document):
     assert found["interconnect"]["link"] == "nvlink" and found["interconnect"]["network_gbit_per_s"] == 25
 
 
-def test_half_precision_shares_half(document):
-    whole, half = (
+def test_half_precision_shares_half_and_mixed_all(document):
+    whole, mixed, half = (
         document("scaleout", *MEASURED, "--gpus", 8, "--precision", precision)["curve"][0]["latency_ms"]
-        for precision in ("fp32", "amp")
+        for precision in ("fp32", "amp", "fp16")
     )
-    assert 203 < half < whole
+    assert 203 < half < whole == mixed
 
 
 def test_from_a_profile_every_offer_has_its_own_step(document, profiled):

@@ -32,7 +32,8 @@ PLAIN = ScaleoutModel(
     copy_efficiency=1.0,
     tensor_ms=0.0,
     tensor_gpu_ms=0.0,
-    widths=dict.fromkeys(Link, Width(math.log(1.1), 0.0)),
+    widths=dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0)),
+    one_process_widths=dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0)),
 )
 #: Four GPUs over PCIe 3: 15.75 GB/s.
 NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")

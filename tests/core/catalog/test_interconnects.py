@@ -30,7 +30,10 @@ def test_every_row_is_of_an_instance_or_a_gpu(table):
         ("p4d.24xlarge", Link.NVSWITCH, 300, 400),
         ("p5.48xlarge", Link.NVSWITCH, 450, 3200),
         ("g4dn.12xlarge", Link.PCIE, 15.75, 50),
-        ("g5.48xlarge", Link.PCIE, 31.5, 100),
+        # AWS virtualises these without peer access: gradients go through host memory.
+        ("g5.48xlarge", Link.PCIE_HOST, 15.75, 100),
+        ("g6.12xlarge", Link.PCIE_HOST, 15.75, 40),
+        ("g6e.48xlarge", Link.PCIE_HOST, 15.75, 400),
     ],
 )
 def test_what_clouds_say(table, instance, link, gb_per_s, gbit_per_s):
@@ -62,3 +65,9 @@ def test_links_that_can_t_be_are_refused(table):
     for change in ({"gpus": 0}, {"link_gb_per_s": 0}, {"pcie_generation": 2}, {"network_gbit_per_s": -1}):
         with pytest.raises(InputError):
             replace(node, **change)
+
+
+def test_peer_access_over_pcie_is_named_where_it_is_assumed(table):
+    assert "no peer access" in table.of_gpu("A10G", 8).assumed
+    for gpu in ("L4", "L40S", "A10"):
+        assert "peer access over PCIe" in table.of_gpu(gpu, 8).assumed

@@ -22,7 +22,8 @@ def law() -> ScaleoutModel:
         copy_efficiency=0.5,
         tensor_ms=0.1,
         tensor_gpu_ms=0.2,
-        widths=dict.fromkeys(Link, Width(0.05, 0.5)),
+        widths=dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
+        one_process_widths=dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
     )
 
 

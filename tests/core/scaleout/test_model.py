@@ -49,3 +49,13 @@ def test_a_changed_or_missing_file_is_refused(tmp_path):
     (tmp_path / SCALEOUT_NAME).write_text(SHIPPED.read_text().replace('"overlap": 0', '"overlap": 1'))
     with pytest.raises(ArtifactError, match="is damaged or was changed"):
         load_scaleout(tmp_path)
+
+
+def test_more_gpus_are_less_sure_and_host_memory_least():
+    law = load_scaleout(SHIPPED.parent)
+    eight = {link: law.widths[link].log_half_width(0.2, 8) for link in Link}
+    assert all(law.widths[link].log_half_width(0.2, 2) <= eight[link] for link in Link)
+    assert eight[Link.PCIE_HOST] > law.widths[Link.PCIE_HOST].log_half_width(0.2, 2) + 0.15
+    assert eight[Link.PCIE_HOST] > max(eight[Link.PCIE], eight[Link.NVSWITCH], 0.35)
+    # What one process is off by is not what others are off by.
+    assert law.one_process_widths != law.widths

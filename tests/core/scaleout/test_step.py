@@ -14,7 +14,7 @@ from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.files import shipped_folder
 from profet_core.latency import Interval
 from profet_core.scaleout.law import Strategy
-from profet_core.scaleout.model import load_scaleout
+from profet_core.scaleout.model import Width, load_scaleout
 from profet_core.scaleout.step import best_step, scaled_step
 from profet_core.scaleout.strategies import Layout
 from profet_core.scaleout.work import GpuStep
@@ -35,7 +35,7 @@ STEPS = st.builds(
     latency_ms=st.floats(0.1, 1e5),
     batch_size=st.integers(1, 1024),
     parameters=st.floats(1e3, 1e9),
-    precision=st.sampled_from(["fp32", "amp"]),
+    precision=st.sampled_from(["fp32", "fp16"]),
     pixels=st.none() | st.integers(16, 512),
     tensors=st.integers(1, 1000),
 )
@@ -103,9 +103,10 @@ def test_a_step_by_hand(law, node):
     assert (step.nodes, step.batch_size) == (2, 256)
     assert step.images_per_s == pytest.approx(256 / 0.2566)
     assert step.speed_up == pytest.approx(8 * 90 / 256.6)
-    # Half precision shares half as much.
-    half = scaled_step(law, GpuStep(90, 32, 25e6, "amp"), node, 8, Strategy.RING)
+    # Sent in half precision it is half as much; mixed precision keeps FP32 gradients.
+    half = scaled_step(law, GpuStep(90, 32, 25e6, "fp16"), node, 8, Strategy.RING)
     assert half.sharing_ms == pytest.approx((7.5 + 6, 100 + 2))
+    assert scaled_step(law, GpuStep(90, 32, 25e6, "amp"), node, 8, Strategy.RING).sharing_ms == step.sharing_ms
 
 
 def test_a_copy_that_takes_longer_than_the_step_is_waited_for(law, node):
@@ -151,3 +152,31 @@ def test_one_process_reaches_one_node_and_needs_the_tensors(law, node):
 def test_no_step_of_one_gpu(change, line):
     with pytest.raises(InputError, match=line):
         GpuStep(**{"latency_ms": 90, "batch_size": 32, "parameters": 25e6, **change})
+
+
+def test_the_width_grows_with_the_doublings_and_with_an_unmeasured_network(law, node):
+    def half_width(gpus, strategy=Strategy.RING, gbit=8.0):
+        links = replace(node, network_gbit_per_s=gbit)
+        return scaled_step(law, GpuStep(90, 32, 25e6, tensors=100), links, gpus, strategy)
+
+    four = half_width(4)
+    assert four.log_half_width == pytest.approx(0.05 + 0.5 * (1 - 90 / four.latency_ms) + 0.01)
+    alone = half_width(4, Strategy.ONE_PROCESS)
+    assert alone.log_half_width == pytest.approx(0.1 + 0.25 * (1 - 90 / alone.latency_ms) + 0.01)
+    # Two nodes at the measured 10 Gb/s, and at a hundred times that: as much again for each factor of ten.
+    measured, faster = half_width(8, gbit=10.0), half_width(8, gbit=1000.0)
+    assert measured.log_half_width == pytest.approx(0.05 + 0.5 * (1 - 90 / measured.latency_ms) + 2 * 0.01)
+    assert faster.log_half_width == pytest.approx(3 * (0.05 + 0.5 * (1 - 90 / faster.latency_ms) + 2 * 0.01))
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_bridges_join_pairs_and_more_gpus_share_over_pcie(law, strategy):
+    pcie = {Link.PCIE: Width(0.3, 0.1, 0.0)}
+    law = replace(law, widths={**law.widths, **pcie}, one_process_widths={**law.one_process_widths, **pcie})
+    bridged = Interconnect(8, Link.BRIDGE, 300.0, 4, 2, 8.0, "made up")
+    plain = replace(bridged, link=Link.PCIE, link_gb_per_s=31.5)
+    step = GpuStep(90, 32, 25e6, tensors=100)
+    for gpus in (4, 8):
+        assert scaled_step(law, step, bridged, gpus, strategy) == scaled_step(law, step, plain, gpus, strategy)
+    two = [scaled_step(law, step, each, 2, strategy) for each in (bridged, plain)]
+    assert two[0].log_half_width != two[1].log_half_width and two[0].latency_ms <= two[1].latency_ms

@@ -47,7 +47,8 @@ def true_law() -> ScaleoutModel:
         copy_efficiency=0.5,
         tensor_ms=0.05,
         tensor_gpu_ms=0.1,
-        widths=dict.fromkeys(Link, Width(0.0, 0.0)),
+        widths=dict.fromkeys(Link, Width(0.0, 0.0, 0.0)),
+        one_process_widths=dict.fromkeys(Link, Width(0.0, 0.0, 0.0)),
     )
 
 

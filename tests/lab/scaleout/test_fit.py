@@ -59,3 +59,17 @@ def test_the_file_s_content_is_a_law(noisy):
     assert set(content["widths"]) == set(content["link_efficiency"])
     # No row speaks of a parameter server: its share stays where the fit starts.
     assert content["host_efficiency"] == pytest.approx(0.5)
+
+
+def test_errors_of_one_process_and_of_few_gpus_are_no_others_s(noisy):
+    """One process far off, and each doubling far more: neither reaches what it says nothing of."""
+    factor = {2: 1.02, 4: 1.2, 8: 1.4, 32: 1.8}
+    rows = [row for row in noisy if row.interconnect.link == "pcie"]
+    said = np.array(
+        [row.latency_ms / (3.0 if row.strategy is Strategy.ONE_PROCESS else factor[row.gpus]) for row in rows]
+    )
+    found = widths(rows, said)
+    several, alone = found.several["pcie"], found.one_process["pcie"]
+    assert several.doubling == pytest.approx(np.log(1.8) / 4, rel=0.3)
+    assert several.log_half_width(0.0, 2) < 0.2 < several.log_half_width(0.0, 8) < 0.6
+    assert alone.log_half_width(0.0, 2) > 0.9

@@ -1,0 +1,35 @@
+"""What to keep in mind of steps on machines of which too few were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profet_core.catalog.interconnects import Interconnect, Link
+from profet_core.scaleout.law import network_doubt
+from profet_core.scaleout.step import ScaledStep
+
+#: From so many GPUs on, machines that share through host memory differ.
+_MANY = 4
+#: How far from the measured network one is still like it: by a factor of 2.
+_LIKE_MEASURED = network_doubt(2 * 10 / 8)
+
+HOST_MEMORY = "machines of 4 or more GPUs that share through host memory differ: some took up to 3.6 times as long"
+
+
+def host_memory_caveat(step: ScaledStep, links: Interconnect) -> str:
+    """`HOST_MEMORY` where it is so; else ""."""
+    return HOST_MEMORY if links.link is Link.PCIE_HOST and step.layout.gpus_per_node >= _MANY else ""
+
+
+def scaling_warnings(steps: Iterable[ScaledStep], links: Interconnect) -> list[str]:
+    """Sentences on steps on one kind of node."""
+    found = list(steps)
+    warnings = []
+    if any(host_memory_caveat(step, links) for step in found):
+        warnings.append(f"GPUs without peer access: {HOST_MEMORY} as is said here.")
+    if any(step.nodes > 1 for step in found) and network_doubt(links.network_gb_per_s) > _LIKE_MEASURED:
+        warnings.append(
+            f"Between machines only 10 Gb/s were measured, not {links.network_gbit_per_s:g}: the intervals there are "
+            "wider by judgement."
+        )
+    return warnings
