@@ -101,7 +101,7 @@ def _filled(row: Mapping, optional: Sequence[str]) -> Mapping:
 def _checked(row: Mapping, key: str, required: Sequence[str]) -> dict[str, str]:
     name = str(row.get(key) or "").strip()
     if not name.isprintable():
-        raise InputError(f"the {key} name {name!r} holds a line break or control character.")
+        raise InputError(f"the {key} name {_shortened(name)!r} holds a line break or control character.")
     if len(name) > LONGEST_NAME:
         raise InputError(f"the {key} name {_shortened(name)!r} has more than {LONGEST_NAME} characters.")
     if None in row:

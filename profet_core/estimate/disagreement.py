@@ -54,7 +54,7 @@ def disagreement_words(found: Sequence[Disagreement]) -> str:
     """One sentence on how far estimate and profile are apart.
 
     >>> disagreement_words([Disagreement("a", 110, 100, True), Disagreement("b", 120, 100, False)])
-    'Estimate and profile differ by 15 % (the median of 2 offers, 20 % at most); their ranges overlap on 1 of them.'
+    'Estimate and profile differ by 15.0 % (the median of 2 offers, 20.0 % at most); their ranges overlap on 1 of them.'
     """
     if not found:
         return "Estimate and profile have no offer in common."

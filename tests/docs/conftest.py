@@ -12,6 +12,7 @@ LINKED = (
     "models",
     "sample_traces",
     "benchmarks",
+    "profet_collect",
     "pyproject.toml",
     "streamlit_app.py",
     "docs",

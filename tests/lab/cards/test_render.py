@@ -18,10 +18,14 @@ TEMPLATES = sorted(
 
 def test_the_package_holds_the_templates():
     assert TEMPLATES == [
+        "cells_card.md.j2",
         "derived_gpus.md.j2",
+        "estimate_card.md.j2",
+        "manycore_card.md.j2",
         "memory.md.j2",
         "model_card.md.j2",
         "real_profiles.md.j2",
+        "scaleout_card.md.j2",
         "transfer_card.md.j2",
     ]
 
