@@ -45,7 +45,8 @@ def network_file_input() -> None:
         "Or a file, to count them",
         key=f"{_FILE}{number}",
         help="A .keras model, a Keras model's JSON, an ONNX file, or a layer table (CSV). No code in it is run, no "
-        "weights are read, and it is let go of at once.",
+        "weights are read, and it is let go of at once. Too big with its weights? What `model.to_json()` gives tells "
+        "as much.",
     )
     whole_field(
         "Its pixels a side",

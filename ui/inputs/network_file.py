@@ -36,7 +36,8 @@ def network_file_input(pixels: int | None) -> Network | None:
         "A network's file",
         key=f"{_FILE}{state[_BATCH]}",
         help=f"{FORMATS[0].upper()}{FORMATS[1:]}. Nothing in it is run and no weights are read; what is counted of its "
-        "layers stays in memory for your session, the file is let go.",
+        "layers stays in memory for your session, the file is let go. Too big with its weights? What `model.to_json()` "
+        "gives tells as much.",
     )
     if file is not None and not file.closed:
         state[_WRONG] = ""
