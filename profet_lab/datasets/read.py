@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from profet_core.files import sha256_hex, strict_json
 from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source
@@ -21,6 +20,7 @@ from profet_lab.datasets.layout import (
     TABLES,
     VERSION,
 )
+from profet_lab.datasets.parquet import file_bytes, parquet_table
 from profet_lab.measurements.tables import DataError
 
 _MAX_MANIFEST_BYTES, _MAX_TABLE_BYTES = 16 * 2**20, 2**30
@@ -61,8 +61,10 @@ def _manifest(folder: Path) -> dict:
         if path.stat().st_size > _MAX_MANIFEST_BYTES:
             raise _damaged(path)
         document = strict_json(path)
-    except OSError:
+    except FileNotFoundError:
         raise DataError(f"No {MANIFEST_FILE} in {folder}: name a folder that `profet data import` wrote.") from None
+    except OSError as error:
+        raise DataError(f"{path} can't be read: {error.strerror or type(error).__name__}.") from None
     except (ValueError, RecursionError):
         raise _damaged(path) from None
     if not isinstance(document, dict) or document.get("layout") != LAYOUT:
@@ -74,25 +76,11 @@ def _manifest(folder: Path) -> dict:
 
 
 def _table(path: Path, sha256: str) -> pd.DataFrame:
-    try:
-        if path.stat().st_size > _MAX_TABLE_BYTES:
-            raise DataError(f"{path} has more than {_MAX_TABLE_BYTES // 2**20} MB: keep to fewer measurements.")
-        data = path.read_bytes()
-    except OSError:
-        raise DataError(f"No {path.name} in {path.parent}: {_AGAIN}.") from None
+    data = file_bytes(path, most_bytes=_MAX_TABLE_BYTES, remedy=_AGAIN)
     if sha256_hex(data) != sha256:
         raise _damaged(path)
     schema = SCHEMAS[path.name]
-    try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        if file.metadata.num_rows > MAX_ROWS[path.name]:
-            raise DataError(f"{path} has more than {MAX_ROWS[path.name]:,} rows: keep to fewer measurements.")
-        if not file.schema_arrow.equals(schema):
-            raise DataError(f"{path} has other columns than docs/DATA.md lists: {_AGAIN}.")
-        table = file.read()
-        table.validate(full=True)
-    except (pa.ArrowException, OSError):
-        raise _damaged(path) from None
+    table = parquet_table(data, path, most_rows=MAX_ROWS[path.name], remedy=_AGAIN, schema=schema)
     if any(table[field.name].null_count for field in schema if not field.nullable):
         raise _damaged(path)
     return table.to_pandas(types_mapper=_NULLABLE.get)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from profet_core.files import sha256_hex
 from profet_core.profiles.profet_json.reader import VERSION_1_STEPS
 from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_lab.datasets.dataset import Dataset, Source
 from profet_lab.datasets.layout import CELLS_FILE, MAX_ROWS
+from profet_lab.datasets.parquet import file_bytes, parquet_table
 from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataError
 
@@ -21,6 +20,7 @@ PROFET_LICENCE = "MIT License, copyright (c) 2022 ddps-lab: https://github.com/d
 #: What all of PROFET's measurements were made with.
 PROFET_RUNS = {"framework": "tensorflow", "framework_version": "2.5", "precision": "fp32"}
 _MAX_BYTES = 512 * 2**20
+_AGAIN = "get it again"
 _COUNTS = ("pixels", "batch_size", "repeat")
 _RUN = ["instance", "model", "pixels", "batch_size", "repeat"]
 _TIMES = ["batch_latency_ms", "epoch_latency_s"]
@@ -46,17 +46,10 @@ def read_tables(folder: Path) -> Dataset:
 
 
 def _table(path: Path) -> tuple[pd.DataFrame, str]:
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise DataError(f"{path} has more than {_MAX_BYTES // 2**20} MB: PROFET's tables have 3 at most.")
-        data = path.read_bytes()
-        if pq.ParquetFile(pa.BufferReader(data)).metadata.num_rows > MAX_ROWS[CELLS_FILE]:
-            raise DataError(f"{path} has more than {MAX_ROWS[CELLS_FILE]:,} rows: keep to fewer measurements.")
-        table = pd.read_parquet(pa.BufferReader(data))
-    except DataError:
-        raise
-    except (OSError, pa.ArrowException, ValueError, NotImplementedError):
-        raise DataError(f"{path} can't be read as Parquet: get it again.") from None
+    data = file_bytes(path, most_bytes=_MAX_BYTES, remedy=_AGAIN)
+    read = parquet_table(data, path, most_rows=MAX_ROWS[CELLS_FILE], remedy=_AGAIN)
+    # What pandas notes of a table in its file is its writer's, and says nothing that is needed here.
+    table = read.to_pandas(ignore_metadata=True)
     for name in [*_RUN, *_TIMES]:
         if name not in table:
             raise DataError(f"{path} has no column {name}: name PROFET's own tables.")

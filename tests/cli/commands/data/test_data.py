@@ -127,7 +127,10 @@ def test_a_conflict_is_one_line_and_leaves_nothing(refused, run, imported, tmp_p
         (lambda folder: None, "is not there: name a folder of measurements, or pickles"),
         (lambda folder: folder.mkdir(), "holds no collection, no pickles and no tables of measurements"),
         (lambda folder: folder.write_text("x"), "is no pickle of PROFET's: name its folder"),
-        (lambda folder: _put(folder, "profiles.parquet", "latencies.parquet"), "profiles.parquet can't be read"),
+        (
+            lambda folder: _put(folder, "profiles.parquet", "latencies.parquet"),
+            "profiles.parquet is damaged, or no Parquet",
+        ),
         (lambda folder: _put(folder, "a.pickle"), "a.pickle: it is damaged, or no pickle: get it again"),
         (lambda folder: _put(folder, "cells.jsonl"), "has no manifest.json"),
         (lambda folder: _put(folder, "p2.xlarge-64-VGG16-SGD-32-1-20220301-101010.csv"), "holds raw files: add --raw"),
