@@ -45,8 +45,10 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
                 "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
                 "Upload the profile, or ask for a link that carries it."
             )
-        if resources.own_instances_damaged:
-            show_warning("This server's own list of instances is missing or damaged: it is left out; its log says why.")
+        if resources.own_left_out:
+            show_warning(
+                "This server's own list of instances or GPUs is missing or damaged: it is left out; its log says why."
+            )
         with one_line_errors():
             body(resources)
         remember_recorded(PROFILE_SLOT)

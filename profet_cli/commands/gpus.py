@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from profet_cli.arguments import add_format
-from profet_cli.inputs import own_gpus
 from profet_cli.output import MISSING, print_json, print_table
 from profet_cli.parsing import OneLineParser, add_commands
 from profet_core.artifacts.models import load_models
@@ -75,7 +74,7 @@ def add_arguments(parser: OneLineParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Every GPU of one's own."""
-    rows = own_gpus()
+    rows = read_own_gpus(own_gpus_path(), load_gpus())
     if options.format == "json":
         print_json(own_gpus_document(rows))
         return
