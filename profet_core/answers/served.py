@@ -9,7 +9,7 @@ from profet_core.answers.questions import Knowledge
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import OWN_LEFT_OUT, load_gpus, load_served_catalog
 from profet_core.catalog.own_gpus import read_own_gpus, served_own_gpus_path
-from profet_core.errors import InputError
+from profet_core.errors import CatalogError, InputError
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def load_served() -> Served:
     knowledge, left_out = Knowledge(models, catalog, load_gpus()), problem is not None
     try:
         knowledge = knowledge.with_own_gpus(read_own_gpus(served_own_gpus_path(), load_gpus()))
-    except InputError:
+    except (CatalogError, InputError):
         left_out = True
     if left_out:
         _LOG.warning(OWN_LEFT_OUT)
