@@ -74,7 +74,7 @@ ON_ANSWER = "answer"
 SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
 #: What the recorder is shown for.
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
-ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore", "estimate")
+ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore", "estimate", "cells")
 #: Which of the offers have a row: few, one of each GPU, or all.
 ROWS = ("best", "gpus", "all")
 #: What the opened plan is set against: the one next to it.
