@@ -17,7 +17,7 @@ from profet_core.catalog.naming import cloud_words
 from profet_core.catalog.offers import is_guess
 from profet_core.energy.estimate import Energy, training_energy
 from profet_core.energy.regions import Region
-from profet_core.latency import HOST_LIMITED
+from profet_core.latency import HOST_LIMITED, Basis
 from profet_core.memory.fit import FitAnswer
 from profet_core.units import (
     MS_PER_S,
@@ -30,6 +30,7 @@ from profet_core.units import (
     format_usd,
     format_usd_range,
 )
+from ui.basis import SHORT_BASIS
 from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
 from ui.result_table.columns import Cell, Column, Value
@@ -368,6 +369,8 @@ def _instance_cell(row: AnswerRow) -> Cell:
     said = [plan_gpus(row.plan)]
     if offer.status == "retired":
         said.append("retired")
+    if row.plan.basis is Basis.SHARPENED:
+        said.append(SHORT_BASIS[row.plan.basis])
     if row.plan.limited_by_host:
         said.append(HOST_LIMITED)
     return Cell(row.plan.title, beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)

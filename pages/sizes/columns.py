@@ -5,8 +5,9 @@ from __future__ import annotations
 from pages.sizes.rows import SizeRow
 from profet_core.advice.sureness import plan_sureness
 from profet_core.catalog.naming import machine_words
-from profet_core.latency import HOST_LIMITED
+from profet_core.latency import HOST_LIMITED, Basis
 from profet_core.units import format_duration, format_ms, format_significant, format_usd, format_usd_range
+from ui.basis import SHORT_BASIS
 from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
 from ui.result_table.columns import Cell, Column
@@ -107,6 +108,8 @@ def _instance_cell(row: SizeRow) -> Cell:
     said = [gpu_cell(offer)]
     if not row.fits:
         said.append("does not fit")
+    if row.plan.basis is Basis.SHARPENED:
+        said.append(SHORT_BASIS[row.plan.basis])
     if row.plan.limited_by_host:
         said.append(HOST_LIMITED)
     return Cell(machine_words(offer), beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
