@@ -60,6 +60,4 @@ def _say_of_server(resources: Resources) -> None:
             "This server's own list of instances or GPUs is missing or damaged: it is left out; its log says why."
         )
     if served is not None and served.is_outdated:
-        show_warning(
-            "This server has newer models or lists than it shows: start it again."
-        )
+        show_warning("This server has newer models or lists than it shows: start it again.")

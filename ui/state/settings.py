@@ -71,7 +71,7 @@ VIEWS = ("compare", "inside")
 #: The profile that Answer shows, as the one that Profiles looks into; else a sample's name.
 ON_ANSWER = "answer"
 #: Sections of About that can be opened.
-SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
+SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits", "own_gpu")
 #: What the recorder is shown for.
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
 ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore", "estimate", "cells")

@@ -7,8 +7,6 @@ from typing import TypeVar
 import streamlit as st
 
 from profet_core import ArtifactError, Models
-from profet_core.accuracy.cells import CellsAccuracy
-from profet_core.accuracy.cells_report import load_cells_accuracy
 from profet_core.accuracy.estimate_report import EstimateAccuracy, load_estimate_accuracy
 from profet_core.accuracy.manycore import ManycoreAccuracy
 from profet_core.accuracy.manycore_report import load_manycore_accuracy
@@ -82,16 +80,6 @@ def estimate_accuracy_of(resources: Resources) -> EstimateAccuracy:
     return _loaded_estimate(model, str(resources.models.folder), model.checksum)
 
 
-def cells_accuracy_of(resources: Resources) -> CellsAccuracy:
-    """How far off GPUs are of which few cells were measured.
-
-    Raises
-    ------
-    ArtifactError : the report beside the loaded models is missing or damaged.
-    """
-    return _loaded_cells(str(resources.models.folder))
-
-
 def manycore_accuracy_of(resources: Resources) -> ManycoreAccuracy:
     """What checks of the many-core models found.
 
@@ -139,8 +127,3 @@ def _loaded_real(_models: Models, folder: str, checksum: str) -> RealReport | No
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _loaded_manycore(folder: str) -> ManycoreAccuracy:
     return load_manycore_accuracy(folder)
-
-
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _loaded_cells(folder: str) -> CellsAccuracy:
-    return load_cells_accuracy(folder)

@@ -14,7 +14,6 @@ from pages.about.accuracy.profiled import show_profiled
 from pages.about.accuracy.real import show_real
 from pages.about.accuracy.reports import (
     accuracy_of,
-    cells_accuracy_of,
     estimate_accuracy_of,
     manycore_accuracy_of,
     real_report_of,
@@ -29,7 +28,7 @@ from pages.about.accuracy.worst import show_worst
 from profet_core.accuracy.transfer import TransferAccuracy
 from profet_core.artifacts.own_models import own_models
 from ui.inputs.fields import choice
-from ui.measured_accuracy import scaleout_accuracy_of
+from ui.measured_accuracy import cells_accuracy_of, scaleout_accuracy_of
 from ui.state.resources import Resources
 from ui.state.settings import ACCURACY_PARTS, LATENCY_GIVEN
 from ui.texts import plain
