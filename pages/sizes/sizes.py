@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.sizes.columns import size_columns
 from pages.sizes.figure import size_curves
-from pages.sizes.rows import SizeRow, may_fit, size_row, usual_offers
+from pages.sizes.rows import SizeRow, size_row
 from pages.sizes.typed import size_words, typed_curves, typed_inputs
 from profet_core import InputError
 from profet_core.advice.plans import Plan
@@ -19,7 +19,7 @@ from profet_core.advice.request import Workload
 from profet_core.answers.narrowed import narrowed_rows
 from profet_core.catalog import Instance
 from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer
+from profet_core.memory.fit import FitAnswer, does_not_fit
 from profet_core.scaling.axes import KNOTS, axis_range
 from profet_core.training.sizes import curves_at
 from ui.charts.style import show_chart
@@ -27,7 +27,7 @@ from ui.frame import run_page
 from ui.inputs.fields import choice
 from ui.inputs.narrowing import chosen_narrowing, narrowing_input
 from ui.inputs.network import network_input, second_input, size_questions
-from ui.inputs.offers import chosen_offers
+from ui.inputs.offers import chosen_instances
 from ui.inputs.recorded import latency_question
 from ui.inputs.table_rows import plans_with_a_mark, plans_with_a_row, rows_choice
 from ui.inputs.training import size_slider, workload_input
@@ -144,7 +144,7 @@ def _view(resources: Resources, source: _Source, axis: str, rows_place: DeltaGen
     ----------
     rows_place : where it is asked how many offers are shown.
     """
-    offers = usual_offers(chosen_offers(resources, SIZES_TABLE.open_row), include_retired=st.session_state["retired"])
+    offers = chosen_instances(resources, SIZES_TABLE.open_row)
     every = _SizesView(resources, source, axis, offers)
     plans = every.plans()
     if not plans:
@@ -229,7 +229,7 @@ class _SizesView:
         by_size = {size: self._fits(size, instances) for size in sizes}
         found = {}
         for name in instances:
-            beyond = [size for size, fits in by_size.items() if name in fits and not may_fit(fits[name])]
+            beyond = [size for size, fits in by_size.items() if does_not_fit(fits.get(name))]
             if beyond:
                 found[name] = max((size for size in sizes if size < min(beyond)), default=0)
         return found
