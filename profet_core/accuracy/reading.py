@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from profet_core.errors import ArtifactError
-from profet_core.files import finite_number, shown, strict_json
+from profet_core.files import finite_number, manifest_checksum, shown, strict_json
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -45,6 +45,27 @@ class ReportFile:
         if found is None:
             raise ArtifactError(f"{self.title} {shown(self.path)} is missing: {self._remedy}.")
         return found
+
+    def read_signed(self, parse: Callable[[Mapping], Value], **made_for: str) -> Value:
+        """The same of a report with a checksum of its own.
+
+        Parameters
+        ----------
+        made_for : name of a file of coefficients, without its ending -> the checksum of the loaded one.
+
+        Raises
+        ------
+        ArtifactError : it is missing, damaged or changed, or was made for other coefficients.
+        """
+
+        def checked(report: Mapping) -> Value:
+            if report.get("checksum") != manifest_checksum(report):
+                raise ValueError("changed")
+            for name, loaded in made_for.items():
+                self.check_belongs(report.get(f"{name}_checksum"), loaded, f"{name}.json")
+            return parse(report)
+
+        return self.read(checked)
 
     def read_if_there(self, parse: Callable[[Mapping], Value]) -> Value | None:
         """The same; None where it is missing."""

@@ -17,7 +17,7 @@ from profet_core.artifacts.member_stack import MemberStack
 from profet_core.artifacts.methods import Method, method_of
 from profet_core.artifacts.training_range import training_range
 from profet_core.errors import ArtifactError, InputError
-from profet_core.files import default_models_folder, manifest_checksum, put_aside, sha256_hex, shown
+from profet_core.files import manifest_checksum, models_folder, put_aside, sha256_hex, shown
 from profet_core.fitted.files import Fitted, read_fitted
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
@@ -234,7 +234,7 @@ def load_models(folder: Path | str | None = None) -> Models:
     ------
     ArtifactError : no manifest there, or it was changed, or another version of this project wrote it.
     """
-    folder = _in_place(Path(folder) if folder is not None else default_models_folder())
+    folder = _in_place(models_folder(folder))
     path = folder / MANIFEST_NAME
     try:
         manifest = json.loads(path.read_bytes())
