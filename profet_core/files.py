@@ -31,6 +31,15 @@ def models_folder(folder: Path | str | None) -> Path:
     return default_models_folder() if folder is None else Path(folder)
 
 
+def home_folder() -> Path | None:
+    """The folder of one's own that `$PROFET_HOME` names: models, and a catalogue beside them.
+
+    None: it names none, or the folder of what ships, which stays as it is.
+    """
+    home = default_models_folder()
+    return None if home.resolve() == shipped_folder("models").resolve() else home
+
+
 def put_aside(folder: Path) -> Path:
     """Where an old models folder is for the moment in which a new one takes its place."""
     return folder.with_name(f".{folder.name}.before")

@@ -29,6 +29,7 @@ from profet_core.units import (
 )
 from ui.result_table.columns import Cell, Column
 from ui.result_table.plan_columns import (
+    basis_words,
     host_words,
     images_column,
     machine_cell,
@@ -328,7 +329,7 @@ def _price_columns() -> tuple[Column[AnswerRow], ...]:
 def _instance_cell(row: AnswerRow) -> Cell:
     plan = row.plan
     retired = "retired" if plan.offer.status == "retired" else ""
-    return machine_cell(plan.title, plan.offer.gpu, (plan_gpus(plan), retired, host_words(plan)))
+    return machine_cell(plan.title, plan.offer.gpu, (plan_gpus(plan), retired, basis_words(plan), host_words(plan)))
 
 
 def _duration(per: Per, seconds: float) -> str:

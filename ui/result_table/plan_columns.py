@@ -8,9 +8,10 @@ from typing import Protocol
 from profet_core.advice.plans import Plan
 from profet_core.advice.sureness import plan_sureness
 from profet_core.catalog.naming import machine_words
-from profet_core.latency import HOST_LIMITED, Interval
+from profet_core.latency import HOST_LIMITED, Basis, Interval
 from profet_core.memory.fit import FitAnswer, does_not_fit
 from profet_core.units import format_ms, format_significant, format_usd
+from ui.basis import SHORT_BASIS
 from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
 from ui.result_table.columns import Cell, Column, Row, Value
@@ -43,6 +44,11 @@ def memory_words(row: PlanRow) -> str:
 def host_words(plan: Plan) -> str:
     """What stands beneath a machine whose host holds its GPU up; empty elsewhere."""
     return HOST_LIMITED if plan.limited_by_host else ""
+
+
+def basis_words(plan: Plan) -> str:
+    """What stands beneath a machine of whose GPU few steps were measured; empty elsewhere."""
+    return SHORT_BASIS[plan.basis] if plan.basis is Basis.SHARPENED else ""
 
 
 def instance_column() -> Column[PlanRow]:
