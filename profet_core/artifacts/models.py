@@ -91,17 +91,19 @@ class Models:
         """The default scaler along "batch" or "pixels"; None if these models have none."""
         return self._learned_scalers.get(axis)
 
-    def run_member(self, anchor: str, target: str, member: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Latencies on `target` as one member sees them, milliseconds, shape (profiles,).
-
-        `inputs` holds each kind of input a member may ask for ("clusters", "latency_ms"), float32, one row a profile.
-        """
-        return self.run_members(anchor, [target], member, inputs)[0]
-
     def run_members(
         self, anchor: str, targets: Sequence[str], member: str, inputs: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """What `run_member` gives for each of `targets`, shape (targets, profiles)."""
+        """Latencies as one member sees them on each of `targets`, milliseconds, shape (targets, profiles).
+
+        Parameters
+        ----------
+        inputs : each kind of input that a member may ask for ("clusters", "latency_ms"), float32, one row a profile.
+
+        Raises
+        ------
+        ArtifactError : the models have no such member, or its file is missing, damaged or changed.
+        """
         row = self._members.get((anchor, member), {"targets": ()})
         missing = [target for target in targets if target not in row["targets"]]
         if missing:
