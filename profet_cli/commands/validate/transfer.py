@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from profet_cli.lab import open_measurements, training_set, validation_progress
 from profet_cli.output import print_json, print_table
-from profet_core.files import default_models_folder
+from profet_core.files import models_folder
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
 
@@ -69,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     with training_set():
         from profet_lab.reports import write_transfer_report
         from profet_lab.validation.transfer import TransferData, transfer_report
-    folder = default_models_folder() if options.models is None else Path(options.models)
+    folder = models_folder(options.models)
     # Read before the work, so that a damaged file doesn't cost minutes.
     written_for = (load_transfer(folder), load_memory(folder)) if options.card else None
     measurements, data_folder = open_measurements(options)
