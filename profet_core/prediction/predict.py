@@ -124,6 +124,10 @@ def predict_many(
     Parameters
     ----------
     latencies_ms : one latency for every profile, or None for none of them.
+
+    Raises
+    ------
+    what `predict` raises, for the first profile that it raises it for.
     """
     request = _request(models, catalog, anchor, targets, method)
     for profile in profiles:
