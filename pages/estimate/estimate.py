@@ -54,22 +54,11 @@ def body(resources: Resources) -> None:
     rows = _rows(resources, found, profiled)
     with rows_place:
         rows_choice([row.plan for row in rows])
-    kept = [row.plan for row in rows if row.instance == ESTIMATE_TABLE.open_row]
-    shown = {id(plan) for plan in plans_with_a_row([row.plan for row in rows], kept)}
     if profiled is not None:
         st.markdown(plain(disagreement_words(disagreements(found.rows, profiled))))
         for text in said:
             show_warning(text)
-    opened = result_table(
-        [row for row in rows if id(row.plan) in shown],
-        estimate_columns(compared=profiled is not None),
-        key=ESTIMATE_TABLE.table,
-        stem=f"profet-no-profile-{question.batch_size}",
-        title="Every offer, without a profile",
-        row_key=lambda row: row.instance,
-    )
-    if opened is not None:
-        _show_opened(opened)
+    _table(rows, f"profet-no-profile-{question.batch_size}", compared=profiled is not None)
     with st.expander(
         "What these numbers are made of", icon=":material/function:", key="estimate:weights", on_change="rerun"
     ) as fold:
@@ -142,6 +131,22 @@ def _rows(resources: Resources, found: Estimate, profiled: Prediction | None) ->
         for step in sure
     ]
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
+
+
+def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
+    """As many of the offers as are chosen; `stem` of the names of exports, `compared` with a profile."""
+    kept = [row.plan for row in rows if row.instance == ESTIMATE_TABLE.open_row]
+    shown = plans_with_a_row([row.plan for row in rows], kept)
+    opened = result_table(
+        [row for row in rows if row.plan in shown],
+        estimate_columns(compared=compared),
+        key=ESTIMATE_TABLE.table,
+        stem=stem,
+        title="Every offer, without a profile",
+        row_key=lambda row: row.instance,
+    )
+    if opened is not None:
+        _show_opened(opened)
 
 
 def _show_opened(row: EstimateRow) -> None:

@@ -68,7 +68,12 @@ class ReportFile:
         return self.read(checked)
 
     def read_if_there(self, parse: Callable[[Mapping], Value]) -> Value | None:
-        """The same; None where it is missing."""
+        """The same; None where it is missing.
+
+        Raises
+        ------
+        ArtifactError : it is damaged.
+        """
         try:
             document = strict_json(self.path)
             if not isinstance(document, Mapping):
@@ -82,7 +87,12 @@ class ReportFile:
             raise ArtifactError(f"{self.title} {shown(self.path)} is damaged: {self._remedy}.") from None
 
     def check_belongs(self, found: object, loaded: str, what: str) -> None:
-        """Refuse a report whose checksum is not that of what is loaded: "models", "transfer.json", ..."""
+        """Refuse a report whose checksum is not that of what is loaded: "models", "transfer.json", ...
+
+        Raises
+        ------
+        ArtifactError : it is of something else.
+        """
         if found != loaded:
             other = f"other {what} than those" if what == "models" else f"another {what} than that"
             raise ArtifactError(f"The figures in {shown(self.path)} belong to {other} loaded: {self._remedy}.")
@@ -120,7 +130,7 @@ def flag(value: object) -> bool:
 
 
 def positive(value: object) -> float:
-    """A number above 0, such as a latency."""
+    """A number above 0, such as a latency; TypeError or ValueError for anything else."""
     number = finite_number(value)
     if number <= 0:
         raise ValueError(f"not above 0: {value!r}")
@@ -128,7 +138,7 @@ def positive(value: object) -> float:
 
 
 def count(value: object) -> int:
-    """A whole number, 0 or more."""
+    """A whole number, 0 or more; TypeError or ValueError for anything else."""
     number = finite_number(value)
     if number < 0 or not number.is_integer():
         raise ValueError(f"no count: {value!r}")
