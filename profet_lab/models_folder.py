@@ -16,7 +16,7 @@ from profet_core.errors import ArtifactError
 from profet_core.files import put_aside
 from profet_core.memory.model import MEMORY_NAME
 from profet_core.scaling.growth_file import GROWTH_NAME
-from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME
+from profet_core.transfer.model import TRANSFER_NAME
 from profet_core.whole_files import lock_path, only_one
 
 #: What may lie in a folder of one's own before it has models: coefficients that were fitted alone, and its catalogue.
@@ -87,27 +87,13 @@ def _keep_beside(out: Path, folder: Path) -> None:
     if not out.exists():
         return
     shutil.copymode(out, folder)
-    left = {MANIFEST_NAME, *_files_of(out / MANIFEST_NAME), *_outdated(out, folder)}
+    models = {MANIFEST_NAME, *_files_of(out / MANIFEST_NAME)}
     for path in _files_in(out):
         name = path.relative_to(out)
         moved = name.parts[0] in MEASUREMENTS
-        if name.as_posix() not in left and not moved and not (folder / name).exists():
+        if name.as_posix() not in models and not moved and not (folder / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, folder / name)
-
-
-def _outdated(out: Path, folder: Path) -> Iterable[str]:
-    """What told of GPUs by the old law, if the new one is another."""
-    if not (folder / TRANSFER_NAME).exists() or _checksum(out / TRANSFER_NAME) == _checksum(folder / TRANSFER_NAME):
-        return ()
-    return (SHARPENED_NAME,)
-
-
-def _checksum(path: Path) -> object:
-    try:
-        return json.loads(path.read_bytes())["checksum"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
 
 
 def _files_of(manifest: Path) -> Iterable[str]:

@@ -204,20 +204,36 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
             raise InputError(
                 f"The documented ensemble starts from {', '.join(models.instances)} only: take the default method."
             )
-        return _Request(
-            models, catalog, chosen, found, dict.fromkeys(_check_targets(models.instances, anchor, targets)), {}
-        )
+        priced = _priced(models, catalog, anchor)
+        return _Request(models, catalog, chosen, found, dict.fromkeys(_check_targets(priced, anchor, targets)), {})
     placed = unprofiled_gpus(models, catalog)
     if found.gpu is None and found.name != found.instance and models.transfer is not None:
         # The anchor's own GPU in the host that was measured.
         step = models.transfer.step
         gpu = models.transfer.gpus[step.instances[found.instance].gpu]
         placed = {found.instance: (gpu, step.host(found.instance)), **placed}
-    names = [*models.instances, *(name for name in placed if name not in models.instances)]
+    names = [*_priced(models, catalog, found.name), *(name for name in placed if name not in models.instances)]
     wanted = dict.fromkeys(_check_targets(names, found.name, targets))
     return _Request(
         models, catalog, chosen, found, wanted, {name: one for name, one in placed.items() if name in wanted}
     )
+
+
+def _priced(models: Models, catalog: Catalog, anchor: str) -> list[str]:
+    """The profiled instances that the catalogue has; models of one's own may know others.
+
+    Raises
+    ------
+    InputError : it has none beside the anchor, and these models reach no other.
+    """
+    missing = [name for name in models.instances if name not in catalog and name != anchor]
+    priced = [name for name in models.instances if name in catalog]
+    if missing and models.transfer is None and not set(priced) - {anchor}:
+        raise InputError(
+            f"{', '.join(missing)}: no price is known; `profet instances add {missing[0]} --gpu GPU --usd-per-hour N` "
+            "adds it."
+        )
+    return priced
 
 
 def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str] | None) -> list[str]:

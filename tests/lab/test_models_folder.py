@@ -207,13 +207,3 @@ def test_coefficients_of_the_old_models_are_not_taken_for_the_new_ones(out):
     with new_models_folder(out) as folder:
         write_set(folder, 2)
     assert not (out / "transfer.json").exists()
-
-
-@pytest.mark.parametrize(("law", "kept"), [("same", True), ("another", False)])
-def test_what_was_learned_of_gpus_goes_with_the_law_it_belongs_to(out, law, kept):
-    (out / "transfer.json").write_text('{"checksum": "same"}')
-    (out / "sharpened.json").write_text("{}")
-    with new_models_folder(out) as folder:
-        write_set(folder, 2)
-        (folder / "transfer.json").write_text(json.dumps({"checksum": law}))
-    assert (out / "sharpened.json").exists() == kept
