@@ -15,6 +15,8 @@ from profet_recorder.engines.pytorch import PyTorchEngine
 from profet_recorder.recording import Recording
 
 LEARNING_RATE = 1e-3
+#: What a cell may end with; a full memory, of whichever library, is a RuntimeError too.
+ERRORS = (RuntimeError, ValueError, MemoryError)
 
 
 def seen(task: Task) -> Seen:
