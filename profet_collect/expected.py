@@ -20,7 +20,7 @@ COPY_MS_PER_MB = 0.3633
 #: and each million of parameters, whose gradients and updates go through memory.
 CPU_LAYER_MS, CPU_DEPTHWISE_MS, CPU_GIGAFLOP_MS, CPU_PARAMETER_MS = 0.2, 1200.0, 17.0, 12.0
 #: Building and tracing a layer and reading its part of the trace, seconds.
-LAYER_S: Mapping[Framework, float] = {"pytorch": 0.005, "tensorflow": 0.1}
+LAYER_S: Mapping[Framework, float] = {"pytorch": 0.005, "tensorflow": 0.06}
 #: Steps that are profiled, and what the first takes longer than any other.
 _MORE_STEPS = 2
 #: Multiply-adds of forward and backward together, over those of forward.

@@ -146,6 +146,8 @@ def test_keras_measures_a_cell_as_pytorch_does(in_keras):
     assert (found["status"], found["why"]) == ("ok", "")
     assert len(found["latencies_ms"]) == 2 and min(found["latencies_ms"]) > 0
     assert found["operations_us"]["Device_Conv2DBackpropFilter"] > 0
+    # One warms up, two are timed, one is profiled: none is trained for nothing.
+    assert found["steps"] == 4
 
 
 def test_too_slow_a_cell_is_ended_and_recorded():

@@ -80,12 +80,21 @@ def cell(precision: str, batch_size: int) -> dict:
     return asdict(child._measured(tensorflow, Task("tensorflow", asked, "cpu", None, warm_up=1, timed=2)))
 
 
+def counted_cell(precision: str, batch_size: int) -> dict:
+    """The same, and how many steps were trained."""
+    models, build = [], tensorflow.build
+    tensorflow.build = lambda graph: models.append(build(graph)) or models[-1]
+    found = cell(precision, batch_size)
+    tensorflow.build = build
+    return {**found, "steps": int(models[0].optimizer.iterations)}
+
+
 if __name__ == "__main__":
     json.dump(
         {
             "parameters": [[*size, parameters(*size)] for size in parameter_sizes()],
             "apart": [[*size, *apart(*size)] for size in SAME_SIZES],
-            "fp32": cell("fp32", 4),
+            "fp32": counted_cell("fp32", 4),
             "amp": cell("amp", 4),
             "too large": cell("fp32", 10**9),
         },
