@@ -92,7 +92,7 @@ def _renter(offer: Instance) -> str:
 
 
 def _step_line(plan: Plan) -> str:
-    images = f"{1000 * plan.batch_size / plan.latency_ms:,.0f} images a second"
+    images = f"{plan.images_per_s:,.0f} images a second"
     return plain(f"{format_ms(plan.latency_ms)} at batch size {plan.batch_size}, {images}")
 
 

@@ -86,7 +86,12 @@ def load_served_catalog() -> tuple[Catalog, str | None]:
 
 
 def load_shipped() -> Catalog:
-    """The shipped catalogue alone: `instances.csv` says what each instance is, `prices.csv` what it costs."""
+    """The shipped catalogue alone: `instances.csv` says what each instance is, `prices.csv` what it costs.
+
+    Raises
+    ------
+    CatalogError : one of both files is damaged.
+    """
     machines = {
         row["instance"]: row
         for row in read_records(

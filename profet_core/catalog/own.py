@@ -129,8 +129,17 @@ def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
     ------
     CatalogError : the file can't be written, or could not be read back.
     """
-    text = checked_text(rows, shipped)
-    with writing_own(path):
+    write_own_text(path, checked_text(rows, shipped))
+
+
+def write_own_text(path: Path, text: str) -> None:
+    """Put a text in the place of an own file, whole or not at all.
+
+    Raises
+    ------
+    CatalogError : the file can't be written.
+    """
+    with _writing_own(path):
         path.resolve().parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode())
 
@@ -167,14 +176,14 @@ def changing_own(path: Path) -> Iterator[None]:
     InputError : another program has been changing it for a minute.
     """
     with contextlib.ExitStack() as held:
-        with writing_own(path):
+        with _writing_own(path):
             path.resolve().parent.mkdir(parents=True, exist_ok=True)
             held.enter_context(only_one(path))
         yield
 
 
 @contextlib.contextmanager
-def writing_own(path: Path) -> Iterator[None]:
+def _writing_own(path: Path) -> Iterator[None]:
     """What can't be written of an own file is one line.
 
     Raises

@@ -15,11 +15,10 @@ from typing import Any
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
 from profet_core.catalog.instance import OWN_HARDWARE, Instance, check_date
-from profet_core.catalog.own import own_path, served_own_path, writing_own
+from profet_core.catalog.own import own_path, served_own_path, write_own_text
 from profet_core.catalog.tables import LONGEST_NAME, Row, file_text, number_in, read_records
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
-from profet_core.whole_files import write_whole
 
 #: Names the file; set but empty: there is none.
 OWN_GPUS_VARIABLE = "PROFET_GPUS"
@@ -314,10 +313,7 @@ def write_own_gpus(path: Path, rows: Sequence[OwnGpu]) -> None:
     InputError : one is there twice, or they are too many.
     CatalogError : the file can't be written.
     """
-    text = own_gpus_text(checked_own_gpus(rows))
-    with writing_own(path):
-        path.resolve().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode())
+    write_own_text(path, own_gpus_text(checked_own_gpus(rows)))
 
 
 def with_offers_of(catalog: Catalog, own: Iterable[OwnGpu]) -> Catalog:

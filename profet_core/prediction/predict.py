@@ -23,7 +23,7 @@ from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.records import Prediction, prediction_row
 from profet_core.prediction.refusals import check_predictable, foreign_refusal
 from profet_core.prediction.steps import counted
-from profet_core.prediction.unprofiled import OwnGpu, recorded_steps, unprofiled_gpus, unprofiled_steps
+from profet_core.prediction.unprofiled import UnprofiledAnchor, recorded_steps, unprofiled_gpus, unprofiled_steps
 from profet_core.profiles.record import Profile
 from profet_core.transfer.estimate import Placed
 from profet_core.transfer.known import Latencies
@@ -124,6 +124,10 @@ def predict_many(
     Parameters
     ----------
     latencies_ms : one latency for every profile, or None for none of them.
+
+    Raises
+    ------
+    what `predict` raises, for the first profile that it raises it for.
     """
     request = _request(models, catalog, anchor, targets, method)
     for profile in profiles:
@@ -173,7 +177,9 @@ def _in_one_precision(
     assert transfer is not None
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
     own_half = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_half_width
-    own = OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width, ran_in_tf32)
+    own = UnprofiledAnchor(
+        request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width, ran_in_tf32
+    )
     others = unprofiled_steps(transfer, found.recorded, batch.profiles, found.known, request.placed, tf32=tf32, own=own)
     predictions = []
     for number, (step, more) in enumerate(zip(steps, others, strict=True)):
