@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_collect.store import open_store
+from profet_collect.store import only_collector, open_store
 from profet_core.collected.lines import line_of, whole_lines
 from profet_core.collected.reading import read_collection
 from profet_core.errors import InputError
@@ -27,7 +27,7 @@ KILLED = """
 import os, signal, sys, time
 from pathlib import Path
 from collected import MANIFEST, result
-from profet_collect.store import open_store
+from profet_collect.store import only_collector, open_store
 for turn, line in enumerate(sys.stdin):
     folder, after_ms = line.rsplit(" ", 1)
     heard, said = os.pipe()
@@ -119,6 +119,26 @@ def test_two_collectors_into_one_folder_refuse_each_other(tmp_path):
         assert list(store.finished) == [result(0).cell]
 
 
+def test_beside_a_collection_that_runs_nothing_is_started(tmp_path, capsys, monkeypatch):
+    from profet_cli.commands import collect
+    from profet_cli.main import main
+
+    monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
+    with open_store(tmp_path / "c", MANIFEST):
+        assert main(["collect", "--instance", "test", "--device", "cpu", "--out", str(tmp_path / "c")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"profet: Another `profet collect` writes into {tmp_path / 'c'}: let it end, or name another --out."
+
+
+def test_a_folder_into_which_nothing_came_goes_again(tmp_path):
+    with pytest.raises(ZeroDivisionError), only_collector(tmp_path / "c"):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+    with open_store(tmp_path / "c", MANIFEST):
+        pass
+    assert numbers(tmp_path / "c") == []
+
+
 def test_a_cell_is_never_there_twice(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
@@ -152,7 +172,7 @@ def test_a_full_disk_is_one_line_and_leaves_whole_lines(tmp_path, repository):
 import resource, signal, sys
 from pathlib import Path
 from collected import MANIFEST, result
-from profet_collect.store import open_store
+from profet_collect.store import only_collector, open_store
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 with open_store(Path(sys.argv[1]), MANIFEST) as store:
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
