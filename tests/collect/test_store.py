@@ -157,7 +157,19 @@ def test_a_changed_line_before_the_last_is_named(tmp_path):
         list(whole_lines(b"".join(lines), "cells.jsonl"))
 
 
-@pytest.mark.parametrize("change", [{"pixels": True}, {"framework": "jax"}, {"status": "odd"}, {"operations_us": 3}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pixels": True}, {"pixels": 2**40}, {"batch_size": 0}, {"steps": 2**70}, {"repeat": "1"}, {"repeat": -1},
+        {"framework": "jax"}, {"status": "odd"}, {"operations_us": 3}, {"operations_us": {"Device_\x1b": 1.0}},
+        {"operations_us": {"": 1.0}}, {"operations_us": {"Device_Conv2D": "1"}}, {"operations_us": {"Device_Mul": -1}},
+        {"model": ["A"]}, {"model": ""}, {"model": "A\nB"}, {"model": "A" * 1000}, {"framework_version": None},
+        {"recorded_at": ["2026"]}, {"why": ["full"]}, {"peak_memory_bytes": "abc"}, {"peak_memory_bytes": -5},
+        {"peak_memory_bytes": 2**70}, {"peak_memory_bytes": 1.5}, {"batch_latency_ms": "5"}, {"batch_latency_ms": True},
+        {"batch_latency_ms": None}, {"latency_repeats_ms": "55"}, {"latency_repeats_ms": ["5"]},
+        {"latency_repeats_ms": [10**400]}, {"status": "failed", "batch_latency_ms": -1},
+    ],
+)  # fmt: skip
 def test_a_line_with_a_right_checksum_and_a_wrong_cell_is_damaged(change):
     from profet_core.collected import lines
 
