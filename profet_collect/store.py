@@ -95,6 +95,7 @@ def only_collector(folder: Path) -> Iterator[None]:
     """
     path = lock_path(folder / CELLS_NAME)
     try:
+        made = [one for one in (folder, *folder.parents) if not one.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, timeout=0)
         lock.acquire()
@@ -108,7 +109,8 @@ def only_collector(folder: Path) -> Iterator[None]:
         if not (folder / MANIFEST_NAME).exists():
             with suppress(OSError):
                 path.unlink()
-                folder.rmdir()
+                for one in made:
+                    one.rmdir()
         lock.release()
 
 

@@ -131,9 +131,11 @@ def test_beside_a_collection_that_runs_nothing_is_started(tmp_path, capsys, monk
 
 
 def test_a_folder_into_which_nothing_came_goes_again(tmp_path):
-    with pytest.raises(ZeroDivisionError), only_collector(tmp_path / "c"):
-        raise ZeroDivisionError
-    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "kept").mkdir()
+    for folder in (tmp_path / "c", tmp_path / "kept" / "collected" / "c"):
+        with pytest.raises(ZeroDivisionError), only_collector(folder):
+            raise ZeroDivisionError
+    assert list(tmp_path.rglob("*")) == [tmp_path / "kept"]
     with open_store(tmp_path / "c", MANIFEST):
         pass
     assert numbers(tmp_path / "c") == []
