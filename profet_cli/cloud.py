@@ -125,7 +125,6 @@ def _show(options: argparse.Namespace, tasks: Sequence[CloudTask], folder: Path,
 
 
 def _document(task: CloudTask) -> Document:
-    usd = {market: task.usd(market) for market in MARKETS}
     return {
         "name": task.name,
         "instance": task.instance,
@@ -134,9 +133,13 @@ def _document(task: CloudTask) -> Document:
         "accelerator": task.rented.machine.accelerator,
         "cells": len(task.cells),
         "minutes": round(task.seconds / 60, 1),
-        "usd_spot": None if usd[SPOT] is None else round(usd[SPOT], 2),
-        "usd_on_demand": None if usd[ON_DEMAND] is None else round(usd[ON_DEMAND], 2),
+        "usd_spot": _rounded(task.usd(SPOT)),
+        "usd_on_demand": _rounded(task.usd(ON_DEMAND)),
     }
+
+
+def _rounded(usd: float | None) -> float | None:
+    return None if usd is None else round(usd, 2)
 
 
 def _price(task: CloudTask, market: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from profet_core.catalog.instance import Instance
 
-#: Clouds of the catalogue that SkyPilot rents on and mounts buckets on: RunPod's, Vast's and Verda's machines take none.
+#: Where SkyPilot rents machines and mounts buckets on them: RunPod, Vast and Verda take none.
 CLOUDS = ("aws", "azure", "gcp", "lambda", "nebius")
 
 #: Data sheet -> accelerator.
