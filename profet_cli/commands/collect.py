@@ -59,10 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Plan, or measure what the folder lacks."""
-    grid, protocol = _grid(options), _protocol(options)
     if is_cloud(options):
-        run_cloud(options, grid, protocol)
+        run_cloud(options, _grid(options), _protocol(options))
         return
+    grid, protocol = _grid(options), _protocol(options)
     folder = _folder(options)
     cells = cells_of(grid)
     machine = machine_at_hand(grid.frameworks, options.device, options.threads)
