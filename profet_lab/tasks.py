@@ -12,7 +12,7 @@ import logging
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -190,9 +190,21 @@ def _backend(client: Client) -> ParallelBackendBase:
     from joblib._dask import DaskDistributedBackend
 
     class Cluster(DaskDistributedBackend):
-        """joblib would do the work here if there is one worker of one thread, or one is left."""
+        """joblib's backend, mended in two places."""
 
         def effective_n_jobs(self, n_jobs: int) -> int:
+            """joblib would do the work here if there is one worker of one thread, or one is left."""
             return max(2, super().effective_n_jobs(n_jobs))
+
+        def submit(self, func: Any, callback: Callable[[Any], object] | None = None) -> Future:
+            """joblib would wait for ever for a task whose workers died again and again."""
+
+            def tell(done: Future) -> None:
+                if callback is not None and (error := done.exception()) is not None:
+                    callback(error)
+
+            job = super().submit(func, callback)
+            job.add_done_callback(tell)
+            return job
 
     return Cluster(client=client)

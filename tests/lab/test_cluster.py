@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from profet_core.errors import InputError
+from profet_core.units import positive_number
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.folds import FoldCase, one_left_out, predict_cases
 from profet_lab.documented.folds import DocumentedFold, fit_folds
@@ -106,27 +107,26 @@ def test_a_cluster_that_loses_a_worker_midway_gives_the_same_numbers_to_the_last
     assert {name for name in here if here[name].tobytes() != there[name].tobytes()} == set()
 
 
-def _where(number: int) -> tuple[int, int]:
-    return number, os.getpid()
-
-
 def test_tasks_are_done_by_the_workers_and_come_back_in_their_order(cluster):
     counted: list[int] = []
     with on_cluster(cluster.scheduler_address):
-        found = run_tasks(_where, [(number,) for number in range(20)], progress=counted.append)
-    assert [number for number, _ in found] == list(range(20))
-    assert os.getpid() not in {process for _, process in found}
+        found = run_tasks(divmod, [(number, 3) for number in range(20)], progress=counted.append)
+        processes = run_tasks(os.getpid, [()] * 4)
+    assert found == [divmod(number, 3) for number in range(20)]
+    assert os.getpid() not in processes
     assert counted == [20]
-    assert {process for _, process in run_tasks(_where, [(0,), (1,)])} == {os.getpid()}
-
-
-def _refused(number: int) -> None:
-    raise InputError(f"{number} is refused.")
+    assert run_tasks(os.getpid, [(), ()]) == [os.getpid()] * 2
 
 
 def test_what_a_task_refuses_is_told_as_it_is_here(cluster):
-    with on_cluster(cluster.scheduler_address), pytest.raises(InputError, match=r"^3 is refused\.$"):
-        run_tasks(_refused, [(3,)])
+    with on_cluster(cluster.scheduler_address), pytest.raises(InputError, match=r"^The price must be"):
+        run_tasks(positive_number, [("The price", -1)])
+
+
+def test_a_task_that_no_worker_survives_ends_in_one_line(cluster):
+    """Four workers die of it: then it is given up, and nobody waits for it."""
+    with pytest.raises(InputError, match="was lost; nothing is written"), on_cluster(cluster.scheduler_address):
+        run_tasks(os._exit, [(1,)])
 
 
 @pytest.mark.parametrize("address", ["nonsense", "foo://here:1", "", "tcp://127.0.0.1:1"])
