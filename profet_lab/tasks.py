@@ -11,6 +11,7 @@ import importlib.metadata
 import logging
 import platform
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
@@ -55,6 +56,8 @@ def run_tasks(
     threads : here on all cores, for work that leaves Python's lock.
     """
     tasks = [_Task(work, tuple(each), units > 0) for each in arguments]
+    if not tasks:
+        return []
     backend = _cluster.get()
     if backend is not None:
         found = Parallel(backend=backend, batch_size=1, pre_dispatch="all")(delayed(_done_by_worker)(t) for t in tasks)
@@ -93,7 +96,10 @@ def on_cluster(address: str | None) -> Iterator[None]:
         # What its loggers say of a lost cluster in fifty lines is told below in one.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
-            yield
+            with warnings.catch_warnings():
+                # Tasks of megabytes that take seconds to minutes.
+                warnings.filterwarnings("ignore", "Sending large graph")
+                yield
         except (KilledWorker, CommClosedError, CancelledError) as error:
             said = str(error).partition("\n")[0]
             raise InputError(f"The Dask cluster at {address} was lost; nothing is written: {said}") from None

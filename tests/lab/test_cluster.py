@@ -30,7 +30,7 @@ FINISHED = 2
 @pytest.fixture(scope="module")
 def cluster():
     """Two processes of one thread each, and the scheduler's; nothing of it is a stand-in."""
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as found:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as found:
         yield found
 
 
@@ -140,7 +140,7 @@ def test_where_no_scheduler_answers_is_told_in_one_line(address, monkeypatch):
 def test_a_cluster_without_workers_is_told_in_one_line(monkeypatch):
     monkeypatch.setattr("profet_lab.tasks._CONNECT_S", 1)
     with (
-        distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=None) as empty,
+        distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=":0") as empty,
         pytest.raises(InputError, match="has no worker: start one with `dask worker tcp"),
         on_cluster(empty.scheduler_address),
     ):
