@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from profet_cli.main import main
 from profet_core.errors import InputError
 from profet_core.units import positive_number
 from profet_lab.classes.bank import class_bank
@@ -23,8 +24,8 @@ distributed = pytest.importorskip("distributed", reason="the training set is not
 pytestmark = [pytest.mark.training, pytest.mark.data]
 
 INSTANCES, NETWORKS, REPEATS = ("g3s.xlarge", "p3.2xlarge"), ("AlexNet", "LeNet5", "ResNet18", "VGG11"), (1, 2)
-#: So many of the eleven tasks are done when the worker is killed.
-FINISHED = 2
+#: So many of the eight tasks are done when the worker is killed: the trees, while networks train.
+FINISHED = 1
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,8 @@ def judged(some: Measurements) -> dict[str, np.ndarray]:
     """Every network left out, by both methods: all predictions, and the dense networks' weights."""
     bank = class_bank(some)
     folds = one_left_out(bank.architectures, pairs(bank.instances))
-    found = {}
-    for known, case in zip((True, False), predict_cases(bank, _cases(folds), seed=0, steps=20), strict=True):
-        found |= {f"{known} {pair} {name}": values for (pair, name), values in case.members_ms.items()}
+    (case,) = predict_cases(bank, [FoldCase(folds, latency_known=True)], seed=0, steps=20)
+    found = {f"default {pair} {name}": values for (pair, name), values in case.members_ms.items()}
     documented = [DocumentedFold(*INSTANCES, frozenset({name})) for name in NETWORKS]
     for fitted in fit_folds(some, documented, seed=0, epochs=1):
         name = f"documented {sorted(fitted.fold.left_out)}"
@@ -61,10 +61,6 @@ def judged(some: Measurements) -> dict[str, np.ndarray]:
         found |= {f"{name} {member}": values for member, values in told.items()}
         found |= {f"{name} kernel {place}": kernel for place, kernel in enumerate(fitted.dense.kernels)}
     return found
-
-
-def _cases(folds):
-    return [FoldCase(folds, latency_known=known) for known in (True, False)]
 
 
 class Killer(threading.Thread):
@@ -87,7 +83,7 @@ class Killer(threading.Thread):
                     self.killed, self.worked_on = pids[busy[0]], now[busy[0]]
                     os.kill(self.killed, signal.SIGKILL)
                     return
-                time.sleep(0.05)
+                time.sleep(0.2)
 
 
 def _ours(keys) -> set[str]:
@@ -103,7 +99,7 @@ def test_a_cluster_that_loses_a_worker_midway_gives_the_same_numbers_to_the_last
     assert killer.killed is not None and killer.worked_on, "no worker was killed at work"
     with pytest.raises(ProcessLookupError):
         os.kill(killer.killed, 0)
-    assert here.keys() == there.keys() and len(here) > 40
+    assert here.keys() == there.keys() and len(here) == 8 + 4 * (3 + 5)
     assert {name for name in here if here[name].tobytes() != there[name].tobytes()} == set()
 
 
@@ -151,3 +147,11 @@ def test_a_worker_of_another_version_is_refused(cluster, monkeypatch):
     monkeypatch.setattr("profet_lab.tasks.VERSION", "0.0.1")
     with pytest.raises(InputError, match=r"has profet .* here is 0\.0\.1"), on_cluster(cluster.scheduler_address):
         pass
+
+
+@pytest.mark.parametrize("command", ["train", "validate"])
+def test_both_commands_take_a_cluster_and_say_in_one_line_that_none_answers(command, capsys):
+    assert main([command, "--dask", "nonsense"]) != 0
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    assert "No Dask scheduler answers at 'nonsense'" in shown.err
