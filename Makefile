@@ -22,6 +22,7 @@ serve: $(VENV)/serve.done ## the endpoint alone, JSON over HTTP (PORT=8501)
 
 test: $(VENV)/all.done ## run every test; installs the training set and a headless Chromium first
 	@sh tests/browser/ensure_chromium.sh
+	@sh tests/collect/cloud/ensure_skypilot.sh $(PYTHON) $(VENV)/skypilot
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 

@@ -129,6 +129,13 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="DIR", help="measurements (default: PROFET_DATA or ../shared/data)")
 
 
+def add_dask(parser: argparse.ArgumentParser) -> None:
+    """`--dask`: who does the fits and folds."""
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786: its workers do the fits and folds"
+    )
+
+
 def add_anchors(parser: argparse.ArgumentParser) -> None:
     """`--anchor`: a choice among the measurements' anchors, which may be given several times."""
     parser.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")

@@ -29,6 +29,7 @@ from profet_lab.models_folder import new_models_folder
 from profet_lab.progress import Progress
 from profet_lab.scalers.documented import fit_scaler, has_curves, latency_curves
 from profet_lab.scalers.learned import learned_scalers
+from profet_lab.tasks import run_tasks
 
 SEED = 0
 PUBLISHED = "PROFET measurements, github.com/ddps-lab/profet (MIT)"
@@ -98,17 +99,18 @@ def _train_documented(
     tables = {name: encode_table(features, measurements.operations, measurements.times_us[name]) for name in anchors}
     latency_ms = measurements.latency_ms
     training_rows = [DenseTrainingRows(tables[anchor], latency_ms[target] * US_PER_MS) for anchor, target in wanted]
-    networks = fit_dense(training_rows, seed=seed, epochs=epochs, progress=progress)
+    units = training_steps(len(measurements.workloads), epochs)
+    (networks,) = run_tasks(fit_dense, [(training_rows, seed, epochs)], progress=progress, units=units)
+    forests = run_tasks(
+        fit_forest, [(tables[anchor], latency_ms[target], seed) for anchor, target in wanted], threads=True
+    )
     rows = []
     for anchor in anchors:
         chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
         targets = [wanted[number][1] for number in chosen]
         fitted = {
             "line": ("latency_ms", line_stack([fit_line(latency_ms[anchor], latency_ms[each]) for each in targets])),
-            "forest": (
-                "clusters",
-                forest_stack([fit_forest(tables[anchor], latency_ms[each], seed=seed) for each in targets]),
-            ),
+            "forest": ("clusters", forest_stack([forests[number] for number in chosen])),
             "dense": ("clusters", dense_stack([networks[number] for number in chosen])),
         }
         for member, (kind, stack) in fitted.items():

@@ -1,4 +1,4 @@
-"""`profet collect`: measures a grid of workloads on the GPU at hand."""
+"""`profet collect`: measures a grid of workloads on the GPU at hand, or writes what measures it on a fleet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from profet_cli.arguments import add_format
+from profet_cli.cloud import add_cloud, is_cloud, run_cloud
 from profet_cli.output import print_json, print_table
 from profet_collect.calibrate import expected_at_hand
 from profet_collect.expected import Expected
@@ -32,7 +33,7 @@ _STAND_IN = "the processor's operations count as a device's: a stand-in to try t
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The instance, the grid, and how it is measured."""
     add_format(parser)
-    parser.add_argument("--instance", required=True, metavar="NAME", help="what this machine is to be called")
+    parser.add_argument("--instance", metavar="NAME", help="what this machine is to be called")
     parser.add_argument("--out", metavar="DIR", help="folder to write, or to go on with (default: collected/NAME)")
     parser.add_argument("--quick", action="store_true", help="20 minutes: the cells that tell most of a new GPU")
     parser.add_argument("--plan", action="store_true", help="cells and minutes, without measuring them")
@@ -54,10 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=["gpu", "cpu"], default="gpu", help=f"cpu: {_STAND_IN}")
     parser.add_argument("--threads", type=int, metavar="N", help="of a CPU")
     parser.add_argument("--seed", type=int, default=0)
+    add_cloud(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Plan, or measure what the folder lacks."""
+    if is_cloud(options):
+        run_cloud(options, _grid(options), _protocol(options))
+        return
     grid, protocol, folder = _grid(options), _protocol(options), _folder(options)
     cells = cells_of(grid)
     if options.plan:
@@ -207,7 +212,8 @@ def _show_end(
 
 
 def _grid(options: argparse.Namespace) -> Grid:
-    installed = installed_frameworks()
+    # A fleet's machines get what is asked for; the published measurements are TensorFlow's.
+    installed: tuple[Framework, ...] = ("tensorflow",) if options.cloud is not None else installed_frameworks()
     if options.frameworks is None:
         # The published measurements are TensorFlow's: what is quick is comparable with them.
         frameworks: tuple[Framework, ...] = tuple(sorted(installed, reverse=options.quick))
@@ -243,6 +249,8 @@ def _protocol(options: argparse.Namespace) -> Protocol:
 
 def _folder(options: argparse.Namespace) -> Path:
     """Where cells go; the instance's name is made a folder's."""
+    if options.instance is None:
+        raise InputError("Say what this machine is to be called: --instance NAME.")
     if not (is_short_text(options.instance) and options.instance.strip()):
         raise InputError("--instance must be a short text, such as g5.xlarge or my-rtx-4080.")
     if options.out is not None:

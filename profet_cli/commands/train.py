@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profet_cli.arguments import add_anchors, add_format, add_models
-from profet_cli.lab import open_measurements, training_set
+from profet_cli.arguments import add_anchors, add_dask, add_format, add_models
+from profet_cli.lab import on_dask, open_measurements, training_set
 from profet_cli.output import print_json
 from profet_core.artifacts.models import load_models
 from profet_core.catalog import load_catalog
@@ -45,8 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", action="store_true", help="only growth.json, for other batch and pixel sizes")
     parser.add_argument("--estimate", action="store_true", help="only estimate.json, for networks without a profile")
     parser.add_argument("--seed", type=int, default=0)
+    add_dask(parser)
 
 
+@on_dask
 def run(options: argparse.Namespace) -> None:
     """Train and write the models folder, or one of its files of coefficients alone."""
     folders = [Path(one) for one in options.data or ()]

@@ -12,7 +12,7 @@ from profet_core.transfer.known import Latencies
 from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import LEVEL
-from profet_lab.classes.folds import OutOfFold, predict_one_left_out
+from profet_lab.classes.folds import FoldCase, OutOfFold, one_left_out, predict_cases
 from profet_lab.classes.member_weights import Weights, least_error
 from profet_lab.measurements.tables import WORKLOAD, Pair, pairs
 from profet_lab.progress import Progress
@@ -61,8 +61,9 @@ def ensemble_latencies(
     wanted = pairs(bank.instances)
     latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
     half_widths: dict[tuple[str, str, bool, str], float] = {}
-    for known in cases:
-        out_of_fold = predict_one_left_out(bank, wanted, latency_known=known, seed=seed, steps=steps, progress=progress)
+    asked = [FoldCase(one_left_out(bank.architectures, wanted), known) for known in cases]
+    predicted = predict_cases(bank, asked, seed=seed, steps=steps, progress=progress)
+    for known, out_of_fold in zip((case.latency_known for case in asked), predicted, strict=True):
         weights = _weights_by_others(bank, wanted, out_of_fold)
         for anchor, target in wanted:
             values = out_of_fold.all_ensemble_ms((anchor, target), weights)

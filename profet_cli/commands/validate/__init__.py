@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from profet_cli.arguments import add_anchors, add_data, add_format, add_models
+from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
 from profet_cli.commands.validate import cells, estimate, left_out, manycore, real, scaleout, transfer
+from profet_cli.lab import on_dask
 from profet_core.errors import InputError
 
 
@@ -61,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and its section of the card",
     )
     parser.add_argument("--seed", type=int, default=0)
+    add_dask(parser)
 
 
 #: What is validated instead of the shipped models, one at a time: option -> what it says for itself, and what runs.
@@ -75,6 +77,7 @@ _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
 }
 
 
+@on_dask
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
     chosen = [part for part in _PARTS if getattr(options, part) not in (None, False)]
