@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,18 +12,22 @@ import pandas as pd
 from profet_core.memory.device_times import DeviceTimes
 from profet_core.memory.fit import Verdict, fit_answer
 from profet_core.memory.model import MemoryModel
+from profet_core.memory.need import RecordedStep
 from profet_core.operations.classes import OperationClasses, load_operation_classes
 from profet_core.profiles.record import ProfileMeta
 from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.cells import ran_elsewhere
 from profet_lab.memory.law import calibrate_law, fit_law, log_room
 from profet_lab.memory.memory_file import CERTAIN, fit_memory, memory_tables
+from profet_lab.memory.recorded import PYTORCH_PEAK, TENSORFLOW_PEAK, step_peaks
 from profet_lab.memory.traffic import class_times
 
 #: The batch size whose profile is given; every batch size of the grid is answered for.
 PROFILED_BATCH = 16
 #: What is known of the network, from most to least.
 KNOWN = ("profile and its meta", "meta without times", "that it ran")
+#: Batch size of the second recorded peak.
+SECOND_BATCH = 64
 
 
 def memory_report(measurements: Measurements, folder: Path) -> dict:
@@ -34,6 +39,8 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
     `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
         GPU; `KNOWN` -> scores.
+    `recorded` : the same questions where the step's peak was recorded, by what else is known -> scores; then of every
+        workload that ran at batch 16 (`served` has those that ran on all instances), and at every other pixel size.
     Scores: `cells`; `did_not_run`; `accuracy` and `recall` with every answer taken as the likelier one; `false_fits`,
     share of cells that "fit" by that and did not run; then with "can't tell" as an answer: `decided_accuracy`,
     `strict_accuracy` (of all cells), `strict_recall` ("can't tell" is a miss), `strict_false_fits`, `cant_tell`.
@@ -41,13 +48,14 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     """
     cells, traffic = memory_tables(measurements, folder)
     probability = np.empty(len(cells))
-    served = []
+    peaks = step_peaks()
+    served, recorded = [], []
     for name in sorted(cells["model"].unique()):
         left_out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
-        model = fit_memory(cells[~left_out], traffic[~profiled], {})
+        model = fit_memory(cells[~left_out], traffic[~profiled], peaks[peaks["model"] != name], {})
         probability[left_out] = _logistic(log_room(model.law, cells[left_out]) / model.law.log_scale)
         served.append(_served(model, cells[left_out], traffic[profiled]))
-    answers = pd.concat(served, ignore_index=True)
+        recorded.append(recorded_answers(model, cells[left_out], peaks[peaks["model"] == name]))
     failures, pairs = ran_elsewhere(cells)
     ran = cells["ran"].to_numpy(bool)
     return {
@@ -56,10 +64,15 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
         "profiled_batch": PROFILED_BATCH,
         "ran_elsewhere": {"pairs": pairs, "failures": failures},
         "arithmetic": _scores(ran, probability, _verdicts(probability)),
-        "served": {
-            known: _scores(part["ran"].to_numpy(bool), part["probability"].to_numpy(float), part["verdict"].to_numpy())
-            for known, part in answers.groupby("known", sort=False)
-        },
+        "served": _scores_by_known(served),
+        "recorded": _scores_by_known(recorded),
+    }
+
+
+def _scores_by_known(answers: list[pd.DataFrame]) -> dict[str, dict]:
+    return {
+        known: _scores(part["ran"].to_numpy(bool), part["probability"].to_numpy(float), part["verdict"].to_numpy())
+        for known, part in pd.concat(answers, ignore_index=True).groupby("known", sort=False)
     }
 
 
@@ -100,7 +113,7 @@ def memory_rows(report: dict) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         "strict_recall",
         "strict_false_fits",
     )
-    named = {"layers known": report["arithmetic"], **report["served"]}
+    named = {"layers known": report["arithmetic"], **report["recorded"], **report["served"]}
     rows = [
         (name, str(scores["cells"]), *("-" if scores[key] is None else f"{100 * scores[key]:.1f} %" for key in keys))
         for name, scores in named.items()
@@ -119,9 +132,62 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> p
         for _, cell in cells[cells["pixels"] == profile["pixels"]].iterrows():
             memory, batch_size = float(cell["memory_gib"]), int(cell["batch_size"])
             for known, (meta, times) in inputs.items():
-                answer = fit_answer(model, meta, profiled_gib, memory, batch_size=batch_size, times=times)
+                step = RecordedStep(meta, times)
+                answer = fit_answer(model, step, profiled_gib, memory, batch_size=batch_size)
                 rows.append((known, bool(cell["ran"]), answer.probability, answer.verdict))
-    return pd.DataFrame(rows, columns=["known", "ran", "probability", "verdict"])
+    return pd.DataFrame(rows, columns=_ANSWER)
+
+
+_ANSWER = ["known", "ran", "probability", "verdict"]
+
+
+def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
+    """Every answer about one architecture from the peaks of its steps: columns known, ran, probability, verdict."""
+    by_size = peaks.set_index(["pixels", "batch_size"])
+    rows: list[tuple] = []
+    at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
+    for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
+        pixels = profiled["pixels"]
+        everywhere = bool(at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all())
+        for known, step in _recorded_steps(by_size, pixels, int(profiled["parameters"])).items():
+            for cell in cells[cells["pixels"] == pixels].itertuples(index=False):
+                answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, batch_size=cell.batch_size)
+                told = (bool(cell.ran), answer.probability, answer.verdict)
+                rows += [(known, *told)] if everywhere else []
+                rows += [("peak, all that ran at batch 16", *told)] if known == ONE_PEAK else []
+            if known == ONE_PEAK:
+                rows += _at_other_pixels(model, step, profiled, cells[cells["pixels"] != pixels])
+    return pd.DataFrame(rows, columns=_ANSWER)
+
+
+ONE_PEAK = "recorded peak"
+
+
+def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict[str, RecordedStep]:
+    """What else is known -> a step at `PROFILED_BATCH` whose peak was recorded."""
+
+    def meta(batch_size: int, column: str, parameters: int | None = parameters) -> ProfileMeta:
+        mib = float(by_size.loc[(pixels, batch_size), column]) / 2**20
+        return ProfileMeta(batch_size=batch_size, pixels=pixels, parameters=parameters, peak_memory_mib=mib)
+
+    one, second = meta(PROFILED_BATCH, TENSORFLOW_PEAK), meta(SECOND_BATCH, TENSORFLOW_PEAK)
+    return {
+        ONE_PEAK: RecordedStep(one),
+        f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}": RecordedStep(one, second=second),
+        "peak as PyTorch's tensors have it": RecordedStep(meta(PROFILED_BATCH, PYTORCH_PEAK)),
+        "peak, parameters unknown": RecordedStep(meta(PROFILED_BATCH, TENSORFLOW_PEAK, None)),
+    }
+
+
+def _at_other_pixels(
+    model: MemoryModel, step: RecordedStep, profiled: pd.Series, cells: pd.DataFrame
+) -> Iterator[tuple]:
+    for cell in cells.itertuples(index=False):
+        sizes = {"batch_size": cell.batch_size, "pixels": cell.pixels}
+        answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, **sizes)
+        # Where dense layers take all pixels, another pixel size is another network.
+        kind = "same parameters" if cell.parameters == profiled["parameters"] else "other parameters"
+        yield (f"peak, other pixels, {kind}", bool(cell.ran), answer.probability, answer.verdict)
 
 
 def _known_inputs(profile: pd.Series, classes: OperationClasses) -> dict[str, tuple[ProfileMeta, DeviceTimes | None]]:
