@@ -88,14 +88,14 @@ class ImageRelation:
 class PeakRelation:
     """Memory a step needs, from the most that its tensors held at another size.
 
-    needed = fixed_gib + per_parameter x parameters + per_peak x peak, on the scale of `MemoryLaw`. Of the peak, weights,
-    gradients and the optimiser's state stay as the batch grows.
+    needed = fixed_gib + per_parameter x parameters + per_peak x peak, on the scale of `MemoryLaw`. Of the peak,
+    weights, gradients and the optimiser's state stay as the batch grows.
 
     Attributes
     ----------
     log_scale, log_scale_a_doubling : logistic scale of the logarithm's error for an architecture that was not fitted,
         and how much wider it is for each doubling of the activations.
-    unsplit_log_scale_a_doubling : the same where the number of parameters is not known, and with it the part that stays.
+    unsplit_log_scale_a_doubling : the same where the number of parameters is not known, and with it what stays.
     """
 
     fixed_gib: float

@@ -1,8 +1,9 @@
 """Measures the most memory that a training step's tensors hold: `python -m profet_lab.memory.measure_peaks [DATA]`.
 
-Every network and pixel size of the measurements, built as `profet collect` builds it, takes a step in PyTorch on tensors
-that have shapes and lifetimes but no values, so that no size needs a GPU or much memory. What is counted is what
-`torch.cuda.max_memory_allocated` counts, but for the workspace of the GPU's libraries. The table lies beside this module.
+Every network and pixel size of the measurements, built as `profet collect` builds it, takes a step in PyTorch on
+tensors that have shapes and lifetimes but no values, so that no size needs a GPU or much memory. What is counted is
+what `torch.cuda.max_memory_allocated` counts, but for the workspace of the GPU's libraries. The table lies beside this
+module.
 """
 
 from __future__ import annotations

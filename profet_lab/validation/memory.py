@@ -26,8 +26,11 @@ from profet_lab.memory.traffic import class_times
 PROFILED_BATCH = 16
 #: What is known of the network, from most to least.
 KNOWN = ("profile and its meta", "meta without times", "that it ran")
-#: Batch size of the second recorded peak.
-SECOND_BATCH = 64
+_ANSWER = ["known", "ran", "probability", "verdict"]
+#: Batch size of the second recorded peak, and a small one in the first one's place.
+SECOND_BATCH, SMALL_BATCH = 64, 4
+#: Of what a recorded peak is known of: the first as `KNOWN` are asked, and the same with all workloads there are.
+ONE_PEAK, EVERY_PEAK = "recorded peak", "recorded peak, all that ran"
 
 
 def memory_report(measurements: Measurements, folder: Path) -> dict:
@@ -39,8 +42,8 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
     `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
         GPU; `KNOWN` -> scores.
-    `recorded` : the same questions where the step's peak was recorded, by what else is known -> scores; then of every
-        workload that ran at batch 16 (`served` has those that ran on all instances), and at every other pixel size.
+    `recorded` : the same questions where the step's peak was recorded, by what is known of it -> scores; "all that
+        ran" has also the workloads that ran at batch 16 on some instances alone; "other pixels" asks for these.
     Scores: `cells`; `did_not_run`; `accuracy` and `recall` with every answer taken as the likelier one; `false_fits`,
     share of cells that "fit" by that and did not run; then with "can't tell" as an answer: `decided_accuracy`,
     `strict_accuracy` (of all cells), `strict_recall` ("can't tell" is a miss), `strict_false_fits`, `cant_tell`.
@@ -138,9 +141,6 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> p
     return pd.DataFrame(rows, columns=_ANSWER)
 
 
-_ANSWER = ["known", "ran", "probability", "verdict"]
-
-
 def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
     """Every answer about one architecture from the peaks of its steps: columns known, ran, probability, verdict."""
     by_size = peaks.set_index(["pixels", "batch_size"])
@@ -148,35 +148,40 @@ def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFram
     at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
     for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
         pixels = profiled["pixels"]
-        everywhere = bool(at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all())
+        ran_everywhere = bool(at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all())
+        asked = cells[cells["pixels"] == pixels]
         for known, step in _recorded_steps(by_size, pixels, int(profiled["parameters"])).items():
-            for cell in cells[cells["pixels"] == pixels].itertuples(index=False):
-                answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, batch_size=cell.batch_size)
-                told = (bool(cell.ran), answer.probability, answer.verdict)
-                rows += [(known, *told)] if everywhere else []
-                rows += [("peak, all that ran at batch 16", *told)] if known == ONE_PEAK else []
+            answers = list(_at_batches(model, step, profiled, asked))
+            if ran_everywhere:
+                rows += [(known, *answer) for answer in answers]
             if known == ONE_PEAK:
+                rows += [(EVERY_PEAK, *answer) for answer in answers]
                 rows += _at_other_pixels(model, step, profiled, cells[cells["pixels"] != pixels])
     return pd.DataFrame(rows, columns=_ANSWER)
 
 
-ONE_PEAK = "recorded peak"
-
-
 def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict[str, RecordedStep]:
-    """What else is known -> a step at `PROFILED_BATCH` whose peak was recorded."""
+    """What is known -> a step whose peak was recorded."""
 
-    def meta(batch_size: int, column: str, parameters: int | None = parameters) -> ProfileMeta:
+    def meta(batch_size: int, column: str = TENSORFLOW_PEAK, parameters: int | None = parameters) -> ProfileMeta:
         mib = float(by_size.loc[(pixels, batch_size), column]) / 2**20
         return ProfileMeta(batch_size=batch_size, pixels=pixels, parameters=parameters, peak_memory_mib=mib)
 
-    one, second = meta(PROFILED_BATCH, TENSORFLOW_PEAK), meta(SECOND_BATCH, TENSORFLOW_PEAK)
+    one = meta(PROFILED_BATCH)
     return {
         ONE_PEAK: RecordedStep(one),
-        f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}": RecordedStep(one, second=second),
-        "peak as PyTorch's tensors have it": RecordedStep(meta(PROFILED_BATCH, PYTORCH_PEAK)),
-        "peak, parameters unknown": RecordedStep(meta(PROFILED_BATCH, TENSORFLOW_PEAK, None)),
+        f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}": RecordedStep(one, second=meta(SECOND_BATCH)),
+        f"peak at batch {SMALL_BATCH} instead": RecordedStep(meta(SMALL_BATCH)),
+        "peak with PyTorch's indices": RecordedStep(meta(PROFILED_BATCH, PYTORCH_PEAK)),
+        "peak, parameters unknown": RecordedStep(meta(PROFILED_BATCH, parameters=None)),
     }
+
+
+def _at_batches(model: MemoryModel, step: RecordedStep, profiled: pd.Series, cells: pd.DataFrame) -> Iterator[tuple]:
+    """(ran, probability, verdict) of every batch size on every GPU."""
+    for cell in cells.itertuples(index=False):
+        answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, batch_size=cell.batch_size)
+        yield bool(cell.ran), answer.probability, answer.verdict
 
 
 def _at_other_pixels(
@@ -187,7 +192,7 @@ def _at_other_pixels(
         answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, **sizes)
         # Where dense layers take all pixels, another pixel size is another network.
         kind = "same parameters" if cell.parameters == profiled["parameters"] else "other parameters"
-        yield (f"peak, other pixels, {kind}", bool(cell.ran), answer.probability, answer.verdict)
+        yield (f"recorded peak, other pixels, {kind}", bool(cell.ran), answer.probability, answer.verdict)
 
 
 def _known_inputs(profile: pd.Series, classes: OperationClasses) -> dict[str, tuple[ProfileMeta, DeviceTimes | None]]:
