@@ -105,6 +105,8 @@ def test_the_verdict_on_memory_follows_from_the_figures(files):
     report["memory"]["arithmetic"] |= {"recall": 0.9, "false_fits": 0.01}
     report["memory"]["served"]["that it ran"] |= {"strict_recall": 0.8, "strict_false_fits": 0.02}
     assert "reached with layers known; as said, with that it ran." in card_of(report, files)
+    report["memory"]["recorded"]["recorded peak"] |= {"recall": 0.9, "false_fits": 0.01}
+    assert "reached with layers known, recorded peak; as said" in card_of(report, files)
 
 
 #: On data sheets the card leaves these out, of other GPUs and per network too: they are in the report.
