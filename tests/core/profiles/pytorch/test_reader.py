@@ -61,6 +61,14 @@ def test_the_mean_of_two_steps_on_a_gpu():
     )
 
 
+def cuda_step_on(number: int) -> list[dict]:
+    """A step whose kernels tell the GPU's number."""
+    return [
+        one | {"args": one["args"] | {"device": number}} if one.get("cat") in ("kernel", "gpu_memcpy") else one
+        for one in cuda_step(1, 0)
+    ]
+
+
 def held(mib: object, device: object = 0, kind: object = 1) -> dict:
     """What `profile_memory=True` notes at an allocation."""
     args = {"Total Reserved": 2**40, "Total Allocated": mib, "Bytes": 512, "Device Id": device, "Device Type": kind}
@@ -76,14 +84,6 @@ def held(mib: object, device: object = 0, kind: object = 1) -> dict:
     }
 
 
-def on_gpu(number: int, events: list[dict]) -> list[dict]:
-    """The same with the GPU's number on its kernels."""
-    return [
-        {**one, "args": {**one["args"], "device": number}} if one.get("cat") in ("kernel", "gpu_memcpy") else one
-        for one in events
-    ]
-
-
 def test_a_trace_that_notes_allocations_tells_the_peak():
     mib = 2**20
     notes = [held(1000 * mib), held(3500 * mib), held(2000 * mib), held(8000 * mib, device=-1, kind=0)]
@@ -93,16 +93,17 @@ def test_a_trace_that_notes_allocations_tells_the_peak():
     assert only.operations == plain.operations, "nothing else changes"
     two = [*notes, held(9000 * mib, device=1)]
     for number, peak in ((0, 3500.0), (1, 9000.0), (2, None)):
-        numbered = read_profile(trace([*two, *on_gpu(number, cuda_step(1, 0))]))
+        numbered = read_profile(trace([*two, *cuda_step_on(number)]))
         assert numbered.meta.peak_memory_mib == peak, "the GPU whose times these are"
     assert read_profile(trace([*two, *cuda_step(1, 0)])).meta.peak_memory_mib is None, "which of the two is not said"
 
 
 @pytest.mark.parametrize("wrong", [None, "many", True, -1, 0, 2**60, 1e9, [], {}])
 def test_what_is_no_number_of_bytes_is_no_peak(wrong):
-    events = [held(wrong), held(2**20, device=wrong if wrong != 0 else 7), held(2**20, kind=wrong)]
-    no_arguments = {**held(1), "args": wrong}
-    assert read_profile(trace([*events, no_arguments, *cuda_step(1, 0)])).meta.peak_memory_mib is None
+    events = [held(wrong), held(2**20, kind=wrong)]
+    events += [held(2**20, device=wrong)] if wrong != 0 else []
+    events.append({**held(1), "args": wrong})
+    assert read_profile(trace([*events, *cuda_step(1, 0)])).meta.peak_memory_mib is None
 
 
 def test_allocations_of_a_cpu_are_no_peak():
