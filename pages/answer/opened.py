@@ -47,7 +47,7 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
         f"**Step**: {_step_line(plan)}",
         f"**Rests on**: {plain(plan.basis.words)}{f': {plain(plan.latency_note)}' if plan.latency_note else ''}",
     ]
-    fits = fits_of(resources, network.outcome, [plan.instance], batch_size, network.chosen_pixels)
+    fits = fits_of(resources, network.outcome, [plan.instance], batch_size, network.chosen_pixels, network.second)
     fit = fits.get(plan.instance)
     if fit is not None:
         found.append(f"**Memory**: {plain(fit_sentence(fit))}")

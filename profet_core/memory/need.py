@@ -144,25 +144,23 @@ def _peak_words(step: RecordedStep) -> str:
 
 def _growing_gib(step: RecordedStep, peak_gib: float) -> float | None:
     """By two peaks, the part of the first that grows with the batch and the area of its pictures; None without two."""
-    size, second = _size(step.meta), step.second
-    other = _second_size(step)
-    if size is None or other is None or second is None or second.peak_memory_mib is None:
+    times, second = _second_size(step), step.second
+    if times is None or second is None or second.peak_memory_mib is None:
         return None
-    return (second.peak_memory_mib / _MIB_PER_GIB - peak_gib) / (other / size - 1)
+    return (second.peak_memory_mib / _MIB_PER_GIB - peak_gib) / (times - 1)
 
 
 def _second_size(step: RecordedStep) -> float | None:
-    """Images of the second step by their area, where its peak can be held against the first; else None."""
+    """Images of the second step by their area over the first's; None where their peaks can't be held together."""
     first, second = step.meta, step.second
-    if second is None or second.peak_memory_mib is None:
+    if second is None or second.peak_memory_mib is None or first.batch_size is None or second.batch_size is None:
         return None
-    alike = all(getattr(first, name) == getattr(second, name) for name in ("parameters", "precision", "framework"))
-    other = _size(second)
-    return other if alike and other is not None and other != _size(first) else None
-
-
-def _size(meta: ProfileMeta) -> float | None:
-    return None if meta.batch_size is None or meta.pixels is None else float(meta.batch_size * meta.pixels**2)
+    if any(getattr(first, name) != getattr(second, name) for name in ("parameters", "precision", "framework")):
+        return None
+    if (first.pixels is None) != (second.pixels is None):
+        return None
+    times = second.batch_size * (second.pixels or 1) ** 2 / (first.batch_size * (first.pixels or 1) ** 2)
+    return times if times != 1 else None
 
 
 def _unlike_the_data(meta: ProfileMeta) -> bool:

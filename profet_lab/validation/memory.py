@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +30,7 @@ _ANSWER = ["known", "ran", "probability", "verdict"]
 #: Batch size of the second recorded peak, and a small one in the first one's place.
 SECOND_BATCH, SMALL_BATCH = 64, 4
 #: Of what a recorded peak is known of: the first as `KNOWN` are asked, and the same with all workloads there are.
-ONE_PEAK, EVERY_PEAK = "recorded peak", "recorded peak, all that ran"
+ONE_PEAK, EVERY_PEAK = "recorded peak", "recorded peak of all that ran"
 
 
 def memory_report(measurements: Measurements, folder: Path) -> dict:
@@ -43,7 +43,7 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
         GPU; `KNOWN` -> scores.
     `recorded` : the same questions where the step's peak was recorded, by what is known of it -> scores; "all that
-        ran" has also the workloads that ran at batch 16 on some instances alone; "other pixels" asks for these.
+        ran" has also the workloads that ran at batch 16 on some instances alone; "at other pixels" asks for these.
     Scores: `cells`; `did_not_run`; `accuracy` and `recall` with every answer taken as the likelier one; `false_fits`,
     share of cells that "fit" by that and did not run; then with "can't tell" as an answer: `decided_accuracy`,
     `strict_accuracy` (of all cells), `strict_recall` ("can't tell" is a miss), `strict_false_fits`, `cant_tell`.
@@ -90,7 +90,7 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
     return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))
 
 
-def memory_rows(report: dict) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def memory_rows(report: Mapping) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Header and rows of the report as a table."""
     header = (
         "does it fit?",
@@ -173,7 +173,7 @@ def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict
         f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}": RecordedStep(one, second=meta(SECOND_BATCH)),
         f"peak at batch {SMALL_BATCH} instead": RecordedStep(meta(SMALL_BATCH)),
         "peak with PyTorch's indices": RecordedStep(meta(PROFILED_BATCH, PYTORCH_PEAK)),
-        "peak, parameters unknown": RecordedStep(meta(PROFILED_BATCH, parameters=None)),
+        "recorded peak without parameters": RecordedStep(meta(PROFILED_BATCH, parameters=None)),
     }
 
 
@@ -191,8 +191,13 @@ def _at_other_pixels(
         sizes = {"batch_size": cell.batch_size, "pixels": cell.pixels}
         answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, **sizes)
         # Where dense layers take all pixels, another pixel size is another network.
-        kind = "same parameters" if cell.parameters == profiled["parameters"] else "other parameters"
-        yield (f"recorded peak, other pixels, {kind}", bool(cell.ran), answer.probability, answer.verdict)
+        kind = "the same" if cell.parameters == profiled["parameters"] else "other"
+        yield (
+            f"recorded peak at other pixels with {kind} parameters",
+            bool(cell.ran),
+            answer.probability,
+            answer.verdict,
+        )
 
 
 def _known_inputs(profile: pd.Series, classes: OperationClasses) -> dict[str, tuple[ProfileMeta, DeviceTimes | None]]:
