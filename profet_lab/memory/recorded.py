@@ -15,7 +15,7 @@ from profet_core.memory.model import ASSUMED_PEAK, GIB_PER_VALUE, PeakRelation
 from profet_core.memory.need import HELD_COPIES
 from profet_lab.memory.law import most_likely
 
-#: Written by `profet_lab.memory.measure_peaks`, which says what its columns are.
+#: Written by `profet_collect.step_peaks`, which says what its columns are.
 PEAKS_FILE = Path(__file__).with_name("step_peaks.csv")
 #: The peak that counts: what was measured ran in TensorFlow, which keeps no indices of a pooling.
 TENSORFLOW_PEAK, PYTORCH_PEAK = "without_indices_bytes", "peak_bytes"

@@ -264,7 +264,7 @@ def test_memory_is_told_beside_always_fits(open_beside, report):
         tuple(percent(row[name]) for name in names)
         for row in (memory["arithmetic"], *memory["recorded"].values(), *memory["served"].values())
     ]
-    assert [row["Known"] for row in table][1:3] == ["Recorded peak", "Peaks at batch 16 and 64"]
+    assert table[1]["Known"] == "Recorded peak"
     peak = memory["recorded"]["recorded peak"]
     assert f"recorded peak it calls {percent(peak['strict_recall'])} of what did not run" in text
     assert f"with {percent(peak['strict_false_fits'])} false “fits” of all answers: by peaks" in text

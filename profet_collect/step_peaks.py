@@ -1,9 +1,9 @@
-"""Measures the most memory that a training step's tensors hold: `python -m profet_lab.memory.measure_peaks [DATA]`.
+"""Measures the most memory that a training step's tensors hold: `python -m profet_collect.step_peaks FILE`.
 
 Every network and pixel size of the measurements, built as `profet collect` builds it, takes a step in PyTorch on
 tensors that have shapes and lifetimes but no values, so that no size needs a GPU or much memory. What is counted is
-what `torch.cuda.max_memory_allocated` counts, but for the workspace of the GPU's libraries. The table lies beside this
-module.
+what `torch.cuda.max_memory_allocated` counts, but for the workspace of the GPU's libraries. The table of the measured
+networks is `profet_lab/memory/step_peaks.csv`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -24,8 +23,8 @@ from torch.utils._pytree import tree_leaves
 
 from profet_collect.networks.graph import network_graph
 from profet_collect.networks.pytorch import build
-from profet_lab.measurements.tables import data_folder, load_architectures
-from profet_lab.memory.recorded import PEAKS_FILE
+from profet_core.errors import InputError
+from profet_core.layers.networks import MEASURED_PIXELS, measured_networks
 
 BATCH_SIZES = (4, 16, 64, 256)
 #: PyTorch's allocator on a GPU hands out whole blocks of this many bytes.
@@ -119,13 +118,18 @@ def measured_peaks(model: str, pixels: int, classes: int | None, batch_sizes: It
             yield StepPeak(model, pixels, batch_size, held.peak_bytes, held.without_indices_bytes)
 
 
-def grid_peaks(architectures: pd.DataFrame) -> Iterator[StepPeak]:
-    """The peaks of every network and pixel size of `architectures.csv`."""
-    for row in architectures.itertuples(index=False):
-        yield from measured_peaks(row.model, row.pixels, row.classes, BATCH_SIZES)
+def grid_peaks() -> Iterator[StepPeak]:
+    """The peaks of every measured network at every measured pixel size that it can be built for."""
+    for model in measured_networks():
+        for pixels in MEASURED_PIXELS:
+            try:
+                network_graph(model, pixels)
+            except InputError:
+                continue
+            yield from measured_peaks(model, pixels, None, BATCH_SIZES)
 
 
-def write_peaks(peaks: Iterable[StepPeak], path: Path = PEAKS_FILE) -> None:
+def write_peaks(peaks: Iterable[StepPeak], path: Path) -> None:
     """Write the table."""
     rows = [astuple(one) for one in peaks]
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -135,5 +139,4 @@ def write_peaks(peaks: Iterable[StepPeak], path: Path = PEAKS_FILE) -> None:
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else data_folder()
-    write_peaks(grid_peaks(load_architectures(folder)))
+    write_peaks(grid_peaks(), Path(sys.argv[1]))

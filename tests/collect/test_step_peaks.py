@@ -7,7 +7,7 @@ import torch
 
 from profet_collect.networks.graph import network_graph
 from profet_collect.networks.pytorch import build
-from profet_lab.memory.measure_peaks import BLOCK_BYTES, HeldBytes, StepPeak, measured_peaks, write_peaks
+from profet_collect.step_peaks import BLOCK_BYTES, HeldBytes, StepPeak, measured_peaks, write_peaks
 from profet_lab.memory.recorded import step_peaks
 
 MIB = 2**20
