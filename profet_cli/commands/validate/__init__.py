@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
-from profet_cli.commands.validate import cells, estimate, left_out, manycore, real, scaleout, transfer
+from profet_cli.commands.validate import cells, estimate, left_out, manycore, memory, real, scaleout, transfer
 from profet_cli.lab import on_dask
 from profet_core.errors import InputError
 
@@ -33,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--transfer",
         action="store_true",
         help="GPUs nobody profiled: each GPU left out, derived targets; --card writes its report and card",
+    )
+    parser.add_argument(
+        "--memory",
+        action="store_true",
+        help="does it fit: each network left out; --card writes its section of --transfer's report and card",
     )
     parser.add_argument(
         "--cells",
@@ -70,6 +75,7 @@ _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
     "cells": ("--cells validates on all instances at once", cells.run),
     "estimate": ("--estimate validates on all instances at once", estimate.run),
     "manycore": ("--manycore validates published models", manycore.run),
+    "memory": ("--memory validates on all instances at once", memory.run),
     "real": ("--real compares whole profiles with what was measured", real.run),
     "scaleout": ("--scaleout validates on published steps", scaleout.run),
     "sizes": ("--sizes validates on all instances at once", left_out.run),
