@@ -7,7 +7,7 @@ import sys
 import torch
 from torch import nn
 
-BATCH_SIZE, PIXELS, CLASSES = 48, 32, 10
+BATCH_SIZE, PIXELS, CLASSES = 64, 32, 10
 
 torch.set_num_threads(int(sys.argv[1]))
 torch.manual_seed(7)
