@@ -58,7 +58,7 @@ def collections(person: Person) -> dict[str, dict[str, Any]]:
     grid = ("--models-list", ",".join(NETWORKS), "--pixels", "32", "--batch", ",".join(map(str, BATCH_SIZES)))
     found = {}
     for instance, threads in THREADS.items():
-        how = ("--device", "cpu", "--threads", threads, "--frameworks", "pytorch")
+        how = ("--device", "cpu", "--threads", threads, "--frameworks", "pytorch", "--warm-up", 3, "--timed", 7)
         with person.measuring():
             found[instance] = person.document(
                 "collect", "--instance", instance, *how, *grid, variables=variables(instance)
