@@ -15,6 +15,7 @@ import numpy as np
 
 from profet_core.artifacts.member_stack import MemberStack
 from profet_core.artifacts.methods import Method, method_of
+from profet_core.artifacts.own_layers import OWN_PAIRS_NAME, LayerRecord, OwnLayer, read_layers
 from profet_core.artifacts.training_range import training_range
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import default_models_folder, manifest_checksum, put_aside, sha256_hex, shown
@@ -34,6 +35,7 @@ SCHEMA_VERSION = 2
 
 Coefficients = TypeVar("Coefficients", TransferModel, MemoryModel, GrowthModel)
 _DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
+_TRAIN_AGAIN = "run `profet train` with its data again"
 
 
 class Models:
@@ -149,6 +151,12 @@ class Models:
         """How a step goes on several GPUs; None if these models don't say."""
         return load_scaleout(self.folder) if (self.folder / SCALEOUT_NAME).is_file() else None
 
+    @cached_property
+    def own_layers(self) -> tuple[OwnLayer, ...]:
+        """Models of the user's own machines, laid over these; none where nobody trained any."""
+        records = read_layers(self.folder, str(self.manifest["checksum"]))
+        return tuple(OwnLayer(record, _layer_models(self.folder, record)) for record in records)
+
     def interval_scale(self, latency_known: bool) -> IntervalScale | None:
         """How wide intervals are; None if these models have none."""
         return self._intervals.get(case_name(latency_known, False))
@@ -171,6 +179,8 @@ class Models:
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
         _ = self.transfer, self.memory, self.growth, self.scaleout
+        for layer in self.own_layers:
+            layer.models.verify()
 
     def _member(self, name: str, models: int) -> Fitted:
         """What a file holds, for so many targets."""
@@ -250,6 +260,16 @@ def load_models(folder: Path | str | None = None) -> Models:
             f"{_DOWNLOAD_AGAIN}."
         )
     return Models(folder, manifest)
+
+
+def _layer_models(folder: Path, record: LayerRecord) -> Models:
+    """The models of a layer over those in `folder`."""
+    models = load_models(folder / record.folder)
+    if models.manifest["checksum"] != record.checksum or not {one.instance for one in record.machines} <= set(
+        models.instances
+    ):
+        raise ArtifactError(f"{shown(folder / OWN_PAIRS_NAME)} and its models don't belong together: {_TRAIN_AGAIN}.")
+    return models
 
 
 def _in_place(folder: Path) -> Path:
