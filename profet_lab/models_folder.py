@@ -10,12 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from profet_core.artifacts.models import MANIFEST_NAME
+from profet_core.artifacts.own_layers import LAYERS_FOLDER, OWN_PAIRS_NAME
 from profet_core.errors import ArtifactError
 from profet_core.files import put_aside
 from profet_core.memory.model import MEMORY_NAME
 from profet_core.scaling.growth_file import GROWTH_NAME
-from profet_core.transfer.model import TRANSFER_NAME
+from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME
 from profet_core.whole_files import only_one
+
+#: What `profet train` adds of a user's own measurements; it belongs to the models beside it and goes with them.
+OWN_PARTS = (SHARPENED_NAME, OWN_PAIRS_NAME, LAYERS_FOLDER)
 
 
 @contextmanager
@@ -80,7 +84,8 @@ def _keep_beside(out: Path, folder: Path) -> None:
     models = {MANIFEST_NAME, *_files_of(out / MANIFEST_NAME)}
     for path in _files_in(out):
         name = path.relative_to(out)
-        if name.as_posix() not in models and not (folder / name).exists():
+        part_of_models = name.as_posix() in models or name.parts[0] in OWN_PARTS
+        if not part_of_models and not (folder / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, folder / name)
 

@@ -125,6 +125,10 @@ class Models:
             typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
         )
 
+    def targets(self, anchor: str) -> Sequence[str]:
+        """Instances that the default method has models for from `anchor`; none if it is no anchor of these models."""
+        return next((row["targets"] for (name, _, _), row in self._stacks.items() if name == anchor), ())
+
     @cached_property
     def transfer(self) -> TransferModel | None:
         """How latencies reach GPUs that nobody profiled; None if these models don't say."""

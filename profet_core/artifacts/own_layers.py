@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 OWN_PAIRS_NAME, OWN_PAIRS_VERSION = "own_pairs.json", 1
 #: Folder below the models' own that holds a folder a layer.
-LAYERS_FOLDER = "own"
+LAYERS_FOLDER = "own_pairs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,8 @@ class OwnLayer:
         return {one.instance: one for one in self.record.machines}
 
     def targets(self, anchor: str) -> Sequence[str]:
-        """Instances that it tells from a profile of `anchor`: of two instances at least one is a machine of its own."""
-        machines = self.machines
-        if anchor not in self.models.instances:
-            return ()
-        return [name for name in self.models.instances if name != anchor and (name in machines or anchor in machines)]
+        """Instances that it has models for, of profiles recorded on `anchor`."""
+        return self.models.targets(anchor)
 
 
 def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:

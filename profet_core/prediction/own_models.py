@@ -185,10 +185,15 @@ def own_rows(
     return map(row_of, rows)
 
 
-def own_machines(models: Models, gpu: Gpu, tf32: bool = True) -> Iterable[OwnMachine]:
-    """Machines of the user's own with this GPU that have models, in this precision."""
-    machines = (one for layer in models.own_layers for one in layer.record.machines)
-    return (one for one in machines if one.gpu == gpu.name and _in_precision(models, one, tf32))
+def is_own_target(models: Models, gpu: Gpu, tf32: bool = True) -> bool:
+    """Whether models of the user's own tell of a machine with this GPU, in this precision."""
+    return any(
+        machine.gpu == gpu.name
+        and _in_precision(models, machine, tf32)
+        and any(machine.instance in layer.targets(anchor) for anchor in layer.models.instances)
+        for layer in models.own_layers
+        for machine in layer.record.machines
+    )
 
 
 def _read_by(models: Models, layer: OwnLayer, anchor: Anchor, ran_in_tf32: bool) -> str | None:

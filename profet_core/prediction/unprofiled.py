@@ -16,7 +16,7 @@ from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, Relativ
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.host_time import host_times_ms
-from profet_core.prediction.own_models import own_machines
+from profet_core.prediction.own_models import is_own_target
 from profet_core.prediction.refusals import unattributed_log_width
 from profet_core.profiles.record import Profile
 from profet_core.transfer.estimate import Placed, TransferEstimate, estimate_gpus, other_host_log_half_width
@@ -67,7 +67,7 @@ def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
 
 def _basis(models: Models, transfer: TransferModel, gpu: Gpu) -> Basis:
     """What stands behind a latency on the GPU: measured where an instance with the very same one was profiled."""
-    if gpu.name in _profiled(transfer) or any(own_machines(models, gpu)):
+    if gpu.name in _profiled(transfer) or is_own_target(models, gpu):
         return Basis.MEASURED
     return transfer.basis_of(gpu)
 
