@@ -60,28 +60,36 @@ class PairWithout:
 
 
 def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGroup], list[PairWithout]]:
-    """The pairs of the user's own machines, with the models' instances and with each other.
+    """The pairs of the user's own machines, with the models' instances and with each other, that get models.
 
     Parameters
     ----------
     transfer : of the models that they are trained beside, with data sheets of the user's own GPUs.
     """
-    known = [name for name in transfer.instances if name in dataset.instances]
     groups: list[PairGroup] = []
-    without: list[PairWithout] = []
-    machines, kept_out = _machines(dataset, transfer)
-    for name, why in kept_out.items():
-        without += [PairWithout(*pair, why) for other in known for pair in ((name, other), (other, name))]
-    wanted = [((machine,), known) for machine in machines]
-    # Two precisions of one machine are no pair.
-    wanted += [(both, []) for both in combinations(machines, 2) if both[0].instance != both[1].instance]
-    for own, others in wanted:
-        group = _group(dataset, own, others)
+    every, without = all_groups(dataset, transfer)
+    for group in every:
         left_out = {pair: why for pair in group.pairs if (why := _too_few(group, pair))}
         without += [PairWithout(*pair, why) for pair, why in left_out.items()]
         if enough := tuple(pair for pair in group.pairs if pair not in left_out):
             groups.append(replace(group, pairs=enough))
     return groups, without
+
+
+def all_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGroup], list[PairWithout]]:
+    """The same, however few workloads they share; without are machines that can't be in a pair."""
+    known = [name for name in transfer.instances if name in dataset.instances]
+    machines, kept_out = _machines(dataset, transfer)
+    without = [
+        PairWithout(*pair, why)
+        for name, why in kept_out.items()
+        for other in known
+        for pair in ((name, other), (other, name))
+    ]
+    wanted: list[tuple[tuple[OwnMachine, ...], list[str]]] = [((machine,), known) for machine in machines]
+    # Two precisions of one machine are no pair.
+    wanted += [(both, []) for both in combinations(machines, 2) if both[0].instance != both[1].instance]
+    return [_group(dataset, own, others) for own, others in wanted], without
 
 
 def _too_few(group: PairGroup, pair: Pair) -> str:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from profet_cli.arguments import add_anchors, add_data, add_format, add_models
-from profet_cli.commands.validate import cells, estimate, left_out, manycore, real, scaleout, transfer
+from profet_cli.arguments import add_anchors, add_format, add_models
+from profet_cli.commands.validate import cells, estimate, left_out, manycore, own, real, scaleout, transfer
 from profet_core.errors import InputError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The measurements, and what is validated on them."""
     add_format(parser)
-    add_data(parser)
+    parser.add_argument(
+        "--data",
+        action="append",
+        metavar="DIR",
+        help="measurements (default: PROFET_DATA or ../shared/data); several times: published ones and your own",
+    )
     add_anchors(parser)
     parser.add_argument("--target", action="append", metavar="INSTANCE", help="only pairs to this target")
     parser.add_argument("--method", choices=["default", "profet"], default="default", help="profet: the documented one")
@@ -77,13 +82,23 @@ _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
 
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
+    dataset = own.own_dataset(options)
+    options.data = options.data[0] if options.data else None
     chosen = [part for part in _PARTS if getattr(options, part) not in (None, False)]
+    if dataset is not None:
+        _check_alone(options, "Measurements of your own are judged on all pairs at once", [*chosen, *_card(options)])
+        own.run(options, dataset)
+        return
     if not chosen:
         left_out.run(options)
         return
     what, validate = _PARTS[chosen[0]]
     _check_alone(options, what, chosen[1:])
     validate(options)
+
+
+def _card(options: argparse.Namespace) -> list[str]:
+    return ["card"] if options.card else []
 
 
 def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -> None:
