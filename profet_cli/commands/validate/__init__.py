@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from profet_cli.arguments import add_anchors, add_format, add_models
-from profet_cli.commands.validate import cells, estimate, left_out, manycore, own, real, scaleout, transfer
+from profet_cli.commands.validate import cells, estimate, left_out, manycore, own, pairs, real, scaleout, transfer
 from profet_core.errors import InputError
 
 
@@ -45,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "writes its report and card",
     )
     parser.add_argument(
+        "--pairs",
+        action="store_true",
+        help="the same with models of the new GPU's pairs beside the law; --card adds a section to the card of --cells",
+    )
+    parser.add_argument(
         "--estimate",
         action="store_true",
         help="networks without a profile: the paper's judgements and ours; --card writes its report and card",
@@ -73,6 +78,7 @@ _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
     "cells": ("--cells validates on all instances at once", cells.run),
     "estimate": ("--estimate validates on all instances at once", estimate.run),
     "manycore": ("--manycore validates published models", manycore.run),
+    "pairs": ("--pairs validates on all instances at once", pairs.run),
     "real": ("--real compares whole profiles with what was measured", real.run),
     "scaleout": ("--scaleout validates on published steps", scaleout.run),
     "sizes": ("--sizes validates on all instances at once", left_out.run),
