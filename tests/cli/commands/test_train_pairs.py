@@ -31,6 +31,7 @@ from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.datasets.sources.tables import read_tables
 from profet_lab.datasets.write import write_dataset
 from profet_lab.measurements.tables import DataError, data_folder
+from tests.made.uncompiled import without_compiling
 
 NAME, GPU, TWIN = "desk.2080ti", "GeForce RTX 2080 Ti", "g4dn.xlarge"
 NETWORKS = ("AlexNet", "LeNet5", "MobileNetV2", "ResNet18", "ResNet50", "VGG13")
@@ -91,6 +92,7 @@ def trained(folders, tmp_path_factory) -> Iterator[SimpleNamespace]:
     with pytest.MonkeyPatch.context() as patch:
         from profet_lab.own_gpus import pair_models
 
+        without_compiling(patch)
         patch.setattr(pair_models, "write_pairs", partial(pair_models.write_pairs, steps=STEPS, quiet=True))
         patch.setenv("PROFET_INSTANCES", str(room / "instances.csv"))
         assert main(["instances", "add", NAME, "--gpu", GPU, "--usd-per-hour", "0.2"]) == 0

@@ -14,6 +14,7 @@ from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.datasets.sources.tables import read_tables
 from profet_lab.datasets.write import write_dataset
 from profet_lab.measurements.tables import DataError, data_folder
+from tests.made.uncompiled import without_compiling
 
 NETWORKS = ("AlexNet", "ResNet50", "VGG11")
 GPU = "GeForce RTX 2080 Ti"
@@ -52,6 +53,7 @@ def quick(monkeypatch):
     """Few steps: how well models learn is not the point."""
     from profet_lab.validation import own_report
 
+    without_compiling(monkeypatch)
     monkeypatch.setattr(own_report, "own_report", partial(own_report.own_report, steps=20))
 
 
@@ -86,12 +88,9 @@ def test_beside_the_published_ones_models_and_law_are_judged(run, published, own
     assert len([line for line in lines if line[:1] == ["desk"] and "law" in line]) == 4
 
 
-@pytest.mark.parametrize(
-    ("each", "line"),
-    [(2, "No two instances have 9 profiled workloads of 3 networks in common"), (0, "No two instances")],
-)
-def test_too_few_are_told_in_one_line(refused, own, each, line):
-    assert line in refused("validate", "--data", own("one", "g4dn.xlarge", 3), "--data", own("two", "p2.xlarge", each))
+def test_too_few_are_told_in_one_line(refused, own):
+    line = refused("validate", "--data", own("one", "g4dn.xlarge", 3), "--data", own("two", "p2.xlarge", 2))
+    assert "No two instances have 9 profiled workloads of 3 networks in common" in line
 
 
 def test_other_parts_are_left_out(refused, own):
