@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -15,7 +16,7 @@ import numpy as np
 
 from profet_core.artifacts.member_stack import MemberStack
 from profet_core.artifacts.methods import Method, method_of
-from profet_core.artifacts.own_layers import OWN_PAIRS_NAME, LayerRecord, OwnLayer, read_layers
+from profet_core.artifacts.own_layers import OWN_PAIRS_NAME, LayerRecord, OwnMachine, read_layers
 from profet_core.artifacts.training_range import training_range
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import default_models_folder, manifest_checksum, put_aside, sha256_hex, shown
@@ -235,6 +236,23 @@ class Models:
             return
         if there != self.manifest.get("checksum"):
             raise ArtifactError("The models were replaced while this program ran: start it again.")
+
+
+@dataclass(frozen=True)
+class OwnLayer:
+    """A layer, its models opened."""
+
+    record: LayerRecord
+    models: Models
+
+    @property
+    def machines(self) -> Mapping[str, OwnMachine]:
+        """By instance."""
+        return {one.instance: one for one in self.record.machines}
+
+    def targets(self, anchor: str) -> Sequence[str]:
+        """Instances that it has models for, of profiles recorded on `anchor`."""
+        return self.models.targets(anchor)
 
 
 def load_models(folder: Path | str | None = None) -> Models:

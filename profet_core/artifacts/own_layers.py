@@ -5,16 +5,12 @@ Each layer is a models folder of its own below this one. The folder that it lies
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from profet_core.errors import ArtifactError
 from profet_core.files import damaged, finite_number, read_coefficients, shown
-
-if TYPE_CHECKING:
-    from profet_core.artifacts.models import Models
 
 OWN_PAIRS_NAME, OWN_PAIRS_VERSION = "own_pairs.json", 1
 #: Folder below the models' own that holds a folder a layer.
@@ -48,23 +44,6 @@ class LayerRecord:
     workloads: int
     networks: int
     law_share: float
-
-
-@dataclass(frozen=True)
-class OwnLayer:
-    """A layer, its models opened."""
-
-    record: LayerRecord
-    models: Models
-
-    @property
-    def machines(self) -> Mapping[str, OwnMachine]:
-        """By instance."""
-        return {one.instance: one for one in self.record.machines}
-
-    def targets(self, anchor: str) -> Sequence[str]:
-        """Instances that it has models for, of profiles recorded on `anchor`."""
-        return self.models.targets(anchor)
 
 
 def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profet_core.artifacts.models import Models
-from profet_core.artifacts.own_layers import OwnLayer, OwnMachine
+from profet_core.artifacts.models import Models, OwnLayer
+from profet_core.artifacts.own_layers import OwnMachine
 from profet_core.artifacts.training_range import TrainingRange
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Basis, Interval, StepTime
