@@ -20,6 +20,7 @@ from profet_core.prediction.estimates import Estimates, Likeness
 from profet_core.prediction.foreign import ForeignEstimates
 from profet_core.transfer.estimate import Placed, other_host_log_half_width
 from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.model import TransferModel
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,11 @@ class OwnTold:
     anchor: OwnMachine | None = None
     anchor_range: TrainingRange | None = None
 
-    def on_gpu(self, gpu: Gpu) -> OwnTarget | None:
-        """The target that is a machine with this GPU."""
-        return next((one for one in self.targets.values() if one.machine and one.machine.gpu == gpu.name), None)
+    def by_gpu(self, transfer: TransferModel) -> dict[str, str]:
+        """Full name of a GPU -> the target that has it; an instance of the models themselves before a machine."""
+        profiled = {row.gpu: name for name, row in transfer.step.instances.items()}
+        machines = {one.machine.gpu: name for name, one in self.targets.items() if one.machine}
+        return {gpu: name for gpu, name in {**machines, **profiled}.items() if name in self.targets}
 
     def member_ms(
         self, instance: str, number: int, others: Mapping[str, Mapping[str, float]]
@@ -168,19 +171,21 @@ def own_rows(
     transfer = models.transfer
     if not told.targets or transfer is None:
         return rows
-    profiled = {row.gpu for row in transfer.step.instances.values()}
+    by_gpu, rows = told.by_gpu(transfer), list(rows)
+    law_of = {row.instance: row for row in rows}
 
     def row_of(law: StepTime) -> StepTime:
         gpu, host = placed.get(law.instance, (None, None))
         there = told.targets.get(law.instance)
         if there is not None and (there.machine is None or (gpu is not None and gpu.name == there.machine.gpu)):
             return there.step(number, law)
-        same = None if gpu is None or gpu.name in profiled else told.on_gpu(gpu)
-        if same is None or same.machine is None or host is None or law.latency_ms is None:
+        name = None if gpu is None else by_gpu.get(gpu.name)
+        if name is None or host is None:
             return law
+        same = told.targets[name]
         doubt = float(other_host_log_half_width(transfer.step, recorded, same.own_ms, host)[number])
-        note = f"latency of {same.machine.instance}, which has the same GPU"
-        return replace(same.step(number, law, doubt), note=note)
+        told_there = same.step(number, law_of.get(name, law), doubt).on(law.instance)
+        return replace(told_there, note=f"latency of {name}, which has the same GPU")
 
     return map(row_of, rows)
 

@@ -106,6 +106,10 @@ def test_from_a_machine_the_profiled_ones_are_told_likewise(layered, models, cat
             joined_ms = law[name].latency_ms ** SHARE * by_models[name].latency_ms ** (1 - SHARE)
             assert (found[name].basis, found[name].note) == ("measured", "")
             assert found[name].latency_ms == pytest.approx(joined_ms)
+        # So are offers with a GPU of these.
+        offer = found["p3.8xlarge"]
+        assert offer.basis == "measured" and offer.note.startswith("latency of p3.2xlarge, which has the same GPU")
+        assert offer.latency_ms == found["p3.2xlarge"].latency_ms
         # Of the twin itself there is no pair: it is carried back as before.
         assert found[TWIN].basis == "carried-back" and found[TWIN].latency_ms == law[TWIN].latency_ms
     answer = predict(layered(PLAIN), catalog, sample.profile, NAME, latency_ms=sample.latency_ms)
