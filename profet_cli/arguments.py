@@ -124,6 +124,11 @@ def add_models(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", metavar="DIR", help="models folder (default: PROFET_HOME or the shipped one)")
 
 
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """`--data`: the measurements."""
+    parser.add_argument("--data", metavar="DIR", help="measurements (default: PROFET_DATA or ../shared/data)")
+
+
 def add_anchors(parser: argparse.ArgumentParser) -> None:
     """`--anchor`: a choice among the measurements' anchors, which may be given several times."""
     parser.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")
