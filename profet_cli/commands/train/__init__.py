@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from profet_cli.arguments import add_anchors, add_format, add_models
+from profet_cli.arguments import add_anchors, add_data, add_format, add_models
 from profet_cli.commands.train import coefficients, everything, own
 from profet_cli.commands.train.trained import Trained, print_trained
 from profet_cli.lab import training_set
@@ -15,12 +15,7 @@ from profet_cli.lab import training_set
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The measurements, the folder to write, and which part of it."""
     add_format(parser)
-    parser.add_argument(
-        "--data",
-        action="append",
-        metavar="DIR",
-        help="measurements (default: PROFET_DATA or ../shared/data); several times: published ones and your own",
-    )
+    add_data(parser)
     parser.add_argument(
         "--out", metavar="DIR", help="folder to write (default: models; with measurements of your own: PROFET_HOME)"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from profet_cli.arguments import add_anchors, add_format, add_models
+from profet_cli.arguments import add_anchors, add_data, add_format, add_models
 from profet_cli.commands.validate import cells, estimate, left_out, manycore, own, pairs, real, scaleout, transfer
 from profet_core.errors import InputError
 
@@ -13,12 +13,7 @@ from profet_core.errors import InputError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The measurements, and what is validated on them."""
     add_format(parser)
-    parser.add_argument(
-        "--data",
-        action="append",
-        metavar="DIR",
-        help="measurements (default: PROFET_DATA or ../shared/data); several times: published ones and your own",
-    )
+    add_data(parser)
     add_anchors(parser)
     parser.add_argument("--target", action="append", metavar="INSTANCE", help="only pairs to this target")
     parser.add_argument("--method", choices=["default", "profet"], default="default", help="profet: the documented one")
