@@ -5,7 +5,7 @@ Of each network that is left out nothing was seen by the models, by the cells, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,19 +15,18 @@ import pandas as pd
 from profet_core.transfer.anchor import ForeignSteps, carry_back
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import ClassFold, OutOfFold, predict_folds
-from profet_lab.classes.member_weights import Weights, least_error
+from profet_lab.classes.folds import ClassFold, OutOfFold, fold_inputs, predict_folds
 from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair, pairs
 from profet_lab.own_gpus.pair_models import LAW_SHARE
 from profet_lab.progress import Progress
 from profet_lab.transfer.cell_choice import choose_cells
-from profet_lab.transfer.leave_one_gpu_out import Kernels, KnownLatencies, reference_of
+from profet_lab.transfer.leave_one_gpu_out import Kernels, reference_of
 from profet_lab.transfer.sharpen import steps_of
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.cells import folds
-from profet_lab.validation.ensemble_latencies import ensemble_latencies
+from profet_lab.validation.ensemble_latencies import of_folds, weights_by_others
 from profet_lab.validation.left_out_anchors import FoldModels, fold_models, told_by_law_and_models
 
 #: More than there are means all.
@@ -38,13 +37,19 @@ TO, FROM = "to", "from"
 
 @dataclass(frozen=True)
 class _Bench:
-    """What every number of cells is judged with. `bank` has one row a workload, as `medians`."""
+    """What every number of cells is judged with.
+
+    Attributes
+    ----------
+    bank : one row a workload, as `medians`. whole : models of all pairs that learned from all workloads of the other
+        networks. by_whole : what they predict.
+    """
 
     bank: ClassBank
     medians: Steps
     kernels: Kernels
     whole: FoldModels
-    known: Callable[[str], KnownLatencies]
+    by_whole: OutOfFold
     seed: int
 
     @property
@@ -68,20 +73,35 @@ def pairs_report(
     progress: Progress | None = None,
 ) -> dict:
     """Errors of the law, of models of pairs, and of both joined as they are served, percent, by cells and GPU."""
-    every = class_bank(measurements)
-    runs = all_steps(every, measurements.workloads)
-    ensemble = ensemble_latencies(every, seed=seed, steps=steps, progress=progress, cases=(True,)).medians(runs)
     bank = class_bank(median_measurements(measurements))
+    whole = fold_models(bank, seed=seed, steps=steps, progress=progress)
     bench = _Bench(
         bank=bank,
-        medians=median_steps(runs),
+        medians=median_steps(all_steps(class_bank(measurements), measurements.workloads)),
         kernels=load_kernel_speeds(folder),
-        whole=fold_models(bank, seed=seed, steps=steps, progress=progress),
-        known=ensemble.known,
+        whole=whole,
+        by_whole=_predicted(whole),
         seed=seed,
     )
     rows = [_row(bench, count, steps, progress) for count in counts]
     return {"seed": seed, "law_share": LAW_SHARE, "networks": len(bench.networks), "rows": rows}
+
+
+def _predicted(models: FoldModels) -> OutOfFold:
+    """What each fold's models predict of its network."""
+    bank, found = models.bank, {}
+    for number, fold in enumerate(models.folds):
+        for name, rows in fold.held_out.items():
+            members_ms = [
+                member.predict(
+                    number,
+                    fold_inputs(bank, member, number, fold.training.anchor, rows, True, False),
+                    bank.device_classes,
+                )
+                for member in models.members.values()
+            ]
+            found[fold.pair, name] = np.column_stack(members_ms)
+    return OutOfFold({name: rows for fold in models.folds for name, rows in fold.held_out.items()}, found)
 
 
 def median_measurements(measurements: Measurements) -> Measurements:
@@ -119,20 +139,18 @@ def _by_models(bench: _Bench, count: int, steps: int, progress: Progress | None)
         learned[bench.cells(network, count)] = True
         held_out = {network: bench.medians.architectures == network}
         wanted += [ClassFold(TrainingRows(*pair, learned), held_out) for pair in every]
-    found = predict_folds(bench.bank, wanted, latency_known=True, seed=bench.seed, steps=steps, progress=progress)
-    weights = _weights_by_others(bench.bank, every, found)
+    found = bench.by_whole
+    if count < len(bench.medians.workloads):
+        found = predict_folds(bench.bank, wanted, latency_known=True, seed=bench.seed, steps=steps, progress=progress)
+    weights = weights_by_others(bench.bank, every, found)
     return {pair: found.all_ensemble_ms(pair, weights) for pair in every}
-
-
-def _weights_by_others(bank: ClassBank, wanted: Sequence[Pair], found: OutOfFold) -> dict[str, Weights]:
-    errors_of = {name: found.summed_errors(bank, wanted, name) for name in found.rows}
-    return {name: least_error(errors for other, errors in errors_of.items() if other != name) for name in errors_of}
 
 
 def _of_gpu(bench: _Bench, gpu: str, count: int, models_ms: Mapping[Pair, np.ndarray]) -> dict:
     others = [name for name in bench.bank.instances if name != gpu]
     law_ms = {pair: np.empty(len(bench.medians.workloads)) for one in others for pair in ((one, gpu), (gpu, one))}
-    for network, fold in folds(bench.medians, bench.kernels, bench.known, gpu, bench.networks).items():
+    known_elsewhere = of_folds(bench.bank, bench.by_whole, True).known
+    for network, fold in folds(bench.medians, bench.kernels, known_elsewhere, gpu, bench.networks).items():
         fitted, reference = fold.fit(bench.cells(network, count)), reference_of(fold.law)
         own = np.flatnonzero(~fold.allowed)
         for anchor, known in fold.unseen.items():

@@ -66,6 +66,8 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
         sharpened=sharpened_file(found, transfer, dataset) if found else None,
         write_pairs=write_pairs if groups else None,
     )
+    machines = [one.instance for one in found] + [one.instance for group in groups for one in group.machines]
+    without = [one for one in without if one.instance not in machines]
     document: Document = {
         "out": str(out),
         "gpus": [
@@ -87,7 +89,6 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
         "pairs_without": [{"anchor": one.anchor, "target": one.target, "why": one.why} for one in pairs_without],
         "without": [{"instance": one.instance, "why": one.why} for one in without],
     }
-    machines = [one.instance for one in found] + [one.instance for group in groups for one in group.machines]
     lines = (
         *(_sharpened_line(one) for one in found),
         *(_group_line(group) for group in groups),
