@@ -86,10 +86,20 @@ def all_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGrou
         for other in known
         for pair in ((name, other), (other, name))
     ]
-    wanted: list[tuple[tuple[OwnMachine, ...], list[str]]] = [((machine,), known) for machine in machines]
+    groups = [group for machine in machines for group in _with_known(dataset, machine, known)]
     # Two precisions of one machine are no pair.
-    wanted += [(both, []) for both in combinations(machines, 2) if both[0].instance != both[1].instance]
-    return [_group(dataset, own, others) for own, others in wanted], without
+    both = [two for two in combinations(machines, 2) if two[0].instance != two[1].instance]
+    return [*groups, *(_group(dataset, two, ()) for two in both)], without
+
+
+def _with_known(dataset: Dataset, machine: OwnMachine, known: Sequence[str]) -> list[PairGroup]:
+    """A machine with all of the models' instances; with each alone, where one of them lacks what the others share."""
+    together = _group(dataset, (machine,), known)
+    if together.workloads >= LEAST_TO:
+        return [together]
+    alone = [_group(dataset, (machine,), (name,)) for name in known]
+    most = max((one.workloads for one in alone), default=0)
+    return alone if most > together.workloads else [together]
 
 
 def _too_few(group: PairGroup, pair: Pair) -> str:
@@ -126,7 +136,10 @@ def _machines(dataset: Dataset, transfer: TransferModel) -> tuple[list[OwnMachin
                 if best is not None:
                     without[best[1].instance] = f"{name} has the same GPU and more cells"
                 found[gpu.name, bool(tf32)] = rows, machine
-    return [machine for _, machine in found.values()], without
+    machines = [machine for _, machine in found.values()]
+    # What is left out in one precision may count in the other.
+    counted = {machine.instance for machine in machines}
+    return machines, {name: why for name, why in without.items() if name not in counted}
 
 
 _SAID = {FRAMEWORK: "TensorFlow"}

@@ -57,6 +57,17 @@ def test_so_many_workloads_are_enough_from_a_machine_and_to_it(transfer, workloa
     assert all(f"{workloads} workloads of 5 networks" in one.why for one in without)
 
 
+def test_what_one_instance_lacks_is_common_to_the_others(transfer):
+    dataset = made({"name": NAME, "workloads": 120})
+    small = (dataset.cells["instance"] == "g3s.xlarge") & (dataset.cells["batch_size"] > 30)
+    cells = dataset.cells[~small]
+    operations = dataset.operations[dataset.operations["cell"].isin(cells["cell"])]
+    groups, without = pair_groups(replace(dataset, cells=cells, operations=operations), transfer)
+    assert pairs_of(groups) == BOTH_WAYS - {("g3s.xlarge", NAME), (NAME, "g3s.xlarge")}
+    assert {group.workloads for group in groups} == {120}
+    assert all("30 workloads of 5 networks" in one.why for one in without) and len(without) == 2
+
+
 def test_few_networks_are_too_few(transfer):
     groups, without = pair_groups(made({"name": NAME, "workloads": 150}, networks=4), transfer)
     assert groups == [] and "models need 50 of 5" in without[0].why
