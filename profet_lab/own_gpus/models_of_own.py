@@ -12,7 +12,7 @@ from profet_core.transfer.model import SHARPENED_NAME, SHARPENED_VERSION, Transf
 from profet_core.transfer.sharpened import SharpenedGpu, sharpened_content
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.datasets.dataset import Dataset
-from profet_lab.models_folder import OWN_PARTS, new_models_folder
+from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder
 
 
 def check_out(out: Path) -> None:
@@ -69,5 +69,5 @@ def write_own(models: Path, out: Path, *, sharpened: dict | None, write_pairs: C
 
 
 def _is_own(name: Path) -> bool:
-    """What an earlier training of one's own added to the models."""
-    return name.parts[0] in OWN_PARTS
+    """What an earlier training of one's own added to the models, or one's own measurements beside them."""
+    return name.parts[0] in (*OWN_PARTS, *MEASUREMENTS)

@@ -14,11 +14,10 @@ from profet_core.artifacts.own_layers import (
     LayerRecord,
     layer_content,
 )
-from profet_core.files import manifest_checksum
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.default_method import STACKS, train_default
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.coefficient_files import write_coefficients
+from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.own_gpus.pair_groups import PairGroup
 from profet_lab.progress import Progress
 from profet_lab.train import manifest_of_default, write_manifest
@@ -56,7 +55,7 @@ def write_pairs(
         "layers": [layer_content(layer) for layer in layers],
         "fitted_on": dict(fitted_on),
     }
-    write_coefficients({**content, "checksum": manifest_checksum(content)}, folder / OWN_PAIRS_NAME)
+    write_coefficients(signed(content), folder / OWN_PAIRS_NAME)
 
 
 def _write_layer(group: PairGroup, folder: Path, name: str, seed: int, steps: int, progress: Progress) -> LayerRecord:

@@ -39,7 +39,9 @@ def test_a_layer_is_read_as_it_was_written(layered):
     (layer,) = load_models(layered()).own_layers
     assert layer.record == LayerRecord("own_pairs/0", layer.models.manifest["checksum"], (MACHINE,), 120, 9, 0.25)
     assert layer.machines == {"p3.2xlarge": MACHINE}
-    assert layer.models.run_member("g4dn.xlarge", "p3.2xlarge", "line", {"latency_ms": [[100.0]]}) == pytest.approx(50)
+    assert layer.models.run_members("g4dn.xlarge", ["p3.2xlarge"], "line", {"latency_ms": [[100.0]]}) == pytest.approx(
+        50
+    )
 
 
 def test_without_the_file_there_is_none(tiny_folder):
