@@ -84,7 +84,14 @@ def test_it_is_written_for_every_target_and_case(classed, tmp_path, monkeypatch)
     for module in (default_method, folds):
         monkeypatch.setattr(module, "MEMBERS", (WHOLE_RATIO,))
     monkeypatch.setattr(member_weights, "WEIGHTS", ((1.0,),))
-    found = default_method.train_default(class_bank(classed), tmp_path, ["slow"], seed=0, steps=1)
+    found = default_method.train_default(
+        class_bank(classed),
+        tmp_path,
+        [("slow", "fast")],
+        calibrated_on=[("slow", "fast"), ("fast", "slow")],
+        seed=0,
+        steps=1,
+    )
     assert found["method"]["with_latency"]["members"] == [WHOLE_RATIO]
     assert [row["targets"] for row in found["stacks"]] == [["fast"]] * 4
     assert all((tmp_path / name).exists() for name in found["files"])
