@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from profet_core.artifacts.models import Models, load_models
-from profet_core.catalog import load_gpus
-from profet_core.catalog.own_gpus import OwnGpu, own_gpus_path, read_own_gpus
+from profet_core.catalog import Catalog, load_catalog, load_gpus
+from profet_core.catalog.own import OWN_NAME
+from profet_core.catalog.own_gpus import OWN_GPUS_NAME, OwnGpu, own_gpus_path, read_own_gpus
 from profet_core.errors import ProfileError
 from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile, read_profile, read_profile_folder
@@ -47,9 +48,19 @@ def _shown_progress() -> Callable[[float], None] | None:
     return show
 
 
-def own_gpus() -> tuple[OwnGpu, ...]:
-    """The user's own GPUs."""
-    return read_own_gpus(own_gpus_path(), load_gpus())
+def own_gpus(options: argparse.Namespace) -> tuple[OwnGpu, ...]:
+    """The user's own GPUs: of the folder that `--models` names if it has a list, else of the usual place."""
+    return read_own_gpus(_in_folder(options, OWN_GPUS_NAME) or own_gpus_path(), load_gpus())
+
+
+def open_catalog(options: argparse.Namespace) -> Catalog:
+    """The catalogue with the user's own file over it, which is looked for as `own_gpus` does."""
+    return load_catalog(own=_in_folder(options, OWN_NAME))
+
+
+def _in_folder(options: argparse.Namespace, name: str) -> Path | None:
+    path = Path(options.models or "") / name
+    return path if options.models and path.is_file() else None
 
 
 def open_models(options: argparse.Namespace) -> Models:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from profet_cli.inputs import open_models, own_gpus, read_profile_file
+from profet_cli.inputs import open_catalog, open_models, own_gpus, read_profile_file
 from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling, TrainingQuestion
-from profet_core.catalog import load_catalog, load_gpus
+from profet_core.catalog import load_gpus
 
 COMMAND_LINE = Spelling("TRACE", lambda name: f"--{name.replace('_', '-')}")
 
@@ -19,7 +19,7 @@ Training = TypeVar("Training", bound=TrainingQuestion)
 
 def open_knowledge(options: argparse.Namespace) -> Knowledge:
     """The models the arguments name, else the shipped ones, and the catalogue with the user's own files over it."""
-    return Knowledge(open_models(options), load_catalog(), load_gpus()).with_own_gpus(own_gpus())
+    return Knowledge(open_models(options), open_catalog(options), load_gpus()).with_own_gpus(own_gpus(options))
 
 
 def predict_question(options: argparse.Namespace) -> PredictQuestion:

@@ -88,6 +88,10 @@ def machine_at_hand(frameworks: Sequence[Framework], device: Device, threads: in
                 "--frameworks, or try everything out with --device cpu."
             )
     first = next(iter(seen.values()))
+    if other := next((name for name, one in seen.items() if one.gpu != first.gpu), None):
+        raise InputError(
+            f"{frameworks[0]} sees {first.gpu!r}, {other} {seen[other].gpu!r}: choose one with CUDA_VISIBLE_DEVICES."
+        )
     gpu = _processor(threads) if device == "cpu" else str(first.gpu)
     return Machine(device, gpu, first.capability, _driver(device), threads, seen, start_s)
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
 from time import perf_counter
 
 from profet_collect.cells.process import measure
-from profet_collect.cells.task import Measured, Task
+from profet_collect.cells.task import Task
 from profet_collect.expected import Expected
 from profet_collect.machine import Machine
 from profet_collect.progress import Progress
 from profet_collect.store import Store
 from profet_core.collected.record import Cell, CellResult
+from profet_core.errors import InputError
 
-Measure = Callable[[Task, float], Measured]
+#: So many cells in a row, of more than one network, fail where something is wrong with the machine.
+_FAILURES_IN_A_ROW = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +42,37 @@ def collect(cells: Sequence[Cell], machine: Machine, store: Store, expected: Exp
 
     Raises
     ------
-    InputError : the disk is full or can't be written.
+    InputError : the disk is full or can't be written, or cell after cell fails.
     """
     left = [cell for cell in cells if cell not in store.finished]
     progress = Progress(len(left))
+    failures: list[CellResult] = []
     try:
         for number, cell in enumerate(left):
             progress.begin(str(cell), sum(map(expected.seconds, left[number:])))
             began = perf_counter()
             result = _result(cell, machine, protocol)
             store.append(result)
-            expected.learn(cell, perf_counter() - began)
+            if result.batch_latency_ms is not None:
+                expected.learn(cell, perf_counter() - began, result.batch_latency_ms)
             progress.end(result, sum(map(expected.seconds, left[number + 1 :])))
+            failures = [*failures, result] if _is_surprise(result, expected) else []
+            _check_failures(failures)
     finally:
         progress.close()
+
+
+def _is_surprise(result: CellResult, expected: Expected) -> bool:
+    """Whether a cell failed that was not just too long for its time."""
+    return result.status == "failed" and expected.seconds(result.cell) < expected.timeout_s
+
+
+def _check_failures(failures: Sequence[CellResult]) -> None:
+    if len(failures) >= _FAILURES_IN_A_ROW and len({result.cell.model for result in failures}) > 1:
+        raise InputError(
+            f"{len(failures)} cells in a row failed, the last one: {failures[-1].why}. Mend that, and run the same "
+            "command with --retry, which measures them again."
+        )
 
 
 def _result(cell: Cell, machine: Machine, protocol: Protocol) -> CellResult:

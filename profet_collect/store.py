@@ -39,6 +39,29 @@ class Store:
         """What is on the disk."""
         return self._results
 
+    def retry(self) -> None:
+        """Forget the cells that did not run, so that they are measured again; the others' lines are written anew.
+
+        Raises
+        ------
+        InputError : the disk is full or can't be written; what was there is untouched.
+        """
+        kept = {cell: result for cell, result in self._results.items() if result.status == "ok"}
+        if len(kept) == len(self._results):
+            return
+        path = self._folder / CELLS_NAME
+        try:
+            write_whole(path, b"".join(map(line_of, kept.values())))
+            handle = _opened(path)
+        except OSError as error:
+            raise InputError(f"{self._folder} can't be written: {error.strerror}; nothing was changed.") from None
+        os.close(self._handle)
+        self._handle, self._results = handle, kept
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._handle)
+
     def append(self, result: CellResult) -> None:
         """Put a finished cell on the disk.
 
@@ -91,32 +114,51 @@ def open_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
 
 @contextmanager
 def _locked_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
-    _check_same(folder, manifest)
+    frameworks = _checked_frameworks(folder, manifest)
     found = list(whole_lines(read_cells(folder), CELLS_NAME))
     try:
-        write_whole(folder / MANIFEST_NAME, _json({"layout_version": LAYOUT_VERSION, **manifest}))
-        handle = os.open(folder / CELLS_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        written = {"layout_version": LAYOUT_VERSION, **manifest, "frameworks": frameworks}
+        write_whole(folder / MANIFEST_NAME, _json(written))
+        handle = _opened(folder / CELLS_NAME)
     except OSError as error:
         raise InputError(f"{folder} can't be written: {error.strerror}; name another --out.") from None
+    store = Store(folder, handle, {result.cell: result for result, _ in found})
     try:
         _cut(handle, found[-1][1] if found else 0, folder)
         _sync_folder(folder)
-        yield Store(folder, handle, {result.cell: result for result, _ in found})
+        yield store
     finally:
-        os.close(handle)
+        store.close()
 
 
-def _check_same(folder: Path, manifest: Mapping[str, Any]) -> None:
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+
+
+def _checked_frameworks(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The versions at hand and those of frameworks that were measured before.
+
+    Raises
+    ------
+    InputError : the folder is of another machine, or of another version of a framework.
+    """
+    at_hand = dict(manifest.get("frameworks", {}))
     there = read_manifest(folder)
     if there is None:
         if read_cells(folder):
             raise InputError(f"{folder} has cells and no {MANIFEST_NAME}: name another --out.")
-        return
+        return at_hand
     for key in _SAME:
         if there.get(key) != manifest.get(key):
             raise InputError(
                 f"{folder} holds cells of {key} {there.get(key)!r}, not {manifest.get(key)!r}: name another --out."
             )
+    before = there.get("frameworks")
+    before = before if isinstance(before, dict) else {}
+    for name in at_hand.keys() & before.keys():
+        if at_hand[name] != before[name]:
+            raise InputError(f"{folder} holds cells of {name} {before[name]}, not {at_hand[name]}: name another --out.")
+    return {**before, **at_hand}
 
 
 def _cut(handle: int, end: int, folder: Path) -> None:

@@ -147,7 +147,12 @@ def steps_per_epoch(images: int, batch_size: int) -> int:
 
 
 def check_profiled_batch(profiled_batch: int | None, recorded_batch: int | None) -> int:
-    """The batch size a latency belongs to: given, or known from the profile, and never two different ones."""
+    """The batch size a latency belongs to: given, or known from the profile, and never two different ones.
+
+    Raises
+    ------
+    InputError : neither says it, or they differ.
+    """
     if profiled_batch is None:
         if recorded_batch is None:
             raise InputError("The profile doesn't say its batch size: give the batch size it was recorded at.")

@@ -6,14 +6,16 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from profet_core.errors import ArtifactError
 
 HOME_VARIABLE = "PROFET_HOME"
 _GET_AGAIN = "get it again (git checkout models) or run `profet train`"
+
+Parsed = TypeVar("Parsed")
 
 
 def default_models_folder() -> Path:
@@ -22,6 +24,20 @@ def default_models_folder() -> Path:
     if home:
         return Path(home)
     return shipped_folder("models")
+
+
+def models_folder(folder: Path | str | None) -> Path:
+    """A models folder that was named; None: the usual one, `default_models_folder`."""
+    return default_models_folder() if folder is None else Path(folder)
+
+
+def home_folder() -> Path | None:
+    """The folder of one's own that `$PROFET_HOME` names: models, and a catalogue beside them.
+
+    None: it names none, or the folder of what ships, which stays as it is.
+    """
+    home = default_models_folder()
+    return None if home.resolve() == shipped_folder("models").resolve() else home
 
 
 def put_aside(folder: Path) -> Path:
@@ -71,6 +87,22 @@ def read_coefficients(path: Path, version: int) -> dict:
             f"{shown(path)} has version {content.get('schema_version')}, this program reads {version}: {_GET_AGAIN}."
         )
     return content
+
+
+def load_coefficients(path: Path, version: int, parse: Callable[[dict], Parsed]) -> Parsed:
+    """What `parse` makes of such a file; it may raise what it runs into where the content is not what it should be.
+
+    Raises
+    ------
+    ArtifactError : as `read_coefficients`, or of `parse`.
+    """
+    content = read_coefficients(path, version)
+    try:
+        return parse(content)
+    except ArtifactError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged(path) from None
 
 
 def damaged(path: Path) -> ArtifactError:

@@ -107,11 +107,6 @@ class Interval:
         """Both ends times `factor`: the relative width stays."""
         return Interval(self.low_ms * factor, self.high_ms * factor)
 
-    def combined(self, log_half_width: float) -> Interval:
-        """As wide as its own error and another, independent one, together."""
-        middle_ms = math.sqrt(self.low_ms * self.high_ms)
-        return Interval.around(middle_ms, math.hypot(self.log_half_width, log_half_width))
-
     def widened(self, log_half_width: float) -> Interval:
         """Wider by this much in the logarithm, on either side."""
         if log_half_width == 0:

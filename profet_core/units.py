@@ -43,7 +43,7 @@ def latency_to_ms(value: float, unit: str) -> float:
 
 
 def positive_number(what: str, value: object) -> float:
-    """`value` as a float if it is a finite number above 0; `what` opens the error's sentence.
+    """`value` as a float; InputError, opened by `what`, unless it is a finite number above 0.
 
     >>> positive_number("The price", "free")
     Traceback (most recent call last):
@@ -60,7 +60,7 @@ def positive_number(what: str, value: object) -> float:
 
 
 def whole_number(what: str, value: object, *, at_least: int = 1) -> int:
-    """`value` as an int if it is a whole number of at least `at_least`."""
+    """`value` as an int; InputError, opened by `what`, unless it is a whole number of at least `at_least`."""
     number = _real(value)
     if number is None or not (math.isinf(number) or number.is_integer()) or number < at_least:
         raise InputError(f"{what} must be a whole number of at least {at_least}, not {_shown(value)}.")

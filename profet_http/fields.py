@@ -20,6 +20,12 @@ class Field:
 
 Fields = Mapping[str, Field]
 
+
+def _of(fields: Fields, *names: str) -> Fields:
+    """Some of them, as they are there."""
+    return {name: fields[name] for name in names}
+
+
 _OFFERS: Fields = {
     "provider": Field(NAMES, "only these clouds, such as gcp; own: the server's own offers"),
     "region": Field(TEXT, "offers there only: us-east-1, or a part of it such as US"),
@@ -90,7 +96,7 @@ ADVISE: Fields = {
 #: What several commands take of a profile, as here, where there may be none.
 _ONE_GPU: Fields = {
     "profile": Field(PROFILE, "profile of one GPU's training steps; or step_ms with gpu and batch"),
-    **{name: COST[name] for name in ("anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "own_gpus")},
+    **_of(COST, "anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "own_gpus"),
 }
 
 SCALEOUT: Fields = {
@@ -100,7 +106,7 @@ SCALEOUT: Fields = {
     "batch": Field(WHOLE, "batch of each GPU, whatever their number; the profiled one without it"),
     "global_batch": Field(WHOLE, "batch of all GPUs together, shared by them"),
     "network": Field(TEXT, "its name, such as ResNet50; what the profile tells without it"),
-    "parameters": Field(NUMBER, "or how many parameters it has"),
+    **_of(ADVISE, "parameters"),
     "tensors": Field(WHOLE, "its weight tensors, for one-process"),
     "precision": Field(TEXT, "gradients travel in fp32, tf32, fp16 or amp; fp32 without it"),
     "gpus": Field(COUNTS, "numbers of GPUs; 1, 2, 4, ... 64 without it"),
@@ -110,7 +116,7 @@ SCALEOUT: Fields = {
     ),
     "instance": Field(TEXT, "on nodes of this offer; eight of the anchor's GPU without it"),
     "images": Field(WHOLE, "training images per epoch; ImageNet's without it"),
-    "validation_images": Field(WHOLE, "validation images per epoch"),
+    **_of(COST, "validation_images"),
 }
 
 ESTIMATE: Fields = {
@@ -121,11 +127,10 @@ ESTIMATE: Fields = {
     "method": Field(TEXT, "default, law, log-linear, xgboost or lightgbm"),
     "optimiser": Field(TEXT, "sgd, momentum or adam: what it keeps counts in memory; sgd without it"),
     "images": Field(WHOLE, "training images per epoch, for what an epoch takes and costs"),
-    "validation_images": Field(WHOLE, "validation images per epoch"),
-    "epochs": Field(WHOLE, "epochs; 1 without it"),
+    **_of(COST, "validation_images", "epochs"),
     "targets": Field(NAMES, "instances to estimate; all without it"),
     "profile": Field(PROFILE, "a profile of the network, to compare with"),
-    **{name: COST[name] for name in ("anchor", "latency_ms", "fp32", "own_gpus")},
+    **_of(COST, "anchor", "latency_ms", "fp32", "own_gpus"),
     **_NARROWED,
 }
 

@@ -42,9 +42,7 @@ def _whole(value: object) -> int:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError
-    return float(value)
+    return float(_real(value))
 
 
 def _flag(value: object) -> bool:
@@ -54,15 +52,17 @@ def _flag(value: object) -> bool:
 
 
 def _names(value: object) -> list[str]:
-    if not isinstance(value, list) or len(value) > MAX_ENTRIES:
-        raise ValueError
-    return [_text(name) for name in value]
+    return [_text(name) for name in _entries(value)]
 
 
 def _counts(value: object) -> list[int]:
+    return [_whole(number) for number in _entries(value)]
+
+
+def _entries(value: object) -> list[object]:
     if not isinstance(value, list) or len(value) > MAX_ENTRIES:
         raise ValueError
-    return [_whole(number) for number in value]
+    return value
 
 
 def _numbers(value: object) -> dict[str, float]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from threading import Lock
 
 from profet_core.answers.questions import Knowledge
-from profet_core.artifacts.models import load_models
-from profet_core.catalog import OWN_LEFT_OUT, load_gpus, load_served_catalog
+from profet_core.answers.served import load_served
 from profet_core.errors import ProfetError
 
-_LOG = logging.getLogger(__name__)
 #: A failed loading is not tried again sooner.
 RETRY_S = 5.0
 
@@ -26,12 +23,7 @@ def load_knowledge() -> Knowledge:
     ------
     ProfetError : something is missing, damaged or changed.
     """
-    models = load_models()
-    models.verify()
-    catalog, problem = load_served_catalog()
-    if problem:
-        _LOG.warning(OWN_LEFT_OUT)
-    return Knowledge(models, catalog, load_gpus())
+    return load_served().knowledge
 
 
 class SharedKnowledge:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 Schema = Mapping[str, object]
+Keys = Mapping[str, Schema]
 
 TEXT: Schema = {"type": "string"}
 WHOLE: Schema = {"type": "integer"}
@@ -38,18 +39,12 @@ def record(**properties: Schema) -> Schema:
 
 
 TEXTS = many(TEXT)
-RENTED: Mapping[str, Schema] = {
-    "provider": TEXT,
-    "gpu": TEXT,
-    "gpu_count": WHOLE,
-    "usd_per_gpu_hour": NUMBER,
-    "price_note": TEXT,
-}
+#: Whether a step fits in a GPU's memory.
+_VERDICTS = ("fits", "does not fit", "can't tell")
 BASIS: Schema = {
     "type": "string",
     "enum": ["given", "measured", "derived", "transferred", "carried", "carried-back", "scaled-out", "sharpened"],
 }
-_VERDICTS = ("fits", "does not fit", "can't tell")
 MEMORY = by_name(
     record(
         verdict={"type": "string", "enum": [*_VERDICTS]},
@@ -58,6 +53,24 @@ MEMORY = by_name(
         why=TEXT,
     )
 )
+
+# Keys that stand together in several answers, in the order that all of them have.
+_GPUS: Keys = {"gpu": TEXT, "gpu_count": WHOLE}
+_PER_GPU: Keys = {"usd_per_gpu_hour": NUMBER, "price_note": TEXT}
+_RENTED: Keys = {"provider": TEXT, **_GPUS, **_PER_GPU}
+_PRICED: Keys = {"usd_per_hour": NUMBER, "status": TEXT}
+_IMAGES: Keys = {"images": WHOLE, "validation_images": WHOLE}
+
+
+def _latency(number: Schema = NUMBER, *, ends: Schema) -> Keys:
+    """A step latency and both ends of its interval."""
+    return {"latency_ms": number, "low_ms": ends, "high_ms": ends}
+
+
+def _totals(number: Schema = NUMBER) -> Keys:
+    """What an epoch and the whole training take and cost."""
+    return {"epoch_s": number, "epoch_usd": number, "total_s": number, "total_usd": number}
+
 
 PREDICTION = record(
     anchor=TEXT,
@@ -68,16 +81,13 @@ PREDICTION = record(
     predictions=many(
         record(
             instance=TEXT,
-            latency_ms=maybe(NUMBER),
-            low_ms=maybe(NUMBER),
-            high_ms=maybe(NUMBER),
+            **_latency(maybe(NUMBER), ends=maybe(NUMBER)),
             members=by_name(NUMBER),
             basis=BASIS,
             cost_per_1000_steps_usd=maybe(NUMBER),
-            usd_per_hour=NUMBER,
-            status=TEXT,
+            **_PRICED,
             note=TEXT,
-            **RENTED,
+            **_RENTED,
         )
     ),
     interval_level=maybe(NUMBER),
@@ -89,29 +99,24 @@ PREDICTION = record(
 
 COSTS = record(
     anchor=TEXT,
-    images=WHOLE,
-    validation_images=WHOLE,
+    **_IMAGES,
     batch_size=WHOLE,
     epochs=WHOLE,
     rows=many(
         record(
             instance=TEXT,
             latency_ms=NUMBER,
-            usd_per_hour=NUMBER,
-            status=TEXT,
+            **_PRICED,
             step_usd=NUMBER,
             cost_per_1000_steps_usd=NUMBER,
             images_per_s=NUMBER,
-            epoch_s=NUMBER,
-            epoch_usd=NUMBER,
-            total_s=NUMBER,
-            total_usd=NUMBER,
+            **_totals(),
             speedup=maybe(NUMBER),
             energy_kwh_at_most=maybe(NUMBER),
             co2e_kg_at_most=maybe(NUMBER),
             basis=BASIS,
             note=TEXT,
-            **RENTED,
+            **_RENTED,
         )
     ),
     warnings=TEXTS,
@@ -137,21 +142,15 @@ ESTIMATE = record(
     estimates=many(
         record(
             instance=TEXT,
-            latency_ms=NUMBER,
-            low_ms=NUMBER,
-            high_ms=NUMBER,
+            **_latency(ends=NUMBER),
             by_method=by_name(NUMBER),
             regime=TEXT,
             basis=BASIS,
             cost_per_1000_steps_usd=NUMBER,
-            epoch_s=maybe(NUMBER),
-            epoch_usd=maybe(NUMBER),
-            total_s=maybe(NUMBER),
-            total_usd=maybe(NUMBER),
-            usd_per_hour=NUMBER,
-            status=TEXT,
+            **_totals(maybe(NUMBER)),
+            **_PRICED,
             note=TEXT,
-            **RENTED,
+            **_RENTED,
         )
     ),
     memory=MEMORY,
@@ -177,8 +176,7 @@ ADVICE = record(
         record(
             plan=TEXT,
             instance=TEXT,
-            gpu=TEXT,
-            gpu_count=WHOLE,
+            **_GPUS,
             gpus=WHOLE,
             batch_size=WHOLE,
             market=TEXT,
@@ -200,8 +198,7 @@ ADVICE = record(
             rests_on=TEXT,
             note=TEXT,
             provider=TEXT,
-            usd_per_gpu_hour=NUMBER,
-            price_note=TEXT,
+            **_PER_GPU,
         )
     ),
     fastest=_PICK,
@@ -250,15 +247,13 @@ ADVICE = record(
     warnings=TEXTS,
 )
 
-_ON_GPUS: Mapping[str, Schema] = {
+_ON_GPUS: Keys = {
     "gpus": WHOLE,
     "nodes": WHOLE,
     "strategy": TEXT,
     "batch_per_gpu": WHOLE,
     "batch_size": WHOLE,
-    "latency_ms": NUMBER,
-    "low_ms": maybe(NUMBER),
-    "high_ms": maybe(NUMBER),
+    **_latency(ends=maybe(NUMBER)),
     "images_per_s": NUMBER,
     "efficiency": NUMBER,
     "speed_up": NUMBER,
@@ -274,11 +269,10 @@ SCALED_OUT = record(
     precision=TEXT,
     strategy=TEXT,
     global_batch=maybe(WHOLE),
-    images=WHOLE,
-    validation_images=WHOLE,
+    **_IMAGES,
     instance=maybe(TEXT),
     gpu=TEXT,
-    one_gpu=record(latency_ms=maybe(NUMBER), low_ms=maybe(NUMBER), high_ms=maybe(NUMBER), basis=BASIS, note=TEXT),
+    one_gpu=record(**_latency(maybe(NUMBER), ends=maybe(NUMBER)), basis=BASIS, note=TEXT),
     interconnect=record(
         gpus=WHOLE,
         link=TEXT,
@@ -309,7 +303,7 @@ SCALED_OUT = record(
             region=TEXT,
             market=TEXT,
             status=TEXT,
-            **RENTED,
+            **_RENTED,
         )
     ),
     interval_level=NUMBER,
@@ -319,8 +313,7 @@ SCALED_OUT = record(
 OFFERS = many(
     record(
         name=TEXT,
-        gpu=TEXT,
-        gpu_count=WHOLE,
+        **_GPUS,
         gpu_memory_gib=NUMBER,
         vcpus=maybe(WHOLE),
         usd_per_hour=NUMBER,
@@ -334,8 +327,7 @@ OFFERS = many(
         machine_source=TEXT,
         provider=TEXT,
         host=TEXT,
-        usd_per_gpu_hour=NUMBER,
-        price_note=TEXT,
+        **_PER_GPU,
         basis=TEXT,
     )
 )

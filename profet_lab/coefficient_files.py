@@ -1,4 +1,4 @@
-"""Writes the files of coefficients that `profet_core.files.read_coefficients` reads."""
+"""Writes JSON that is signed with its own checksum: coefficients, and reports on them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from profet_core.files import manifest_checksum
 from profet_core.whole_files import write_whole
 
 
-def write_coefficients(content: Mapping, path: Path) -> Path:
-    """Write signed content, whole or not at all; the folder is made. Returns `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def signed(content: Mapping) -> dict:
+    """The content with its checksum, as `profet_core.files` checks it; it must be as JSON has it."""
+    return {**content, "checksum": manifest_checksum(content)}
+
+
+def write_signed(content: Mapping, path: Path) -> None:
+    """Write signed content, whole or not at all."""
     write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def write_coefficients(content: Mapping, path: Path) -> Path:
+    """The same of coefficients, whose folder is made. Returns `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_signed(content, path)
     return path

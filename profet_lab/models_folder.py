@@ -10,20 +10,28 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from profet_core.artifacts.models import MANIFEST_NAME
+from profet_core.catalog.own import OWN_NAME
+from profet_core.catalog.own_gpus import OWN_GPUS_NAME
 from profet_core.errors import ArtifactError
 from profet_core.files import put_aside
 from profet_core.memory.model import MEMORY_NAME
 from profet_core.scaling.growth_file import GROWTH_NAME
 from profet_core.transfer.model import TRANSFER_NAME
-from profet_core.whole_files import only_one
+from profet_core.whole_files import lock_path, only_one
+
+#: What may lie in a folder of one's own before it has models: coefficients that were fitted alone, and its catalogue.
+_COEFFICIENTS = (TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME)
+_CATALOGUE = (OWN_NAME, OWN_GPUS_NAME)
+#: Folders for measurements of one's own, beside the models: moved as they are, as somebody may be collecting into one.
+MEASUREMENTS = ("collected", "data")
 
 
 @contextmanager
 def new_models_folder(out: Path) -> Iterator[Path]:
     """A new folder beside `out` to write a set of models into; after the block it takes the place of `out`.
 
-    What lies in `out` and is no part of the old models, such as their card, stays. An exception in the block leaves
-    `out` as it was. What a killed training left is put right first, and removed.
+    What lies in `out` and is no part of the old models, such as a catalogue and data of one's own, stays. An exception
+    in the block leaves `out` as it was. What a killed training left is put right first, and removed.
 
     Raises
     ------
@@ -60,7 +68,8 @@ def _check_replaceable(out: Path) -> None:
         raise ArtifactError(f"{out} is no folder: name another one.")
     if not out.is_dir() or (out / MANIFEST_NAME).exists():
         return
-    if {path.name for path in out.iterdir()} - {TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME}:
+    own = {*_COEFFICIENTS, *_CATALOGUE, *(lock_path(out / name).name for name in _CATALOGUE), *MEASUREMENTS}
+    if {path.name for path in out.iterdir()} - own:
         raise ArtifactError(f"{out} holds other things than models: name a new or an empty folder.")
 
 
@@ -68,6 +77,7 @@ def _put_right(out: Path) -> None:
     """Undo what a training that was killed had begun; the lock says that no other one is at it."""
     if put_aside(out).exists() and not out.exists():
         put_aside(out).rename(out)
+    _move_measurements(put_aside(out), out)
     for left in (put_aside(out), _scratch(out)):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -80,15 +90,17 @@ def _keep_beside(out: Path, folder: Path) -> None:
     models = {MANIFEST_NAME, *_files_of(out / MANIFEST_NAME)}
     for path in _files_in(out):
         name = path.relative_to(out)
-        if name.as_posix() not in models and not (folder / name).exists():
+        moved = name.parts[0] in MEASUREMENTS
+        if name.as_posix() not in models and not moved and not (folder / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, folder / name)
 
 
 def _files_of(manifest: Path) -> Iterable[str]:
-    """The files that a manifest lists; none where it can't be read, so that nothing is lost."""
+    """The files that a manifest names; none where it can't be read, so that nothing is lost."""
     try:
-        return list(json.loads(manifest.read_bytes())["files"])
+        content = json.loads(manifest.read_bytes())
+        return [*content["files"], *content.get("coefficients", ())]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
 
@@ -113,4 +125,16 @@ def _swap(folder: Path, out: Path) -> None:
     finally:
         if aside.exists() and not out.exists():
             aside.rename(out)
+    _move_measurements(aside, out)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _move_measurements(aside: Path, out: Path) -> None:
+    """From the old folder to the new one; what is in both, after a kill, is joined."""
+    for name in MEASUREMENTS:
+        if not (aside / name).is_dir():
+            continue
+        (out / name).mkdir(exist_ok=True)
+        for path in (aside / name).iterdir():
+            if not (out / name / path.name).exists():
+                path.rename(out / name / path.name)

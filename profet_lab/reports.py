@@ -27,6 +27,7 @@ from profet_lab.cards.model import CARD_NAME, model_card
 from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
 from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
 from profet_lab.classes.bank import class_bank
+from profet_lab.coefficient_files import signed, write_signed
 from profet_lab.documented.baseline import SCALER_MAPE, baseline_architectures, baseline_pairs
 from profet_lab.measurements.tables import WORKLOAD, Measurements, pairs
 from profet_lab.progress import Progress
@@ -62,8 +63,7 @@ def write_report(measurements: Measurements, models: Models, *, seed: int, progr
         "growth": growth_report(measurements, bank, predictions_of_table(table)),
         "scatter": scatter(table),
     }
-    write_whole(models.folder / VALIDATION_NAME, (json.dumps(report, separators=(",", ":")) + "\n").encode())
-    write_whole(models.folder / CARD_NAME, model_card(report, models.manifest, _real_report(models)).encode())
+    _write_validation(report, models)
     return report
 
 
@@ -75,9 +75,13 @@ def write_sizes_report(growth: Mapping, models: Models) -> None:
     ArtifactError : the other figures are missing or of other models.
     """
     load_validation(models)
-    validation = {**_validation_document(models), "growth": growth}
-    write_whole(models.folder / VALIDATION_NAME, (json.dumps(validation, separators=(",", ":")) + "\n").encode())
-    write_whole(models.folder / CARD_NAME, model_card(validation, models.manifest, _real_report(models)).encode())
+    _write_validation({**_validation_document(models), "growth": growth}, models)
+
+
+def _write_validation(report: Mapping, models: Models) -> None:
+    """The report, and its card with what strangers' profiles showed."""
+    write_whole(models.folder / VALIDATION_NAME, (json.dumps(report, separators=(",", ":")) + "\n").encode())
+    write_whole(models.folder / CARD_NAME, model_card(report, models.manifest, _real_report(models)).encode())
 
 
 def _validation_document(models: Models) -> Mapping:
@@ -117,19 +121,14 @@ def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryM
 
     Checksums tie it to those two files and to itself; the app shows it only beside them.
     """
-    content = {
-        "made": _today(),
-        "transfer_checksum": model.checksum,
-        "memory_checksum": memory.checksum,
-        **report,
-    }
-    return _write_transfer(content, model, memory, folder)
+    made_for = {"transfer_checksum": model.checksum, "memory_checksum": memory.checksum}
+    return _write_transfer({"made": _today(), **made_for, **report}, model, memory, folder)
 
 
 def _write_transfer(content: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:
-    content = {**content, "checksum": manifest_checksum(content)}
+    content = signed(content)
     card = transfer_card(read_transfer_accuracy(content), model, memory)
-    write_whole(folder / TRANSFER_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
+    write_signed(content, folder / TRANSFER_REPORT_NAME)
     write_whole(folder / TRANSFER_CARD_NAME, card.encode())
     return content
 
@@ -146,7 +145,10 @@ def write_memory_report(report: Mapping, model: TransferModel, memory: MemoryMod
     ask = "run `profet validate --transfer --card`."
     if not path.is_file():
         raise ArtifactError(f"{TRANSFER_REPORT_NAME} is missing: {ask}")
-    content = strict_json(path)
+    try:
+        content = strict_json(path)
+    except (ValueError, RecursionError):
+        content = None
     if not isinstance(content, Mapping) or content.get("checksum") != manifest_checksum(content):
         raise ArtifactError(f"{TRANSFER_REPORT_NAME} is damaged or was changed: {ask}")
     if content.get("transfer_checksum") != model.checksum:
@@ -156,29 +158,26 @@ def write_memory_report(report: Mapping, model: TransferModel, memory: MemoryMod
 
 def write_estimate_report(report: Mapping, model: EstimateModel, folder: Path) -> dict:
     """Write report and card beside `estimate.json`; returns the report as it was written, tied to that file."""
-    content = {"made": _today(), "estimate_checksum": model.checksum, **report}
-    content = {**content, "checksum": manifest_checksum(content)}
+    content = signed({"made": _today(), "estimate_checksum": model.checksum, **report})
     coefficients = read_coefficients(folder / ESTIMATE_NAME, ESTIMATE_VERSION)
-    write_whole(folder / ESTIMATE_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
+    write_signed(content, folder / ESTIMATE_REPORT_NAME)
     write_whole(folder / ESTIMATE_CARD_NAME, estimate_card(content, coefficients).encode())
     return content
 
 
 def write_scaleout_report(report: Mapping, model: ScaleoutModel, folder: Path) -> dict:
     """Write report and card beside `scaleout.json`, tied to it by its checksum; returns the report as written."""
-    content = {"made": _today(), "scaleout_checksum": model.checksum, **report}
-    content = {**content, "checksum": manifest_checksum(content)}
+    content = signed({"made": _today(), "scaleout_checksum": model.checksum, **report})
     card = scaleout_card(read_scaleout_accuracy(content), model)
-    write_whole(folder / SCALEOUT_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
+    write_signed(content, folder / SCALEOUT_REPORT_NAME)
     write_whole(folder / SCALEOUT_CARD_NAME, card.encode())
     return content
 
 
 def write_cells_report(report: Mapping, folder: Path) -> dict:
     """Write what cells of a new GPU bring, and its card, beside models; returns the report as written."""
-    content = {"made": _today(), **report}
-    content = {**content, "checksum": manifest_checksum(content)}
-    write_whole(folder / CELLS_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
+    content = signed({"made": _today(), **report})
+    write_signed(content, folder / CELLS_REPORT_NAME)
     write_whole(folder / CELLS_CARD_NAME, cells_card(content).encode())
     return content
 

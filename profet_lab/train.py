@@ -12,14 +12,14 @@ import numpy as np
 from tqdm import tqdm
 
 from profet_core.artifacts.models import MANIFEST_NAME, SCHEMA_VERSION
-from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.files import sha256_hex
 from profet_core.operations.clusters import FeatureSpec
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import US_PER_MS
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.default_method import STACKS, train_default
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.coefficient_files import write_coefficients
+from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.documented.clustering import encode_table, fit_features
 from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, fit_dense, training_steps
 from profet_lab.documented.members import PROFET_METHOD, fit_forest, fit_line
@@ -158,7 +158,7 @@ def _manifest(
         "coefficients": coefficients,
         "files": {name: sha256_hex((folder / name).read_bytes()) for name in files},
     }
-    return {**manifest, "checksum": manifest_checksum(manifest)}
+    return signed(manifest)
 
 
 def _version(distribution: str) -> str:

@@ -13,7 +13,7 @@ SHORT_BASIS = {
     Basis.CARRIED: "carried over",
     Basis.CARRIED_BACK: "from an unprofiled GPU",
     Basis.SCALED_OUT: "scaled out",
-    Basis.SHARPENED: "from few measured steps",
+    Basis.SHARPENED: "few steps measured",
 }
 #: Marks, in charts, a latency whose GPU, or whose anchor's, nobody profiled for the training data.
 MARK = "*"

@@ -45,9 +45,19 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
                 "This link is to a profile that someone uploaded, and it isn't in the link: what you see is a sample. "
                 "Upload the profile, or ask for a link that carries it."
             )
-        if resources.own_instances_damaged:
-            show_warning("This server's own list of instances is missing or damaged: it is left out; its log says why.")
+        _say_of_server(resources)
         with one_line_errors():
             body(resources)
         remember_recorded(PROFILE_SLOT)
         write_address(resources, keys)
+
+
+def _say_of_server(resources: Resources) -> None:
+    """What whoever runs the server has to put right."""
+    served = resources.served
+    if served is not None and served.own_left_out:
+        show_warning(
+            "This server's own list of instances or GPUs is missing or damaged: it is left out; its log says why."
+        )
+    if served is not None and served.is_outdated:
+        show_warning("This server has newer models or lists than it shows: start it again.")

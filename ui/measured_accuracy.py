@@ -5,6 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from profet_core import ArtifactError
+from profet_core.accuracy.cells import CellsAccuracy
+from profet_core.accuracy.cells_report import load_cells_accuracy
 from profet_core.accuracy.scaleout import ScaleoutAccuracy
 from profet_core.accuracy.scaleout_report import load_scaleout_accuracy
 from profet_core.files import shown
@@ -29,9 +31,24 @@ def scaleout_accuracy_of(resources: Resources) -> ScaleoutAccuracy:
     return _loaded(models.scaleout, str(models.folder), models.scaleout.checksum)
 
 
+def cells_accuracy_of(resources: Resources) -> CellsAccuracy:
+    """How far off GPUs are of which few cells were measured.
+
+    Raises
+    ------
+    ArtifactError : the report beside the loaded models is missing or damaged.
+    """
+    return _loaded_cells(str(resources.models.folder))
+
+
 # Streamlit keys the cache by folder and checksum: what begins with _ is not hashed.
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _loaded(_model: ScaleoutModel, folder: str, checksum: str) -> ScaleoutAccuracy:
     return load_scaleout_accuracy(_model, folder)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _loaded_cells(folder: str) -> CellsAccuracy:
+    return load_cells_accuracy(folder)

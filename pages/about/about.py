@@ -10,6 +10,7 @@ from pages.about.accuracy.show import show_accuracy
 from pages.about.guide.credits import show_credits
 from pages.about.guide.files import show_files
 from pages.about.guide.method import show_method
+from pages.about.guide.own_gpu import show_own_gpu
 from pages.about.guide.prices import show_prices
 from pages.about.guide.record import show_recorder
 from pages.about.summary import show_summary
@@ -22,10 +23,11 @@ from ui.state.settings import SECTIONS
 #: Opens the keys of the sections.
 OPENED = "about:"
 _LEFT = "about:left"
-_ACCURACY, _RECORD, _METHOD, _FILES, _PRICES, _CREDITS = SECTIONS
+_ACCURACY, _RECORD, _METHOD, _FILES, _PRICES, _CREDITS, _OWN_GPU = SECTIONS
 #: Section -> its label, icon and what draws it.
 _SECTIONS: dict[str, tuple[str, str, Callable[[Resources], None]]] = {
     _RECORD: ("Record a profile", ":material/fiber_manual_record:", show_recorder),
+    _OWN_GPU: ("Bring your own GPU", ":material/memory:", show_own_gpu),
     _ACCURACY: ("Accuracy in detail", ":material/rule:", show_accuracy),
     _METHOD: ("How the numbers are made, and what they can't tell", ":material/menu_book:", show_method),
     _FILES: ("Which files are read", ":material/description:", show_files),

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.answer.columns import Per, answer_columns, answer_rows, plan_key
+from pages.answer.columns import answer_columns
 from pages.answer.inputs import answer_inputs
 from pages.answer.opened import show_opened
+from pages.answer.rows import Per, answer_rows, plan_key
 from pages.answer.trade_off import points
 from profet_core import InputError
 from profet_core.advice.advise import Advice, ExcludedInstance, advise
@@ -201,9 +202,7 @@ def _table(
 
 def _left_out(resources: Resources, advice: Advice) -> str:
     """What no plan can be made for, and why: the instances of each reason, or their GPUs where they are many."""
-    found: dict[str, list[str]] = {}
-    for one in advice.excluded:
-        found.setdefault(one.reason, []).append(one.instance)
+    found = advice.excluded_by_reason
     return "; ".join(f"{_names(resources, instances)}: {reason}" for reason, instances in found.items())
 
 

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
 
-from profet_core.advice.advise import Advice
+from pages.answer.rows import AnswerRow, Per
 from profet_core.advice.certainty import format_certainty
-from profet_core.advice.plans import Plan
-from profet_core.advice.request import Workload
-from profet_core.advice.sureness import Sureness, plan_sureness
-from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.naming import cloud_words
 from profet_core.catalog.offers import is_guess
-from profet_core.energy.estimate import Energy, training_energy
-from profet_core.energy.regions import Region
-from profet_core.latency import HOST_LIMITED
-from profet_core.memory.fit import FitAnswer
 from profet_core.units import (
     MS_PER_S,
     format_co2e,
@@ -26,15 +15,21 @@ from profet_core.units import (
     format_duration_range,
     format_energy,
     format_ms,
-    format_significant,
     format_usd,
     format_usd_range,
 )
-from ui.charts.gpu_look import gpu_look
-from ui.memory import fit_cell
-from ui.result_table.columns import Cell, Column, Value
-from ui.sureness import sureness_cell
-from ui.tables import MISSING, format_range_ms, or_missing, plan_gpus, price_cell, price_source
+from ui.result_table.columns import Cell, Column
+from ui.result_table.plan_columns import (
+    basis_words,
+    host_words,
+    images_column,
+    machine_cell,
+    memory_column,
+    range_column,
+    step_column,
+    sureness_column,
+)
+from ui.tables import format_range_ms, or_missing, plan_gpus, price_cell, price_source
 
 _ENERGY_TIP = (
     "At most, at the machine: the board power of the GPUs that train, the node's others idle, every processor at "
@@ -46,112 +41,6 @@ _CO2E_TIP = (
 )
 
 
-class Per(StrEnum):
-    """How much of the training time and money are shown for; the values are those of links and exports."""
-
-    TRAINING = "training"
-    EPOCH = "epoch"
-    THOUSAND_STEPS = "1000_steps"
-    STEP = "step"
-
-    def share(self, workload: Workload, plan: Plan) -> float:
-        """Its share of the whole training on a plan; a step on several GPUs has as many times the images."""
-        if self is Per.TRAINING:
-            return 1.0
-        if self is Per.EPOCH:
-            return 1 / workload.epochs
-        return (1 if self is Per.STEP else 1_000) / replace(workload, batch_size=plan.batch_size).steps
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
-    """One plan, with all that the table says of it.
-
-    Attributes
-    ----------
-    share : of the whole training that time, money and energy are shown for.
-    energy : of the whole training; None where the machine's power is not known.
-    fit : None where nothing is known of its memory.
-    """
-
-    plan: Plan
-    share: float
-    batch_size: int
-    sureness: Sureness
-    energy: Energy | None
-    fit: FitAnswer | None
-    on_frontier: bool
-
-    @property
-    def time_s(self) -> float:
-        """Seconds."""
-        return self.plan.total_s * self.share
-
-    @property
-    def time_ends_s(self) -> tuple[float, float] | None:
-        """Both ends of its interval."""
-        ends = self.plan.interval
-        return ends and (ends.low_s * self.share, ends.high_s * self.share)
-
-    @property
-    def cost_usd(self) -> float:
-        """US dollars."""
-        return self.plan.total_usd * self.share
-
-    @property
-    def cost_ends_usd(self) -> tuple[float, float] | None:
-        """Both ends of its interval."""
-        ends = self.plan.interval
-        return ends and (ends.low_usd * self.share, ends.high_usd * self.share)
-
-    @property
-    def energy_kwh(self) -> float | None:
-        """Kilowatt hours at the machine, at most."""
-        return None if self.energy is None else self.energy.kwh * self.share
-
-    @property
-    def co2e_kg(self) -> float | None:
-        """Kilograms of CO2 equivalent, at most."""
-        if self.energy is None or self.energy.co2e_kg is None:
-            return None
-        return self.energy.co2e_kg * self.share
-
-    @property
-    def images_per_s(self) -> float:
-        """Training images a second."""
-        return self.batch_size / self.plan.latency_ms * MS_PER_S
-
-
-def answer_rows(
-    advice: Advice,
-    gpus: Gpus,
-    regions: Mapping[str, Region],
-    fits: Mapping[str, FitAnswer],
-    per: Per = Per.TRAINING,
-    *,
-    plans: Sequence[Plan] | None = None,
-) -> list[AnswerRow]:
-    """One row a plan, in their order.
-
-    Parameters
-    ----------
-    plans : of the advice; None: all, the cheapest first.
-    fits : instance -> whether the step fits in its memory.
-    """
-    return [
-        AnswerRow(
-            plan=plan,
-            share=per.share(advice.request.workload, plan),
-            batch_size=plan.batch_size,
-            sureness=plan_sureness(plan),
-            energy=training_energy(plan.total_s, plan.offer, gpus, regions, plan.gpus),
-            fit=fits.get(plan.instance),
-            on_frontier=plan in advice.frontier,
-        )
-        for plan in (advice.plans if plans is None else plans)
-    ]
-
-
 def answer_columns(per: Per = Per.TRAINING) -> tuple[Column[AnswerRow], ...]:
     """All columns, in their order; the first six are shown until others are chosen."""
     return (
@@ -161,11 +50,6 @@ def answer_columns(per: Per = Per.TRAINING) -> tuple[Column[AnswerRow], ...]:
         *_machine_columns(per),
         *_price_columns(),
     )
-
-
-def plan_key(row: AnswerRow) -> str:
-    """What tells a plan from the others, in links too."""
-    return row.plan.label
 
 
 def _usual_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
@@ -190,14 +74,14 @@ def _usual_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
             value=lambda row: row.time_s,
             data=lambda row: {f"{per}_s": row.time_s},
         ),
-        Column(
+        range_column(
             key="time_range",
             title="Range",
-            cell=lambda row: _range_cell(row.time_ends_s, partial(_duration_range, per)),
-            value=lambda row: row.time_ends_s and row.time_ends_s[1],
-            data=lambda row: _ends(f"{per}_s", row.time_ends_s),
+            ends=lambda row: row.time_ends_s,
+            words=partial(_duration_range, per),
+            names=(f"{per}_s_low", f"{per}_s_high"),
+            beneath="time",
             tip="Holds the time of nine in ten such predictions. Sorted by its upper end.",
-            narrow_under="time",
         ),
         Column(
             key="cost",
@@ -217,43 +101,24 @@ def _usual_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
             },
             tip="Of the whole instance, with all its GPUs. With a year: a price more than a year old.",
         ),
-        Column(
-            key="sureness",
-            title="How sure",
-            cell=lambda row: sureness_cell(row.sureness),
-            value=lambda row: int(row.sureness),
-            data=lambda row: {"sureness": row.sureness.word},
-        ),
+        sureness_column(),
     )
 
 
 def _prediction_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
     return (
-        Column(
+        range_column(
             key="cost_range",
             title="Cost range",
-            cell=lambda row: _range_cell(row.cost_ends_usd, format_usd_range),
-            value=lambda row: row.cost_ends_usd and row.cost_ends_usd[1],
-            data=lambda row: _ends(f"{per}_usd", row.cost_ends_usd),
-            by_default=False,
+            ends=lambda row: row.cost_ends_usd,
+            words=format_usd_range,
+            names=(f"{per}_usd_low", f"{per}_usd_high"),
+            beneath="cost",
             tip="Time and money move together along it.",
-            narrow_under="cost",
-        ),
-        Column(
-            key="latency_ms",
-            title="Step",
-            cell=lambda row: format_ms(row.plan.latency_ms),
-            value=lambda row: row.plan.latency_ms,
-            by_default=False,
-            tip="Latency of a training step.",
-        ),
-        Column(
-            key="images_per_s",
-            title="Images a second",
-            cell=lambda row: format_significant(row.images_per_s),
-            value=lambda row: row.images_per_s,
             by_default=False,
         ),
+        step_column(by_default=False),
+        images_column(by_default=False),
         Column(
             key="basis",
             title="Rests on",
@@ -288,18 +153,7 @@ def _limit_columns() -> tuple[Column[AnswerRow], ...]:
 
 def _machine_columns(per: Per) -> tuple[Column[AnswerRow], ...]:
     return (
-        Column(
-            key="memory",
-            title="Memory",
-            cell=lambda row: fit_cell(row.fit),
-            value=_largest_batch,
-            data=lambda row: {
-                "fits_in_memory": None if row.fit is None else row.fit.verdict.value,
-                "largest_batch": _largest_batch(row),
-            },
-            by_default=False,
-            tip="Whether a step fits in the GPU's memory, and the largest batch that does.",
-        ),
+        memory_column(by_default=False),
         Column(
             key="energy_kwh",
             title="Energy",
@@ -364,17 +218,9 @@ def _price_columns() -> tuple[Column[AnswerRow], ...]:
 
 
 def _instance_cell(row: AnswerRow) -> Cell:
-    offer = row.plan.offer
-    said = [plan_gpus(row.plan)]
-    if offer.status == "retired":
-        said.append("retired")
-    if row.plan.limited_by_host:
-        said.append(HOST_LIMITED)
-    return Cell(row.plan.title, beneath=", ".join(said), colour=gpu_look(offer.gpu).colour)
-
-
-def _largest_batch(row: AnswerRow) -> int | None:
-    return None if row.fit is None else row.fit.largest_batch
+    plan = row.plan
+    retired = "retired" if plan.offer.status == "retired" else ""
+    return machine_cell(plan.title, plan.offer.gpu, (plan_gpus(plan), retired, basis_words(plan), host_words(plan)))
 
 
 def _duration(per: Per, seconds: float) -> str:
@@ -386,13 +232,3 @@ def _duration_range(per: Per, low_s: float, high_s: float) -> str:
     if per is Per.STEP:
         return format_range_ms(low_s * MS_PER_S, high_s * MS_PER_S)
     return format_duration_range(low_s, high_s)
-
-
-def _range_cell(ends: tuple[float, float] | None, words: Callable[[float, float], str]) -> str:
-    return words(*ends) if ends else MISSING
-
-
-def _ends(name: str, ends: tuple[float, float] | None) -> dict[str, Value]:
-    """Columns of an export; those of one without an interval are empty."""
-    low, high = ends or (None, None)
-    return {f"{name}_low": low, f"{name}_high": high}

@@ -21,6 +21,7 @@ from ui.phrases import joined_phrase
 from ui.predicted.network import Network
 from ui.state.resources import Resources
 from ui.state.settings import DEFAULT_METHOD, USUAL_PLAN
+from ui.surer import can_be_surer, surer_link, surer_sentence
 from ui.tables import price_source, price_words
 from ui.texts import plain, unbroken
 
@@ -35,6 +36,8 @@ def show_opened(resources: Resources, network: Network, advice: Advice, plan: Pl
         left, right = st.columns(2, gap="medium")
         with left:
             st.markdown("\n".join(f"- {line}" for line in _facts(resources, network, advice, plan)))
+            if can_be_surer(plan.basis):
+                surer_link()
         with right:
             _against(advice, plan)
 
@@ -47,6 +50,8 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
         f"**Step**: {_step_line(plan)}",
         f"**Rests on**: {plain(plan.basis.words)}{f': {plain(plan.latency_note)}' if plan.latency_note else ''}",
     ]
+    if can_be_surer(plan.basis):
+        found.append(f"**Surer**: {surer_sentence(resources)}")
     fits = fits_of(resources, network.outcome, [plan.instance], batch_size, network.chosen_pixels, network.second)
     fit = fits.get(plan.instance)
     if fit is not None:
@@ -87,7 +92,7 @@ def _renter(offer: Instance) -> str:
 
 
 def _step_line(plan: Plan) -> str:
-    images = f"{1000 * plan.batch_size / plan.latency_ms:,.0f} images a second"
+    images = f"{plan.images_per_s:,.0f} images a second"
     return plain(f"{format_ms(plan.latency_ms)} at batch size {plan.batch_size}, {images}")
 
 

@@ -15,7 +15,6 @@ from profet_core.advice.plans import plan_of
 from profet_core.advice.request import Limits, Request, Workload
 from profet_core.answers.estimate import EstimateQuestion, other_sizes
 from profet_core.answers.narrowed import narrowed_rows
-from profet_core.catalog import Instance
 from profet_core.estimate.disagreement import disagreement_words, disagreements
 from profet_core.estimate.estimate import Estimate, estimate
 from profet_core.estimate.model import estimate_model_of
@@ -23,7 +22,7 @@ from profet_core.prediction.records import Prediction
 from ui.errors import show_warning
 from ui.frame import run_page
 from ui.inputs.narrowing import chosen_narrowing, narrowing_input
-from ui.inputs.offers import chosen_offers, offers_input
+from ui.inputs.offers import chosen_instances, offers_input
 from ui.inputs.table_rows import plans_with_a_row, rows_choice
 from ui.predicted.outcome import predict_slot
 from ui.result_table.show import result_table
@@ -55,22 +54,11 @@ def body(resources: Resources) -> None:
     rows = _rows(resources, found, profiled)
     with rows_place:
         rows_choice([row.plan for row in rows])
-    kept = [row.plan for row in rows if row.instance == ESTIMATE_TABLE.open_row]
-    shown = {id(plan) for plan in plans_with_a_row([row.plan for row in rows], kept)}
     if profiled is not None:
         st.markdown(plain(disagreement_words(disagreements(found.rows, profiled))))
         for text in said:
             show_warning(text)
-    opened = result_table(
-        [row for row in rows if id(row.plan) in shown],
-        estimate_columns(compared=profiled is not None),
-        key=ESTIMATE_TABLE.table,
-        stem=f"profet-no-profile-{question.batch_size}",
-        title="Every offer, without a profile",
-        row_key=lambda row: row.instance,
-    )
-    if opened is not None:
-        _show_opened(opened)
+    _table(rows, f"profet-no-profile-{question.batch_size}", compared=profiled is not None)
     with st.expander(
         "What these numbers are made of", icon=":material/function:", key="estimate:weights", on_change="rerun"
     ) as fold:
@@ -126,10 +114,7 @@ def _rows(resources: Resources, found: Estimate, profiled: Prediction | None) ->
         state["images"], found.batch_size, state["epochs"], state["validation_images"], state["loading"]
     )
     request = Request(workload, Limits())
-    offers: dict[str, Instance] = {}
-    for offer in chosen_offers(resources, ESTIMATE_TABLE.open_row):
-        if offer.name not in offers or offer.usd_per_hour < offers[offer.name].usd_per_hour:
-            offers[offer.name] = offer
+    offers = chosen_instances(resources, ESTIMATE_TABLE.open_row)
     steps = {row.instance: row for row in found.rows if row.instance in offers}
     sure = narrowed_rows(steps.values(), chosen_narrowing(resources), offers, "")
     compared = {} if profiled is None else {row.instance: row for row in disagreements(sure, profiled)}
@@ -137,7 +122,6 @@ def _rows(resources: Resources, found: Estimate, profiled: Prediction | None) ->
         EstimateRow(
             plan=plan_of(request, step, offers[step.instance]),
             ends=step.interval,
-            batch_size=found.batch_size,
             epochs=state["epochs"],
             fit=found.fits.get(step.instance),
             regime=found.regimes[step.instance],
@@ -147,6 +131,22 @@ def _rows(resources: Resources, found: Estimate, profiled: Prediction | None) ->
         for step in sure
     ]
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
+
+
+def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
+    """As many of the offers as are chosen; `stem` of the names of exports, `compared` with a profile."""
+    kept = [row.plan for row in rows if row.instance == ESTIMATE_TABLE.open_row]
+    shown = plans_with_a_row([row.plan for row in rows], kept)
+    opened = result_table(
+        [row for row in rows if row.plan in shown],
+        estimate_columns(compared=compared),
+        key=ESTIMATE_TABLE.table,
+        stem=stem,
+        title="Every offer, without a profile",
+        row_key=lambda row: row.instance,
+    )
+    if opened is not None:
+        _show_opened(opened)
 
 
 def _show_opened(row: EstimateRow) -> None:

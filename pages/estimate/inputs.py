@@ -9,15 +9,22 @@ from profet_core.estimate.estimate import MOST_BATCH
 from profet_core.estimate.memory import OPTIMISERS
 from profet_core.estimate.model import METHODS
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, measured_networks, named_networks
+from profet_core.layers.reading import FORMATS
+from ui.errors import show_error
 from ui.inputs.fields import choice
 from ui.inputs.method import tf32_input
-from ui.inputs.network_file import network_file_input
+from ui.inputs.network_file import network_file
 from ui.inputs.number_field import whole_field
 from ui.inputs.training import validation_input, workload_input
 from ui.state.settings import DEFAULT_METHOD, NETWORK_FROM
+from ui.texts import plain
 
 _FROM_LABELS = {"name": "By name", "file": "A file"}
 _OPTIMISER_LABELS = {"sgd": "SGD", "momentum": "Momentum", "adam": "Adam"}
+_FILE_TIP = (
+    f"{FORMATS[0].upper()}{FORMATS[1:]}. Nothing in it is run and no weights are read; what is counted of its layers "
+    "stays in memory for your session, the file is let go."
+)
 
 
 def network_question() -> EstimateQuestion | None:
@@ -61,10 +68,16 @@ def _by_name() -> EstimateQuestion:
 
 
 def _of_file() -> EstimateQuestion | None:
-    network = network_file_input(st.session_state["net_pixels"])
+    pixels, batch_size = st.session_state["net_pixels"], st.session_state["net_batch"]
+    given = network_file("network", "A network's file", _FILE_TIP, pixels=pixels, keep=lambda network: network)
+    if given.problem:
+        show_error(given.problem)
+    network = given.kept
     if network is None:
         return None
-    batch_size = st.session_state["net_batch"]
+    st.caption(plain(f"Read: {network.name} ({network.source_format}), at {network.counts.pixels} pixels."))
+    if pixels not in (None, network.counts.pixels):
+        show_error(f"It was read at {network.counts.pixels} pixels: give the file again to count it at {pixels}.")
     return EstimateQuestion(network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch_size)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import plotly.graph_objects as go
 from profet_core.manycore.answer import ThreadsRow
 from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
 from profet_core.units import format_duration, format_significant
-from ui.charts.scales import LogAxis, number_axis, time_axis
+from ui.charts.scales import LogAxis, count_axis, number_axis, time_axis
 from ui.charts.style import BLUE, GREY, ORANGE, Part, framed, line_at
 
 _HEIGHT = 400
@@ -67,16 +66,7 @@ def threads_figure(
         traces.append(_published(published_min))
     return framed(
         traces,
-        x={
-            "title": {"text": "Threads"},
-            "type": "log",
-            "range": [math.log10(FEWEST_THREADS / _ROOM), math.log10(MOST_THREADS * _ROOM)],
-            "tickvals": _TICKS,
-            "ticktext": [f"{tick:,}" for tick in _TICKS],
-            "showgrid": False,
-            "fixedrange": True,
-            "hoverformat": ",d",
-        },
+        x=count_axis("Threads", FEWEST_THREADS / _ROOM, MOST_THREADS * _ROOM, _TICKS),
         y=shown.axis([*a, *b]).part(shown.title),
         height=_HEIGHT,
         name=f"{shown.title} over threads, both models",

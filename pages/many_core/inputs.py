@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.many_core.file_input import network_file_input
+from pages.many_core.file_input import flops_of_file_input
 from profet_core.layers import counts_of, named_networks
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
@@ -40,7 +40,7 @@ def network_asked() -> Network:
         return scaled_network(name, counts_of(name, st.session_state["manycore_pixels"]).flops)
     field = st.container()
     # First: what is counted in a file goes into the field above.
-    network_file_input()
+    flops_of_file_input()
     with field:
         number_field("FLOPs of an image, forward", "manycore_flops", tip="A multiply-add counts as two.")
     return scaled_network("Your network", st.session_state["manycore_flops"])

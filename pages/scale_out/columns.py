@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pages.scale_out.rows import OutRow
-from profet_core.advice.sureness import plan_sureness
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import machine_words
-from profet_core.memory.fit import does_not_fit
 from profet_core.units import (
     format_duration,
     format_duration_range,
-    format_ms,
     format_significant,
     format_usd,
     format_usd_range,
 )
-from ui.charts.gpu_look import gpu_look
-from ui.memory import fit_cell
 from ui.result_table.columns import Cell, Column
-from ui.sureness import sureness_cell
+from ui.result_table.plan_columns import (
+    fit_data,
+    images_column,
+    machine_cell,
+    memory_column,
+    memory_words,
+    range_column,
+    step_column,
+    sureness_column,
+)
 from ui.tables import MISSING, format_range_ms, price_words
 
 
@@ -43,14 +49,7 @@ def _step_columns() -> tuple[Column[OutRow], ...]:
                 "batch_size": row.step.batch_size,
             },
         ),
-        Column(
-            key="latency_ms",
-            title="Step",
-            cell=lambda row: format_ms(row.step.latency_ms),
-            value=lambda row: row.step.latency_ms,
-            tip="Of all GPUs together.",
-            by_default=False,
-        ),
+        step_column(tip="Of all GPUs together.", by_default=False),
         Column(
             key="latency_range_ms",
             title="Step's range",
@@ -70,13 +69,7 @@ def _step_columns() -> tuple[Column[OutRow], ...]:
             value=lambda row: row.step.speed_up,
             tip="Images a second over one GPU's, at the same batch a GPU.",
         ),
-        Column(
-            key="images_per_s",
-            title="Images a second",
-            cell=lambda row: format_significant(row.step.images_per_s),
-            value=lambda row: row.step.images_per_s,
-            by_default=False,
-        ),
+        images_column(by_default=False),
     )
 
 
@@ -88,17 +81,14 @@ def _epoch_columns() -> tuple[Column[OutRow], ...]:
             cell=lambda row: format_duration(row.plan.total_s),
             value=lambda row: row.plan.total_s,
         ),
-        Column(
+        range_column(
             key="epoch_range_s",
             title="Range",
-            cell=_time_range,
-            value=lambda row: row.plan.interval and row.plan.interval.high_s,
-            data=lambda row: {
-                "epoch_low_s": row.plan.interval and row.plan.interval.low_s,
-                "epoch_high_s": row.plan.interval and row.plan.interval.high_s,
-            },
+            ends=lambda row: row.plan.interval and (row.plan.interval.low_s, row.plan.interval.high_s),
+            words=format_duration_range,
+            names=("epoch_low_s", "epoch_high_s"),
+            beneath="epoch_s",
             tip="Holds the time of nine in ten such predictions. Sorted by its upper end.",
-            narrow_under="epoch_s",
         ),
         Column(
             key="epoch_usd",
@@ -107,17 +97,14 @@ def _epoch_columns() -> tuple[Column[OutRow], ...]:
             value=lambda row: row.plan.total_usd,
             tip="Of an epoch, all nodes paid whole.",
         ),
-        Column(
+        range_column(
             key="cost_range_usd",
             title="Cost range",
-            cell=_cost_range,
-            value=lambda row: row.plan.interval and row.plan.interval.high_usd,
-            data=lambda row: {
-                "epoch_low_usd": row.plan.interval and row.plan.interval.low_usd,
-                "epoch_high_usd": row.plan.interval and row.plan.interval.high_usd,
-            },
+            ends=lambda row: row.plan.interval and (row.plan.interval.low_usd, row.plan.interval.high_usd),
+            words=format_usd_range,
+            names=("epoch_low_usd", "epoch_high_usd"),
+            beneath="epoch_usd",
             by_default=False,
-            narrow_under="epoch_usd",
         ),
         Column(
             key="usd_per_hour",
@@ -131,14 +118,7 @@ def _epoch_columns() -> tuple[Column[OutRow], ...]:
             },
             tip="Of all nodes.",
         ),
-        Column(
-            key="sureness",
-            title="How sure",
-            cell=lambda row: sureness_cell(plan_sureness(row.plan)),
-            value=lambda row: int(plan_sureness(row.plan)),
-            data=lambda row: {"sureness": plan_sureness(row.plan).word},
-            narrow_under="epoch_usd",
-        ),
+        sureness_column(narrow_under="epoch_usd"),
     )
 
 
@@ -167,14 +147,11 @@ def _machine_columns() -> tuple[Column[OutRow], ...]:
             data=lambda row: {"one_gpu_ms": row.step.one_gpu_ms, "basis": row.one.basis.value},
             by_default=False,
         ),
-        Column(
-            key="memory",
-            title="Memory",
-            cell=lambda row: fit_cell(row.fit),
-            value=lambda row: None if row.fit is None else row.fit.largest_batch,
-            data=lambda row: {"fits_in_memory": None if row.fit is None else row.fit.verdict.value},
-            by_default=False,
-            tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
+        replace(
+            memory_column(
+                tip="Whether a step fits in one GPU's memory, and the largest batch that does.", by_default=False
+            ),
+            data=fit_data,
         ),
     )
 
@@ -186,14 +163,8 @@ def row_key(row: OutRow) -> str:
 
 def _instance_cell(row: OutRow) -> Cell:
     name = machine_words(row.offer)
-    said = [row.plan.gpu_words]
-    if does_not_fit(row.fit):
-        said.append("does not fit")
-    return Cell(
-        name if row.nodes == 1 else f"{row.nodes} × {name}",
-        beneath=", ".join(said),
-        colour=gpu_look(row.offer.gpu).colour,
-    )
+    said = (row.plan.gpu_words, memory_words(row))
+    return machine_cell(name if row.nodes == 1 else f"{row.nodes} × {name}", row.offer.gpu, said)
 
 
 def _price_cell(row: OutRow) -> Cell:
@@ -204,16 +175,6 @@ def _price_cell(row: OutRow) -> Cell:
 def _step_range(row: OutRow) -> str:
     ends = row.step.interval if row.plan.interval else None
     return MISSING if ends is None else format_range_ms(ends.low_ms, ends.high_ms)
-
-
-def _time_range(row: OutRow) -> str:
-    ends = row.plan.interval
-    return MISSING if ends is None else format_duration_range(ends.low_s, ends.high_s)
-
-
-def _cost_range(row: OutRow) -> str:
-    ends = row.plan.interval
-    return MISSING if ends is None else format_usd_range(ends.low_usd, ends.high_usd)
 
 
 def _links(row: OutRow) -> dict[str, str | float]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -11,8 +10,8 @@ import plotly.graph_objects as go
 from profet_core.scaleout.law import Strategy
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY
-from ui.charts.scales import LogAxis, number_axis, time_axis, usd_axis
-from ui.charts.style import GREY, RED, Part, framed, line_at, see_through
+from ui.charts.scales import Shown, count_axis, number_axis, time_axis, usd_axis
+from ui.charts.style import GREY, RED, Part, band, framed, line_at
 
 _HEIGHT = 400
 #: As drawn: told apart without colour too.
@@ -30,15 +29,8 @@ _SHORT: Mapping[str, str] = {
     Strategy.PS_GPU: "server on GPUs, 2017",
 }
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the curves are of: its title, axis, and how a value is written."""
-
-    title: str
-    axis: Callable[[Sequence[float]], LogAxis]
-    words: Callable[[float], str]
+#: Beside the first and the last number of GPUs, whose marks would be cut.
+_ROOM = 1.1
 
 
 SHOWN: Mapping[str, Shown] = {
@@ -84,16 +76,7 @@ def out_curves(curves: Sequence[OutCurve], shows: str, *, pays_to: int | None, g
     y = shown.axis([*drawn, *map(float, ideal)])
     return framed(
         [*_bands(curves), *_ideal(ideal), *(_line(curve, shown) for curve in curves), *_end(curves, pays_to, shown)],
-        x={
-            "title": {"text": "GPUs"},
-            "type": "log",
-            "range": [math.log10(counts[0] / 1.1), math.log10(counts[-1] * 1.1)],
-            "tickvals": _TICKS,
-            "ticktext": [f"{tick}" for tick in _TICKS],
-            "showgrid": False,
-            "fixedrange": True,
-            "hoverformat": ",d",
-        },
+        x=count_axis("GPUs", counts[0] / _ROOM, counts[-1] * _ROOM, _TICKS),
         y=y.part(shown.title),
         height=_HEIGHT,
         name=f"{shown.title} over the number of GPUs, a line a strategy",
@@ -119,17 +102,7 @@ def _bands(curves: Sequence[OutCurve]) -> Iterator[Part]:
     for curve in curves:
         if curve.chosen and curve.ends:
             colour, _ = _LOOKS[curve.strategy]
-            yield {
-                "type": "scatter",
-                "x": [*curve.gpus, *reversed(curve.gpus)],
-                "y": [*(low for low, _ in curve.ends), *reversed([high for _, high in curve.ends])],
-                "mode": "lines",
-                "line": {"width": 0},
-                "fill": "toself",
-                "fillcolor": see_through(colour, 0.18),
-                "hoverinfo": "skip",
-                "showlegend": False,
-            }
+            yield band(curve.gpus, curve.ends, colour)
 
 
 def _line(curve: OutCurve, shown: Shown) -> Part:

@@ -53,7 +53,7 @@ def _value(row: SizeRow, shows: str) -> float:
     """Milliseconds a step, images a second, seconds or US dollars of the training."""
     return {
         "latency": row.plan.latency_ms,
-        "images": row.images_per_s,
+        "images": row.plan.images_per_s,
         "time": row.plan.total_s,
         "cost": row.plan.total_usd,
     }[shows]
@@ -66,7 +66,7 @@ def _ends(row: SizeRow, shows: str) -> tuple[float, float] | None:
     (low_ms, high_ms), interval = row.ends_ms, row.plan.interval
     return {
         "latency": (low_ms, high_ms),
-        "images": (row.batch_size / high_ms * MS_PER_S, row.batch_size / low_ms * MS_PER_S),
+        "images": (row.plan.batch_size / high_ms * MS_PER_S, row.plan.batch_size / low_ms * MS_PER_S),
         "time": (interval.low_s, interval.high_s),
         "cost": (interval.low_usd, interval.high_usd),
     }[shows]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from profet_core.advice.plans import Plan, plan_of
 from profet_core.advice.request import Limits, Request, Workload
 from profet_core.catalog import Instance
 from profet_core.latency import StepTime
-from profet_core.memory.fit import FitAnswer, Verdict
-from profet_core.units import MS_PER_S
+from profet_core.memory.fit import FitAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,6 @@ class SizeRow:
     """
 
     step: StepTime
-    batch_size: int
     plan: Plan
     fit: FitAnswer | None
 
@@ -39,34 +36,7 @@ class SizeRow:
         interval = self.step.interval
         return None if interval is None else (interval.low_ms, interval.high_ms)
 
-    @property
-    def images_per_s(self) -> float:
-        """Training images a second."""
-        return self.batch_size / self.plan.latency_ms * MS_PER_S
-
-    @property
-    def fits(self) -> bool:
-        """Whether nothing speaks against it."""
-        return self.fit is None or may_fit(self.fit)
-
-
-def may_fit(fit: FitAnswer) -> bool:
-    """Whether it isn't known not to."""
-    return fit.verdict is not Verdict.DOES_NOT_FIT
-
 
 def size_row(step: StepTime, offer: Instance, workload: Workload, fit: FitAnswer | None) -> SizeRow:
     """A row of a step whose latency is known."""
-    plan = plan_of(Request(workload, Limits()), step, offer)
-    return SizeRow(step, workload.batch_size, plan, fit)
-
-
-def usual_offers(offers: Iterable[Instance], *, include_retired: bool) -> Mapping[str, Instance]:
-    """Instance -> the cheapest of its offers."""
-    found: dict[str, Instance] = {}
-    for offer in offers:
-        if offer.status == "retired" and not include_retired:
-            continue
-        if offer.name not in found or offer.usd_per_hour < found[offer.name].usd_per_hour:
-            found[offer.name] = offer
-    return found
+    return SizeRow(step, plan_of(Request(workload, Limits()), step, offer), fit)

@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--warm-up", type=int, default=5, metavar="N", help="steps before anything is measured (5)")
     parser.add_argument("--timed", type=int, default=10, metavar="N", help="steps whose median is the latency (10)")
     parser.add_argument("--timeout", type=int, default=600, metavar="S", help="seconds a cell may take (600)")
+    parser.add_argument("--retry", action="store_true", help="measure again what failed or ran out of memory")
     parser.add_argument("--device", choices=["gpu", "cpu"], default="gpu", help=f"cpu: {_STAND_IN}")
     parser.add_argument("--threads", type=int, metavar="N", help="of a CPU")
     parser.add_argument("--seed", type=int, default=0)
@@ -64,15 +65,21 @@ def run(options: argparse.Namespace) -> None:
     if options.device == "cpu":
         print(f"warning: {_STAND_IN}", file=sys.stderr)
     expected = expected_at_hand(machine, protocol, is_timed=options.plan or options.quick)
-    chosen = measurable(_quick(grid, expected) if options.quick else cells, machine.capability)
+    wanted = _quick(grid, expected) if options.quick else cells
+    chosen = measurable(wanted, machine.capability)
     if not chosen:
         raise InputError("No cell is left: TF32 needs an NVIDIA GPU of compute capability 8 or higher.")
+    if len(chosen) < len(wanted):
+        left_out = len(wanted) - len(chosen)
+        print(f"warning: {left_out} cells in TF32 are left out: {machine.gpu} has none", file=sys.stderr)
     if options.plan:
         _show_plan(options, chosen, machine, expected)
         return
     manifest = {"instance": options.instance, **machine.manifest(), "seed": options.seed, "grid": _grid_document(grid)}
     began = perf_counter()
     with open_store(folder, manifest) as store:
+        if options.retry:
+            store.retry()
         left = [cell for cell in chosen if cell not in store.finished]
         planned_s = sum(map(expected.seconds, left))
         print(

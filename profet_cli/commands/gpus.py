@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from profet_cli.arguments import add_format
-from profet_cli.inputs import own_gpus
 from profet_cli.output import MISSING, print_json, print_table
 from profet_cli.parsing import OneLineParser, add_commands
-from profet_core.artifacts.models import load_models
+from profet_core.artifacts.models import MANIFEST_NAME, load_models
 from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.own import changing_own
 from profet_core.catalog.own_gpus import (
@@ -29,6 +28,8 @@ from profet_core.catalog.own_gpus import (
 )
 from profet_core.documents.own_gpus import own_gpu_document, own_gpus_document
 from profet_core.errors import InputError
+from profet_core.files import home_folder, shipped_folder
+from profet_core.transfer.model import TransferModel
 from profet_core.transfer.own_gpu import check_own_gpu
 from profet_core.units import listed_price
 
@@ -75,7 +76,7 @@ def add_arguments(parser: OneLineParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Every GPU of one's own."""
-    rows = own_gpus()
+    rows = read_own_gpus(own_gpus_path(), load_gpus())
     if options.format == "json":
         print_json(own_gpus_document(rows))
         return
@@ -98,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _add(options: argparse.Namespace) -> None:
-    shipped, transfer = load_gpus(), load_models().transfer
+    shipped, transfer = load_gpus(), _law()
     path = _writable_path()
     with changing_own(path):
         rows = read_own_gpus(path, shipped)
@@ -109,6 +110,13 @@ def _add(options: argparse.Namespace) -> None:
             raise InputError(f"There is an instance {new.instance} already: give {new.name} another name.")
         write_own_gpus(path, [*(row for row in rows if row.name != new.name), new])
     _say(options, path, "gpu", new, f"is {new.instance}, {listed_price(new.offer.usd_per_hour)} an hour; in {path}")
+
+
+def _law() -> TransferModel | None:
+    """What a speed is checked against: a folder of one's own has data sheets before it has models."""
+    home = home_folder()
+    has_models = home is None or (home / MANIFEST_NAME).exists()
+    return load_models(None if has_models else shipped_folder("models")).transfer
 
 
 def _cells(options: argparse.Namespace, rows: Iterable[OwnGpu], shipped: Gpus) -> dict[str, str]:

@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 
 from profet_cli.arguments import add_format, add_models
-from profet_cli.inputs import open_models, own_gpus, read_profile_file
+from profet_cli.inputs import open_catalog, open_models, own_gpus, read_profile_file
 from profet_cli.output import print_json
-from profet_core.catalog import load_catalog, load_gpus
+from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import with_offers_of
 from profet_core.scaling.context import ScaleContext, scale_context
 from profet_core.scaling.scale import scale
@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Scale and print."""
     models = open_models(options)
-    own = own_gpus()
-    catalog, gpus = with_offers_of(load_catalog(), own), load_gpus().with_own(row.gpu for row in own)
+    own = own_gpus(options)
+    catalog, gpus = with_offers_of(open_catalog(options), own), load_gpus().with_own(row.gpu for row in own)
     # An instance of the catalogue, or a GPU, that nobody profiled follows the curve that all measured ones share.
     known = options.instance in catalog or bool(gpus.named(options.instance))
     scaled = scale(

@@ -6,24 +6,17 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from profet_collect.cells.full_memory import is_full_memory
 from profet_collect.cells.task import Measured, Task, task_of
 from profet_core.whole_files import write_whole
 
 _MODULES = {"pytorch": "profet_collect.cells.pytorch", "tensorflow": "profet_collect.cells.tensorflow"}
-#: Names of the errors that say that memory is full, of either framework and of Python.
-_FULL = ("OutOfMemoryError", "ResourceExhaustedError", "MemoryError")
-#: What errors of another name say when memory is full.
-_FULL_WORDS = (
-    "out of memory", "OOM when allocating", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED",
-    "can't allocate memory", "RESOURCE_EXHAUSTED", "failed to allocate",
-)  # fmt: skip
 _LONGEST_WHY = 300
 
 
@@ -33,24 +26,20 @@ def main(arguments: list[str]) -> None:
     _die_first()
     task, answer = task_of(arguments[0]), Path(arguments[1])
     module: Any = import_module(_MODULES[task.framework])
-    document = asdict(module.seen(task)) if task.cell is None else asdict(_measured(module.measure, task))
+    document = asdict(module.seen(task)) if task.cell is None else asdict(_measured(module, task))
     write_whole(answer, json.dumps(document).encode())
     # A framework's own end may hang or crash; the answer is there.
     sys.stderr.flush()
     os._exit(0)
 
 
-def _measured(measure: Callable[[Task], Measured], task: Task) -> Measured:
+def _measured(module: Any, task: Task) -> Measured:
+    """What the framework's module measures; an error that it doesn't know ends the process, which is recorded."""
     try:
-        return measure(task)
-    except Exception as error:  # each framework has its own
+        return module.measure(task)
+    except module.ERRORS as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_WHY]
-        return Measured("out-of-memory" if _is_full(error) else "failed", why)
-
-
-def _is_full(error: Exception) -> bool:
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    return bool(kinds.intersection(_FULL)) or any(word.lower() in str(error).lower() for word in _FULL_WORDS)
+        return Measured("out-of-memory" if is_full_memory(error) else "failed", why)
 
 
 def _end_with_parent() -> None:

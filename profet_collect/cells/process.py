@@ -9,30 +9,56 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from profet_collect.cells.full_memory import says_full_memory
 from profet_collect.cells.task import Measured, Seen, Task, measured_of
+from profet_core.collected.record import Status
 from profet_core.errors import InputError
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TORCH_OR_TENSORFLOW = {"pytorch": "PyTorch", "tensorflow": "TensorFlow"}
 _LONGEST_WHY = 300
+_LOG_BYTES = 20_000
+#: A process that a driver holds can't be killed: it is left behind after so many seconds.
+_DEATH_S = 30.0
+#: What forces or forbids TF32 whatever a program sets.
+_OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a process ended: its exit status (None: it took too long), its log's end, its answer (None: it gave none)."""
+
+    status: int | None
+    log: str
+    document: Mapping[str, Any] | None
+
+    @property
+    def said(self) -> str:
+        """The log's last line that is not the recorder's own, behind a colon; empty without one."""
+        lines = (line.strip() for line in reversed(self.log.splitlines()))
+        last = next((line for line in lines if line and not line.startswith("profet: ")), "")
+        return f": {last[:_LONGEST_WHY]}" if last else ""
 
 
 def measure(task: Task, timeout_s: float) -> Measured:
     """A cell's measurement; whatever becomes of its process is a status."""
     killed_before = _killed_for_memory()
     with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
-        status, said, document = _answer(task, Path(folder), timeout_s)
-    if document is not None:
-        return measured_of(document)
-    if status is None:
+        end = _end_of(task, Path(folder), timeout_s)
+    if end.document is not None:
+        return measured_of(end.document)
+    if end.status is None:
         return Measured("failed", f"it took more than {timeout_s:g} s")
-    if status == -signal.SIGKILL and _killed_for_memory() > killed_before:
+    if end.status == -signal.SIGKILL and _killed_for_memory() > killed_before:
         return Measured("out-of-memory", "the system ended it: the machine's memory was full")
-    end = f"signal {-status}" if status < 0 else f"exit status {status}"
-    return Measured("failed", f"its process ended with {end}{': ' if said else ''}{said}")
+    words = f"signal {-end.status}" if end.status < 0 else f"exit status {end.status}"
+    status: Status = "out-of-memory" if says_full_memory(end.log) else "failed"
+    return Measured(status, f"its process ended with {words}{end.said}")
 
 
 def look(task: Task, timeout_s: float) -> Seen:
@@ -43,16 +69,14 @@ def look(task: Task, timeout_s: float) -> Seen:
     InputError : it can't be started.
     """
     with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
-        _, said, document = _answer(task, Path(folder), timeout_s)
-    if document is None:
+        end = _end_of(task, Path(folder), timeout_s)
+    if end.document is None:
         name = _TORCH_OR_TENSORFLOW[task.framework]
-        raise InputError(f"{name} can't be started{': ' if said else ''}{said or ''}: mend it, or leave it out with "
-                         "--frameworks.")  # fmt: skip
-    return Seen(**document)
+        raise InputError(f"{name} can't be started{end.said}: mend it, or leave it out with --frameworks.")
+    return Seen(**end.document)
 
 
-def _answer(task: Task, folder: Path, timeout_s: float) -> tuple[int | None, str, Mapping[str, Any] | None]:
-    """Exit status (None: it took too long), the last line it said, and its answer (None: it gave none)."""
+def _end_of(task: Task, folder: Path, timeout_s: float) -> _End:
     answer, log = folder / "answer.json", folder / "log"
     command = [sys.executable, "-m", "profet_collect.cells.child", task.text(), str(answer)]
     with log.open("wb") as said:
@@ -72,14 +96,15 @@ def _answer(task: Task, folder: Path, timeout_s: float) -> tuple[int | None, str
         finally:
             _end(process)
     document = json.loads(answer.read_bytes()) if answer.exists() else None
-    return status, _last_line(log), document
+    return _End(status, log.read_bytes()[-_LOG_BYTES:].decode("utf-8", "replace"), document)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a process with all that it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_DEATH_S)
     if process.stdin is not None:
         process.stdin.close()
 
@@ -92,14 +117,7 @@ def _environment(task: Task) -> dict[str, str]:
         own["CUDA_VISIBLE_DEVICES"] = ""
     if task.threads is not None:
         own |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(task.threads))
-    return {**os.environ, **own}
-
-
-def _last_line(log: Path) -> str:
-    """The last line that is not the recorder's own."""
-    lines = log.read_bytes()[-20_000:].decode("utf-8", "replace").splitlines()
-    said = (line.strip() for line in reversed(lines) if line.strip() and not line.startswith("profet: "))
-    return next(said, "")[:_LONGEST_WHY]
+    return {name: value for name, value in os.environ.items() if name not in _OVERRIDES} | own
 
 
 def _killed_for_memory() -> int:

@@ -15,6 +15,8 @@ from profet_recorder.engines.pytorch import PyTorchEngine
 from profet_recorder.recording import Recording
 
 LEARNING_RATE = 1e-3
+#: What a cell may end with; a full memory, of whichever library, is a RuntimeError too.
+ERRORS = (RuntimeError, ValueError, MemoryError)
 
 
 def seen(task: Task) -> Seen:
@@ -25,7 +27,9 @@ def seen(task: Task) -> Seen:
     major, minor = torch.cuda.get_device_capability()
     # The GPU is set up once here too, so that the answer takes what a cell's start takes.
     torch.zeros(1, device="cuda")
-    return Seen(version, gpu=torch.cuda.get_device_name(), capability=major + minor / 10)
+    # The number of an AMD GPU means something else: that it is large is no word about TF32.
+    capability = None if torch.version.hip else major + minor / 10
+    return Seen(version, gpu=torch.cuda.get_device_name(), capability=capability)
 
 
 def measure(task: Task) -> Measured:

@@ -13,6 +13,8 @@ from profet_collect.networks.keras import build, load_keras
 from profet_recorder.keras.callback import recording_callback
 
 LEARNING_RATE = 1e-3
+#: What a cell may end with; a full memory is an OpError.
+ERRORS = (tf.errors.OpError, RuntimeError, ValueError, MemoryError)
 #: Steps beyond those that a recording takes at the least: an odd one is profiled again.
 _SPARE_STEPS = 6
 
@@ -21,14 +23,22 @@ def seen(task: Task) -> Seen:
     """Versions and GPU."""
     keras = load_keras()
     name = f"{keras.__name__.partition('.')[0]} {keras.__version__}"
-    gpus = [] if task.device == "cpu" else tf.config.list_physical_devices("GPU")
+    gpus = _only_first_gpu(task)
     if not gpus:
         return Seen(tf.__version__, name)
     details = tf.config.experimental.get_device_details(gpus[0])
-    major, minor = details.get("compute_capability", (0, 0))
+    major, minor = details.get("compute_capability") or (0, 0)
     # The GPU is set up once here too, so that the answer takes what a cell's start takes.
     tf.zeros(1)
-    return Seen(tf.__version__, name, details.get("device_name", "unknown GPU"), major + minor / 10)
+    return Seen(tf.__version__, name, details.get("device_name") or "unknown GPU", major + minor / 10)
+
+
+def _only_first_gpu(task: Task) -> list[Any]:
+    """The GPU that is measured, if any; TensorFlow would take the memory of all others too."""
+    gpus: list[Any] = [] if task.device == "cpu" else tf.config.list_physical_devices("GPU")[:1]
+    if gpus:
+        tf.config.set_visible_devices(gpus, "GPU")
+    return gpus
 
 
 def measure(task: Task) -> Measured:
@@ -36,6 +46,7 @@ def measure(task: Task) -> Measured:
     cell = task.cell
     assert cell is not None
     keras = load_keras()
+    _only_first_gpu(task)
     if task.threads is not None:
         tf.config.threading.set_intra_op_parallelism_threads(task.threads)
         tf.config.threading.set_inter_op_parallelism_threads(task.threads)
@@ -50,7 +61,8 @@ def measure(task: Task) -> Measured:
         jit_compile=False,
     )
     with plan_of(task) as plan:
-        callback = recording_callback(plan)
+        # The spare steps are run where they are needed: of a large cell they would take a quarter of its time.
+        callback = recording_callback(plan, lambda: setattr(model, "stop_training", True))
         steps = plan.warm_up + plan.timed + plan.profiled + _SPARE_STEPS
         model.fit(
             _batches(cell.batch_size, cell.pixels, graph.classes),

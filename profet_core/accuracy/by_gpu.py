@@ -47,8 +47,11 @@ class GpuAccuracy:
 
     @property
     def measured(self) -> bool:
-        """Whether any measurement checks it: its own point, which it is fitted to, does not."""
-        return any(check.how is not Checked.OWN_POINT for check in self.checks)
+        """Whether any measurement checks it: its own point, which it is fitted to, does not; its cells do, left out in
+        turn for the interval.
+        """
+        of_cells = self.evidence.source is Source.CELLS
+        return of_cells or any(check.how is not Checked.OWN_POINT for check in self.checks)
 
 
 def accuracy_by_gpu(accuracy: TransferAccuracy, model: TransferModel, *, latency_known: bool) -> list[GpuAccuracy]:
@@ -76,6 +79,9 @@ def _checks(accuracy: TransferAccuracy, model: TransferModel, gpu: Gpu, known: b
             anchor = accuracy.anchors.by_anchor[instance][known]
             yield GpuCheck(Checked.AS_ANCHOR, anchor.mape, anchor.bias)
         return
+    if model.sharpened_gpu(gpu, True):
+        # The checks below are of what was known without its cells.
+        return
     if gpu.name in accuracy.derived:
         yield GpuCheck(Checked.OTHER_SOURCE, accuracy.derived[gpu.name].mean.of(known), None)
     tables = [row for row in accuracy.tables if row.gpu == gpu.name]
@@ -98,6 +104,8 @@ def _half_width(accuracy: TransferAccuracy, model: TransferModel, gpu: Gpu, know
     instance = _instance(model, gpu)
     if instance is not None and instance in accuracy.by_gpu:
         return accuracy.by_gpu[instance].point[known].median_interval_pct
+    if sharpened := model.sharpened_gpu(gpu, True):
+        return 100 * math.expm1(NORMAL_90 * sharpened.log_sd)
     if law := model.derived.get(gpu.name):
         return 100 * math.expm1(NORMAL_90 * math.hypot(law.log_sd, law.bias_log_sd))
     return 100 * math.expm1(known_speed(model, gpu, True).log_half_width)

@@ -9,7 +9,7 @@ from pathlib import Path
 from profet_core.accuracy.reading import ReportFile, by_name, count, text
 from profet_core.estimate.model import METHODS, EstimateModel
 from profet_core.estimate.regimes import Regime
-from profet_core.files import default_models_folder, finite_number, manifest_checksum
+from profet_core.files import finite_number, models_folder
 
 ESTIMATE_REPORT_NAME = "estimate_validation.json"
 
@@ -82,16 +82,9 @@ def load_estimate_accuracy(model: EstimateModel, folder: Path | str | None = Non
     ------
     ArtifactError : the report is missing or damaged, or was written for another `estimate.json`.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / ESTIMATE_REPORT_NAME
+    path = models_folder(folder) / ESTIMATE_REPORT_NAME
     file = ReportFile(path, "The accuracy report", "profet validate --estimate --card")
-
-    def parse(report: Mapping) -> EstimateAccuracy:
-        if report.get("checksum") != manifest_checksum(report):
-            raise ValueError("changed")
-        file.check_belongs(report.get("estimate_checksum"), model.checksum, "estimate.json")
-        return read_estimate_accuracy(report)
-
-    return file.read(parse)
+    return file.read_signed(read_estimate_accuracy, estimate=model.checksum)
 
 
 def read_estimate_accuracy(report: Mapping) -> EstimateAccuracy:

@@ -15,7 +15,7 @@ from profet_core.accuracy.manycore import (
     PublishedSpeedup,
 )
 from profet_core.accuracy.reading import ReportFile, optional, positive, read_record, text
-from profet_core.files import default_models_folder, manifest_checksum
+from profet_core.files import models_folder
 from profet_core.manycore.contention import PUBLISHED_THREADS
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN
 
@@ -32,14 +32,9 @@ def load_manycore_accuracy(folder: Path | str | None = None) -> ManycoreAccuracy
     ------
     ArtifactError : it is missing or damaged.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / MANYCORE_REPORT_NAME
-
-    def parse(report: Mapping) -> ManycoreAccuracy:
-        if report.get("checksum") != manifest_checksum(report):
-            raise ValueError("changed")
-        return read_manycore_accuracy(report)
-
-    return ReportFile(path, "The report on many-core models", "profet validate --manycore --card").read(parse)
+    path = models_folder(folder) / MANYCORE_REPORT_NAME
+    file = ReportFile(path, "The report on many-core models", "profet validate --manycore --card")
+    return file.read_signed(read_manycore_accuracy)
 
 
 def read_manycore_accuracy(report: Mapping) -> ManycoreAccuracy:

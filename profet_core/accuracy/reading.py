@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from profet_core.errors import ArtifactError
-from profet_core.files import finite_number, shown, strict_json
+from profet_core.files import finite_number, manifest_checksum, shown, strict_json
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -46,8 +46,34 @@ class ReportFile:
             raise ArtifactError(f"{self.title} {shown(self.path)} is missing: {self._remedy}.")
         return found
 
+    def read_signed(self, parse: Callable[[Mapping], Value], **made_for: str) -> Value:
+        """The same of a report with a checksum of its own.
+
+        Parameters
+        ----------
+        made_for : name of a file of coefficients, without its ending -> the checksum of the loaded one.
+
+        Raises
+        ------
+        ArtifactError : it is missing, damaged or changed, or was made for other coefficients.
+        """
+
+        def checked(report: Mapping) -> Value:
+            if report.get("checksum") != manifest_checksum(report):
+                raise ValueError("changed")
+            for name, loaded in made_for.items():
+                self.check_belongs(report.get(f"{name}_checksum"), loaded, f"{name}.json")
+            return parse(report)
+
+        return self.read(checked)
+
     def read_if_there(self, parse: Callable[[Mapping], Value]) -> Value | None:
-        """The same; None where it is missing."""
+        """The same; None where it is missing.
+
+        Raises
+        ------
+        ArtifactError : it is damaged.
+        """
         try:
             document = strict_json(self.path)
             if not isinstance(document, Mapping):
@@ -61,7 +87,12 @@ class ReportFile:
             raise ArtifactError(f"{self.title} {shown(self.path)} is damaged: {self._remedy}.") from None
 
     def check_belongs(self, found: object, loaded: str, what: str) -> None:
-        """Refuse a report whose checksum is not that of what is loaded: "models", "transfer.json", ..."""
+        """Refuse a report whose checksum is not that of what is loaded: "models", "transfer.json", ...
+
+        Raises
+        ------
+        ArtifactError : it is of something else.
+        """
         if found != loaded:
             other = f"other {what} than those" if what == "models" else f"another {what} than that"
             raise ArtifactError(f"The figures in {shown(self.path)} belong to {other} loaded: {self._remedy}.")
@@ -99,7 +130,7 @@ def flag(value: object) -> bool:
 
 
 def positive(value: object) -> float:
-    """A number above 0, such as a latency."""
+    """A number above 0, such as a latency; TypeError or ValueError for anything else."""
     number = finite_number(value)
     if number <= 0:
         raise ValueError(f"not above 0: {value!r}")
@@ -107,7 +138,7 @@ def positive(value: object) -> float:
 
 
 def count(value: object) -> int:
-    """A whole number, 0 or more."""
+    """A whole number, 0 or more; TypeError or ValueError for anything else."""
     number = finite_number(value)
     if number < 0 or not number.is_integer():
         raise ValueError(f"no count: {value!r}")

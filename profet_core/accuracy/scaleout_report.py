@@ -7,7 +7,7 @@ from pathlib import Path
 
 from profet_core.accuracy.reading import ReportFile, by_name, count, read_record, text
 from profet_core.accuracy.scaleout import Covered, LeftOutScale, ScaleDataSet, ScaleErrors, ScaleoutAccuracy
-from profet_core.files import default_models_folder, finite_number, manifest_checksum
+from profet_core.files import finite_number, models_folder
 from profet_core.scaleout.model import ScaleoutModel
 
 SCALEOUT_REPORT_NAME = "scaleout_validation.json"
@@ -20,16 +20,9 @@ def load_scaleout_accuracy(model: ScaleoutModel, folder: Path | str | None = Non
     ------
     ArtifactError : the report is missing or damaged, or was written for another `scaleout.json`.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / SCALEOUT_REPORT_NAME
+    path = models_folder(folder) / SCALEOUT_REPORT_NAME
     file = ReportFile(path, "The accuracy report", "profet validate --scaleout --card")
-
-    def parse(report: Mapping) -> ScaleoutAccuracy:
-        if report.get("checksum") != manifest_checksum(report):
-            raise ValueError("changed")
-        file.check_belongs(report.get("scaleout_checksum"), model.checksum, "scaleout.json")
-        return read_scaleout_accuracy(report)
-
-    return file.read(parse)
+    return file.read_signed(read_scaleout_accuracy, scaleout=model.checksum)
 
 
 def read_scaleout_accuracy(report: Mapping) -> ScaleoutAccuracy:

@@ -24,7 +24,7 @@ from profet_core.accuracy.transfer import (
     Served,
     TransferAccuracy,
 )
-from profet_core.files import default_models_folder, finite_number, manifest_checksum
+from profet_core.files import finite_number, models_folder
 from profet_core.memory.model import MemoryModel
 from profet_core.transfer.model import TransferModel
 
@@ -46,17 +46,9 @@ def load_transfer_accuracy(
     ------
     ArtifactError : the report is missing or damaged, or was written for another `transfer.json` or `memory.json`.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / TRANSFER_REPORT_NAME
+    path = models_folder(folder) / TRANSFER_REPORT_NAME
     file = ReportFile(path, "The accuracy report", "profet validate --transfer --card")
-
-    def parse(report: Mapping) -> TransferAccuracy:
-        if report.get("checksum") != manifest_checksum(report):
-            raise ValueError("changed")
-        file.check_belongs(report.get("transfer_checksum"), model.checksum, "transfer.json")
-        file.check_belongs(report.get("memory_checksum"), memory.checksum, "memory.json")
-        return read_transfer_accuracy(report)
-
-    return file.read(parse)
+    return file.read_signed(read_transfer_accuracy, transfer=model.checksum, memory=memory.checksum)
 
 
 def read_transfer_accuracy(report: Mapping) -> TransferAccuracy:

@@ -83,6 +83,14 @@ class Advice:
             return self.cheapest.plan
         return self.within.sure or self.within.expected or self.within.nearest
 
+    @property
+    def excluded_by_reason(self) -> dict[str, list[str]]:
+        """Reason -> the instances that no pick can name because of it."""
+        found: dict[str, list[str]] = {}
+        for one in self.excluded:
+            found.setdefault(one.reason, []).append(one.instance)
+        return found
+
 
 def advise(
     rows: Iterable[StepTime],

@@ -114,6 +114,11 @@ class Plan:
         return self.offer.name if self.offer.market == "on-demand" else f"{self.offer.name} {self.offer.market}"
 
     @property
+    def images_per_s(self) -> float:
+        """Training images a second, of all its GPUs."""
+        return self.batch_size / self.latency_ms * MS_PER_S
+
+    @property
     def verb(self) -> str:
         """What to do with it: nobody rents hardware of their own."""
         return "Use" if self.offer.market == OWN_HARDWARE else "Rent"

@@ -139,7 +139,12 @@ class MeasuredOneGpu:
         return batch_size == self.batch_size
 
     def step_at(self, instance: str, batch_size: int) -> StepTime:
-        """Given."""
+        """Given.
+
+        Raises
+        ------
+        InputError : another GPU, or another batch size than the measured one.
+        """
         if instance and instance not in self.known:
             raise InputError(f"{instance} has another GPU than {self.gpu}, on which the step was measured.")
         if batch_size != self.batch_size:

@@ -17,13 +17,13 @@ from profet_core.artifacts.member_stack import MemberStack
 from profet_core.artifacts.methods import Method, method_of
 from profet_core.artifacts.training_range import training_range
 from profet_core.errors import ArtifactError, InputError
-from profet_core.files import default_models_folder, manifest_checksum, put_aside, sha256_hex, shown
+from profet_core.files import manifest_checksum, models_folder, put_aside, sha256_hex, shown
 from profet_core.fitted.files import Fitted, read_fitted
 from profet_core.memory.model import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.networks.intervals import IntervalScale
 from profet_core.operations.clusters import FeatureSpec, OperationCluster
 from profet_core.scaleout.model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
-from profet_core.scaling.axes import AXIS_RANGE
+from profet_core.scaling.axes import axis_range
 from profet_core.scaling.documented import DocumentedScaler
 from profet_core.scaling.growth_file import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.scaling.learned import LearnedScaler, learned_scaler
@@ -73,16 +73,25 @@ class Models:
         return instance if instance in self.ranges else None
 
     def method(self, name: str) -> Method:
-        """The method of that name; "default" is the one the manifest names."""
+        """The method of that name; "default" is the one the manifest names.
+
+        Raises
+        ------
+        InputError : there is none.
+        """
         found = self.methods.get(self.default_method if name == "default" else name)
         if found is None:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
         return found
 
     def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
-        """The scaler of an instance along "batch" or "pixels"."""
-        if axis not in AXIS_RANGE:
-            raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")
+        """The scaler of an instance along "batch" or "pixels".
+
+        Raises
+        ------
+        InputError : another axis, or these models have none for the instance.
+        """
+        axis_range(axis)
         if instance is None or (instance, axis) not in self._scalers:
             raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
         return self._scalers[instance, axis]
@@ -91,17 +100,19 @@ class Models:
         """The default scaler along "batch" or "pixels"; None if these models have none."""
         return self._learned_scalers.get(axis)
 
-    def run_member(self, anchor: str, target: str, member: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Latencies on `target` as one member sees them, milliseconds, shape (profiles,).
-
-        `inputs` holds each kind of input a member may ask for ("clusters", "latency_ms"), float32, one row a profile.
-        """
-        return self.run_members(anchor, [target], member, inputs)[0]
-
     def run_members(
         self, anchor: str, targets: Sequence[str], member: str, inputs: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """What `run_member` gives for each of `targets`, shape (targets, profiles)."""
+        """Latencies as one member sees them on each of `targets`, milliseconds, shape (targets, profiles).
+
+        Parameters
+        ----------
+        inputs : each kind of input that a member may ask for ("clusters", "latency_ms"), float32, one row a profile.
+
+        Raises
+        ------
+        ArtifactError : the models have no such member, or its file is missing, damaged or changed.
+        """
         row = self._members.get((anchor, member), {"targets": ()})
         missing = [target for target in targets if target not in row["targets"]]
         if missing:
@@ -112,7 +123,12 @@ class Models:
         return fitted.run(inputs[row["input"]])[[row["targets"].index(target) for target in targets], :, 0]
 
     def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
-        """One member of the default method, for every target of `anchor`."""
+        """One member of the default method, for every target of `anchor`.
+
+        Raises
+        ------
+        ArtifactError : the models have no such member, or its file is missing, damaged or changed.
+        """
         row = self._stacks.get((anchor, member, case_name(latency_known, sizes_known)))
         if row is None:
             raise ArtifactError(f"The models have no member {member!r} from {anchor}: {_DOWNLOAD_AGAIN}.")
@@ -234,7 +250,7 @@ def load_models(folder: Path | str | None = None) -> Models:
     ------
     ArtifactError : no manifest there, or it was changed, or another version of this project wrote it.
     """
-    folder = _in_place(Path(folder) if folder is not None else default_models_folder())
+    folder = _in_place(models_folder(folder))
     path = folder / MANIFEST_NAME
     try:
         manifest = json.loads(path.read_bytes())

@@ -128,9 +128,13 @@ class Gpus(Mapping[str, Gpu]):
         return Gpus([gpu for name, gpu in self.items() if name not in self.own]) if self.own else self
 
     def with_own(self, own: Iterable[Gpu]) -> Gpus:
-        """With GPUs of the user's own after them; a name means one of these only where it means no other."""
-        added = list(own)
-        return Gpus([*self.shipped.values(), *added], [gpu.name for gpu in added])
+        """With GPUs of the user's own after them; a name means one of these only where it means no other.
+
+        Own ones that are here already stay, but for one of the same name.
+        """
+        added = {gpu.name: gpu for gpu in own}
+        kept = [gpu for name, gpu in self.items() if name not in added]
+        return Gpus([*kept, *added.values()], self.own | added.keys())
 
     def find(self, name: str, memory_gib: float | None = None) -> Gpu:
         """The GPU that a name in a catalogue or a profile means.

@@ -158,7 +158,12 @@ def machine_of(instance: Instance) -> Mapping[str, object]:
 
 
 def check_date(name: str, text: str) -> None:
-    """Refuse what is not a year, year-month or year-month-day; `name` opens the error's sentence."""
+    """Refuse what is not a year, year-month or year-month-day; `name` opens the error's sentence.
+
+    Raises
+    ------
+    InputError : it is none of them.
+    """
     if not _is_date(text):
         raise InputError(f"{name}: as_of must be a date such as 2026, 2026-06 or 2026-06-30, not {text!r}.")
 

@@ -20,16 +20,17 @@ from profet_core.errors import CatalogError
 
 #: What a server says where it goes on without its own list. `profet instances` tells what is wrong: the file's place is
 #: nothing for a log that others may read.
-OWN_LEFT_OUT = "The server's own list of instances can't be read and is left out: `profet instances` says why."
+OWN_LEFT_OUT = "The server's own list of instances or GPUs can't be read and is left out: `profet instances` says why."
 
 
-def load_catalog(path: Path | None = None) -> Catalog:
+def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalog:
     """Read and validate a catalogue.
 
     Parameters
     ----------
     path : a CSV file with the columns `FILE_COLUMNS` (`OPTIONAL_COLUMNS` may lack), read alone; if None, the shipped
-        catalogue with the user's own file (see `own_path`) laid over it.
+        catalogue with the user's own file laid over it.
+    own : that file; if None, see `own_path`.
 
     Raises
     ------
@@ -47,7 +48,7 @@ def load_catalog(path: Path | None = None) -> Catalog:
                 make=lambda row: agreeing(instance_from_row(row)),
             )
         )
-    catalog, problem = load_catalog_with_own()
+    catalog, problem = load_catalog_with_own(own)
     if problem is not None:
         raise CatalogError(problem)
     return catalog
@@ -74,7 +75,8 @@ def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None
 def load_served_catalog() -> tuple[Catalog, str | None]:
     """The catalogue that a server shows to everyone, and what is wrong with the own file that it is to show.
 
-    The own file of whoever started the server is theirs: it is shown only where `$PROFET_APP_INSTANCES` says so.
+    The own file of whoever started the server is theirs: it is shown only where `$PROFET_APP_INSTANCES` says so, or
+    lies in the folder that `$PROFET_HOME` has the server serve.
     """
     try:
         path = served_own_path()
@@ -84,7 +86,12 @@ def load_served_catalog() -> tuple[Catalog, str | None]:
 
 
 def load_shipped() -> Catalog:
-    """The shipped catalogue alone: `instances.csv` says what each instance is, `prices.csv` what it costs."""
+    """The shipped catalogue alone: `instances.csv` says what each instance is, `prices.csv` what it costs.
+
+    Raises
+    ------
+    CatalogError : one of both files is damaged.
+    """
     machines = {
         row["instance"]: row
         for row in read_records(

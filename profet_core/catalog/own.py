@@ -28,29 +28,36 @@ from profet_core.catalog.instance import (
 )
 from profet_core.catalog.tables import Row, file_text, read_records
 from profet_core.errors import CatalogError, InputError
+from profet_core.files import home_folder
 from profet_core.whole_files import only_one, write_whole
 
 #: Names the file; set but empty: there is none, whatever lies in the usual place.
 OWN_VARIABLE = "PROFET_INSTANCES"
-#: Which own file a server shows to everyone: `own`, the one of the command line here, or a path; unset: none.
+#: Which own file a server shows to everyone: `own`, the one of the command line here, or a path; set but empty: none;
+#: unset: that of the folder in `$PROFET_HOME`, which the server was told to serve.
 APP_VARIABLE = "PROFET_APP_INSTANCES"
+#: The file in a folder of one's own.
+OWN_NAME = "instances.csv"
 _COMMAND_LINES = "own"
 
 
 def own_path() -> Path | None:
-    """Where the user's own file is or would be: `$PROFET_INSTANCES`, else `profet/instances.csv` in the folder for
-    settings (`%APPDATA%` on Windows; elsewhere `$XDG_CONFIG_HOME` or `~/.config`); None if there is no such place.
+    """Where the user's own file is or would be: `$PROFET_INSTANCES`, else `instances.csv` in `$PROFET_HOME`, else
+    `profet/instances.csv` in the folder for settings (`%APPDATA%` on Windows; elsewhere `$XDG_CONFIG_HOME` or
+    `~/.config`); None if there is no such place.
     """
     named = os.environ.get(OWN_VARIABLE)
     if named is not None:
         return Path(named) if named.strip() else None
+    if home := home_folder():
+        return home / OWN_NAME
     settings = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
     try:
         # The XDG base directory specification: a relative path is to be ignored.
         folder = Path(settings) if Path(settings).is_absolute() else Path.home() / ".config"
     except RuntimeError:
         return None
-    return folder / "profet" / "instances.csv"
+    return folder / "profet" / OWN_NAME
 
 
 def served_own_path() -> Path | None:
@@ -60,7 +67,10 @@ def served_own_path() -> Path | None:
     ------
     CatalogError : the file that it names is missing.
     """
-    named = os.environ.get(APP_VARIABLE, "").strip()
+    if APP_VARIABLE not in os.environ:
+        home = home_folder()
+        return home and home / OWN_NAME
+    named = os.environ[APP_VARIABLE].strip()
     if named in ("", _COMMAND_LINES):
         return own_path() if named else None
     if not _is_there(Path(named)):
@@ -119,8 +129,17 @@ def write_own(path: Path, rows: Iterable[Instance], shipped: Catalog) -> None:
     ------
     CatalogError : the file can't be written, or could not be read back.
     """
-    text = checked_text(rows, shipped)
-    with writing_own(path):
+    write_own_text(path, checked_text(rows, shipped))
+
+
+def write_own_text(path: Path, text: str) -> None:
+    """Put a text in the place of an own file, whole or not at all.
+
+    Raises
+    ------
+    CatalogError : the file can't be written.
+    """
+    with _writing_own(path):
         path.resolve().parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode())
 
@@ -157,14 +176,14 @@ def changing_own(path: Path) -> Iterator[None]:
     InputError : another program has been changing it for a minute.
     """
     with contextlib.ExitStack() as held:
-        with writing_own(path):
+        with _writing_own(path):
             path.resolve().parent.mkdir(parents=True, exist_ok=True)
             held.enter_context(only_one(path))
         yield
 
 
 @contextlib.contextmanager
-def writing_own(path: Path) -> Iterator[None]:
+def _writing_own(path: Path) -> Iterator[None]:
     """What can't be written of an own file is one line.
 
     Raises

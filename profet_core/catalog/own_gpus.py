@@ -15,14 +15,15 @@ from typing import Any
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
 from profet_core.catalog.instance import OWN_HARDWARE, Instance, check_date
-from profet_core.catalog.own import own_path, writing_own
+from profet_core.catalog.own import own_path, served_own_path, write_own_text
 from profet_core.catalog.tables import LONGEST_NAME, Row, file_text, number_in, read_records
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number, whole_number
-from profet_core.whole_files import write_whole
 
 #: Names the file; set but empty: there is none.
 OWN_GPUS_VARIABLE = "PROFET_GPUS"
+#: The file beside the own instances.
+OWN_GPUS_NAME = "gpus.csv"
 #: More are no hardware of one's own.
 MAX_OWN_GPUS = 20
 PRECISIONS = ("fp32", "tf32")
@@ -229,8 +230,22 @@ def own_gpus_path() -> Path | None:
     named = os.environ.get(OWN_GPUS_VARIABLE)
     if named is not None:
         return Path(named) if named.strip() else None
-    beside = own_path()
-    return None if beside is None else beside.with_name("gpus.csv")
+    return _beside(own_path())
+
+
+def served_own_gpus_path() -> Path | None:
+    """The own GPUs that a server shows to everyone: those beside the instances that it does; None: it shows none.
+
+    Raises
+    ------
+    CatalogError : `$PROFET_APP_INSTANCES` names a file that is missing.
+    """
+    served = served_own_path()
+    return own_gpus_path() if served is not None and served == own_path() else _beside(served)
+
+
+def _beside(path: Path | None) -> Path | None:
+    return None if path is None else path.with_name(OWN_GPUS_NAME)
 
 
 def read_own_gpus(path: Path | None, shipped: Gpus) -> tuple[OwnGpu, ...]:
@@ -298,10 +313,7 @@ def write_own_gpus(path: Path, rows: Sequence[OwnGpu]) -> None:
     InputError : one is there twice, or they are too many.
     CatalogError : the file can't be written.
     """
-    text = own_gpus_text(checked_own_gpus(rows))
-    with writing_own(path):
-        path.resolve().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode())
+    write_own_text(path, own_gpus_text(checked_own_gpus(rows)))
 
 
 def with_offers_of(catalog: Catalog, own: Iterable[OwnGpu]) -> Catalog:

@@ -189,10 +189,7 @@ def _names(plans: Sequence[Plan], basis: Basis) -> str:
 
 def _left_out(advice: Advice) -> str:
     """Instances that no plan can be made for, by the reason."""
-    names: dict[str, list[str]] = {}
-    for one in advice.excluded:
-        names.setdefault(one.reason, []).append(one.instance)
-    return "; ".join(f"{_first(those)}: {reason}" for reason, those in names.items())
+    return "; ".join(f"{_first(names)}: {reason}" for reason, names in advice.excluded_by_reason.items())
 
 
 def _first(names: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from profet_core.estimate.costs import GpuCosts
 from profet_core.estimate.features import BY_LAW, Feature, feature_matrix, features_of
 from profet_core.estimate.reach import KnownSteps
 from profet_core.estimate.regimes import Regime
-from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients, sha256_hex, shown
+from profet_core.files import damaged, finite_number, load_coefficients, models_folder, sha256_hex, shown
 from profet_core.fitted.files import read_fitted
 from profet_core.fitted.trees import TreeStack
 
@@ -111,19 +111,17 @@ def load_estimate(folder: Path | str | None = None) -> EstimateModel:
     ------
     ArtifactError : a file is missing, damaged, changed, or of another version.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / ESTIMATE_NAME
-    content = read_coefficients(path, ESTIMATE_VERSION)
-    try:
+    found = models_folder(folder)
+
+    def parse(content: Mapping) -> EstimateModel:
         trees = {
-            name: _trees(path.parent / row["file"], row["sha256"])
+            name: _trees(found / row["file"], row["sha256"])
             for name, row in content["methods"].items()
             if "file" in row
         }
         return estimate_model(content, trees)
-    except ArtifactError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise damaged(path) from None
+
+    return load_coefficients(found / ESTIMATE_NAME, ESTIMATE_VERSION, parse)
 
 
 def _trees(path: Path, sha256: str) -> TreeStack:

@@ -93,12 +93,11 @@ class FeatureSpec:
         """Which operation adds to which feature: 0 or 1, shape (operations, features)."""
         return column_sums(placed, len(self.names))
 
-    def nearest_cluster(self, operation: str) -> int | None:
-        """Column of the cluster nearest to an unseen operation; None if none is near or it runs on the host."""
-        return self._nearest_clusters([operation])[operation]
-
     def _nearest_clusters(self, operations: Sequence[str]) -> dict[str, int | None]:
-        """`nearest_cluster` of many at once: a loop over a thousand names takes a fifth of a second."""
+        """Column of the cluster nearest to each unseen operation; None if none is near or it runs on the host.
+
+        All at once: a loop over a thousand names takes a fifth of a second.
+        """
         near: dict[str, int | None] = dict.fromkeys(operations)
         searched = [name for name in operations if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS]
         if self.near <= 0 or not self.clusters or not searched:

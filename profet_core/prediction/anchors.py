@@ -35,11 +35,16 @@ class Anchor:
 
 
 def anchor_names(models: Models) -> tuple[str, ...]:
-    """All that can be chosen: the profiled instances, then every GPU with a data sheet that nobody profiled."""
+    """All that can be chosen: the profiled instances, then every GPU with a data sheet that nobody profiled.
+
+    Of these first the ones of which steps were measured.
+    """
     if models.transfer is None:
         return tuple(models.instances)
     profiled = {row.gpu for row in models.transfer.step.instances.values()}
-    return (*models.instances, *sorted((name for name in models.transfer.gpus if name not in profiled), key=str.lower))
+    measured = {name for name, _ in models.transfer.sharpened}
+    others = (name for name in models.transfer.gpus if name not in profiled)
+    return (*models.instances, *sorted(others, key=lambda name: (name not in measured, name.lower())))
 
 
 def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:

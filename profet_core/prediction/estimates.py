@@ -145,7 +145,13 @@ def floors_ms(models: Models, targets: Sequence[str]) -> np.ndarray:
 def combine(member_ms: np.ndarray, how: str, weights: Sequence[float] | None = None) -> np.ndarray:
     """Join the members' latencies, shape (..., members) -> (...,).
 
-    `weights` : of the geometric mean, one a member; equal ones if None.
+    Parameters
+    ----------
+    how : "median", "mean" or "geometric mean". weights : of the geometric mean, one a member; equal ones if None.
+
+    Raises
+    ------
+    InputError : another way.
 
     >>> float(combine(np.array([[10.0, 20.0, 90.0]]), "median")[0])
     20.0

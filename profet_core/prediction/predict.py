@@ -23,7 +23,7 @@ from profet_core.prediction.latency_doubt import check_latency
 from profet_core.prediction.records import Prediction, prediction_row
 from profet_core.prediction.refusals import check_predictable, foreign_refusal
 from profet_core.prediction.steps import counted
-from profet_core.prediction.unprofiled import OwnGpu, recorded_steps, unprofiled_gpus, unprofiled_steps
+from profet_core.prediction.unprofiled import UnprofiledAnchor, recorded_steps, unprofiled_gpus, unprofiled_steps
 from profet_core.profiles.record import Profile
 from profet_core.transfer.estimate import Placed
 from profet_core.transfer.known import Latencies
@@ -124,6 +124,10 @@ def predict_many(
     Parameters
     ----------
     latencies_ms : one latency for every profile, or None for none of them.
+
+    Raises
+    ------
+    what `predict` raises, for the first profile that it raises it for.
     """
     request = _request(models, catalog, anchor, targets, method)
     for profile in profiles:
@@ -173,7 +177,9 @@ def _in_one_precision(
     assert transfer is not None
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
     own_half = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_half_width
-    own = OwnGpu(request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width, ran_in_tf32)
+    own = UnprofiledAnchor(
+        request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width, ran_in_tf32
+    )
     others = unprofiled_steps(transfer, found.recorded, batch.profiles, found.known, request.placed, tf32=tf32, own=own)
     predictions = []
     for number, (step, more) in enumerate(zip(steps, others, strict=True)):
@@ -198,20 +204,36 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
             raise InputError(
                 f"The documented ensemble starts from {', '.join(models.instances)} only: take the default method."
             )
-        return _Request(
-            models, catalog, chosen, found, dict.fromkeys(_check_targets(models.instances, anchor, targets)), {}
-        )
+        priced = _priced(models, catalog, anchor)
+        return _Request(models, catalog, chosen, found, dict.fromkeys(_check_targets(priced, anchor, targets)), {})
     placed = unprofiled_gpus(models, catalog)
     if found.gpu is None and found.name != found.instance and models.transfer is not None:
         # The anchor's own GPU in the host that was measured.
         step = models.transfer.step
         gpu = models.transfer.gpus[step.instances[found.instance].gpu]
         placed = {found.instance: (gpu, step.host(found.instance)), **placed}
-    names = [*models.instances, *(name for name in placed if name not in models.instances)]
+    names = [*_priced(models, catalog, found.name), *(name for name in placed if name not in models.instances)]
     wanted = dict.fromkeys(_check_targets(names, found.name, targets))
     return _Request(
         models, catalog, chosen, found, wanted, {name: one for name, one in placed.items() if name in wanted}
     )
+
+
+def _priced(models: Models, catalog: Catalog, anchor: str) -> list[str]:
+    """The profiled instances that the catalogue has; models of one's own may know others.
+
+    Raises
+    ------
+    InputError : it has none beside the anchor, and these models reach no other.
+    """
+    missing = [name for name in models.instances if name not in catalog and name != anchor]
+    priced = [name for name in models.instances if name in catalog]
+    if missing and models.transfer is None and not set(priced) - {anchor}:
+        raise InputError(
+            f"{', '.join(missing)}: no price is known; `profet instances add {missing[0]} --gpu GPU --usd-per-hour N` "
+            "adds it."
+        )
+    return priced
 
 
 def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str] | None) -> list[str]:

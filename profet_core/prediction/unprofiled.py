@@ -83,7 +83,7 @@ def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
 
 
 @dataclass(frozen=True)
-class OwnGpu:
+class UnprofiledAnchor:
     """The anchor's GPU, where nobody profiled it.
 
     Attributes
@@ -119,7 +119,7 @@ def unprofiled_steps(
     placed: Mapping[str, Placed],
     *,
     tf32: bool,
-    own: OwnGpu | None = None,
+    own: UnprofiledAnchor | None = None,
 ) -> Iterable[tuple[StepTime, ...]]:
     """For each profile one step time an instance of `placed`, made when it is consumed.
 
@@ -145,7 +145,7 @@ def unprofiled_steps(
     distinct = dict.fromkeys(placed.values())
     same = {one: _same_as(one[0], profiled, latencies, own, more, tf32) for one in distinct}
     estimates = estimate_gpus(transfer, recorded, others, [one for one in distinct if same[one] is None], tf32=tf32)
-    # The doubt about an own GPU's profiles holds it already.
+    # The doubt about an unprofiled anchor's profiles holds it already.
     widths = [0.0 if own is not None else unattributed_log_width(profile) for profile in profiles]
     siblings = {gpu_model(name): name for name in profiled}
     columns: dict[Placed, Iterable[StepTime]] = {}
@@ -181,7 +181,7 @@ def _same_as(
     gpu: Gpu,
     profiled: Mapping[str, str],
     known: Mapping[str, Latencies],
-    own: OwnGpu | None,
+    own: UnprofiledAnchor | None,
     more: Mapping[str, str],
     tf32: bool,
 ) -> _SameGpu | None:
@@ -208,7 +208,7 @@ def _sibling_note(gpu: Gpu, siblings: Mapping[str, str]) -> str:
 
 
 def _estimated(
-    estimate: TransferEstimate, widths: Sequence[float], more: str, own: OwnGpu | None
+    estimate: TransferEstimate, widths: Sequence[float], more: str, own: UnprofiledAnchor | None
 ) -> Iterable[StepTime]:
     """A GPU's rows, whose `instance` is still open.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from profet_core.catalog.interconnects import Link
-from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
+from profet_core.files import finite_number, load_coefficients, models_folder
 
 SCALEOUT_NAME = "scaleout.json"
 SCALEOUT_VERSION = 2
@@ -91,12 +91,7 @@ def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
     ------
     ArtifactError : it is missing, damaged, changed, or of another version.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / SCALEOUT_NAME
-    content = read_coefficients(path, SCALEOUT_VERSION)
-    try:
-        return scaleout_model(content)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise damaged(path) from None
+    return load_coefficients(models_folder(folder) / SCALEOUT_NAME, SCALEOUT_VERSION, scaleout_model)
 
 
 def scaleout_model(content: Mapping) -> ScaleoutModel:

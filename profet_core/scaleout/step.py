@@ -63,11 +63,6 @@ class ScaledStep:
         return self.batch_per_gpu * self.gpus
 
     @property
-    def exposed_ms(self) -> float:
-        """What several GPUs add to the step: all that is not hidden."""
-        return self.latency_ms - self.one_gpu_ms
-
-    @property
     def images_per_s(self) -> float:
         """Of all GPUs."""
         return self.batch_size / self.latency_ms * MS_PER_S

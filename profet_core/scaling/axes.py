@@ -14,14 +14,14 @@ AXIS_RANGE = {axis: (sizes[0], sizes[-1]) for axis, sizes in KNOTS.items()}
 
 
 def axis_range(axis: str) -> tuple[int, int]:
-    """Smallest and largest size of an axis."""
+    """Smallest and largest size of an axis; InputError for any other than "batch" and "pixels"."""
     if axis not in AXIS_RANGE:
         raise InputError(f"Unknown axis {axis!r}: use batch or pixels.")
     return AXIS_RANGE[axis]
 
 
 def check_size(axis: str, size: object) -> int:
-    """`size` as an int within the axis' range."""
+    """`size` as an int within the axis' range; InputError for anything else."""
     smallest, largest = axis_range(axis)
     number = whole_number(f"The {axis} size", size, at_least=0)
     if not smallest <= number <= largest:
@@ -30,7 +30,7 @@ def check_size(axis: str, size: object) -> int:
 
 
 def check_ends(axis: str, min_ms: float, max_ms: float) -> tuple[float, float]:
-    """Both end latencies, milliseconds, once they are two rising positive numbers."""
+    """Both end latencies, milliseconds; InputError unless they are two rising positive numbers."""
     smallest, largest = axis_range(axis)
     low = positive_number(f"The latency at {axis} {smallest}", min_ms)
     high = positive_number(f"The latency at {axis} {largest}", max_ms)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
+from profet_core.files import finite_number, load_coefficients, models_folder
 from profet_core.scaling.growth import CarryError, GrowthLaw
 
 GROWTH_NAME = "growth.json"
@@ -40,12 +40,7 @@ def load_growth(folder: Path | str | None = None) -> GrowthModel:
     ------
     ArtifactError : it is missing, damaged, changed, or of another version.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / GROWTH_NAME
-    content = read_coefficients(path, GROWTH_VERSION)
-    try:
-        return growth_model(content)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise damaged(path) from None
+    return load_coefficients(models_folder(folder) / GROWTH_NAME, GROWTH_VERSION, growth_model)
 
 
 def growth_model(content: Mapping) -> GrowthModel:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
-from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients, shown
+from profet_core.files import finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.evidence import Evidence, Source
@@ -149,25 +149,21 @@ def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) ->
     ------
     ArtifactError : it is missing, damaged, changed, or of another version.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / TRANSFER_NAME
-    content = read_coefficients(path, TRANSFER_VERSION)
-    try:
-        model = transfer_model(content, gpus or load_gpus())
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise damaged(path) from None
+    path = models_folder(folder) / TRANSFER_NAME
+    model = load_coefficients(path, TRANSFER_VERSION, lambda content: transfer_model(content, gpus or load_gpus()))
     beside = path.with_name(SHARPENED_NAME)
     return _with_sharpened(model, beside) if beside.exists() else model
 
 
 def _with_sharpened(model: TransferModel, path: Path) -> TransferModel:
     """The model with what the file says of GPUs that a few workloads were measured on."""
-    content = read_coefficients(path, SHARPENED_VERSION)
-    if content.get("transfer_checksum") != model.checksum:
-        raise ArtifactError(f"{shown(path)} is of another {TRANSFER_NAME}: run `profet train` with its data again.")
-    try:
+
+    def parse(content: Mapping) -> TransferModel:
+        if content.get("transfer_checksum") != model.checksum:
+            raise ArtifactError(f"{shown(path)} is of another {TRANSFER_NAME}: run `profet train` with its data again.")
         return replace(model, sharpened=MappingProxyType(sharpened_of(content["gpus"])))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise damaged(path) from None
+
+    return load_coefficients(path, SHARPENED_VERSION, parse)
 
 
 def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:

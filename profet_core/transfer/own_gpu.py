@@ -16,7 +16,7 @@ from profet_core.transfer.published import (
     load_reference_steps,
     log_times_reference,
     throughput_log_sd,
-    work_log_speed,
+    work_log_speed_of_gpu_time,
 )
 from profet_core.units import format_significant
 
@@ -75,7 +75,8 @@ def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
         except InputError as error:
             raise InputError(f"{own.name}: {error}") from None
         _check_throughput(own.gpu, point, steps.gflop_per_image(point.network, point.pixels))
-        log_speed, log_sd = work_log_speed(steps, model, own.gpu.sm_count, log_times), throughput_log_sd(point)
+        log_speed = work_log_speed_of_gpu_time(steps, model, own.gpu.sm_count, log_times)
+        log_sd = throughput_log_sd(point)
         said = (
             f"{format_significant(point.images_per_s)} images a second of {point.network}, {point.pixels} pixels, "
             f"batch {point.batch_size}: {own.source}"

@@ -131,10 +131,20 @@ def throughput_log_sd(point: ThroughputPoint) -> float:
     return THROUGHPUT_LOG_SD if point.network == BENCHMARK else math.hypot(THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD)
 
 
-def work_log_speed(steps: ReferenceSteps, model: TransferModel, multiprocessors: int, log_times: float) -> float:
-    """Speed of the benchmark's work over the reference's, in the logarithm, of how many times as fast its GPU time is.
+def work_log_speed_of_gpu_time(
+    steps: ReferenceSteps, model: TransferModel, multiprocessors: int, log_times: float
+) -> float:
+    """Speed of the benchmark's work over the reference's, in the logarithm, from the ratio of their GPU times.
+
+    GPU time has no copy and no launch in it, on either side (`log_times_reference` sees to that). Tables of published
+    speeds compare whole steps instead, of which nobody says whether they waited for their copies: the shipped points
+    are read of those by `profet_lab.transfer.benchmark_points.work_log_speed_of_step`.
 
     Tails of kernels are no work: they grow with the GPU's multiprocessors.
+
+    Parameters
+    ----------
+    multiprocessors : of the GPU. log_times : how many times as fast its GPU time is, in the logarithm.
     """
     reference = model.step.instances[model.reference]
     gpu_ms, work_ms = steps.gpu_ms(model.step, BENCHMARK, *_BENCHMARK_SIZE), reference.benchmark_work_ms

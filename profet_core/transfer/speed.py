@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from profet_core.catalog.gpus import Gpu
@@ -119,7 +120,7 @@ def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[
     sharpened = model.sharpened_gpu(gpu, tf32)
     if sharpened is not None:
         return _sharpened_target(sharpened, gpu, host)
-    speed = known_speed(model, gpu, tf32)
+    speed = _beside_cells(model, gpu, known_speed(model, gpu, tf32), tf32)
     target = Target(
         host=host,
         multiprocessors=gpu.sm_count,
@@ -129,6 +130,15 @@ def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[
         mix_log_sd=mix_log_sd(gpu, model.gpus[model.reference_gpu], tf32),
     )
     return target, speed
+
+
+def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> Speed:
+    """Says where a GPU was measured in the other precision, of which this speed knows nothing."""
+    other = model.sharpened.get((gpu.name, not tf32))
+    if other is None:
+        return speed
+    precision, how = ("TF32", "with") if other.tf32 else ("FP32", "without")
+    return replace(speed, note=f"{other.said} are in {precision}: they count {how} TF32; {speed.note}")
 
 
 def _sharpened_target(sharpened: SharpenedGpu, gpu: Gpu, host: Host) -> tuple[Target, Speed]:

@@ -20,7 +20,7 @@ _SAME = 1e-9
 
 
 def merged(datasets: Sequence[Dataset], names: Sequence[str]) -> Dataset:
-    """One dataset of all cells of several.
+    """One dataset of all cells of several; the same in whichever order they come.
 
     Parameters
     ----------
@@ -30,10 +30,15 @@ def merged(datasets: Sequence[Dataset], names: Sequence[str]) -> Dataset:
     ------
     DataError : two of them have the same cell with other numbers, or another machine of the same name.
     """
-    joined = datasets[0]
-    for dataset, name in zip(datasets[1:], names[1:], strict=True):
+    (joined, _), *others = sorted(zip(datasets, names, strict=True), key=lambda named: _order(named[0]))
+    for dataset, name in others:
         joined = _joined(joined, dataset, name)
     return joined
+
+
+def _order(dataset: Dataset) -> list[tuple]:
+    """By what was read: of a cell that several have, the first one's source is named."""
+    return [(source.kind, source.name, sorted(source.files.items())) for source in dataset.sources]
 
 
 def _joined(one: Dataset, other: Dataset, name: str) -> Dataset:
@@ -63,7 +68,7 @@ def _instances(
             ours, theirs = getattr(known, field), getattr(facts, field)
             if ours and theirs and ours != theirs:
                 raise DataError(
-                    f"{name} says that {instance} has {field} {theirs}, what is before it says {ours}: give one of "
+                    f"{name} says that {instance} has {field} {theirs}, another source says {ours}: give one of "
                     "them another instance name."
                 )
             known = replace(known, **{field: ours or theirs})
@@ -105,7 +110,7 @@ def _check_same(cells: pd.DataFrame, operations: pd.DataFrame, again: pd.DataFra
     differs |= pairs["cell"].isin(other).to_numpy()
     if differs.any():
         raise DataError(
-            f"{name} has other numbers of {cell_words(pairs[differs].iloc[0])} than what is before it "
+            f"{name} has other numbers of {cell_words(pairs[differs].iloc[0])} than another source "
             f"({int(differs.sum()):,} cells): leave one out, or give its instance another name."
         )
 

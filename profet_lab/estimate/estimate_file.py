@@ -21,10 +21,10 @@ from profet_core.estimate.model import (
     load_estimate,
 )
 from profet_core.estimate.regimes import Regime
-from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.files import sha256_hex
 from profet_core.fitted.files import written
 from profet_core.whole_files import write_whole
-from profet_lab.coefficient_files import write_coefficients
+from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.estimate.fit import fit_correction, select, training_of
 from profet_lab.estimate.judge import Inside, Judge, default_method
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
@@ -91,7 +91,7 @@ def write_estimate(
             **sha256,
         },
     }
-    write_coefficients({**content, "checksum": manifest_checksum(content)}, out / ESTIMATE_NAME)
+    write_coefficients(signed(content), out / ESTIMATE_NAME)
     return load_estimate(out)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from profet_core.accuracy.manycore import ManycoreAccuracy, ModelsRow, OwnCores, PublishedPrediction, PublishedSpeedup
 from profet_core.accuracy.manycore_report import MANYCORE_REPORT_NAME
-from profet_core.files import manifest_checksum
 from profet_core.manycore.answer import ThreadsRow, manycore
 from profet_core.manycore.contention import PUBLISHED_THREADS
 from profet_core.manycore.published import (
@@ -22,6 +21,7 @@ from profet_core.manycore.published import (
 )
 from profet_core.whole_files import write_whole
 from profet_lab.cards.manycore import MANYCORE_CARD_NAME, manycore_card
+from profet_lab.coefficient_files import signed, write_signed
 
 _S_PER_MIN = 60
 
@@ -46,9 +46,7 @@ def manycore_report(own: OwnCores) -> ManycoreAccuracy:
 def write_manycore_report(report: ManycoreAccuracy, folder: Path) -> None:
     """Write report and card beside the models."""
     # Through JSON, so that the checksum is of what is read again.
-    content = json.loads(json.dumps(asdict(report)))
-    content = {**content, "checksum": manifest_checksum(content)}
-    write_whole(folder / MANYCORE_REPORT_NAME, (json.dumps(content, indent=1) + "\n").encode())
+    write_signed(signed(json.loads(json.dumps(asdict(report)))), folder / MANYCORE_REPORT_NAME)
     write_whole(folder / MANYCORE_CARD_NAME, manycore_card(report).encode())
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.catalog.interconnects import Link
-from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.files import sha256_hex
 from profet_core.scaleout.model import NUMBERS, SCALEOUT_NAME, SCALEOUT_VERSION, ScaleoutModel, Width, scaleout_model
-from profet_lab.coefficient_files import write_coefficients
+from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 from profet_lab.scaleout.fit import fitted_model
 from profet_lab.scaleout.folds import gpu_of, left_out_ms, network_of
@@ -37,7 +37,7 @@ def scaleout_content(folder: Path) -> dict:
             "sha256": {str(name): sha256_hex((folder / name).read_bytes()) for name in _FILES},
         },
     }
-    return {**content, "checksum": manifest_checksum(content)}
+    return signed(content)
 
 
 def law_content(rows: Sequence[ScaleRow]) -> dict:

@@ -7,13 +7,12 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-from profet_core.scaling.axes import AXIS_RANGE
+from profet_core.scaling.axes import AXIS_RANGE, KNOTS
 from profet_core.scaling.documented import DocumentedScaler
 from profet_lab.measurements.tables import Measurements
 
-#: The sizes measured along each axis, and the value of the other axis whose workloads PROFET fits on.
-AXIS_SIZES = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}
 AXIS_COLUMN = {"batch": "batch_size", "pixels": "pixels"}
+#: Axis -> the size along the other one whose workloads PROFET fits on.
 FITTED_AT = {"batch": 256, "pixels": 64}
 
 
@@ -31,14 +30,14 @@ def has_curves(measurements: Measurements, instance: str, axis: str) -> bool:
     runs = measurements.all_latencies
     fitted = runs[AXIS_COLUMN["pixels" if axis == "batch" else "batch"]] == FITTED_AT[axis]
     sizes = runs[(runs["instance"] == instance) & fitted].groupby("model")[AXIS_COLUMN[axis]]
-    return any(set(AXIS_SIZES[axis]) <= set(found) for _, found in sizes)
+    return any(set(KNOTS[axis]) <= set(found) for _, found in sizes)
 
 
 def curves_of(table: pd.DataFrame, value: str, axis: str) -> pd.DataFrame:
     """Medians of column `value`, one row per (model, other axis) with all five sizes, one column a size."""
     column, other = AXIS_COLUMN[axis], AXIS_COLUMN["pixels" if axis == "batch" else "batch"]
     medians = table.groupby(["model", other, column])[value].median()
-    return medians.unstack(column)[list(AXIS_SIZES[axis])].dropna()
+    return medians.unstack(column)[list(KNOTS[axis])].dropna()
 
 
 def min_max_scaled(curves: pd.DataFrame) -> pd.DataFrame:
@@ -55,7 +54,7 @@ def fit_scaler(curves: pd.DataFrame, instance: str, axis: str) -> DocumentedScal
     it rises throughout exactly if |bend| <= 1.
     """
     chosen = min_max_scaled(curves[curves.index.get_level_values(1) == FITTED_AT[axis]])
-    sizes = np.tile(np.asarray(AXIS_SIZES[axis], float), len(chosen))
+    sizes = np.tile(np.asarray(KNOTS[axis], float), len(chosen))
     powers = PolynomialFeatures(2).fit_transform(sizes.reshape(-1, 1))
     fitted = LinearRegression(fit_intercept=False).fit(powers, chosen.to_numpy().ravel()).coef_
     smallest, largest = AXIS_RANGE[axis]

@@ -244,10 +244,16 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
 
 def out_of_fold_growth(rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
     """log growth and growing share of every row, by laws that never saw its architecture."""
+    return growth_by_law(dict(left_out_growth(rows)), rows)
+
+
+def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
+    """The same by the law of its architecture."""
     grown, shares = np.empty(len(rows.log_growth)), np.empty(len(rows.log_growth))
-    for model, law in left_out_growth(rows):
+    for model, law in laws.items():
         judged = rows.models == model
-        grown[judged], shares[judged] = predicted_growth(law, rows.of(judged))
+        if judged.any():
+            grown[judged], shares[judged] = predicted_growth(law, rows.of(judged))
     return grown, shares
 
 

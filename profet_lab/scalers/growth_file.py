@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from profet_core.files import manifest_checksum
 from profet_core.scaling.growth import GrowthLaw
 from profet_core.scaling.growth_file import GROWTH_NAME, GROWTH_VERSION
 from profet_lab.classes.bank import class_bank
-from profet_lab.coefficient_files import write_coefficients
+from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.tables import DataError, Measurements
 from profet_lab.scalers.growth import fit_error, fit_growth, growth_rows, joined_rows, out_of_fold_growth
 
@@ -52,7 +51,7 @@ def growth_content(measurements: Measurements) -> dict:
         "error": asdict(error),
         "fitted_on": dict(measurements.sha256),
     }
-    return {**content, "checksum": manifest_checksum(content)}
+    return signed(content)
 
 
 def write_growth(content: Mapping, out: Path) -> Path:

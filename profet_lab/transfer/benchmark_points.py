@@ -134,7 +134,7 @@ def _point(
 ) -> BenchmarkPoint:
     log_throughput = float(np.mean(ratios))
     return BenchmarkPoint(
-        log_speed=work_log_speed(law, medians, reference, gpu.sm_count, log_throughput),
+        log_speed=work_log_speed_of_step(law, medians, reference, gpu.sm_count, log_throughput),
         log_sd=log_sd / math.sqrt(len(ratios)),
         measured_on=measured_on,
         tables=len(ratios),
@@ -142,11 +142,19 @@ def _point(
     )
 
 
-def work_log_speed(law: StepLaw, medians: Steps, reference: str, multiprocessors: int, log_throughput: float) -> float:
-    """Speed of the benchmark's work over the reference's, in the logarithm, of the speed of its steps.
+def work_log_speed_of_step(
+    law: StepLaw, medians: Steps, reference: str, multiprocessors: int, log_throughput: float
+) -> float:
+    """Speed of the benchmark's work over the reference's, in the logarithm, from the ratio of their whole steps.
 
     A published step may have waited for its copy and its host, as PROFET's did, or have had its batch at hand: the
-    logarithm's mean of both readings.
+    logarithm's mean of both readings. A throughput of one GPU alone needs no such choice: serving compares it with the
+    reference's GPU time (`profet_core.transfer.published.work_log_speed_of_gpu_time`).
+
+    Parameters
+    ----------
+    reference : instance. multiprocessors : of the GPU.
+    log_throughput : how many times as fast its steps are, in the logarithm; mean of the tables.
     """
     row = np.flatnonzero(medians.benchmark)
     parts, latency_ms = medians.with_latency[reference].of(row), medians.latency_ms[reference][row]

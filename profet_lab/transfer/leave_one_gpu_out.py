@@ -102,17 +102,15 @@ def spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.
     rows : boolean mask of the workloads to fit on and to judge by; the benchmark network is not judged.
     """
     judged = rows & (medians.architectures != BENCHMARK[0])
-    means, variances = [], []
+    errors = []
     for left_out in instances:
         others = [name for name in instances if name != left_out]
         law = fit_step_law(medians, others, rows)
         target = target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0)
         known = [known_of(law, medians, anchor, measured_latencies(medians), True) for anchor in others]
         found = [predict_target(law, one, target).latency_ms for one in known]
-        errors = np.log(np.array(found) / medians.latency_ms[left_out])[:, judged]
-        means.append(np.mean(errors))
-        variances.append(_spread_within(errors))
-    return Spread(between=root_mean_square(means), within=float(np.sqrt(np.mean(variances))), gpus=len(instances))
+        errors.append(np.log(np.array(found) / medians.latency_ms[left_out])[:, judged])
+    return _spread_of(errors)
 
 
 def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.ndarray) -> Spread:
@@ -123,14 +121,13 @@ def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], ro
     rows : as `spread` takes them.
     """
     judged = rows & (medians.architectures != BENCHMARK[0])
-    means, variances = [], []
+    errors = []
     for left_out in instances:
         law, steps = foreign_steps(medians, kernels, instances, left_out, rows)
         back = carry_back(law, reference_of(law), steps)
-        errors = [np.log(one.latency_ms / medians.latency_ms[name]) for name, one in back.by_instance.items()]
-        means.append(np.mean(np.array(errors)[:, judged]))
-        variances.append(_spread_within(np.array(errors)[:, judged]))
-    return Spread(between=root_mean_square(means), within=float(np.sqrt(np.mean(variances))), gpus=len(instances))
+        found = [np.log(one.latency_ms / medians.latency_ms[name]) for name, one in back.by_instance.items()]
+        errors.append(np.array(found)[:, judged])
+    return _spread_of(errors)
 
 
 def foreign_steps(
@@ -140,6 +137,15 @@ def foreign_steps(
     law = fit_step_law(medians, [name for name in instances if name != left_out], rows)
     target = target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0)
     return law, ForeignSteps(target, medians.with_latency[left_out], medians.latency_ms[left_out])
+
+
+def _spread_of(errors: Sequence[np.ndarray]) -> Spread:
+    """Of the log errors of each GPU that was left out, (others, rows)."""
+    return Spread(
+        between=root_mean_square([np.mean(one) for one in errors]),
+        within=float(np.sqrt(np.mean([_spread_within(one) for one in errors]))),
+        gpus=len(errors),
+    )
 
 
 def _spread_within(errors: np.ndarray) -> float:

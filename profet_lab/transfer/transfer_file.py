@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from profet_core.catalog.gpus import load_gpus
-from profet_core.files import manifest_checksum, sha256_hex
+from profet_core.files import sha256_hex
 from profet_core.transfer.model import TRANSFER_NAME, TRANSFER_VERSION, TransferModel, transfer_model
 from profet_lab.classes.bank import class_bank
-from profet_lab.coefficient_files import write_coefficients
+from profet_lab.coefficient_files import signed, write_coefficients
 from profet_lab.measurements.epoch_times import EPOCHS_FILE, load_epochs
 from profet_lab.measurements.kernels import KERNELS_FILE, load_kernel_speeds
 from profet_lab.measurements.published_points import POINTS_FILE, THROUGHPUT_FILE
@@ -72,7 +72,7 @@ def transfer_content(measurements: Measurements, folder: Path) -> dict:
             },
         },
     }
-    return {**content, "checksum": manifest_checksum(content)}
+    return signed(content)
 
 
 def write_transfer(content: Mapping, out: Path) -> TransferModel:

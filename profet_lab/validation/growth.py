@@ -17,9 +17,9 @@ from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.scalers.growth import (
     GrowthRows,
     fit_error,
+    growth_by_law,
     growth_rows,
     left_out_growth,
-    predicted_growth,
 )
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies
 
@@ -46,7 +46,7 @@ def fit_left_out(measurements: Measurements, bank: ClassBank) -> LeftOutGrowth:
     """All laws; minutes."""
     rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
     laws = {anchor: dict(left_out_growth(part)) for anchor, part in rows.items()}
-    carried = {anchor: _carried(laws[anchor], part) for anchor, part in rows.items()}
+    carried = {anchor: growth_by_law(laws[anchor], part) for anchor, part in rows.items()}
     every = pd.concat(
         [
             pd.DataFrame({"model": part.models, "b": part.log_batch, "a": part.log_area}).assign(
@@ -62,16 +62,6 @@ def fit_left_out(measurements: Measurements, bank: ClassBank) -> LeftOutGrowth:
 
 def _error_arrays(part: pd.DataFrame) -> tuple[np.ndarray, ...]:
     return part["model"].to_numpy(str), *(part[name].to_numpy(float) for name in ("b", "a", "error", "share"))
-
-
-def _carried(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
-    """log growth and growing share of every row, by the law that never saw its architecture."""
-    grown, shares = np.empty(len(rows.log_growth)), np.empty(len(rows.log_growth))
-    for model, law in laws.items():
-        judged = rows.models == model
-        if judged.any():
-            grown[judged], shares[judged] = predicted_growth(law, rows.of(judged))
-    return grown, shares
 
 
 def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.DataFrame | None) -> dict:
@@ -132,7 +122,7 @@ def _chain_table(
         known = part.rename(columns={"target": "instance"}).set_index(_KEYS)
         rows = growth_rows(measurements, bank, str(anchor), known["predicted_ms"])
         halves = rows.table.join(known["log_half_width"], on=_KEYS)["log_half_width"].to_numpy(float)
-        parts.append(_with_errors(rows, *_carried(found.laws[str(anchor)], rows), found.errors, halves))
+        parts.append(_with_errors(rows, *growth_by_law(found.laws[str(anchor)], rows), found.errors, halves))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -178,8 +168,18 @@ def _row(axis: str, knots: int | None, rows: pd.DataFrame) -> dict:
         "axis": axis,
         "knots": knots,
         "n": len(rows),
-        "mape": _mean(rows, lambda part: np.abs(np.expm1(part["log_error"]))),
-        "proportional": _mean(rows, lambda part: np.abs(np.expm1(part["proportional"]))),
+        "mape": _mape(rows, "log_error"),
+        "proportional": _mape(rows, "proportional"),
+        **_interval(rows),
+    }
+
+
+def _mape(rows: pd.DataFrame, error: str) -> float:
+    return _mean(rows, lambda part: np.abs(np.expm1(part[error])))
+
+
+def _interval(rows: pd.DataFrame) -> dict[str, float]:
+    return {
         "coverage_90": _mean(rows, lambda part: part["log_error"].abs() <= part["log_half_width"]),
         "median_interval_pct": float(100 * np.sinh(rows["log_half_width"]).median()),
     }
@@ -198,61 +198,46 @@ def _between(measurements: Measurements, found: LeftOutGrowth) -> list[dict]:
         table = pd.concat(parts, ignore_index=True)
         if table.empty:
             continue
-        rows.append(
-            {
-                "axis": axis,
-                "n": len(table),
-                "mape": _mean(table, lambda part: np.abs(np.expm1(part["log_error"]))),
-                "coverage_90": _mean(table, lambda part: part["log_error"].abs() <= part["log_half_width"]),
-                "median_interval_pct": float(100 * np.sinh(table["log_half_width"]).median()),
-            }
-        )
+        rows.append({"axis": axis, "n": len(table), "mape": _mape(table, "log_error"), **_interval(table)})
     return rows
 
 
 def _between_table(measurements: Measurements, found: LeftOutGrowth, anchor: str, axis: str) -> pd.DataFrame:
     smallest, *inner, largest = KNOTS[axis]
     own, other = ("batch_size", "pixels") if axis == "batch" else ("pixels", "batch_size")
+    curve = ["model", "instance", other]
     rows = found.rows[anchor]
     signs = pd.DataFrame(rows.signs).assign(**rows.table[[*_KEYS, "batch_latency_ms"]].to_dict("series"))
-    signs = signs.drop_duplicates(_KEYS).set_index(["model", "instance", other])
+    signs = signs.drop_duplicates(_KEYS).set_index(curve)
     runs = measurements.all_latencies.groupby(_KEYS)["batch_latency_ms"].median()
     curves = runs.unstack(own).reindex(columns=KNOTS[axis]).dropna().reset_index()
     parts = [pd.DataFrame({"model": [], "log_error": [], "log_half_width": []})]
     for model, part in curves.groupby("model"):
-        keys = part[["model", "instance", other]]
-        ends = []
-        for size in (smallest, largest):
-            known = keys.join(signs[signs[own] == size], on=["model", "instance", other])
-            ends.append(known)
-        there = (ends[0][0].notna() & ends[1][0].notna()).to_numpy()
+        low, high = (part[curve].join(signs[signs[own] == size], on=curve) for size in (smallest, largest))
+        there = (low[0].notna() & high[0].notna()).to_numpy()
         if not there.any():
             continue
-        part, ends = part[there], [end[there] for end in ends]
         law = found.laws[anchor][str(model)]
-        points = [
-            KnownPoint(
-                SizePoint(size, 1.0) if axis == "batch" else SizePoint(1.0, float(size) ** 2),
-                np.log(end["batch_latency_ms"].to_numpy(float)),
-                np.zeros(len(end)),
-                law.growth(part["instance"].tolist(), end[list(range(rows.signs.shape[1]))].to_numpy(float)),
-            )
-            for size, end in zip((smallest, largest), ends, strict=True)
-        ]
-        sizes = np.array(inner, float)
-        wanted = Sizes(sizes, np.ones(3)) if axis == "batch" else Sizes(np.ones(3), sizes**2)
-        if (points[1].log_ms < points[0].log_ms).any():
-            rising = np.maximum(points[0].log_ms, points[1].log_ms)
-            points[1] = replace(points[1], log_ms=rising)
-        carried = carry_two(points[0], points[1], found.errors[str(model)], wanted)
-        true = np.log(part[list(inner)].to_numpy(float))
-        parts.append(
-            pd.DataFrame(
-                {
-                    "model": str(model),
-                    "log_error": (carried.log_ms - true).ravel(),
-                    "log_half_width": carried.log_half_width.ravel(),
-                }
-            )
-        )
+        first, last = _profiled_end(low[there], axis, smallest, law), _profiled_end(high[there], axis, largest, law)
+        rising = replace(last, log_ms=np.maximum(first.log_ms, last.log_ms))
+        carried = carry_two(first, rising, found.errors[str(model)], _along(axis, np.array(inner, float)))
+        error = carried.log_ms - np.log(part[there][list(inner)].to_numpy(float))
+        half = carried.log_half_width.ravel()
+        parts.append(pd.DataFrame({"model": str(model), "log_error": error.ravel(), "log_half_width": half}))
     return pd.concat(parts, ignore_index=True)
+
+
+def _profiled_end(steps: pd.DataFrame, axis: str, size: int, law: GrowthLaw) -> KnownPoint:
+    """Steps measured at one end of an axis, with how they grow; the signs of growth are the columns with numbers."""
+    signs = steps[[name for name in steps.columns if isinstance(name, int)]].to_numpy(float)
+    return KnownPoint(
+        SizePoint(size, 1.0) if axis == "batch" else SizePoint(1.0, float(size) ** 2),
+        np.log(steps["batch_latency_ms"].to_numpy(float)),
+        np.zeros(len(steps)),
+        law.growth(steps["instance"].tolist(), signs),
+    )
+
+
+def _along(axis: str, sizes: np.ndarray) -> Sizes:
+    still = np.ones(len(sizes))
+    return Sizes(sizes, still) if axis == "batch" else Sizes(still, sizes**2)

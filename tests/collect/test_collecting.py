@@ -8,16 +8,25 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
 import pytest
 
 from profet_cli.main import main
+from profet_collect.cells import child
 from profet_collect.cells.process import measure
-from profet_collect.cells.task import Task
+from profet_collect.cells.task import Measured, Seen, Task
+from profet_collect.expected import Expected
+from profet_collect.grid import Grid, cells_of
+from profet_collect.machine import Machine
+from profet_collect.run import Protocol, collect
+from profet_collect.store import open_store
 from profet_core.collected.reading import read_collection
-from profet_core.collected.record import Cell
+from profet_core.collected.record import Cell, Precision
+from profet_core.errors import InputError
+from tests.made.collected import MANIFEST
 
 SMALL = ("--device", "cpu", "--threads", "1", "--pixels", "32", "--batch", "4", "--timed", "2", "--warm-up", "1")
 
@@ -48,64 +57,97 @@ def start(tmp_path, repository):
 
 
 def wait_for_cells(folder: Path, number: int) -> None:
-    path, ends = folder / "cells.jsonl", time.monotonic() + 120
+    path, ends = folder / "cells.jsonl", time.monotonic() + 300
     while not path.exists() or path.read_bytes().count(b"\n") < number:
         assert time.monotonic() < ends
         time.sleep(0.02)
 
 
-def test_a_collection_is_stopped_and_gone_on_with(tmp_path, start, capsys):
+def wait_for_the_process_of(model: str, collector: subprocess.Popen[str]) -> Path:
+    """The process in /proc that measures a cell of a network."""
+    children, ends = Path(f"/proc/{collector.pid}/task/{collector.pid}/children"), time.monotonic() + 300
+    while True:
+        assert time.monotonic() < ends and collector.poll() is None
+        for number in children.read_text().split():
+            process = Path(f"/proc/{number}")
+            with suppress(OSError):
+                if model in (process / "cmdline").read_text():
+                    return process
+        time.sleep(0.02)
+
+
+def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, capsys):
     pytest.importorskip("torch")
-    names = ("--models-list", "LeNet5,MNIST_CNN,ResNetSmall")
+    names = ("--models-list", "LeNet5,MNIST_CNN")
     first = start(*names)
     wait_for_cells(tmp_path / "c", 1)
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=60)
     assert first.returncode == 130 and said.splitlines()[-1] == "profet: stopped" and "Traceback" not in said
     before = read_collection(tmp_path / "c").results
-    assert len(before) < 3
+    assert [one.cell.model for one in before] == ["LeNet5"]
+
+    second = start(*names)
+    cell = wait_for_the_process_of("MNIST_CNN", second)
+    second.kill()
+    second.communicate()
+    ends = time.monotonic() + 60
+    while cell.exists() and "Z" not in (cell / "stat").read_text().split(")")[1][:3]:
+        assert time.monotonic() < ends, "the cell's process outlives its collector"
+        time.sleep(0.05)
 
     assert main([*command(tmp_path / "c", *names), "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {key: document[key] for key in ("instance", "cells", "ok", "out_of_memory", "failed")} == {
-        "instance": "stand-in", "cells": 3, "ok": 3, "out_of_memory": 0, "failed": 0,
+        "instance": "stand-in", "cells": 2, "ok": 2, "out_of_memory": 0, "failed": 0,
     }  # fmt: skip
     collection = read_collection(tmp_path / "c")
-    assert collection.results[: len(before)] == before
-    assert [one.cell.model for one in collection.results] == ["LeNet5", "MNIST_CNN", "ResNetSmall"]
+    assert collection.results[:1] == before
+    assert [one.cell.model for one in collection.results] == ["LeNet5", "MNIST_CNN"]
     for one in collection.results:
         assert len(one.latency_repeats_ms) == 2
         assert one.batch_latency_ms == pytest.approx(median(one.latency_repeats_ms), abs=1e-3)
         assert one.peak_memory_bytes is not None and one.peak_memory_bytes > 50e6
         assert one.operations_us is not None and one.operations_us["Device_Conv2D"] > 0
         assert not any(name.startswith("Host_") and name != "Host_IDLE" for name in one.operations_us)
-    assert collection.manifest["gpu"].endswith("on 1 thread") and collection.manifest["frameworks"].keys() == {
-        "pytorch"
-    }
+    assert collection.manifest["gpu"].endswith("on 1 thread")
+    assert collection.manifest["frameworks"].keys() == {"pytorch"}
     assert (collection.manifest["device"], collection.manifest["instance"]) == ("cpu", "stand-in")
 
 
-def test_a_collector_that_is_killed_leaves_no_process_behind(tmp_path, start):
-    pytest.importorskip("torch")
-    first = start("--models-list", "VGG11")
-    children = Path(f"/proc/{first.pid}/task/{first.pid}/children")
-    ends = time.monotonic() + 120
-    child = ""
-    while not (tmp_path / "c" / "cells.jsonl").exists() or not child:
-        assert time.monotonic() < ends and first.poll() is None
-        child = children.read_text().strip()
-        time.sleep(0.02)
-    first.kill()
-    first.communicate()
-    while Path(f"/proc/{child}").exists() and "Z" not in Path(f"/proc/{child}/stat").read_text().split(")")[1][:3]:
-        assert time.monotonic() < ends, "the cell's process outlives its collector"
-        time.sleep(0.05)
+def in_this_process(precision: Precision, batch_size: int) -> Measured:
+    """What the process of a cell in PyTorch would answer."""
+    from profet_collect.cells import pytorch
+
+    cell = Cell("pytorch", precision, "LeNet5", 32, batch_size)
+    return child._measured(pytorch, Task("pytorch", cell, "cpu", warm_up=1, timed=2))
 
 
-def test_too_large_a_batch_is_out_of_memory():
-    pytest.importorskip("torch")
-    found = measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 256, 10**8), "cpu", 1), 120)
+def test_too_large_a_batch_is_out_of_memory_in_both_frameworks(in_keras):
+    found = in_this_process("fp32", 10**10)
     assert found.status == "out-of-memory" and "memory" in found.why and "\n" not in found.why
+    assert in_keras["too large"]["status"] == "out-of-memory"
+    assert in_keras["too large"]["why"].startswith("ResourceExhaustedError: ")
+
+
+def test_mixed_precision_goes_its_way_in_both_frameworks(in_keras):
+    """As on a GPU: casts, a scaled loss, its gradients scaled back; only the command refuses it on a processor."""
+    found = in_this_process("amp", 4)
+    assert (found.status, found.why) == ("ok", "")
+    plain = in_this_process("fp32", 4)
+    for amp, fp32 in ((found.operations_us, plain.operations_us),
+                      (in_keras["amp"]["operations_us"], in_keras["fp32"]["operations_us"])):  # fmt: skip
+        assert set(amp) - set(fp32)
+    assert in_keras["amp"]["status"] == "ok"
+
+
+def test_keras_measures_a_cell_as_pytorch_does(in_keras):
+    found = in_keras["fp32"]
+    assert (found["status"], found["why"]) == ("ok", "")
+    assert len(found["latencies_ms"]) == 2 and min(found["latencies_ms"]) > 0
+    assert found["operations_us"]["Device_Conv2DBackpropFilter"] > 0
+    # One warms up, two are timed, one is profiled: none is trained for nothing.
+    assert found["steps"] == 4
 
 
 def test_too_slow_a_cell_is_ended_and_recorded():
@@ -113,27 +155,77 @@ def test_too_slow_a_cell_is_ended_and_recorded():
     assert (found.status, found.why) == ("failed", "it took more than 0.3 s")
 
 
-def test_a_crash_is_recorded_with_its_signal(monkeypatch):
+@pytest.fixture
+def ending(monkeypatch):
+    """`ending(script)`: cells' processes end as `script` does, as if a driver or a library had ended them."""
     from profet_collect.cells import process
 
-    # A process that crashes as a driver's does, in the place of the cell's own.
-    monkeypatch.setattr(process.sys, "executable", "/bin/sh")
     real = subprocess.Popen
-    monkeypatch.setattr(
-        process.subprocess, "Popen",
-        lambda command, **more: real(["/bin/sh", "-c", "echo 'Xid 79' >&2; kill -SEGV $$"], **more),
-    )  # fmt: skip
+
+    def end_as(script: str) -> None:
+        monkeypatch.setattr(process.subprocess, "Popen", lambda _, **more: real(["/bin/sh", "-c", script], **more))
+
+    return end_as
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "why"),
+    [
+        ("echo 'Xid 79' >&2; kill -SEGV $$", "failed", "its process ended with signal 11: Xid 79"),
+        (
+            "echo 'terminate called after throwing: std::bad_alloc' >&2; kill -ABRT $$",
+            "out-of-memory",
+            "its process ended with signal 6: terminate called after throwing: std::bad_alloc",
+        ),
+        (
+            "echo 'Check failed: CUDA_ERROR_OUT_OF_MEMORY' >&2; echo '*** stack ***' >&2; kill -ABRT $$",
+            "out-of-memory",
+            "its process ended with signal 6: *** stack ***",
+        ),
+        ("echo 'TypeError: odd' >&2; exit 1", "failed", "its process ended with exit status 1: TypeError: odd"),
+        ("exit 0", "failed", "its process ended with exit status 0"),
+        # What makes TF32 of FP32, or FP32 of TF32, is not handed on.
+        ('echo "${NVIDIA_TF32_OVERRIDE-unset}"; exit 3', "failed", "its process ended with exit status 3: unset"),
+    ],
+)
+def test_how_a_process_died_is_recorded(script, status, why, ending, monkeypatch):
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
+    ending(script)
     found = measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1), 60)
-    assert (found.status, found.why) == ("failed", "its process ended with signal 11: Xid 79")
+    assert (found.status, found.why) == (status, why)
 
 
-def test_keras_measures_a_cell_as_pytorch_does():
-    pytest.importorskip("tensorflow")
-    task = Task("tensorflow", Cell("tensorflow", "fp32", "LeNet5", 32, 4), "cpu", 1, warm_up=1, timed=2)
-    found = measure(task, 300)
-    assert (found.status, found.why) == ("ok", "")
-    assert len(found.latencies_ms) == 2 and min(found.latencies_ms) > 0
-    assert found.operations_us is not None and found.operations_us["Device_Conv2DBackpropFilter"] > 0
+def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path, ending):
+    seen = {"pytorch": Seen("2.13.0")}
+    machine = Machine("cpu", "none", None, "", 1, seen, {"pytorch": 4.0})
+    expected = Expected(machine, 15, 600.0, None)
+    grid = Grid(("LeNet5", "MNIST_CNN"), (32,), (16, 32, 64, 128), ("fp32",), ("pytorch",))
+    cells = cells_of(grid)
+    ending("echo 'GPU is lost' >&2; exit 1")
+    line = (
+        r"5 cells in a row failed, the last one: its process ended with exit status 1: GPU is lost\. Mend that, and "
+        "run the same command with --retry"
+    )
+    with open_store(tmp_path / "c", MANIFEST) as store, pytest.raises(InputError, match=line):
+        collect(cells, machine, store, expected, Protocol())
+    # One network alone may well be what fails.
+    assert [one.cell for one in read_collection(tmp_path / "c").results] == cells[:5]
+    with open_store(tmp_path / "c", MANIFEST) as store:
+        store.retry()
+        collect(cells[:4], machine, store, expected, Protocol())
+        assert list(store.finished) == cells[:4]
+
+
+def test_frameworks_must_see_the_same_gpu(monkeypatch):
+    from profet_collect import machine
+
+    gpus = {"pytorch": "NVIDIA H200", "tensorflow": "Tesla T4"}
+    monkeypatch.setattr(machine, "installed_frameworks", lambda: tuple(gpus))
+    monkeypatch.setattr(machine, "look", lambda task, _: Seen("2", gpu=gpus[task.framework], capability=9.0))
+    with pytest.raises(InputError, match="pytorch sees 'NVIDIA H200', tensorflow 'Tesla T4': choose one with CUDA_VIS"):
+        machine.machine_at_hand(("pytorch", "tensorflow"), "gpu", None)
+    gpus["tensorflow"] = "NVIDIA H200"
+    assert machine.machine_at_hand(("pytorch", "tensorflow"), "gpu", None).gpu == "NVIDIA H200"
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,11 @@ def test_cells_are_chosen_by_what_they_tell_of_other_networks():
 @pytest.mark.data
 def test_the_quick_table_is_what_its_command_makes():
     from profet_lab.collecting.quick_cells import OUT, _text, choose, latencies_of
-    from profet_lab.measurements.tables import data_folder
+    from profet_lab.measurements.tables import DataError, data_folder
 
     try:
         folder = data_folder(None)
-    except Exception as error:
+    except DataError as error:
         pytest.skip(str(error))
     made = _text(choose(latencies_of(folder), 12)[1])
     assert OUT.read_text().startswith(made)
@@ -99,7 +99,7 @@ def test_the_quick_table_is_what_its_command_makes():
 
 def test_a_step_is_expected_by_the_data_sheet():
     t4, h200 = (
-        Expected(machine(name, capability), 15, load_gpus().find(name), 1.0)
+        Expected(machine(name, capability), 15, 600.0, load_gpus().find(name))
         for name, capability in (("Tesla T4", 7.5), ("H200", 9.0))
     )
     cell = Cell("tensorflow", "fp32", "VGG16", 224, 16)
@@ -108,14 +108,49 @@ def test_a_step_is_expected_by_the_data_sheet():
     assert t4.step_ms(cell) > 5 * t4.step_ms(Cell("tensorflow", "fp32", "VGG16", 64, 16))
 
 
-def test_what_cells_took_corrects_what_is_expected_of_the_next():
-    expected = Expected(machine("Tesla T4", 7.5), 15, load_gpus().find("Tesla T4"), 1.0)
-    cell, other = Cell("tensorflow", "fp32", "LeNet5", 32, 16), Cell("pytorch", "fp32", "LeNet5", 32, 16)
-    before, others = expected.seconds(cell), expected.seconds(other)
-    for _ in range(40):
-        expected.learn(cell, 2 * before)
-    assert expected.seconds(cell) == pytest.approx(2 * before, rel=0.01)
+CELL, LARGE = Cell("tensorflow", "fp32", "LeNet5", 32, 16), Cell("tensorflow", "fp32", "VGG19", 256, 256)
+
+
+@pytest.fixture
+def expected() -> Expected:
+    return Expected(machine("Tesla T4", 7.5), 15, 600.0, load_gpus().find("Tesla T4"))
+
+
+def test_a_start_and_a_pace_are_learnt_apart(expected):
+    other = Cell("pytorch", "fp32", "LeNet5", 32, 16)
+    before, others, large, step_ms = *map(expected.seconds, (CELL, other, LARGE)), expected.step_ms(CELL)
+    # A start that takes 30 s more: all cells do, whatever their steps.
+    expected.learn(CELL, before + 30.0, step_ms, weight=1.0)
+    assert expected.seconds(CELL) == pytest.approx(before + 30.0)
+    assert expected.seconds(LARGE) == pytest.approx(large + 30.0)
+    # Steps twice as long, of the same start.
+    expected.learn(CELL, before + 30.0 + 17 * step_ms / 1e3, 2 * step_ms, weight=1.0)
+    assert expected.seconds(LARGE) == pytest.approx(large + 30.0 + 17 * expected.step_ms(LARGE) / 1e3)
     assert expected.seconds(other) == others
+
+
+def test_one_odd_cell_moves_little_and_many_move_all(expected):
+    before = expected.seconds(CELL)
+    expected.learn(CELL, 1e6, 1e6)
+    assert expected.seconds(CELL) < 2 * before
+    for _ in range(60):
+        expected.learn(CELL, 2 * before, expected.step_ms(CELL))
+    assert expected.seconds(CELL) == pytest.approx(2 * before, rel=0.01)
+
+
+def test_no_cell_is_expected_to_take_longer_than_it_may(expected):
+    expected.pace["tensorflow"] = 100.0
+    assert expected.seconds(LARGE) == 600.0
+
+
+def test_a_processor_s_steps_are_expected_by_what_they_take_there():
+    """As measured on one core in PyTorch, milliseconds, within a quarter."""
+    processor = Expected(Machine("cpu", "x", None, "", 1, {}, {"pytorch": 4.0}), 15, 600.0, None)
+    for model, pixels, batch, step_ms in (
+        ("ResNet18", 32, 16, 190), ("ResNet18", 64, 16, 364), ("MobileNetV2", 32, 16, 136), ("ResNet50", 32, 8, 375),
+        ("VGG11", 64, 8, 786), ("DenseNet-121", 32, 4, 179),
+    ):  # fmt: skip
+        assert processor.step_ms(Cell("pytorch", "fp32", model, pixels, batch)) == pytest.approx(step_ms, rel=0.25)
 
 
 class _Terminal(io.StringIO):

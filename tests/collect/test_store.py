@@ -8,7 +8,8 @@ import random
 import signal
 import subprocess
 import sys
-import time
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,32 +21,41 @@ from profet_core.collected.reading import read_collection
 from profet_core.errors import InputError
 from tests.made.collected import MANIFEST, result
 
-#: Appends cells for ever, and says on stdout that one is finished only once it is on the disk.
-WRITER = """
-import sys
+#: Writers one after another, each killed: a line of stdin is a folder and the milliseconds until `kill -9`; a line of
+#: stdout is how that writer ended, and which cells it had said were on the disk. Forked: starting Python takes longer.
+KILLED = """
+import os, signal, sys, time
 from pathlib import Path
 from collected import MANIFEST, result
 from profet_collect.store import open_store
-with open_store(Path(sys.argv[1]), MANIFEST) as store:
-    print("open", flush=True)
-    for number in range(10_000):
-        made = result(number)
-        if made.cell not in store.finished:
-            store.append(made)
-            print(number, flush=True)
+for turn, line in enumerate(sys.stdin):
+    folder, after_ms = line.rsplit(" ", 1)
+    heard, said = os.pipe()
+    writer = os.fork()
+    if not writer:
+        with open_store(Path(folder), MANIFEST) as store:
+            number = len(store.finished)
+            os.write(said, b"open ")
+            while True:
+                store.append(result(number))
+                os.write(said, b"%d " % number)
+                number += 1
+    os.close(said)
+    # Every other one is killed while it opens the folder.
+    if turn % 2:
+        os.read(heard, 5)
+    time.sleep(float(after_ms) / 1000)
+    os.kill(writer, signal.SIGKILL)
+    ended = os.waitpid(writer, 0)[1]
+    with os.fdopen(heard, "rb") as rest:
+        words = rest.read().decode().removeprefix("open ").split(" ")[:-1]
+    print(ended, *words, flush=True)
 """
 
 
 def environment(repository: Path) -> dict[str, str]:
     """Beside the code what makes cells: another `tests` may be installed."""
     return {**os.environ, "PYTHONPATH": f"{repository}{os.pathsep}{repository / 'tests' / 'made'}"}
-
-
-def writer(folder: Path, repository: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder)],
-        env=environment(repository), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
 
 
 def numbers(folder: Path) -> list[int]:
@@ -55,48 +65,49 @@ def numbers(folder: Path) -> list[int]:
     return [one.cell.repeat for one in results]
 
 
-def test_torn_at_200_points_no_whole_cell_is_lost_and_no_half_one_read(tmp_path):
-    lines = [line_of(result(number)) for number in range(12)]
+def test_torn_at_any_byte_no_whole_cell_is_lost_and_no_half_one_read():
+    lines = [line_of(result(number)) for number in range(3)]
     data = b"".join(lines)
     ends = [sum(map(len, lines[: number + 1])) for number in range(len(lines))]
-    chance = random.Random(15)
-    points = [
-        0,
-        len(data),
-        *ends[:4],
-        *(end - 1 for end in ends[:4]),
-        *(chance.randrange(len(data)) for _ in range(190)),
-    ]
-    for index, point in enumerate(points):
-        folder = tmp_path / str(index)
-        with open_store(folder, MANIFEST):
-            pass
-        (folder / "cells.jsonl").write_bytes(data[:point])
-        whole = sum(end <= point for end in ends)
-        assert numbers(folder) == list(range(whole))
-        with open_store(folder, MANIFEST) as store:
-            assert len(store.finished) == whole
+    for point in range(len(data) + 1):
+        found = [(one.cell.repeat, end) for one, end in whole_lines(data[:point], "cells.jsonl")]
+        assert found == [(number, end) for number, end in enumerate(ends) if end <= point]
+
+
+def test_a_torn_line_is_cut_before_the_next_is_written(tmp_path):
+    lines = [line_of(result(number)) for number in range(2)]
+    with open_store(tmp_path / "c", MANIFEST):
+        pass
+    for point in random.Random(15).sample(range(len(lines[1])), 40):
+        (tmp_path / "c" / "cells.jsonl").write_bytes(lines[0] + lines[1][:point])
+        with open_store(tmp_path / "c", MANIFEST) as store:
+            assert len(store.finished) == 1
             store.append(result(99))
-        assert numbers(folder) == [*range(whole), 99]
+        assert numbers(tmp_path / "c") == [0, 99]
 
 
-def test_killed_at_random_points_and_gone_on_with(tmp_path, repository):
-    """Kill -9 within milliseconds of a line, again and again, on one folder."""
+def test_killed_at_200_random_points_and_gone_on_with(tmp_path, repository):
+    """Kill -9 while a folder is opened or a line written, again and again, on ten folders."""
     chance = random.Random(6)
-    said: set[int] = set()
-    for _ in range(16):
-        process = writer(tmp_path / "c", repository)
-        assert process.stdout is not None and process.stdout.readline() == "open\n"
-        time.sleep(chance.random() * 0.02)
-        process.send_signal(signal.SIGKILL)
-        rest, _ = process.communicate(timeout=60)
-        said |= {int(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")}
-        there = numbers(tmp_path / "c")
-        assert said <= set(there), "a finished cell is lost"
-        assert len(there) == len(set(there)), "a cell is there twice"
-        # What was written and not yet said may be there too: the next run doesn't measure it again.
-        said |= set(there)
-    assert len(said) > 16
+    folders = [tmp_path / f"{number}" for number in range(10)]
+    points = [(folder, chance.random() * 15) for folder in folders for _ in range(20)]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED],
+        input="".join(f"{folder} {after_ms}\n" for folder, after_ms in points),
+        env=environment(repository), capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    said: dict[Path, list[int]] = {folder: [] for folder in folders}
+    for (folder, _), line in zip(points, done.stdout.splitlines(), strict=True):
+        ended, *words = map(int, line.split())
+        assert ended == signal.SIGKILL
+        assert not words or words[0] > max(said[folder], default=-1), "a finished cell is lost"
+        said[folder] += words
+    for folder in folders:
+        # What was written and not yet said may be there too: the next writer goes on behind it.
+        there = numbers(folder)
+        assert there == list(range(len(there))), "a cell is lost, or there twice"
+        assert set(said[folder]) <= set(there)
+    assert all(said.values())
 
 
 def test_two_collectors_into_one_folder_refuse_each_other(tmp_path):
@@ -165,17 +176,59 @@ with open_store(Path(sys.argv[1]), MANIFEST) as store:
     assert (tmp_path / "c" / "cells.jsonl").read_bytes().endswith(b"\n")
 
 
+def test_what_did_not_run_is_forgotten_to_be_measured_again(tmp_path):
+    ended = [replace(result(number), status=status, why="so", batch_latency_ms=None, latency_repeats_ms=())
+             for number, status in ((1, "failed"), (2, "out-of-memory"))]  # fmt: skip
+    with open_store(tmp_path / "c", MANIFEST) as store:
+        for one in (result(0), *ended, result(3)):
+            store.append(one)
+    with open_store(tmp_path / "c", MANIFEST) as store:
+        store.retry()
+        assert [cell.repeat for cell in store.finished] == [0, 3]
+        store.append(result(1))
+        with pytest.raises(InputError, match="Another `profet collect`"):
+            open_store(tmp_path / "c", MANIFEST).__enter__()
+    assert numbers(tmp_path / "c") == [0, 3, 1]
+
+
+def test_frameworks_are_added_and_another_version_belongs_into_another_folder(tmp_path):
+    for frameworks in ({"pytorch": "2.13.0"}, {"tensorflow": "2.21.0 keras 3.15.1"}):
+        with open_store(tmp_path / "c", {**MANIFEST, "frameworks": frameworks}):
+            pass
+    both = {"pytorch": "2.13.0", "tensorflow": "2.21.0 keras 3.15.1"}
+    assert read_collection(tmp_path / "c").manifest["frameworks"] == both
+    with pytest.raises(InputError, match=r"holds cells of pytorch 2\.13\.0, not 2\.14\.0: name another --out"):
+        open_store(tmp_path / "c", {**MANIFEST, "frameworks": {"pytorch": "2.14.0"}}).__enter__()
+
+
 def test_what_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"can't be written: .*; name another --out"):
         open_store(tmp_path / "file" / "c", MANIFEST).__enter__()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes into read-only folders")
-def test_a_read_only_folder_is_one_line(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(InputError, match="can't be written: Permission denied"):
-        open_store(tmp_path / "c", MANIFEST).__enter__()
+@pytest.fixture
+def read_only() -> Iterator[Path]:
+    """A folder that this process may not write into; root gives its rights up meanwhile."""
+    nobody = 65534
+    # Those above it are open to everybody, as pytest's own are not.
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        before = os.geteuid()
+        if before == 0:
+            os.seteuid(nobody)
+        try:
+            yield folder
+        finally:
+            os.seteuid(before)
+
+
+def test_a_read_only_folder_is_one_line(read_only):
+    for folder in (read_only, read_only / "c"):
+        with pytest.raises(InputError, match="can't be written: Permission denied; name another --out"):
+            open_store(folder, MANIFEST).__enter__()
+    assert list(read_only.iterdir()) == []
 
 
 def test_another_machine_s_cells_belong_into_another_folder(tmp_path):

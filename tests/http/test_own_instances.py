@@ -6,6 +6,7 @@ import pytest
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.instance import FILE_COLUMNS
+from profet_core.catalog.own_gpus import GPU_COLUMNS
 from profet_http.knowledge import load_knowledge
 
 
@@ -33,3 +34,15 @@ def test_a_damaged_one_is_left_out_and_the_log_doesn_t_say_where_it_is(tmp_path,
     assert list(load_knowledge().catalog) == list(load_shipped())
     (line,) = caplog.messages
     assert "left out" in line and "broken" not in line
+
+
+@pytest.mark.parametrize(("like", "is_shown"), [("GeForce RTX 2080 Ti", True), ("no such GPU", False)])
+def test_gpus_of_one_s_own_are_shown_with_the_instances_beside_them(own, tmp_path, monkeypatch, caplog, like, is_shown):
+    row = dict.fromkeys(GPU_COLUMNS, "") | {"gpu": "Quadro RTX 5000", "like": like, "memory_gib": "16"}
+    (tmp_path / "gpus.csv").write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+    assert "quadro-rtx-5000" not in load_knowledge().catalog
+    monkeypatch.setenv("PROFET_APP_INSTANCES", own)
+    known = load_knowledge()
+    assert "my.l4" in known.catalog
+    assert ("quadro-rtx-5000" in known.catalog) == is_shown == ("Quadro RTX 5000" in known.models.transfer.gpus)
+    assert len(caplog.messages) == (not is_shown)

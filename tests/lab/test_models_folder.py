@@ -157,3 +157,53 @@ def test_what_can_not_be_replaced_is_refused_before_anything_is_trained(tmp_path
             pytest.fail("it was not refused")
     assert not lock_path(out).exists()
     assert what != "other things" or (out / "thesis.tex").read_text() == "years"
+
+
+# --- a folder of one's own ------------------------------------------------------------------------------------------
+
+
+def test_a_folder_may_have_a_catalogue_and_data_before_it_has_models(tmp_path):
+    home = tmp_path / "home"
+    (home / "data" / "mine").mkdir(parents=True)
+    for name in ("instances.csv", "gpus.csv", "data/mine/cells.parquet"):
+        (home / name).write_text(name)
+    with new_models_folder(home) as folder:
+        write_set(folder, 1)
+    assert set_in(home) == 1
+    for name in ("instances.csv", "gpus.csv", "data/mine/cells.parquet"):
+        assert (home / name).read_text() == name
+    assert beside(home) == ["home"]
+
+
+def test_who_collects_into_the_folder_goes_on_writing_to_the_same_file(out):
+    cells = out / "collected" / "mine" / "cells.jsonl"
+    cells.parent.mkdir(parents=True)
+    with cells.open("a") as file:
+        file.write("one\n")
+        with new_models_folder(out) as folder:
+            write_set(folder, 2)
+        file.write("two\n")
+    assert set_in(out) == 2
+    assert cells.read_text() == "one\ntwo\n"
+
+
+def test_killed_before_the_data_were_moved_they_are_moved_by_the_next_training(out):
+    kept = put_aside(out) / "data" / "old"
+    kept.mkdir(parents=True)
+    (kept / "cells.parquet").write_text("old")
+    (out / "data" / "new").mkdir(parents=True)
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+    assert sorted(path.name for path in (out / "data").iterdir()) == ["new", "old"]
+    assert (out / "data" / "old" / "cells.parquet").read_text() == "old"
+    assert beside(out) == ["models"]
+
+
+def test_coefficients_of_the_old_models_are_not_taken_for_the_new_ones(out):
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["coefficients"] = ["transfer.json"]
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    (out / "transfer.json").write_text("{}")
+    with new_models_folder(out) as folder:
+        write_set(folder, 2)
+    assert not (out / "transfer.json").exists()

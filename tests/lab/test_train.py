@@ -47,7 +47,7 @@ def test_a_trained_folder_loads_and_answers_as_its_members_do(trained):
     assert models.instances == ("slow", "fast")
     assert models.manifest["training_data"]["architectures"] == ["A", "B", "C", "D"]
     latency_ms = np.array([[10.0], [40.0]], np.float32)
-    predicted_ms = models.run_member("slow", "fast", "line", {"latency_ms": latency_ms})
+    predicted_ms = models.run_members("slow", ["fast"], "line", {"latency_ms": latency_ms})[0]
     np.testing.assert_allclose(predicted_ms, [5.0, 20.0], rtol=1e-4)
 
 
@@ -86,4 +86,4 @@ def test_a_new_training_of_one_anchor_removes_members_of_the_old_one(five_sizes,
     assert {row["anchor"] for row in (*manifest["members"], *manifest["stacks"])} == {"slow"}
     assert sorted(path.name for path in copied.iterdir()) == ["manifest.json", "slow"]
     with pytest.raises(ArtifactError, match="no member"):
-        load_models(copied).run_member("fast", "slow", "line", {})
+        load_models(copied).run_members("fast", ["slow"], "line", {})

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from pages.answer.columns import AnswerRow, Per, answer_columns, answer_rows, plan_key
+from pages.answer.columns import answer_columns
+from pages.answer.rows import AnswerRow, Per, answer_rows, plan_key
 from pages.sizes.columns import size_columns
 from pages.sizes.rows import size_row
 from profet_core.advice.advise import Advice, advise

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pages.answer.columns import Per
+from pages.answer.rows import Per
 from profet_core import read_profile
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.request import Limits

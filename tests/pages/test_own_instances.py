@@ -136,7 +136,7 @@ def test_a_missing_or_truncated_list_is_said(open_app, server_file, shown, rows)
     server_file(shown, *rows)
     app = open_prices(open_app())
     assert lines(app.warning)[:1] == [
-        "This server's own list of instances is missing or damaged: it is left out; its log says why."
+        "This server's own list of instances or GPUs is missing or damaged: it is left out; its log says why."
     ]
     assert not app.error and "my.l4" not in prices(app)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 from ui.charts.gpu_look import gpu_look
 from ui.charts.labels import spread
-from ui.charts.scales import LogAxis, number_axis, time_axis, usd_axis
-from ui.charts.style import Part, framed, no_markup, see_through
+from ui.charts.scales import LogAxis, Shown, count_axis, number_axis, time_axis, usd_axis
+from ui.charts.style import Part, band, framed, no_markup
 
 _HEIGHT, _MARGIN = 420, {"l": 8, "r": 8, "t": 12, "b": 8}
 #: Pixels that the axis with its title takes of the height, and a label's line.
@@ -24,15 +24,6 @@ _TICKS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 256)}
 _SIZE_TITLES = {"batch": "Batch size", "pixels": "Pixels a side"}
 #: Of what lies beyond a GPU's memory.
 _PALE = 0.45
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the curves are of: its title, axis, and how a value is written."""
-
-    title: str
-    axis: Callable[[Sequence[float]], LogAxis]
-    words: Callable[[float], str]
 
 
 SHOWN: Mapping[str, Shown] = {
@@ -86,16 +77,7 @@ def curves(rows: Sequence[Curve], axis: str, shows: str) -> go.Figure:
     room = max((len(row.label) for row in rows), default=0) * _LETTER_WIDTH + 24
     return framed(
         [*_bands(rows), *(part for row in rows for part in _line(row, shown))],
-        x={
-            "title": {"text": _SIZE_TITLES[axis]},
-            "type": "log",
-            "range": [math.log10(min(sizes, default=16)), math.log10(max(sizes, default=256))],
-            "tickvals": _TICKS[axis],
-            "ticktext": [f"{tick}" for tick in _TICKS[axis]],
-            "showgrid": False,
-            "fixedrange": True,
-            "hoverformat": ",d",
-        },
+        x=count_axis(_SIZE_TITLES[axis], min(sizes, default=16), max(sizes, default=256), _TICKS[axis]),
         y=y.part(shown.title),
         height=_HEIGHT,
         name=f"{shown.title} over {_SIZE_TITLES[axis].lower()}, a curve each GPU",
@@ -122,17 +104,7 @@ def _band_ends(row: Curve) -> list[float]:
 def _bands(rows: Sequence[Curve]) -> Iterator[Part]:
     for row in rows:
         if row.chosen and row.ends:
-            lows, highs = [low for low, _ in row.ends], [high for _, high in row.ends]
-            yield {
-                "type": "scatter",
-                "x": [*row.sizes, *reversed(row.sizes)],
-                "y": [*lows, *reversed(highs)],
-                "mode": "lines",
-                "line": {"width": 0},
-                "fill": "toself",
-                "fillcolor": see_through(gpu_look(row.gpu).colour, 0.18),
-                "hoverinfo": "skip",
-            }
+            yield band(row.sizes, row.ends, gpu_look(row.gpu).colour)
 
 
 def _line(row: Curve, shown: Shown) -> Iterator[Part]:

@@ -52,6 +52,29 @@ class LogAxis:
         return math.log(value / self.low) / math.log(self.high / self.low)
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What curves are of: the title of their axis, the axis around their values, and how a value is written."""
+
+    title: str
+    axis: Callable[[Sequence[float]], LogAxis]
+    words: Callable[[float], str]
+
+
+def count_axis(title: str, low: float, high: float, ticks: Sequence[int]) -> Part:
+    """A logarithmic axis from `low` to `high` of what is counted, such as GPUs: ticks at these numbers alone."""
+    return {
+        "title": {"text": title},
+        "type": "log",
+        "range": [math.log10(low), math.log10(high)],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:,}" for tick in ticks],
+        "showgrid": False,
+        "fixedrange": True,
+        "hoverformat": ",d",
+    }
+
+
 def time_axis(values_s: Sequence[float]) -> LogAxis:
     """An axis of seconds around all values, with the round numbers of clocks."""
     return _axis(values_s, _TIMES, _MOST_BESIDE)

@@ -30,7 +30,7 @@ def show_chart(figure: go.Figure, key: str) -> None:
     )
 
 
-def see_through(colour: str, opacity: float) -> str:
+def _see_through(colour: str, opacity: float) -> str:
     """'#rrggbb' as rgba."""
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
@@ -68,6 +68,21 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
     if x is not None:
         return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
     return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
+
+
+def band(at: Sequence[float], ends: Sequence[tuple[float, float]], colour: str) -> Part:
+    """The area between both ends of an interval at each of these places, '#rrggbb' seen through."""
+    return {
+        "type": "scatter",
+        "x": [*at, *reversed(at)],
+        "y": [*(low for low, _ in ends), *(high for _, high in reversed(ends))],
+        "mode": "lines",
+        "line": {"width": 0},
+        "fill": "toself",
+        "fillcolor": _see_through(colour, 0.18),
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
 def framed(

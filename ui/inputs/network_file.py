@@ -1,68 +1,81 @@
-"""Takes a network's file, keeps what was counted of it for the session, and lets the file go."""
+"""Takes a network's file, keeps what a page wants of it for the session, and lets the file go."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from profet_core import ProfetError
+from profet_core import InputError, ProfetError
 from profet_core.layers.guarded.read import read_network_guarded
 from profet_core.layers.network import Network
-from profet_core.layers.reading import FORMATS
 from profet_core.profiles.guarded.read import taken
-from ui.errors import log_failure, show_error
-from ui.inputs.uploads import let_go
-from ui.state.resumed import resumed_number
+from ui.errors import log_failure
+from ui.inputs.uploader import Uploader, let_go
 from ui.state.uploads_held import is_dropped
-from ui.texts import plain
 from ui.turns import others_first
 
 _LOG = logging.getLogger(__name__)
-_READ, _WRONG, _BATCH, _FILE = "network:read", "network:wrong", "network:batch", "network:file:"
+_TOO_BIG = "Too big with its weights? What `model.to_json()` gives tells as much."
+
+Kept = TypeVar("Kept")
 
 
-def network_file_input(pixels: int | None) -> Network | None:
-    """Ask for a file; returns the network that was read last, None before.
+# Without slots, as `Column`.
+@dataclass(frozen=True)
+class GivenNetwork(Generic[Kept]):
+    """What became of the files that were given.
+
+    Attributes
+    ----------
+    name : of the last one. problem : what is wrong with it, one line; empty if it was read.
+    kept : of the last one that was read; None before.
+    """
+
+    name: str = ""
+    problem: str = ""
+    kept: Kept | None = None
+
+
+def network_file(
+    prefix: str, label: str, tip: str, *, pixels: int | None, keep: Callable[[Network], Kept]
+) -> GivenNetwork[Kept]:
+    """Ask for a file.
 
     Parameters
     ----------
+    prefix : of the keys of its widget and of what is kept.
     pixels : image size to count at; None: the file's own.
+    keep : what of a network stays in the session; ProfetError says why it can't be used.
     """
-    state = st.session_state
-    if _BATCH not in state:
-        state[_BATCH] = resumed_number(_FILE)
-    file = st.file_uploader(
-        "A network's file",
-        key=f"{_FILE}{state[_BATCH]}",
-        help=f"{FORMATS[0].upper()}{FORMATS[1:]}. Nothing in it is run and no weights are read; what is counted of its "
-        "layers stays in memory for your session, the file is let go. Too big with its weights? What `model.to_json()` "
-        "gives tells as much.",
-    )
+    uploader, given_key = Uploader(prefix), f"{prefix}:given"
+    given: GivenNetwork[Kept] = st.session_state.get(given_key, GivenNetwork())
+    file = st.file_uploader(label, key=uploader.key, help=f"{tip} {_TOO_BIG}")
     if file is not None and not file.closed:
-        state[_WRONG] = ""
         try:
-            if is_dropped(file):
-                raise ProfetError("The server let go of the file before it was read: give it again.")
-            with taken(file) as copy:
-                let_go(file)
-                with others_first():
-                    state[_READ] = read_network_guarded(copy, file.name, pixels)
+            given = GivenNetwork(file.name, kept=keep(_read(file, pixels)))
         except ProfetError as error:
-            state[_WRONG] = str(error)
+            given = GivenNetwork(file.name, str(error), given.kept)
         except Exception as error:
             log_failure(_LOG, "A network could not be read", error)
-            state[_WRONG] = f"{file.name}: something went wrong on our side while reading it."
+            problem = f"{file.name}: something went wrong on our side while reading it."
+            given = GivenNetwork(file.name, problem, given.kept)
         finally:
             let_go(file)
-        # A new key empties the uploader, and with it the browser's and the server's hold on the file.
-        state[_BATCH] += 1
+        st.session_state[given_key] = given
+        uploader.empty()
         st.rerun()
-    if state.get(_WRONG):
-        show_error(state[_WRONG])
-    network: Network | None = state.get(_READ)
-    if network is not None:
-        st.caption(plain(f"Read: {network.name} ({network.source_format}), at {network.counts.pixels} pixels."))
-        if pixels is not None and pixels != network.counts.pixels:
-            show_error(f"It was read at {network.counts.pixels} pixels: give the file again to count it at {pixels}.")
-    return network
+    return given
+
+
+def _read(file: UploadedFile, pixels: int | None) -> Network:
+    if is_dropped(file):
+        raise InputError(f"{file.name}: the server let go of it before it was read: give it again.")
+    with taken(file) as copy:
+        let_go(file)
+        with others_first():
+            return read_network_guarded(copy, file.name, pixels)

@@ -67,6 +67,15 @@ def chosen_offers(resources: Resources, opened: str = "", *, every_node: bool = 
     )
 
 
+def chosen_instances(resources: Resources, opened: str = "") -> dict[str, Instance]:
+    """Instance -> the cheapest of its offers among `chosen_offers`, whatever its market."""
+    found: dict[str, Instance] = {}
+    for offer in chosen_offers(resources, opened):
+        if offer.name not in found or offer.usd_per_hour < found[offer.name].usd_per_hour:
+            found[offer.name] = offer
+    return found
+
+
 def _wanted(resources: Resources, narrowing: Narrowing) -> tuple[Instance, ...]:
     """The offers that the narrowing leaves; says of how many instances the market has no price."""
     state, own = st.session_state, own_prices(resources)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from profet_core import ProfetError
 from ui.errors import show_error
-from ui.state.resumed import resumed_number
+from ui.inputs.uploader import Uploader
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +36,11 @@ class OwnFile:
 
 def own_file_input(kind: OwnFile, *, has_rows: bool) -> None:
     """A field for a file, what is wrong with the last one, and the visitor's rows to save."""
-    field, number_key, problem_key = f"{kind.key}:file:", f"{kind.key}:number", f"{kind.key}:problem"
-    state = st.session_state
-    if number_key not in state:
-        state[number_key] = resumed_number(field)
-    number = state[number_key]
-    file = st.file_uploader(kind.label, type="csv", key=f"{field}{number}", max_upload_size=1, help=kind.tip)
+    uploader, problem_key, state = Uploader(kind.key), f"{kind.key}:problem", st.session_state
+    file = st.file_uploader(kind.label, type="csv", key=uploader.key, max_upload_size=1, help=kind.tip)
     if file is not None:
         state[problem_key] = _taken(kind, file.getvalue() if file.size <= kind.max_bytes else None)
-        state[number_key] = number + 1
+        uploader.empty()
         st.rerun()
     if problem := state.get(problem_key):
         show_error(problem)

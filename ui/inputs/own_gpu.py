@@ -38,6 +38,7 @@ from ui.state.own_gpus import (
 )
 from ui.state.resources import Resources, load_resources
 from ui.state.slots import PROFILE_SLOT
+from ui.surer import surer_link, surer_sentence
 from ui.texts import plain
 
 _NAME, _LIKE, _KNOWN, _USD = "own-gpu:name", "own-gpu:like", "own-gpu:known", "own-gpu:usd"
@@ -104,6 +105,8 @@ def own_gpu_input(resources: Resources) -> None:
             st.button("Cancel", key="own-gpu:cancel", on_click=_empty)
     with st.expander("From a file", icon=":material/upload_file:"):
         own_file_input(_FILE, has_rows=bool(rows))
+    st.caption(f"Surer: {surer_sentence(resources)}")
+    surer_link()
 
 
 def _sheet_input() -> None:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
+from streamlit.runtime.scriptrunner import RerunException, StopException
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from profet_core import InputError, ProfetError
 from profet_core.profiles.guarded.read import read_guarded, taken
 from ui.errors import log_failure, show_error
+from ui.inputs.uploader import Uploader, let_go
 from ui.state.own_profiles import OwnProfile, add_own
 from ui.state.resources import Resources
-from ui.state.resumed import resumed_number
 from ui.state.uploads_held import is_dropped
 from ui.texts import ordinal, plain, show_code
 from ui.turns import others_first
@@ -44,23 +44,20 @@ class _Notes:
 
 def upload_input(resources: Resources, prefix: str, take: Callable[[OwnProfile], None] = lambda _: None) -> None:
     """Ask for files; the good ones join the visitor's list and `take` gets the last of them."""
-    if _batch_key(prefix) not in st.session_state:
-        st.session_state[_batch_key(prefix)] = resumed_number(_file_key(prefix))
-    batch = st.session_state[_batch_key(prefix)]
+    uploader = Uploader(prefix)
     files = st.file_uploader(
         "Profiles of training steps (one file each)",
         accept_multiple_files=True,
-        key=f"{_file_key(prefix)}{batch}",
+        key=uploader.key,
         help="PROFET JSON; TensorFlow's xplane.pb, trace.json, tensorflow_stats.pb or statistics CSV; a PyTorch trace; "
         "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. About says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
     )
     _show_privacy(prefix)
     if files:
-        for own in _read_all(resources, prefix, batch, files)[-1:]:
+        for own in _read_all(resources, prefix, uploader.number, files)[-1:]:
             take(own)
-        # A new key empties the uploader, and with it the browser's and the server's hold on the files.
-        st.session_state[_batch_key(prefix)] = batch + 1
+        uploader.empty()
         st.rerun()
     _show_notes(prefix)
 
@@ -124,16 +121,6 @@ def _read_one(resources: Resources, file: UploadedFile, bar: DeltaGenerator, tex
     return add_own(profile, file.name, "upload", resources.anchor_of(profile))
 
 
-def let_go(file: UploadedFile) -> None:
-    """Drop the raw bytes at once: Streamlit would keep them as long as the uploader holds the file."""
-    context = get_script_run_ctx()
-    if context is not None:
-        # Not part of what every file manager must have; the one that comes with Streamlit has it.
-        remove = getattr(context.uploaded_file_mgr, "remove_file", lambda **_: None)
-        remove(session_id=context.session_id, file_id=file.file_id)
-    file.close()
-
-
 def _notes_of(prefix: str, batch: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     notes = st.session_state.get(_notes_key(prefix))
     return (notes.errors, notes.infos) if notes and notes.batch == batch else ((), ())
@@ -161,14 +148,6 @@ def _show_privacy(prefix: str) -> None:
             "Whatever you upload, only the totals stay on the server, in memory and for your session; the file is let "
             f"go as soon as it is read. A file may have {max_upload_mb()} MB; reduce larger ones with the same command."
         )
-
-
-def _file_key(prefix: str) -> str:
-    return f"{prefix}:file:"
-
-
-def _batch_key(prefix: str) -> str:
-    return f"batch:{prefix}"
 
 
 def _notes_key(prefix: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Row = TypeVar("Row")
+#: Contravariant: a column of all rows with a plan is one of any page's rows.
+ColumnRow = TypeVar("ColumnRow", contravariant=True)
 #: A figure with full digits, a word, or None where there is none.
 Value = float | int | str | bool | None
 
@@ -31,7 +33,7 @@ class Cell:
 
 # Without slots: Python 3.11 can't make `Column[Plan](...)` of a generic class that is frozen and has them.
 @dataclass(frozen=True, kw_only=True)
-class Column(Generic[Row]):
+class Column(Generic[ColumnRow]):
     """One column.
 
     Attributes
@@ -46,23 +48,23 @@ class Column(Generic[Row]):
 
     key: str
     title: str
-    cell: Callable[[Row], str | Cell]
-    value: Callable[[Row], Value]
-    data: Callable[[Row], Mapping[str, Value]] | None = None
+    cell: Callable[[ColumnRow], str | Cell]
+    value: Callable[[ColumnRow], Value]
+    data: Callable[[ColumnRow], Mapping[str, Value]] | None = None
     by_default: bool = True
     tip: str = ""
     narrow_under: str = ""
 
-    def drawn(self, row: Row) -> Cell:
+    def drawn(self, row: ColumnRow) -> Cell:
         """The row's cell."""
         found = self.cell(row)
         return found if isinstance(found, Cell) else Cell(found)
 
-    def exported(self, row: Row) -> Mapping[str, Value]:
+    def exported(self, row: ColumnRow) -> Mapping[str, Value]:
         """What an export has of a row."""
         return {self.key: self.value(row)} if self.data is None else self.data(row)
 
-    def is_numeric(self, rows: Sequence[Row]) -> bool:
+    def is_numeric(self, rows: Sequence[ColumnRow]) -> bool:
         """Whether its values are numbers, which stand flush right; a mark's place in line is none."""
         return any(isinstance(self.value(row), int | float) and not self.drawn(row).mark for row in rows)
 

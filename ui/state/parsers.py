@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from profet_core.answers.parameters import LONGEST_NETWORK
 
 #: The text that stands for "left empty on purpose" in a link.
 EMPTY = "none"
+
+Number = TypeVar("Number", int, float)
 
 
 def one_of(options: Iterable[str]) -> Callable[[str], str]:
@@ -36,14 +39,7 @@ def true_or_false(text: str) -> bool:
 
 def whole_between(smallest: int, largest: int) -> Callable[[str], int]:
     """A parser that takes a whole number within the bounds."""
-
-    def parse(text: str) -> int:
-        number = int(text)
-        if not smallest <= number <= largest:
-            raise ValueError(text)
-        return number
-
-    return parse
+    return _between(int, smallest, largest)
 
 
 def whole_or_empty(smallest: int, largest: int) -> Callable[[str], int | None]:
@@ -71,9 +67,12 @@ def positive_or_empty(text: str) -> float | None:
 
 def number_between(smallest: float, largest: float) -> Callable[[str], float]:
     """A parser that takes a number within the bounds."""
+    return _between(float, smallest, largest)
 
-    def parse(text: str) -> float:
-        number = float(text)
+
+def _between(read: Callable[[str], Number], smallest: Number, largest: Number) -> Callable[[str], Number]:
+    def parse(text: str) -> Number:
+        number = read(text)
         if not smallest <= number <= largest:
             raise ValueError(text)
         return number

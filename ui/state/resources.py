@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 import streamlit as st
 
-from profet_core import Catalog, Models, load_models
+from profet_core import Catalog, Models
+from profet_core.answers.served import Served, load_served
 from profet_core.artifacts.samples import Sample, load_samples
-from profet_core.catalog import OWN_LEFT_OUT, load_served_catalog
 from profet_core.catalog.gpus import Gpus, gpu_label, load_gpus
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
+from profet_core.latency import Basis
 from profet_core.prediction.anchors import anchor_names, recorded_on
 from profet_core.profiles import Profile
 from profet_core.scaling.axes import axis_range
-
-_LOG = logging.getLogger(__name__)
+from ui.basis import SHORT_BASIS
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Resources:
     profiles : sample name -> its trace, read.
     gpus : data sheets.
     server_rows : how many offers of the catalogue are from the server's own list of instances.
-    own_instances_damaged : the server's own list of instances can't be read and was left out; its log says why.
+    served : what the server loaded; None: nothing that can change.
     """
 
     models: Models
@@ -38,7 +37,7 @@ class Resources:
     profiles: dict[str, Profile]
     gpus: Gpus
     server_rows: int = 0
-    own_instances_damaged: bool = False
+    served: Served | None = None
 
     def instance_label(self, name: str) -> str:
         """'g4dn.xlarge (Tesla T4, AWS)', with 'retired' where it can't be rented any more."""
@@ -59,7 +58,10 @@ class Resources:
         """'g4dn.xlarge (Tesla T4)' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU; one's own as it is called."""
         if name in self.catalog:
             return self.instance_label(name)
-        return gpu_label(name) if name in load_gpus() else name
+        label = gpu_label(name) if name in load_gpus() else name
+        transfer = self.models.transfer
+        measured = transfer is not None and any(gpu == name for gpu, _ in transfer.sharpened)
+        return f"{label} ({SHORT_BASIS[Basis.SHARPENED]})" if measured else label
 
     def anchor_of(self, profile: Profile) -> str | None:
         """What the profile was recorded on, if the GPU that it names tells it."""
@@ -85,12 +87,15 @@ def load_resources() -> Resources:
     ------
     ArtifactError : a model or a sample is missing, damaged or changed.
     """
-    models = load_models()
-    models.verify()
+    served = load_served()
+    known = served.knowledge
     samples = {sample.name: sample for sample in load_samples()}
-    catalog, problem = load_served_catalog()
-    if problem:
-        _LOG.warning(OWN_LEFT_OUT)
-    profiles = {name: sample.profile for name, sample in samples.items()}
-    server_rows = sum(offer.own for offer in catalog.all_offers)
-    return Resources(models, catalog, samples, profiles, load_gpus(), server_rows, problem is not None)
+    return Resources(
+        models=known.models,
+        catalog=known.catalog,
+        samples=samples,
+        profiles={name: sample.profile for name, sample in samples.items()},
+        gpus=known.gpus,
+        server_rows=sum(offer.own for offer in known.catalog.all_offers),
+        served=served,
+    )

@@ -71,10 +71,10 @@ VIEWS = ("compare", "inside")
 #: The profile that Answer shows, as the one that Profiles looks into; else a sample's name.
 ON_ANSWER = "answer"
 #: Sections of About that can be opened.
-SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits")
+SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits", "own_gpu")
 #: What the recorder is shown for.
 FRAMEWORKS = ("keras", "tf_keras", "pytorch")
-ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore", "estimate")
+ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore", "estimate", "cells")
 #: Which of the offers have a row: few, one of each GPU, or all.
 ROWS = ("best", "gpus", "all")
 #: What the opened plan is set against: the one next to it.

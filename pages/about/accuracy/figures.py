@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from profet_core.accuracy.cells import CellsAccuracy
 from profet_core.accuracy.validation import MeasuredPoint
+from profet_core.catalog.gpus import gpu_model
 from profet_core.units import format_ms
+from ui.charts.gpu_look import GpuLook, gpu_look
 from ui.charts.style import BLUE, GREY, RED, Part, framed, line_at, name_axis, value_axis
 from ui.state.settings import ALL_INSTANCES
 from ui.tables import format_range_ms
@@ -133,6 +136,43 @@ def direction_dots(errors: Mapping[str, Mapping[str, float]]) -> go.Figure:
         y=name_axis(lines=True),
         height=130 + 28 * len(ordered),
     )
+
+
+def errors_by_cells(accuracy: CellsAccuracy, gpus: Mapping[str, str]) -> go.Figure:
+    """Error over number of measured cells, a line each GPU that played the new one, and their mean; percent.
+
+    Parameters
+    ----------
+    gpus : instance -> full name of its GPU.
+    """
+    cells = [row.cells for row in accuracy.rows]
+    lines = [
+        _error_line(gpu_model(gpu), cells, [row.gpus[name].mape for row in accuracy.rows], gpu_look(gpu))
+        for name, gpu in gpus.items()
+    ]
+    mean = _error_line("mean", cells, [row.mean for row in accuracy.rows], GpuLook(GREY, "x", "solid"))
+    return framed(
+        [*lines, mean],
+        x=value_axis(
+            "measured cells", type="log", tickvals=cells, ticktext=[f"{number}" for number in cells], hoverformat=",d"
+        ),
+        y=value_axis("mean error, %", rangemode="tozero"),
+        height=380,
+        hovermode="x unified",
+    )
+
+
+def _error_line(name: str, cells: Sequence[int], errors: Sequence[float], look: GpuLook) -> Part:
+    return {
+        "type": "scatter",
+        "x": cells,
+        "y": errors,
+        "name": name,
+        "mode": "lines+markers",
+        "line": {"color": look.colour, "width": 2, "dash": look.dash},
+        "marker": {"color": look.colour, "symbol": look.symbol, "size": 9},
+        "hovertemplate": "%{y:.1f} %",
+    }
 
 
 def _hover(point: MeasuredPoint) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from pages.about.accuracy.cells import show_cells, show_own_models
 from pages.about.accuracy.estimated import show_estimated
 from pages.about.accuracy.manycore import show_manycore
 from pages.about.accuracy.memory import show_memory
@@ -25,17 +26,19 @@ from pages.about.accuracy.unprofiled import show_unprofiled
 from pages.about.accuracy.unprofiled_words import Unprofiled
 from pages.about.accuracy.worst import show_worst
 from profet_core.accuracy.transfer import TransferAccuracy
+from profet_core.artifacts.own_models import own_models
 from ui.inputs.fields import choice
-from ui.measured_accuracy import scaleout_accuracy_of
+from ui.measured_accuracy import cells_accuracy_of, scaleout_accuracy_of
 from ui.state.resources import Resources
 from ui.state.settings import ACCURACY_PARTS, LATENCY_GIVEN
 from ui.texts import plain
 
 _LATENCY_LABELS = {"given": "Given", "not": "Not given"}
-_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _SCALEOUT, _MANYCORE, _ESTIMATE = ACCURACY_PARTS
+_PROFILED, _UNPROFILED, _SIZES, _MEMORY, _STRANGERS, _SCALEOUT, _MANYCORE, _ESTIMATE, _CELLS = ACCURACY_PARTS
 _PART_LABELS = {
     _PROFILED: "Profiled GPUs",
     _UNPROFILED: "GPUs nobody profiled",
+    _CELLS: "Few measured steps",
     _SIZES: "Other sizes",
     _MEMORY: "Memory",
     _STRANGERS: "Strangers' profiles",
@@ -77,6 +80,14 @@ def _unprofiled(resources: Resources, latency_known: bool) -> None:
     transfer, accuracy = transfer_model_of(resources), transfer_accuracy_of(resources)
     show_unprofiled(Unprofiled(resources.catalog, transfer, accuracy, latency_known))
     _measured_on(accuracy)
+
+
+def _cells(resources: Resources, _: bool) -> None:
+    if own := own_models(resources.models):
+        show_own_models(own)
+    accuracy = cells_accuracy_of(resources)
+    show_cells(resources.catalog, accuracy)
+    st.caption(f"Measured on {plain(accuracy.made)}. Its card: models/CELLS_CARD.md.")
 
 
 def _sizes(resources: Resources, _: bool) -> None:
@@ -131,6 +142,7 @@ _BY_LATENCY = {_PROFILED, _UNPROFILED, _STRANGERS}
 _PARTS: dict[str, Callable[[Resources, bool], None]] = {
     _PROFILED: _profiled,
     _UNPROFILED: _unprofiled,
+    _CELLS: _cells,
     _SIZES: _sizes,
     _MEMORY: _memory,
     _STRANGERS: _strangers,

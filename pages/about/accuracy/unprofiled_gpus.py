@@ -18,8 +18,12 @@ def _row(row: GpuAccuracy) -> dict[str, str]:
     return {
         "GPU": plain(row.gpu.name),
         "Rests on": plain(row.evidence.words),
-        "Checked by": " / ".join(check.how.value for check in row.checks) or "nothing",
+        "Checked by": " / ".join(check.how.value for check in row.checks) or _without_check(row),
         "Off by": " / ".join(format_percent(check.mape) for check in row.checks) or MISSING,
         "Leaning": " / ".join(or_missing(check.bias, lambda bias: f"{bias:+.1f} %") for check in row.checks) or MISSING,
         "Interval": f"from {reach(row.half_width)}",
     }
+
+
+def _without_check(row: GpuAccuracy) -> str:
+    return "its cells" if row.measured else "nothing"

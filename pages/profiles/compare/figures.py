@@ -12,7 +12,7 @@ from profet_core import InstancePrediction
 from profet_core.units import format_ms, format_usd
 from ui.basis import marked
 from ui.charts.gpu_look import gpu_look
-from ui.charts.style import GRID, WIDE, Part, framed, value_axis
+from ui.charts.style import GRID, WIDE, Part, framed, no_markup, value_axis
 
 #: What fits a phone's width.
 _LABEL_LETTERS = 44
@@ -102,7 +102,7 @@ def _name(label: str) -> Part:
 def _hover(dot: _Dot, metric: str) -> str:
     retired = " (retired)" if dot.predicted.status == "retired" else ""
     words = format_ms(dot.value) if metric == LATENCY else format_usd(dot.value)
-    return f"{_no_markup(dot.profile)}<br>{dot.predicted.instance}{retired}: {words}"
+    return f"{no_markup(dot.profile)}<br>{dot.predicted.instance}{retired}: {words}"
 
 
 def _labels(names: Sequence[str]) -> list[str]:
@@ -110,11 +110,7 @@ def _labels(names: Sequence[str]) -> list[str]:
     short: list[str] = []
     for name in names:
         # What tells files apart is as often at the end: "resnet50-run-b64.json".
-        text = _no_markup(name if len(name) <= _LABEL_LETTERS else f"{name[:21]}…{name[-22:]}")
+        text = no_markup(name if len(name) <= _LABEL_LETTERS else f"{name[:21]}…{name[-22:]}")
         count = sum(other == text or other.startswith(f"{text} #") for other in short)
         short.append(f"{text} #{count + 1}" if count else text)
     return short
-
-
-def _no_markup(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -9,7 +9,7 @@ from profet_cli.arguments import add_format, add_narrowing
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.catalog import Instance, load_catalog, load_gpus
 from profet_core.catalog.offers import NoOffersError
-from profet_core.catalog.own_gpus import with_offers_of
+from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus, with_offers_of
 from profet_core.catalog.price_age import price_age_years
 from profet_core.documents.instances import instances_document
 from profet_core.errors import ArtifactError
@@ -70,12 +70,12 @@ def run(options: argparse.Namespace) -> None:
 
 def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
     """Offers with their basis; without readable models the catalogue is listed too, which is said."""
-    from profet_cli.inputs import own_gpus
     from profet_core.answers.instances import answer_instances
     from profet_core.answers.questions import Knowledge
     from profet_core.artifacts.models import load_models
 
-    own, gpus = own_gpus(), load_gpus()
+    gpus = load_gpus()
+    own = read_own_gpus(own_gpus_path(), gpus)
     catalog = load_catalog()
     try:
         known = Knowledge(load_models(), catalog, gpus).with_own_gpus(own)

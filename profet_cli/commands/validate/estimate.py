@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from profet_cli.lab import open_measurements, training_set, validation_progress
 from profet_cli.output import print_json, print_table
 from profet_core.estimate.model import load_estimate
-from profet_core.files import default_models_folder
+from profet_core.files import models_folder
 from profet_core.transfer.model import load_transfer
 
 
@@ -19,7 +18,7 @@ def run(options: argparse.Namespace) -> None:
         from profet_lab.estimate.published import published_report
         from profet_lab.estimate.report import estimate_report
         from profet_lab.reports import write_estimate_report
-    folder = default_models_folder() if options.models is None else Path(options.models)
+    folder = models_folder(options.models)
     # Read before the work, so that a damaged file doesn't cost minutes.
     model, transfer = load_estimate(folder), load_transfer(folder)
     measurements, data_folder = open_measurements(options)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
 
 from profet_cli.lab import training_set, validation_progress
 from profet_cli.output import print_json, print_table
 from profet_core.accuracy.manycore import ManycoreAccuracy, OwnCores
-from profet_core.files import default_models_folder
+from profet_core.files import models_folder
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_ERROR_PERCENT
 
 
@@ -21,7 +20,7 @@ def run(options: argparse.Namespace) -> None:
     with validation_progress() as progress:
         report = manycore_report(own_cores(progress=progress))
     if options.card:
-        write_manycore_report(report, default_models_folder() if options.models is None else Path(options.models))
+        write_manycore_report(report, models_folder(options.models))
     if options.format == "json":
         print_json(asdict(report))
     else:

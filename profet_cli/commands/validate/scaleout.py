@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from profet_cli.lab import training_set, validation_progress
 from profet_cli.output import print_json, print_table
-from profet_core.files import default_models_folder
+from profet_core.files import models_folder
 from profet_core.scaleout.model import load_scaleout
 
 Section = Mapping[str, Any]
@@ -23,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
         from profet_lab.measurements.tables import data_folder
         from profet_lab.reports import write_scaleout_report
         from profet_lab.validation.scaleout import scaleout_report
-    folder = default_models_folder() if options.models is None else Path(options.models)
+    folder = models_folder(options.models)
     # Read before the work, so that a damaged file doesn't cost minutes.
     model = load_scaleout(folder) if options.card else None
     with validation_progress() as progress:

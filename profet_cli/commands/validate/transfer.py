@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from profet_cli.commands.validate.memory import print_memory
 from profet_cli.lab import open_measurements, training_set, validation_progress
 from profet_cli.output import print_json, print_table
-from profet_core.files import default_models_folder
+from profet_core.files import models_folder
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
 
@@ -70,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
     with training_set():
         from profet_lab.reports import write_transfer_report
         from profet_lab.validation.transfer import TransferData, transfer_report
-    folder = default_models_folder() if options.models is None else Path(options.models)
+    folder = models_folder(options.models)
     # Read before the work, so that a damaged file doesn't cost minutes.
     written_for = (load_transfer(folder), load_memory(folder)) if options.card else None
     measurements, data_folder = open_measurements(options)
@@ -103,33 +102,33 @@ def print_left_out_gpus(report: Section) -> None:
 
 def _print_directions(report: Section) -> None:
     columns = _LEFT_OUT_COLUMNS
-    rows = [
-        *((row["anchor"], row["target"], str(row["n"]), *_cells(row, columns)) for row in report["directions"]),
+    by_gpu = [("all", name, "", *_cells(row, columns)) for name, row in report["by_gpu"].items()]
+    print_table(("anchor", "left out", "n", *columns.values()), [*_direction_rows(report, columns), *by_gpu])
+
+
+def _direction_rows(report: Section, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """One row a direction, then their mean and the worst of them."""
+    return [
+        *_rows(report["directions"], columns),
         ("mean", "", "", *_cells(report["mean"], columns)),
         ("worst", "", "", *_cells(report["worst"], columns)),
-        *(("all", name, "", *_cells(row, columns)) for name, row in report["by_gpu"].items()),
     ]
-    print_table(("anchor", "left out", "n", *columns.values()), rows)
+
+
+def _rows(directions: Iterable[Section], columns: Mapping[str, str]) -> list[tuple[str, ...]]:
+    return [(row["anchor"], row["target"], str(row["n"]), *_cells(row, columns)) for row in directions]
 
 
 def _print_other_gpus(rows: Sequence[Section], columns: Mapping[str, str]) -> None:
-    print_table(
-        ("anchor", "left out", "n", *columns.values()),
-        [(row["anchor"], row["target"], str(row["n"]), *_cells(row, columns)) for row in rows],
-    )
+    print_table(("anchor", "left out", "n", *columns.values()), _rows(rows, columns))
 
 
 def print_left_out_anchors(report: Section) -> None:
     """One row a direction, then each anchor's mean."""
     columns = _ANCHOR_COLUMNS
     print("\nOne GPU left out as anchor: its profiles predict the others.\n")
-    rows = [
-        *((row["anchor"], row["target"], str(row["n"]), *_cells(row, columns)) for row in report["directions"]),
-        ("mean", "", "", *_cells(report["mean"], columns)),
-        ("worst", "", "", *_cells(report["worst"], columns)),
-        *((name, "all", "", *_cells(row, columns)) for name, row in report["by_anchor"].items()),
-    ]
-    print_table(("left out", "target", "n", *columns.values()), rows)
+    by_anchor = [(name, "all", "", *_cells(row, columns)) for name, row in report["by_anchor"].items()]
+    print_table(("left out", "target", "n", *columns.values()), [*_direction_rows(report, columns), *by_anchor])
 
 
 def print_published(report: Section) -> None:

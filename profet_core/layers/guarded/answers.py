@@ -11,10 +11,10 @@ from profet_core.layers.builder import MAX_LAYERS
 from profet_core.layers.counting import count
 from profet_core.layers.network import Network
 from profet_core.layers.rules import Kind, Layer
+from profet_core.profiles.guarded.answers import answer_line, is_line
 
 #: Twenty thousand layers, some two hundred bytes each.
 MAX_ANSWER_BYTES = 8 * 2**20
-_MAX_LINE = 1_000
 _MAX_CAVEATS = 100
 
 
@@ -52,7 +52,7 @@ def write_answer(answer: NetworkAnswer) -> bytes:
                 for layer in network.layers
             ],
         }
-    return json.dumps({key: value for key, value in document.items() if value is not None}).encode() + b"\n"
+    return answer_line(document)
 
 
 def read_answer(line: bytes) -> NetworkAnswer:
@@ -82,7 +82,7 @@ def _network(record: Mapping[str, Any]) -> Network:
             "caveats": list(caveats),
             "layers": list(listed),
         } if (
-            all(_is_line(text) for text in (name, source_format, *caveats))
+            all(is_line(text) for text in (name, source_format, *caveats))
             and len(caveats) <= _MAX_CAVEATS
             and 0 < len(listed) <= MAX_LAYERS
             and pixels > 0
@@ -97,11 +97,7 @@ def _network(record: Mapping[str, Any]) -> Network:
 def _layer(record: object) -> Layer:
     match record:
         case [str(kind), list(output), int(parameters), int(trainable), int(flops), str(name)] if (
-            all(isinstance(side, int) for side in output) and min(parameters, trainable, flops) >= 0 and _is_line(name)
+            all(isinstance(side, int) for side in output) and min(parameters, trainable, flops) >= 0 and is_line(name)
         ):
             return Layer(Kind(kind), tuple(output), parameters, trainable, flops, name)
     raise ValueError("no layer")
-
-
-def _is_line(text: object) -> bool:
-    return isinstance(text, str) and len(text) <= _MAX_LINE and text.isprintable()

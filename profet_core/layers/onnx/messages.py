@@ -66,6 +66,11 @@ class Node:
     outputs: tuple[str, ...]
     attributes: dict[str, Attribute]
 
+    def number(self, name: str, default: int) -> int:
+        """A whole number among its attributes."""
+        given = self.attributes.get(name)
+        return default if given is None or given.number is None else given.number
+
 
 @dataclass(frozen=True, slots=True)
 class Port:

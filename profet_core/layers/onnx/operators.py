@@ -42,11 +42,6 @@ def _shape(inputs: Inputs, index: int = 0) -> Shape:
     return value.shape
 
 
-def _number(node: Node, name: str, default: int) -> int:
-    given = node.attributes.get(name)
-    return default if given is None or given.number is None else given.number
-
-
 def _settings(node: Node, name: str, length: int, default: int = 1, least: int = 1) -> Shape:
     given = node.attributes.get(name)
     numbers = tuple(given.numbers) if given is not None and given.numbers else (default,) * length
@@ -83,7 +78,7 @@ def _channels_first(batch: int, shape: Shape) -> Shape:
 def _convolution(node: Node, inputs: Inputs) -> Result:
     shape, weight = _shape(inputs), _shape(inputs, 1)
     image = _channels_last(shape)
-    sides, groups = len(image) - 1, _number(node, "group", 1)
+    sides, groups = len(image) - 1, node.number("group", 1)
     if len(weight) != sides + 2 or min(weight) < 1 or not 1 <= groups <= MAX_SETTING:
         raise InputError("its weights don't fit an image of so many sides.")
     if weight[1] * groups != image[-1]:
@@ -103,7 +98,7 @@ def _convolution(node: Node, inputs: Inputs) -> Result:
 def _transposed(node: Node, inputs: Inputs) -> Result:
     shape, weight = _shape(inputs), _shape(inputs, 1)
     image = _channels_last(shape)
-    sides, groups = len(image) - 1, _number(node, "group", 1)
+    sides, groups = len(image) - 1, node.number("group", 1)
     if len(weight) != sides + 2 or min(weight) < 1 or weight[0] != image[-1] or not 1 <= groups <= MAX_SETTING:
         raise InputError("its weights don't fit its input.")
     padding = _padding(node, sides)
@@ -126,8 +121,8 @@ def _gemm(node: Node, inputs: Inputs) -> Result:
     first, second = _shape(inputs), _shape(inputs, 1)
     if len(first) != 2 or len(second) != 2:
         raise InputError("it multiplies other than two matrices.")
-    rows, inner = reversed(first) if _number(node, "transA", 0) else first
-    features, units = reversed(second) if _number(node, "transB", 0) else second
+    rows, inner = reversed(first) if node.number("transA", 0) else first
+    features, units = reversed(second) if node.number("transB", 0) else second
     _check_features(features, inner)
     return Result(((rows, units),), Kind.DENSE, 2 * rows * features * units)
 
@@ -164,7 +159,7 @@ def _pooling(node: Node, inputs: Inputs) -> Result:
     sides = len(image) - 1
     kernel = _settings(node, "kernel_shape", sides)
     strides, dilation = _settings(node, "strides", sides), _settings(node, "dilations", sides)
-    round_up = bool(_number(node, "ceil_mode", 0))
+    round_up = bool(node.number("ceil_mode", 0))
     output = window_output(image[:-1], kernel, strides, _padding(node, sides), dilation, round_up)
     pooled = (*shape[:2], *output)
     # The second one tells where each maximum was.
@@ -182,9 +177,9 @@ def _reduction(node: Node, inputs: Inputs) -> Result:
     shape = _shape(inputs)
     axes = whole_numbers(node, inputs, 1, "axes")
     if axes is None or not axes:
-        axes = [] if _number(node, "noop_with_empty_axes", 0) else list(range(len(shape)))
+        axes = [] if node.number("noop_with_empty_axes", 0) else list(range(len(shape)))
     reduced = {place(axis, len(shape)) for axis in axes}
-    keeps = _number(node, "keepdims", 1)
+    keeps = node.number("keepdims", 1)
     output = tuple(1 if side in reduced else size for side, size in enumerate(shape) if keeps or side not in reduced)
     is_pooling = len(shape) == 4 and len(reduced) == 2
     return Result((output,), Kind.POOLING if is_pooling else Kind.ELEMENTWISE)
@@ -218,7 +213,7 @@ def _reshape(node: Node, inputs: Inputs) -> Result:
     target = whole_numbers(node, inputs, 1, "shape")
     if target is None or len(target) > MAX_DIMENSIONS:
         raise InputError("its target shape is missing.")
-    if not _number(node, "allowzero", 0):
+    if not node.number("allowzero", 0):
         if any(side == 0 and index >= len(shape) for index, side in enumerate(target)):
             raise InputError("its target shape doesn't fit its input.")
         target = [shape[index] if side == 0 else side for index, side in enumerate(target)]
@@ -227,7 +222,7 @@ def _reshape(node: Node, inputs: Inputs) -> Result:
 
 def _flatten(node: Node, inputs: Inputs) -> Result:
     shape = _shape(inputs)
-    axis = _number(node, "axis", 1)
+    axis = node.number("axis", 1)
     axis = place(axis, len(shape)) if axis != len(shape) else axis
     return Result(((prod(shape[:axis]), prod(shape[axis:])),), Kind.SHAPING)
 
@@ -262,7 +257,7 @@ def _unsqueeze(node: Node, inputs: Inputs) -> Result:
 
 def _concatenation(node: Node, inputs: Inputs) -> Result:
     shapes = tuple(value.shape for value in inputs if value is not None)
-    return Result((rules.concatenation(shapes, _number(node, "axis", -1)).output,), Kind.SHAPING)
+    return Result((rules.concatenation(shapes, node.number("axis", -1)).output,), Kind.SHAPING)
 
 
 def _pad(node: Node, inputs: Inputs) -> Result:
@@ -294,7 +289,7 @@ def _slice(node: Node, inputs: Inputs) -> Result:
 
 def _split(node: Node, inputs: Inputs) -> Result:
     shape = _shape(inputs)
-    axis = place(_number(node, "axis", 0), len(shape))
+    axis = place(node.number("axis", 0), len(shape))
     sizes = whole_numbers(node, inputs, 1, "split")
     if sizes is None:
         parts = max(1, min(len(node.outputs), shape[axis]))
@@ -307,7 +302,7 @@ def _split(node: Node, inputs: Inputs) -> Result:
 
 def _gather(node: Node, inputs: Inputs) -> Result:
     shape, indices = _shape(inputs), _shape(inputs, 1)
-    axis = place(_number(node, "axis", 0), len(shape))
+    axis = place(node.number("axis", 0), len(shape))
     return Result(((*shape[:axis], *indices, *shape[axis + 1 :]),), Kind.SHAPING)
 
 
@@ -336,7 +331,7 @@ def _resize(node: Node, inputs: Inputs) -> Result:
 
 def _blocks(node: Node, inputs: Inputs) -> Result:
     """Depth to space, and back."""
-    shape, block = _shape(inputs), _number(node, "blocksize", 0)
+    shape, block = _shape(inputs), node.number("blocksize", 0)
     if len(shape) != 4 or not 1 <= block <= MAX_SETTING:
         raise InputError("its blocks don't fit its input.")
     batch, channels, height, width = shape

@@ -142,14 +142,14 @@ def _cast(node: Node, arrays: list[Any]) -> np.ndarray:
 def _concat(node: Node, arrays: list[Any]) -> np.ndarray | None:
     if sum(array.size for array in arrays) > MAX_CONSTANT:
         return None
-    return np.concatenate(arrays, _number(node, "axis", 0))
+    return np.concatenate(arrays, node.number("axis", 0))
 
 
 def _gather(node: Node, arrays: list[Any]) -> np.ndarray | None:
     data, indices = arrays
     if data.size * indices.size > MAX_CONSTANT:
         return None
-    return np.take(data, indices, _number(node, "axis", 0))
+    return np.take(data, indices, node.number("axis", 0))
 
 
 def _axes(node: Node, arrays: list[Any]) -> tuple[int, ...] | None:
@@ -201,12 +201,7 @@ def _expand(_: Node, arrays: list[Any]) -> np.ndarray | None:
 
 
 def _product(node: Node, arrays: list[Any]) -> np.ndarray:
-    return np.prod(arrays[0], axis=_axes(node, arrays), keepdims=bool(_number(node, "keepdims", 1)))
-
-
-def _number(node: Node, name: str, default: int) -> int:
-    given = node.attributes.get(name)
-    return default if given is None or given.number is None else given.number
+    return np.prod(arrays[0], axis=_axes(node, arrays), keepdims=bool(node.number("keepdims", 1)))
 
 
 _FOLDS: Mapping[str, Callable[[Node, list[Any]], np.ndarray | None]] = MappingProxyType(

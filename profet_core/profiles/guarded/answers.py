@@ -53,6 +53,11 @@ def write_answer(answer: Answer) -> bytes:
             "refusal": profile.refusal,
             "may_be_cut": profile.may_be_cut,
         }
+    return answer_line(document)
+
+
+def answer_line(document: Mapping[str, object]) -> bytes:
+    """What is set of an answer, as a line of JSON."""
     return json.dumps({key: value for key, value in document.items() if value is not None}).encode() + b"\n"
 
 
@@ -91,9 +96,9 @@ def _profile(record: Mapping[str, Any]) -> Profile:
         } if (
             len(operations) <= MAX_OPERATIONS
             and all(isinstance(us, int | float) and 0 <= us < math.inf for us in operations.values())
-            and all(_is_line(text) for text in (*operations, *ignored, *warnings, source_format))
+            and all(is_line(text) for text in (*operations, *ignored, *warnings, source_format))
             and 1 <= steps <= MAX_STEPS
-            and (not refusal or _is_line(refusal))
+            and (not refusal or is_line(refusal))
         ):
             return Profile(
                 operations=operations,
@@ -113,10 +118,11 @@ def _meta(record: Mapping[str, Any]) -> ProfileMeta:
     if set(record) != set(ProfileMeta.__slots__):
         raise ValueError("no meta")
     for value in record.values():
-        if not (value is None or isinstance(value, bool | int | float) or _is_line(value)):
+        if not (value is None or isinstance(value, bool | int | float) or is_line(value)):
             raise ValueError("no meta")
     return ProfileMeta(**record)
 
 
-def _is_line(text: object) -> bool:
+def is_line(text: object) -> bool:
+    """True for what an answer may say: one printable line of at most 1,000 characters."""
     return isinstance(text, str) and len(text) <= 1_000 and text.isprintable()

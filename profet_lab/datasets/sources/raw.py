@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -27,12 +28,13 @@ from profet_lab.datasets.sources.tables import PROFET_LICENCE, PROFET_RUNS
 from profet_lab.measurements.tables import DataError
 
 _NAME = re.compile(
-    r"(?:(?P<instance>[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)?)-)?(?P<pixels>\d{1,5})(?:dataset)?-(?P<model>[A-Za-z]\w{0,60})-"
+    r"(?:times-)?(?:(?P<instance>\w[\w.-]{0,60}?)-)?(?P<pixels>\d{1,5})(?:dataset)?-(?P<model>[A-Za-z]\w{0,60})-"
     r"(?P<optimizer>[A-Za-z]{1,20})-(?P<batch_size>\d{1,6})(?:-(?P<gpus>\d{1,2}))?-(?P<when>\d{8}-\d{6})",
     re.ASCII,
 )
+#: The published statistics name the instance twice.
+_TWICE = re.compile(r"(.+)-\1")
 _EXPERIMENT = re.compile(r"exp(\d{1,4})", re.ASCII)
-_TIMES = "times"
 _OPTIMISER = "SGD"
 _MAX_CSV_BYTES = 4 * 2**20
 
@@ -54,7 +56,7 @@ def raw_files(folder: Path) -> list[Path]:
     """All files at or below a folder that have a raw file's name."""
     endings = {".csv", *ENDINGS}
     found = (path for path in folder.rglob("*") if path.suffix.lower() in endings and path.is_file())
-    return sorted(path for path in found if _NAME.search(path.name))
+    return sorted(path for path in found if _NAME.match(path.name))
 
 
 def read_raw(folder: Path, note: Note = lambda line: None) -> Dataset:
@@ -114,23 +116,28 @@ def _by_run(paths: Iterable[Path], note: Note) -> dict[_Run, list[Path]]:
     found: defaultdict[_Run, list[tuple[str, Path]]] = defaultdict(list)
     others = 0
     for path in paths:
-        name = _NAME.search(path.name)
+        name = _NAME.match(path.name)
         if name is None or name["optimizer"] != _OPTIMISER or (name["gpus"] or "1") != "1":
             others += 1
             continue
         found[_run(path, name)].append((name["when"], path))
     if others:
         note(f"{others} files are of several GPUs or another optimiser than {_OPTIMISER} and are left out")
-    for run, files in found.items():
-        if run.experiment is not None and len(files) > 1:
-            raise DataError(f"{files[0][1]} and {files[1][1].name} are of one run: remove one of them.")
-    return {run: [path for _, path in sorted(files)] for run, files in found.items()}
+    return {run: _by_time(run, sorted(files)) for run, files in found.items()}
+
+
+def _by_time(run: _Run, files: list[tuple[str, Path]]) -> list[Path]:
+    """Files of one run's repeats: an experiment has one, and no two begin in the same second."""
+    for (when, path), (next_when, next_path) in pairwise(files):
+        if run.experiment is not None or when == next_when:
+            raise DataError(f"{path} and {next_path} are of one run: remove one of them.")
+    return [path for _, path in files]
 
 
 def _run(path: Path, name: re.Match) -> _Run:
-    instance = name["instance"]
-    if instance in (None, _TIMES):
-        instance = path.parent.name
+    instance = name["instance"] or path.parent.name
+    if twice := _TWICE.fullmatch(instance):
+        instance = twice[1]
     experiment = next((found for part in path.parts[:-1] if (found := _EXPERIMENT.fullmatch(part))), None)
     number = None if experiment is None else int(experiment[1])
     return _Run(instance, name["model"], int(name["pixels"]), int(name["batch_size"]), number)

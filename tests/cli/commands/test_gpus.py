@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.made.own_home import GPU, INSTANCE, make_own_home
+
 ADD = ("RTX 4080", "--like", "L40S", "--fp32-tflops", 48.7, "--tf32-tensor-dense-tflops", 97.5, "--memory-gib", 16)
+TOO_FAST = ("--times-reference", 900, "--times-log-sd", 0.1)
 POINT = ("--images-per-s", 480, "--network", "ResNet50", "--batch-size", 128, "--precision", "tf32")
 
 
@@ -95,3 +98,30 @@ def test_a_damaged_file_is_one_line(refused, run, own, sample):
     assert "has no GPU 'x'; it has: none" in refused("gpus", "remove", "x")
     status, out, _ = run("gpus")
     assert status == 0 and out.split() == ["GPU", "instance", "like", "GiB", "images", "a", "second", "$", "an", "hour"]
+
+
+@pytest.fixture
+def home(run, tmp_path, monkeypatch) -> Path:
+    """A folder of one's own; `run` has unset what names another."""
+    for name in ("PROFET_INSTANCES", "PROFET_GPUS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PROFET_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def test_a_folder_of_one_s_own_has_gpus_before_it_has_models(document, refused, home):
+    added = document("gpus", "add", *ADD)
+    assert added["file"] == str(home / "gpus.csv")
+    assert "times Tesla V100" in refused("gpus", "add", "Lab card", "--like", "A40", *TOO_FAST)
+    assert document("gpus") == [added["gpu"]]
+
+
+def test_the_folder_that_models_names_brings_its_lists(document, sample, home, monkeypatch):
+    make_own_home(home)
+    monkeypatch.delenv("PROFET_HOME")
+    asked = ("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    monkeypatch.setenv("PROFET_INSTANCES", "")
+    assert INSTANCE not in {row["instance"] for row in document(*asked)["predictions"]}
+    rows = {row["instance"]: row for row in document(*asked, "--models", home)["predictions"]}
+    assert (rows[INSTANCE]["gpu"], rows[INSTANCE]["basis"]) == (GPU, "sharpened")
+    assert rows["quadro-rtx-5000"]["latency_ms"] == rows[INSTANCE]["latency_ms"]

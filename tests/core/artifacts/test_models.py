@@ -131,8 +131,8 @@ def test_a_damaged_member_is_refused_by_verify_and_before_it_is_asked(tiny_folde
     says = rf"^The model file .*forest\.npz {says}: {AGAIN}"
     refusal(models.verify, says)
     inputs = {"clusters": np.zeros((1, 3), np.float32)}
-    refusal(lambda: models.run_member("g4dn.xlarge", "p2.xlarge", "forest", inputs), says)
-    assert models.run_member("g4dn.xlarge", "p3.2xlarge", "dense", inputs).tolist() == [0.0]
+    refusal(lambda: models.run_members("g4dn.xlarge", ["p2.xlarge"], "forest", inputs), says)
+    assert models.run_members("g4dn.xlarge", ["p3.2xlarge"], "dense", inputs)[0].tolist() == [0.0]
 
 
 def other_forest(**arrays) -> bytes:
@@ -181,7 +181,7 @@ def test_a_member_that_is_none_is_refused_though_its_checksum_is_right(tiny_fold
     inputs = {"clusters": np.zeros((1, 3), np.float32)}
     models = load_models(tiny_folder)
     says = rf"^The model file .*forest\.npz is damaged or was changed: {AGAIN}"
-    refusal(lambda: models.run_member("g4dn.xlarge", "p2.xlarge", "forest", inputs), says)
+    refusal(lambda: models.run_members("g4dn.xlarge", ["p2.xlarge"], "forest", inputs), says)
 
 
 def test_the_same_arrays_as_they_should_be_are_taken(tiny_folder, seal):
@@ -191,13 +191,13 @@ def test_the_same_arrays_as_they_should_be_are_taken(tiny_folder, seal):
     manifest = json.loads((tiny_folder / "manifest.json").read_text())
     seal(tiny_folder, {**manifest, "files": {**manifest["files"], name: sha256_hex(data)}})
     inputs = {"clusters": np.zeros((1, 3), np.float32)}
-    assert load_models(tiny_folder).run_member("g4dn.xlarge", "p3.2xlarge", "forest", inputs).tolist() == [41.0]
+    assert load_models(tiny_folder).run_members("g4dn.xlarge", ["p3.2xlarge"], "forest", inputs)[0].tolist() == [41.0]
 
 
 def test_a_member_that_is_not_there_is_refused(tiny_folder):
     models = load_models(tiny_folder)
     says = rf"^The models have no member 'forest' from p2\.xlarge to g4dn\.xlarge: {AGAIN}"
-    refusal(lambda: models.run_member("p2.xlarge", "g4dn.xlarge", "forest", {}), says)
+    refusal(lambda: models.run_members("p2.xlarge", ["g4dn.xlarge"], "forest", {}), says)
     says = rf"^The models have no member 'forest' from g4dn\.xlarge to g3s\.xlarge: {AGAIN}"
     refusal(lambda: models.run_members("g4dn.xlarge", ["p2.xlarge", "g3s.xlarge"], "forest", {}), says)
 
@@ -209,7 +209,7 @@ def test_a_whole_folder_verifies(tiny_folder):
 def test_members_answer_for_many_rows_at_once(tiny_folder):
     models = load_models(str(tiny_folder))
     inputs = {"latency_ms": np.array([[10], [20], [30]], np.float32)}
-    assert models.run_member("g4dn.xlarge", "p2.xlarge", "line", inputs).tolist() == [20, 40, 60]
+    assert models.run_members("g4dn.xlarge", ["p2.xlarge"], "line", inputs)[0].tolist() == [20, 40, 60]
 
 
 def test_members_answer_for_many_targets_at_once_in_the_order_asked(tiny_folder):

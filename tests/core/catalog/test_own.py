@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core import CatalogError, InputError, load_catalog
-from profet_core.catalog import load_catalog_with_own, load_gpus, load_shipped, own_path
+from profet_core.catalog import load_catalog_with_own, load_gpus, load_served_catalog, load_shipped, own_path
 from profet_core.catalog.own import laid_over, read_own, write_own
+from profet_core.catalog.own_gpus import own_gpus_path, served_own_gpus_path
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 MINE = "my.l4,L4,,,,0.7,any,linux,spot,,2026-11-21,an invoice"
@@ -211,3 +212,38 @@ def test_folders_are_made_and_a_failed_write_leaves_the_old_file(tmp_path, own):
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
     with pytest.raises(CatalogError, match="can't be written"):
         write_own(path / "below-a-file.csv", rows, shipped)
+
+
+# --- in a folder of one's own ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    for name in ("PROFET_INSTANCES", "PROFET_GPUS", "PROFET_APP_INSTANCES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PROFET_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_the_catalogue_lies_beside_the_models_of_one_s_own(home, monkeypatch):
+    assert (own_path(), own_gpus_path()) == (home / "instances.csv", home / "gpus.csv")
+    (home / "instances.csv").write_text(f"{HEADER}\n{MINE}\n")
+    assert "my.l4" in load_catalog()
+    monkeypatch.setenv("PROFET_INSTANCES", "")
+    assert "my.l4" not in load_catalog()
+
+
+def test_a_server_shows_the_catalogue_beside_the_models_it_serves(home, monkeypatch):
+    (home / "instances.csv").write_text(f"{HEADER}\n{MINE}\n")
+    assert served_own_gpus_path() == home / "gpus.csv"
+    catalog, problem = load_served_catalog()
+    assert problem is None and "my.l4" in catalog
+    monkeypatch.setenv("PROFET_APP_INSTANCES", "")
+    assert "my.l4" not in load_served_catalog()[0], "unless its operator says: none"
+    assert served_own_gpus_path() is None
+
+
+def test_what_ships_is_no_folder_of_one_s_own(home, monkeypatch, repository):
+    monkeypatch.setenv("PROFET_HOME", str(repository / "models"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    assert own_path() == home / "profet" / "instances.csv"

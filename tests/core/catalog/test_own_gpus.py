@@ -102,7 +102,15 @@ def test_an_own_gpu_s_model_means_it():
     gpus = SHIPPED.with_own([own(gpu="Lab card").gpu, own(gpu="B300").gpu])
     assert gpus.find("NVIDIA L4").name == "L4" and gpus.find("lab card").name == "Lab card"
     assert gpus.find("NVIDIA B300").name == "B300"
-    assert list(gpus.shipped) == list(SHIPPED) and list(gpus.with_own([])) == list(SHIPPED)
+    assert list(gpus.shipped) == list(SHIPPED)
+
+
+def test_a_visitor_s_gpus_come_to_those_of_the_server():
+    server, visitor = own(gpu="Lab card").gpu, own(gpu="my card").gpu
+    both = SHIPPED.with_own([server]).with_own([visitor])
+    assert both.own == {"Lab card", "my card"} and list(both.shipped) == list(SHIPPED)
+    again = both.with_own([own(gpu="Lab card", memory_gib="10").gpu])
+    assert again["Lab card"].memory_gib == 10 and len(again) == len(both)
 
 
 def test_where_the_file_is(monkeypatch, tmp_path):

@@ -74,11 +74,11 @@ def test_an_unseen_host_operation_is_left_out_however_near():
 
 def test_near_is_the_average_distance_and_its_own_limit_counts():
     # Relu6x is 2 letters from Relu and 1 from Relu6: 1.5 on average; Relu6xy is 3 and 2: 2.5.
-    assert SPEC.nearest_cluster("Device_Relu6x") == 2
-    assert SPEC.nearest_cluster("Device_Relu6xy") is None
+    assert SPEC.place(["Device_Relu6x"]) == {"Device_Relu6x": 2}
+    assert SPEC.place(["Device_Relu6xy"]) == {"Device_Relu6xy": None}
     # IDLEab is exactly 2 letters from IDLE.
-    assert SPEC.nearest_cluster("Device_IDLEab") == 1
-    assert SPEC.nearest_cluster("Device_IDLEabc") is None
+    assert SPEC.place(["Device_IDLEab"]) == {"Device_IDLEab": 1}
+    assert SPEC.place(["Device_IDLEabc"]) == {"Device_IDLEabc": None}
 
 
 def test_near_zero_leaves_every_unseen_operation_out():

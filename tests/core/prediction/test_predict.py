@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from profet_core import (
+    Catalog,
     InputError,
     LatencyDoubtError,
     Models,
@@ -35,6 +36,25 @@ def tiny(tiny_folder) -> Models:
 
 def row(prediction, instance: str):
     return next(each for each in prediction.predictions if each.instance == instance)
+
+
+# --- instances that the catalogue lacks, as models of one's own may know ---------------------------------------------
+
+
+def test_an_instance_without_a_price_has_no_row(tiny, models, catalog):
+    without = Catalog(offer for offer in catalog.all_offers if offer.name != "p2.xlarge")
+    for known in (tiny, models):
+        rows = predict(known, without, PROFILE, ANCHOR, latency_ms=150).predictions
+        assert "p3.2xlarge" in {found.instance for found in rows}
+        assert "p2.xlarge" not in {found.instance for found in rows}
+
+
+def test_where_none_has_a_price_the_first_is_to_be_added(tiny, catalog):
+    alone = Catalog(catalog.offers(ANCHOR))
+    with pytest.raises(
+        InputError, match=r"^p3.2xlarge, p2.xlarge: no price is known; `profet instances add p3.2xlarge"
+    ):
+        predict(tiny, alone, PROFILE, ANCHOR, latency_ms=80)
 
 
 # --- ensembles, by hand ---------------------------------------------------------------------------------------------

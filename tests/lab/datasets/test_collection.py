@@ -81,7 +81,7 @@ def test_every_finished_cell_is_a_row(collected, tmp_path):
 def test_it_trains_beside_the_published_ones(collected, tables, tmp_path):
     joined = read_sources([tables, collected])
     assert sorted(joined.instances) == ["my.h200", "p2.xlarge", "p3.2xlarge"]
-    assert [source.name for source in joined.sources] == ["profet", "my.h200"]
+    assert [source.name for source in joined.sources] == ["my.h200", "profet"]
     alone = measurements_of(joined, ["my.h200"])
     assert alone.latency_ms["my.h200"].tolist() == [20.0]
     assert alone.times_us["my.h200"][0, list(alone.operations).index("Device_Conv2D")] == 15_000.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import copyreg
 import io
 import os
 import pickle
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,6 +96,55 @@ def test_a_frame_of_the_pandas_that_profet_used_is_read(profiles, protocol):
     data = pickled_by_old_pandas(frame, protocol)
     assert b"0.14.1" in data and b"_unpickle_block" not in data
     pd.testing.assert_frame_equal(of_old_texts(pd.DataFrame(frame_columns(data))[list(frame)]), frame)
+
+
+#: What pandas 1.5.3 with numpy 1.24.4 dumped under protocol 4, by zlib and base64: rows with an Int64Index.
+OF_PANDAS_1_5 = """
+eNqFU91OE0EULqVLKYpAjEoCMcQrvLCBSohGE5BWEFdrognxAjKZ3Q6dDbOzm91ZoEYSvRAhmSs5XtQ38RFMfBGfQs/MtrEo0d1kfnbPz/ed8513pc/r
+pYJ99FRMZYumVT9KWHU3oSEDXWlQRdft+Qxuv4cjmNclErYT0DcHzQOpWCKpSKshlbTNkhT05TUR+XvP8zu6z+vrPRciAi/97QN6gmQyDvw9wYhnnNBa
+X5NZGHfy8GEmVECThHYwLEmYH8lUJZmvjKFjDUGXMbY1OQO38AHqQx58hJcw7w7hWzwGPqGdlurEhoou7t6D05P8/7AeegjNZvPpT3zs4hYUeKf1yS/d
+bvf+7I9VW6Dvn1YBP+tRLwsQjkTcTioCn9mEJosJ5xbNyi/xK3zKwOBX+yCKFsS0LgYDqfnsRYnn9rYrNudY3pvCZG+f6+0GCL+FQcfdkX9ndfpZX5wj
+/PYPwism7w72yGGH8cIi5HsN9Fh8t1o7FDRpM+CP9FitttRCTaRMAV/TztbGxuIy8LoefrXRAN5gObCiW/5fOfKezPSq3O1+Xcn3bys9cqNuZTCGAgNv
++rzqWuyQpVUP4SBSItkB2TTfsCN8Szv9s1WtQQ1/w6jg5YFlPt5g+9hNUo/kfq2B2n8SpYpsNp49Bj2K1SDSjsQ4dl5RiYb5vdwvh3bCqMUEOkaxCsLg
+DapeVzyqfJ7iBT3tmQiqmPQ7YEqlSzZIMzs2VXqtZy6ih/pmSeAjw02plpcGWPHtC2SGlztY1eGeVMqDkhF5JmYWHGScBoRoCPTnnYRMUVuqHSRElcJJ
+PgI9QnYFbdvjDSpEdJCSVhaj+JELEvIYTvFJmnnVXxsZnt4=
+"""
+
+
+def test_the_bytes_of_a_real_old_pandas_are_read():
+    data = zlib.decompress(base64.b64decode(OF_PANDAS_1_5))
+    assert b"Int64Index" in data and b"_unpickle_block" in data and b"numpy.core.multiarray" in data
+    assert frame_columns(data) == {
+        "Device_Conv2D": [51_425.8, 1_203.0],
+        "Host_IDLE": [613_483, 10],
+        "exp_name": ["exp01", "exp02"],
+        "instance_name": ["p3.2xlarge"] * 2,
+        "dataset": ["224dataset"] * 2,
+        "model": ["VGG16"] * 2,
+        "optimizer": ["SGD"] * 2,
+        "batchsize": [16, 32],
+        "batch_latency": [0.1, 0.2],
+    }
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        # The extension registry, persistent ids of both kinds, keywords, a class that is built upon, and code by INST.
+        b"\x80\x02\x82\x01.",
+        b"Pos.system\n.",
+        b"\x80\x02K\x01Q.",
+        b"\x80\x04\x8c\x06pandas\x8c\x09DataFrame\x93)}\x8c\x01aK\x01s\x92.",
+        b"\x80\x02cpandas\nDataFrame\n}U\x07__new__cpandas\nIndex\nsb.",
+        b"(Vtouch\nios\nsystem\n.",
+        # An array's type of fields, and one of another length than its bytes.
+        b"\x80\x02cnumpy\ndtype\n(](U\x01aU\x02f8\x86e\x85R.",
+        b"\x80\x04N\x93.",
+    ],
+)
+def test_opcodes_that_no_frame_needs_end_the_reading(data):
+    with pytest.raises(ProfileError):
+        frame_columns(data)
 
 
 def test_rows_that_were_chosen_and_columns_in_any_order_are_read(profiles):

@@ -120,3 +120,27 @@ def test_two_files_of_one_run_are_refused(tmp_path):
         put(tmp_path / "exp01" / "p2.xlarge" / f"times-p2.xlarge-64-VGG16-SGD-32-1-20220301-{time}.pickle", TIMES)
     with pytest.raises(DataError, match="are of one run: remove one of them"):
         read_raw(tmp_path)
+
+
+def test_a_copy_of_a_file_is_no_repeat(tmp_path):
+    for folder in ("a", "copy of a"):
+        put(tmp_path / folder / "times-p2.xlarge-64-VGG16-SGD-32-1-20220301-101010.123456.pickle", TIMES)
+    with pytest.raises(DataError, match=r"a/times-.* and .*copy of a/times-.* are of one run: remove one of them"):
+        read_raw(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("written", "instance"),
+    [
+        ("n1-standard-4-64-VGG16", "n1-standard-4"),
+        ("Standard_NC6s_v3-64-VGG16", "Standard_NC6s_v3"),
+        ("g3s.xlarge-g3s.xlarge-64dataset-VGG16", "g3s.xlarge"),
+        ("64dataset-VGG16", "folder"),
+    ],
+)
+def test_instances_of_any_cloud_keep_their_whole_name(written, instance, tmp_path):
+    put(tmp_path / "folder" / f"times-{written}-SGD-32-20220301-101010.pickle", TIMES)
+    put(tmp_path / "folder" / f"{written}-SGD-32-20220301-1010102022_03_01_10_15_00.csv", CSV)
+    found = read_raw(tmp_path).cells.iloc[0]
+    assert found[["instance", "model", "pixels", "batch_size"]].tolist() == [instance, "VGG16", 64, 32]
+    assert found["steps_profiled"] == 2

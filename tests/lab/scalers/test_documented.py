@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_lab.scalers.documented import AXIS_SIZES, curve_from_bend, fit_scaler, latency_curves, min_max_scaled
+from profet_core.scaling.axes import KNOTS
+from profet_lab.scalers.documented import curve_from_bend, fit_scaler, latency_curves, min_max_scaled
 
 
 def curves(axis: str, other: int, latency) -> pd.DataFrame:
     index = pd.MultiIndex.from_tuples([("A", other), ("B", other)], names=["model", "other"])
-    sizes = np.asarray(AXIS_SIZES[axis], float)
-    return pd.DataFrame([latency(sizes), 3 + 10 * latency(sizes)], index=index, columns=AXIS_SIZES[axis])
+    sizes = np.asarray(KNOTS[axis], float)
+    return pd.DataFrame([latency(sizes), 3 + 10 * latency(sizes)], index=index, columns=KNOTS[axis])
 
 
 @pytest.mark.parametrize(("bend", "middle"), [(0.0, 0.5), (1.0, 0.25), (-1.0, 0.75)])

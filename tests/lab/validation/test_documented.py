@@ -3,9 +3,8 @@
 import pandas as pd
 import pytest
 
-from profet_core.scaling.axes import AXIS_RANGE
+from profet_core.scaling.axes import AXIS_RANGE, KNOTS
 from profet_lab.documented.baseline import SCALER_MAPE, baseline_pairs
-from profet_lab.scalers.documented import AXIS_SIZES
 from profet_lab.validation.documented import documented_report, documented_table, mape_percent
 from profet_lab.validation.scalers import scaler_report
 
@@ -59,7 +58,7 @@ def test_the_scaler_reproduces_the_baseline(measurements):
         assert found["mean_mape"] <= SCALER_MAPE[axis]["mean"] + SCALER_MARGIN
         for instance, row in found["by_instance"].items():
             assert row["mape"] <= SCALER_MAPE[axis][instance] + SCALER_MARGIN
-            assert row["n"] % (len(AXIS_SIZES[axis]) - 2) == 0
+            assert row["n"] % (len(KNOTS[axis]) - 2) == 0
 
 
 @pytest.mark.data

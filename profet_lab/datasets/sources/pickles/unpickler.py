@@ -200,6 +200,20 @@ ALLOWED: dict[tuple[str, str], type[Recorded]] = {
 NOTHING: dict[tuple[str, str], type[Recorded]] = {}
 
 
+#: How a pickle can fail, by the standard library's words and by the types that its opcodes raise.
+_DAMAGED = (
+    pickle.PickleError,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
 class _Unpickler(pickle.Unpickler):
     """Looks every name up in the list."""
 
@@ -246,10 +260,10 @@ def _loaded(unpickler: type[_Unpickler], data: bytes) -> object:
     file = io.BytesIO(data)
     try:
         found = unpickler(file).load()
-    except (ProfileError, MemoryError):
+    except ProfileError:
         raise
-    except Exception:
-        # A pickle can fail in any way, and the ways' words are of no use to anybody.
+    except _DAMAGED:
+        # Their words are of no use to anybody.
         raise ProfileError("it is damaged, or no pickle: get it again.") from None
     if file.read(1):
         raise ProfileError("something follows the pickle in it: get it again.")

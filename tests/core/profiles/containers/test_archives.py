@@ -21,7 +21,7 @@ from tests.made.tensorflow_stats import tensorflow_stats
 from tests.made.xplane import gpu_step, xplane
 
 XPLANE = xplane(gpu_step())
-TENSORFLOW = gzip.compress(tensorflow_trace(tf_step(0, 0)))
+TENSORFLOW = gzip.compress(tensorflow_trace(tf_step(0, 0)), mtime=0)
 STATISTICS = tensorflow_stats([("Device", "Conv2D", "a", 1, 5.0), ("Device", "IDLE", "IDLE", 0, 5.0)])
 TABLE = b"Rank,Host/device,Type,Operation,#Occurrences,Total time (us)\n1,Device,Conv2D,a,1,5\n"
 PYTORCH = trace([*cuda_step(1, 0), *cuda_step(2, 1000)])
@@ -82,7 +82,7 @@ def refusal(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-@pytest.mark.parametrize("content", [XPLANE, TENSORFLOW, gzip.compress(XPLANE), TABLE, PYTORCH, PROFET])
+@pytest.mark.parametrize("content", [XPLANE, TENSORFLOW, gzip.compress(XPLANE, mtime=0), TABLE, PYTORCH, PROFET])
 def test_a_packed_profile_reads_as_it_does_alone(packing, content):
     data = PACKINGS[packing]({"a/profile": content})
     assert read_profile(data) == read_profile(content)

@@ -1,0 +1,77 @@
+"""What a server answers everyone from: its models, and its catalogue and GPUs of its own where it shows them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from profet_core.answers.questions import Knowledge
+from profet_core.artifacts.models import MANIFEST_NAME, load_models
+from profet_core.catalog import OWN_LEFT_OUT, load_gpus, load_served_catalog
+from profet_core.catalog.own import served_own_path
+from profet_core.catalog.own_gpus import read_own_gpus, served_own_gpus_path
+from profet_core.errors import CatalogError, InputError
+from profet_core.files import default_models_folder
+from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What everyone is answered from.
+
+    Attributes
+    ----------
+    files : what may change while the server runs, each with when it was written, nanoseconds; None: not there.
+    own_left_out : the server's own list of instances or of GPUs can't be read and is left out; its log says so.
+    """
+
+    knowledge: Knowledge
+    files: Mapping[Path, int | None]
+    own_left_out: bool
+
+    @property
+    def is_outdated(self) -> bool:
+        """Models or lists were written since they were loaded."""
+        return any(_written_ns(path) != loaded for path, loaded in self.files.items())
+
+
+def load_served() -> Served:
+    """Models, checked file by file, with the catalogue and the GPUs that `$PROFET_HOME` or `$PROFET_APP_INSTANCES` add.
+
+    Raises
+    ------
+    ArtifactError : a model is missing, damaged or changed.
+    """
+    files = {path: _written_ns(path) for path in _changing()}
+    models = load_models()
+    models.verify()
+    catalog, problem = load_served_catalog()
+    knowledge, left_out = Knowledge(models, catalog, load_gpus()), problem is not None
+    try:
+        knowledge = knowledge.with_own_gpus(read_own_gpus(served_own_gpus_path(), load_gpus()))
+    except (CatalogError, InputError):
+        left_out = True
+    if left_out:
+        _LOG.warning(OWN_LEFT_OUT)
+    return Served(knowledge, files, left_out)
+
+
+def _changing() -> Iterator[Path]:
+    folder = default_models_folder()
+    yield from (folder / name for name in (MANIFEST_NAME, TRANSFER_NAME, SHARPENED_NAME))
+    try:
+        lists = served_own_path(), served_own_gpus_path()
+    except CatalogError:
+        return
+    yield from (path for path in lists if path is not None)
+
+
+def _written_ns(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None

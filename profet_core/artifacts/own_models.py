@@ -1,0 +1,68 @@
+"""What models of one's own were made of, where others than those that ship are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from profet_core.artifacts.models import MANIFEST_NAME, Models
+from profet_core.files import shipped_folder, strict_json
+from profet_core.transfer.model import SHARPENED_NAME
+from profet_core.transfer.sharpened import SharpenedGpu
+
+_FILES = (MANIFEST_NAME, SHARPENED_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModels:
+    """A folder of one's own.
+
+    Attributes
+    ----------
+    written : date of the newest of its files, UTC, ISO 8601; empty: they are gone.
+    instances : that models learned from profiles of. networks : that were profiled there.
+    sharpened : GPUs of which a few workloads were measured.
+    base_ships : the models beneath are those that ship with this version.
+    """
+
+    written: str
+    instances: tuple[str, ...]
+    networks: tuple[str, ...]
+    sharpened: tuple[SharpenedGpu, ...]
+    base_ships: bool
+
+
+def own_models(models: Models) -> OwnModels | None:
+    """What the loaded models were made of; None: they are those that ship.
+
+    Raises
+    ------
+    ArtifactError : `transfer.json` or `sharpened.json` is damaged.
+    """
+    shipped = shipped_folder("models")
+    if models.folder.resolve() == shipped.resolve():
+        return None
+    networks = models.manifest.get("training_data", {}).get("architectures", ())
+    sharpened = models.transfer.sharpened.values() if models.transfer else ()
+    return OwnModels(
+        written=_written(models.folder),
+        instances=models.instances,
+        networks=tuple(map(str, networks)),
+        sharpened=tuple(sorted(sharpened, key=lambda one: (one.instance, one.tf32))),
+        base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
+    )
+
+
+def _written(folder: Path) -> str:
+    times = [path.stat().st_mtime for name in _FILES if (path := folder / name).is_file()]
+    return datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else ""
+
+
+def _checksum(manifest: Path) -> object:
+    try:
+        found = strict_json(manifest)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found.get("checksum") if isinstance(found, Mapping) else None

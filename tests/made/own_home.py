@@ -1,0 +1,50 @@
+"""A made-up folder of one's own: the shipped models, a GPU of which a few steps were measured, and its lists."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from profet_core.catalog.instance import FILE_COLUMNS
+from profet_core.catalog.own_gpus import GPU_COLUMNS
+from profet_core.files import manifest_checksum, shipped_folder
+from profet_core.transfer.model import SHARPENED_NAME, SHARPENED_VERSION, load_transfer
+from profet_core.transfer.sharpened import SharpenedGpu, sharpened_content
+
+#: Not among the shipped data sheets; half as fast as V100.
+GPU, INSTANCE, CELLS, LOG_SD = "Quadro RTX 5000", "desk.q5000", 20, 0.1
+#: Has a data sheet, and TF32, in which it was not measured.
+FP32_GPU = "A40"
+_OFFER = {"usd_per_hour": "0.07", "region": "any", "os": "linux", "market": "on-demand", "as_of": "2026-11-21"}
+
+
+def measured(gpu: str, instance: str) -> SharpenedGpu:
+    """Twenty cells of nine networks, in FP32, of which nothing is left to learn."""
+    return SharpenedGpu(gpu, instance, False, CELLS, 9, -0.7, -0.7, LOG_SD, {})
+
+
+def make_own_home(folder: Path) -> Path:
+    """Write it."""
+    models = shipped_folder("models")
+    shutil.copytree(models, folder, dirs_exist_ok=True)
+    write_sharpened(folder, [measured(GPU, INSTANCE), measured(FP32_GPU, "desk.a40")])
+    _write_row(folder / "gpus.csv", GPU_COLUMNS, {"gpu": GPU, "like": "GeForce RTX 2080 Ti", "memory_gib": "16"})
+    own = {"instance": INSTANCE, "gpu": GPU, "gpu_memory_gib": "16", "source": "mine", **_OFFER}
+    _write_row(folder / "instances.csv", FILE_COLUMNS, own)
+    return folder
+
+
+def write_sharpened(folder: Path, gpus: list[SharpenedGpu]) -> None:
+    """Put what was measured of GPUs beside the folder's law."""
+    content = {
+        "schema_version": SHARPENED_VERSION,
+        "transfer_checksum": load_transfer(folder).checksum,
+        "gpus": [sharpened_content(gpu) for gpu in gpus],
+        "fitted_on": {},
+    }
+    (folder / SHARPENED_NAME).write_text(json.dumps({**content, "checksum": manifest_checksum(content)}))
+
+
+def _write_row(path: Path, columns: tuple[str, ...], row: dict[str, str]) -> None:
+    path.write_text(f"{','.join(columns)}\n{','.join(row.get(column, '') for column in columns)}\n")
