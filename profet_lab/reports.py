@@ -121,8 +121,8 @@ def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryM
 
     Checksums tie it to those two files and to itself; the app shows it only beside them.
     """
-    content = {"made": _today(), "transfer_checksum": model.checksum, "memory_checksum": memory.checksum, **report}
-    return _write_transfer(content, model, memory, folder)
+    made_for = {"transfer_checksum": model.checksum, "memory_checksum": memory.checksum}
+    return _write_transfer({"made": _today(), **made_for, **report}, model, memory, folder)
 
 
 def _write_transfer(content: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:
@@ -145,7 +145,10 @@ def write_memory_report(report: Mapping, model: TransferModel, memory: MemoryMod
     ask = "run `profet validate --transfer --card`."
     if not path.is_file():
         raise ArtifactError(f"{TRANSFER_REPORT_NAME} is missing: {ask}")
-    content = strict_json(path)
+    try:
+        content = strict_json(path)
+    except (ValueError, RecursionError):
+        content = None
     if not isinstance(content, Mapping) or content.get("checksum") != manifest_checksum(content):
         raise ArtifactError(f"{TRANSFER_REPORT_NAME} is damaged or was changed: {ask}")
     if content.get("transfer_checksum") != model.checksum:

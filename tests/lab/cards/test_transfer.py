@@ -123,6 +123,9 @@ def test_memory_alone_is_written_beside_the_other_figures(files, tmp_path):
         with pytest.raises(ArtifactError, match=says):
             write_memory_report(found, transfer, memory, tmp_path)
         assert json.loads(path.read_text()) == content, "left as it was"
+    path.write_text("{")
+    with pytest.raises(ArtifactError, match="damaged or was changed"):
+        write_memory_report(found, transfer, memory, tmp_path)
     path.unlink()
     with pytest.raises(ArtifactError, match="is missing: run `profet validate --transfer --card`"):
         write_memory_report(found, transfer, memory, tmp_path)
