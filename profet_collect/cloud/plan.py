@@ -78,4 +78,4 @@ def task_name(instance: str) -> str:
 def _expected(rented: Rented, grid: Grid, protocol: Protocol) -> Expected:
     start_s = {name: _START_S[name] for name in grid.frameworks}
     machine = Machine("gpu", rented.gpu.name, rented.gpu.compute_capability, "", None, {}, start_s)
-    return Expected(machine, protocol.warm_up + protocol.timed, rented.gpu, 1.0)
+    return Expected(machine, protocol.warm_up + protocol.timed, protocol.timeout_s, rented.gpu)
