@@ -9,6 +9,7 @@ from pathlib import Path
 
 from profet_core.answers.questions import Knowledge
 from profet_core.artifacts.models import MANIFEST_NAME, load_models
+from profet_core.artifacts.own_layers import OWN_PAIRS_NAME
 from profet_core.catalog import OWN_LEFT_OUT, load_gpus, load_served_catalog
 from profet_core.catalog.own import served_own_path
 from profet_core.catalog.own_gpus import read_own_gpus, served_own_gpus_path
@@ -62,7 +63,7 @@ def load_served() -> Served:
 
 def _changing() -> Iterator[Path]:
     folder = default_models_folder()
-    yield from (folder / name for name in (MANIFEST_NAME, TRANSFER_NAME, SHARPENED_NAME))
+    yield from (folder / name for name in (MANIFEST_NAME, TRANSFER_NAME, SHARPENED_NAME, OWN_PAIRS_NAME))
     try:
         lists = served_own_path(), served_own_gpus_path()
     except CatalogError:

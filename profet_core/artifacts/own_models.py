@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from profet_core.artifacts.models import MANIFEST_NAME, Models
+from profet_core.artifacts.own_layers import OWN_PAIRS_NAME, LayerRecord
 from profet_core.files import shipped_folder, strict_json
 from profet_core.transfer.model import SHARPENED_NAME
 from profet_core.transfer.sharpened import SharpenedGpu
 
-_FILES = (MANIFEST_NAME, SHARPENED_NAME)
+_FILES = (MANIFEST_NAME, SHARPENED_NAME, OWN_PAIRS_NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class OwnModels:
     written : date of the newest of its files, UTC, ISO 8601; empty: they are gone.
     instances : that models learned from profiles of. networks : that were profiled there.
     sharpened : GPUs of which a few workloads were measured.
+    layers : models of the user's own machines over these.
     base_ships : the models beneath are those that ship with this version.
     """
 
@@ -31,6 +33,7 @@ class OwnModels:
     instances: tuple[str, ...]
     networks: tuple[str, ...]
     sharpened: tuple[SharpenedGpu, ...]
+    layers: tuple[LayerRecord, ...]
     base_ships: bool
 
 
@@ -51,6 +54,7 @@ def own_models(models: Models) -> OwnModels | None:
         instances=models.instances,
         networks=tuple(map(str, networks)),
         sharpened=tuple(sorted(sharpened, key=lambda one: (one.instance, one.tf32))),
+        layers=tuple(layer.record for layer in models.own_layers),
         base_ships=models.manifest.get("checksum") == _checksum(shipped / MANIFEST_NAME),
     )
 

@@ -11,6 +11,7 @@ from pages.about.accuracy.figures import errors_by_cells
 from pages.about.accuracy.percents import format_percent, percent_in_text
 from profet_core import Catalog
 from profet_core.accuracy.cells import CellsAccuracy, CellsRow
+from profet_core.artifacts.own_layers import LayerRecord
 from profet_core.artifacts.own_models import OwnModels
 from profet_core.catalog.gpus import gpu_model
 from profet_core.latency import NORMAL_90
@@ -79,12 +80,24 @@ def show_own_models(own: OwnModels) -> None:
         f"Not the shipped folder{written}. Models from profiles of {', '.join(map(plain, own.instances))}, of "
         f"{len(own.networks)} networks: {base}."
     )
+    if own.layers:
+        st.markdown("Models that learned from profiles of machines of one's own, beside the others:")
+        show_table([_layer_row(one) for one in own.layers], "Machines profiled for these models")
     if own.sharpened:
         show_table([_own_row(one) for one in own.sharpened], "GPUs measured for these models")
         st.caption(
             "Interval: how far up 90 % of new networks reach, by the cells whose network was left out. Measured in "
             "FP32 alone, a GPU with TF32 counts as measured while *TF32* is off (Answer, under *More*)."
         )
+
+
+def _layer_row(layer: LayerRecord) -> dict[str, str]:
+    return {
+        "Machines": ", ".join(plain(f"{one.instance} ({one.gpu})") for one in layer.machines),
+        "Precision": ", ".join(dict.fromkeys("TF32" if one.tf32 else "FP32" for one in layer.machines)),
+        "Workloads": f"{layer.workloads}",
+        "Networks": f"{layer.networks}",
+    }
 
 
 def _own_row(one: SharpenedGpu) -> dict[str, str]:
