@@ -125,8 +125,20 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """`--data`: the measurements."""
-    parser.add_argument("--data", metavar="DIR", help="measurements (default: PROFET_DATA or ../shared/data)")
+    """`--data`: the measurements, of one folder or of several."""
+    parser.add_argument(
+        "--data",
+        action="append",
+        metavar="DIR",
+        help="measurements (default: PROFET_DATA or ../shared/data); several times: published ones and your own",
+    )
+
+
+def add_dask(parser: argparse.ArgumentParser) -> None:
+    """`--dask`: who does the fits and folds."""
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786: its workers do the fits and folds"
+    )
 
 
 def add_anchors(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,24 @@ def open_measurements(options: argparse.Namespace) -> tuple[Measurements, Path]:
         return common_workloads(read_dataset(Path(options.data))).measurements, Path(options.data)
     folder = data_folder(options.data)
     return load_measurements(folder), folder
+
+
+def on_dask(run: Callable[[argparse.Namespace], None]) -> Callable[[argparse.Namespace], None]:
+    """A command's `run` whose fits and folds the cluster that `--dask` names does; without it this process does."""
+
+    @wraps(run)
+    def run_there(options: argparse.Namespace) -> None:
+        if options.dask is None:
+            run(options)
+            return
+        with training_set():
+            import distributed  # noqa: F401, missed here and not in the middle
+
+            from profet_lab.tasks import on_cluster
+        with on_cluster(options.dask):
+            run(options)
+
+    return run_there
 
 
 @contextmanager

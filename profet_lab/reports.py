@@ -16,7 +16,7 @@ from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validat
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
 from profet_core.estimate.model import ESTIMATE_NAME, ESTIMATE_VERSION, EstimateModel
-from profet_core.files import manifest_checksum, read_coefficients, strict_json
+from profet_core.files import manifest_checksum, read_coefficients, shown, strict_json
 from profet_core.memory.model import MemoryModel
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel
@@ -121,8 +121,8 @@ def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryM
 
     Checksums tie it to those two files and to itself; the app shows it only beside them.
     """
-    made_for = {"transfer_checksum": model.checksum, "memory_checksum": memory.checksum}
-    return _write_transfer({"made": _today(), **made_for, **report}, model, memory, folder)
+    content = {"made": _today(), "transfer_checksum": model.checksum, "memory_checksum": memory.checksum, **report}
+    return _write_transfer(content, model, memory, folder)
 
 
 def _write_transfer(content: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:
@@ -176,7 +176,41 @@ def write_scaleout_report(report: Mapping, model: ScaleoutModel, folder: Path) -
 
 def write_cells_report(report: Mapping, folder: Path) -> dict:
     """Write what cells of a new GPU bring, and its card, beside models; returns the report as written."""
-    content = signed({"made": _today(), **report})
+    return _write_cells({**_of_pairs(folder), "made": _today(), **report}, folder)
+
+
+def write_pairs_report(report: Mapping, folder: Path) -> dict:
+    """Write what models of a new GPU's pairs bring into the report on its cells, and its card; returns `report`.
+
+    Raises
+    ------
+    ArtifactError : there is no report on cells yet.
+    """
+    _write_cells({**_cells_report(folder), "pairs": {"made": _today(), **report}}, folder)
+    return dict(report)
+
+
+def _cells_report(folder: Path) -> dict:
+    path = folder / CELLS_REPORT_NAME
+    try:
+        content = strict_json(path)
+    except (OSError, ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or content.get("checksum") != manifest_checksum(content):
+        raise ArtifactError(f"{shown(path)} is missing or damaged: run `profet validate --cells --card` first.")
+    return content
+
+
+def _of_pairs(folder: Path) -> dict:
+    """What a report on cells says of pairs, if there is one."""
+    try:
+        return {"pairs": _cells_report(folder)["pairs"]}
+    except (ArtifactError, KeyError):
+        return {}
+
+
+def _write_cells(content: Mapping, folder: Path) -> dict:
+    content = signed(content)
     write_signed(content, folder / CELLS_REPORT_NAME)
     write_whole(folder / CELLS_CARD_NAME, cells_card(content).encode())
     return content

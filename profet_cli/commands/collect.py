@@ -1,4 +1,4 @@
-"""`profet collect`: measures a grid of workloads on the GPU at hand."""
+"""`profet collect`: measures a grid of workloads on the GPU at hand, or writes what measures it on a fleet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from profet_cli.arguments import add_format
+from profet_cli.cloud import add_cloud, is_cloud, run_cloud
 from profet_cli.output import print_json, print_table
 from profet_collect.calibrate import expected_at_hand
 from profet_collect.expected import Expected
@@ -18,7 +19,7 @@ from profet_collect.grid import BATCH_SIZES, PIXELS, Grid, cells_of, measurable,
 from profet_collect.machine import Machine, installed_frameworks, machine_at_hand
 from profet_collect.quick import error_after, quick_cells
 from profet_collect.run import Protocol, collect
-from profet_collect.store import open_store
+from profet_collect.store import locked_store, only_collector
 from profet_core.collected.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
 from profet_core.documents.parts import Document
 from profet_core.errors import InputError
@@ -32,7 +33,7 @@ _STAND_IN = "the processor's operations count as a device's: a stand-in to try t
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The instance, the grid, and how it is measured."""
     add_format(parser)
-    parser.add_argument("--instance", required=True, metavar="NAME", help="what this machine is to be called")
+    parser.add_argument("--instance", metavar="NAME", help="what this machine is to be called")
     parser.add_argument("--out", metavar="DIR", help="folder to write, or to go on with (default: collected/NAME)")
     parser.add_argument("--quick", action="store_true", help="20 minutes: the cells that tell most of a new GPU")
     parser.add_argument("--plan", action="store_true", help="cells and minutes, without measuring them")
@@ -54,13 +55,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=["gpu", "cpu"], default="gpu", help=f"cpu: {_STAND_IN}")
     parser.add_argument("--threads", type=int, metavar="N", help="of a CPU")
     parser.add_argument("--seed", type=int, default=0)
+    add_cloud(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Plan, or measure what the folder lacks."""
-    grid, protocol = _grid(options), _protocol(options)
-    folder = _folder(options)
+    if is_cloud(options):
+        run_cloud(options, _grid(options), _protocol(options))
+        return
+    grid, protocol, folder = _grid(options), _protocol(options), _folder(options)
     cells = cells_of(grid)
+    if options.plan:
+        _show_plan(options, *_chosen(options, grid, cells, protocol))
+        return
+    # Nothing is started beside a collection that runs: it would be measured with it.
+    with only_collector(folder):
+        chosen, machine, expected = _chosen(options, grid, cells, protocol)
+        _measure(options, grid, folder, chosen, machine, expected, protocol)
+
+
+def _chosen(
+    options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], protocol: Protocol
+) -> tuple[list[Cell], Machine, Expected]:
+    """The cells that this machine can measure, and what is expected of them."""
     machine = machine_at_hand(grid.frameworks, options.device, options.threads)
     if options.device == "cpu":
         print(f"warning: {_STAND_IN}", file=sys.stderr)
@@ -72,24 +89,43 @@ def run(options: argparse.Namespace) -> None:
     if len(chosen) < len(wanted):
         left_out = len(wanted) - len(chosen)
         print(f"warning: {left_out} cells in TF32 are left out: {machine.gpu} has none", file=sys.stderr)
-    if options.plan:
-        _show_plan(options, chosen, machine, expected)
-        return
+    return chosen, machine, expected
+
+
+def _measure(
+    options: argparse.Namespace,
+    grid: Grid,
+    folder: Path,
+    cells: Sequence[Cell],
+    machine: Machine,
+    expected: Expected,
+    protocol: Protocol,
+) -> None:
     manifest = {"instance": options.instance, **machine.manifest(), "seed": options.seed, "grid": _grid_document(grid)}
     began = perf_counter()
-    with open_store(folder, manifest) as store:
+    with locked_store(folder, manifest) as store:
         if options.retry:
             store.retry()
-        left = [cell for cell in chosen if cell not in store.finished]
+        left = [cell for cell in cells if cell not in store.finished]
         planned_s = sum(map(expected.seconds, left))
         print(
-            f"{len(left)} cells on {machine.gpu}, {len(chosen) - len(left)} more are in {folder} already, "
+            f"{len(left)} cells on {machine.gpu}, {len(cells) - len(left)} more are in {folder} already, "
             f"about {format_duration(planned_s)}",
             file=sys.stderr,
         )
-        collect(chosen, machine, store, expected, protocol)
-        results = [store.finished[cell] for cell in chosen]
+        if options.quick:
+            print(f"{_error_line(cells)}; --plan lists them", file=sys.stderr)
+        collect(cells, machine, store, expected, protocol)
+        results = [store.finished[cell] for cell in cells]
     _show_end(options, folder, results, planned_s, perf_counter() - began)
+
+
+def _error_line(cells: Sequence[Cell]) -> str:
+    """What the quick cells tell of a GPU."""
+    return (
+        "On the published GPUs, each left out in turn, these cells told the steps of other networks within "
+        f"{error_after(cells):.1f} % at the mean"
+    )
 
 
 def _quick(grid: Grid, expected: Expected) -> list[Cell]:
@@ -101,7 +137,6 @@ def _quick(grid: Grid, expected: Expected) -> list[Cell]:
 
 def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Machine, expected: Expected) -> None:
     seconds = [expected.seconds(cell) for cell in cells]
-    error = error_after(cells) if options.quick else None
     if options.format == "json":
         rows = [
             {
@@ -121,7 +156,7 @@ def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Mach
                 "gpu": machine.gpu,
                 "cells": len(cells),
                 "minutes": round(sum(seconds) / 60, 1),
-                "left_out_error_percent": error,
+                "left_out_error_percent": error_after(cells) if options.quick else None,
                 "rows": rows,
             }
         )
@@ -130,11 +165,8 @@ def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Mach
         ("network", "pixels", "batch sizes", "precision", "framework", "cells", "minutes"), _plan_rows(cells, seconds)
     )
     print(f"{len(cells)} cells on {machine.gpu}, about {format_duration(sum(seconds))}")
-    if error is not None:
-        print(
-            f"On the published GPUs, each left out in turn, these cells told the steps of other networks within "
-            f"{error:.1f} % at the mean"
-        )
+    if options.quick:
+        print(_error_line(cells))
 
 
 def _plan_rows(cells: Sequence[Cell], seconds: Sequence[float]) -> list[tuple[str, ...]]:
@@ -180,7 +212,8 @@ def _show_end(
 
 
 def _grid(options: argparse.Namespace) -> Grid:
-    installed = installed_frameworks()
+    # A fleet's machines get what is asked for; the published measurements are TensorFlow's.
+    installed: tuple[Framework, ...] = ("tensorflow",) if options.cloud is not None else installed_frameworks()
     if options.frameworks is None:
         # The published measurements are TensorFlow's: what is quick is comparable with them.
         frameworks: tuple[Framework, ...] = tuple(sorted(installed, reverse=options.quick))
@@ -216,6 +249,8 @@ def _protocol(options: argparse.Namespace) -> Protocol:
 
 def _folder(options: argparse.Namespace) -> Path:
     """Where cells go; the instance's name is made a folder's."""
+    if options.instance is None:
+        raise InputError("Say what this machine is to be called: --instance NAME.")
     if not (is_short_text(options.instance) and options.instance.strip()):
         raise InputError("--instance must be a short text, such as g5.xlarge or my-rtx-4080.")
     if options.out is not None:

@@ -19,6 +19,7 @@ from profet_lab.classes.stacked import StackedNetworks
 from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
+from profet_lab.tasks import run_tasks
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,60 @@ def one_left_out(groups: np.ndarray, pairs: Sequence[Pair]) -> list[ClassFold]:
     ]
 
 
+@dataclass(frozen=True)
+class FoldCase:
+    """Folds, and what is known of the profiles that their models see."""
+
+    folds: Sequence[ClassFold]
+    latency_known: bool
+    sizes_known: bool = False
+
+
+def predict_cases(
+    bank: ClassBank, cases: Sequence[FoldCase], *, seed: int, steps: int = STEPS, progress: Progress | None = None
+) -> list[OutOfFold]:
+    """Of each case: fit every member on every fold and predict the fold's held-out rows."""
+    tasks = [(bank, member, case, seed, steps) for case in cases for member in MEMBERS]
+    predicted = iter(run_tasks(_predict_member, tasks, progress=progress, units=steps))
+    return [_joined(case, [next(predicted) for _ in MEMBERS]) for case in cases]
+
+
+def _predict_member(
+    bank: ClassBank, member: str, case: FoldCase, seed: int, steps: int, progress: Progress | None
+) -> list[dict[str, np.ndarray]]:
+    """By fold: name of its held-out rows -> the member's latencies, (held-out rows,)."""
+    known, sizes = case.latency_known, case.sizes_known
+    models = fit_member(
+        bank,
+        member,
+        [fold.training for fold in case.folds],
+        latency_known=known,
+        sizes_known=sizes,
+        seed=seed,
+        steps=steps,
+        progress=progress,
+    )
+    found = []
+    for number, fold in enumerate(case.folds):
+        inputs = {
+            name: fold_inputs(bank, models, number, fold.training.anchor, rows, known, sizes)
+            for name, rows in fold.held_out.items()
+        }
+        found.append({name: models.predict(number, one, bank.device_classes) for name, one in inputs.items()})
+    return found
+
+
+def _joined(case: FoldCase, by_member: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> OutOfFold:
+    return OutOfFold(
+        rows={name: rows for fold in case.folds for name, rows in fold.held_out.items()},
+        members_ms={
+            (fold.pair, name): np.column_stack([predicted[number][name] for predicted in by_member])
+            for number, fold in enumerate(case.folds)
+            for name in fold.held_out
+        },
+    )
+
+
 def predict_folds(
     bank: ClassBank,
     folds: Sequence[ClassFold],
@@ -84,27 +139,9 @@ def predict_folds(
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> OutOfFold:
-    """Fit every member on every fold and predict the fold's held-out rows."""
-    found: dict[tuple[Pair, str], list[np.ndarray]] = {}
-    for member in MEMBERS:
-        models = fit_member(
-            bank,
-            member,
-            [fold.training for fold in folds],
-            latency_known=latency_known,
-            sizes_known=sizes_known,
-            seed=seed,
-            steps=steps,
-            progress=progress,
-        )
-        for number, fold in enumerate(folds):
-            for name, rows in fold.held_out.items():
-                inputs = fold_inputs(bank, models, number, fold.training.anchor, rows, latency_known, sizes_known)
-                found.setdefault((fold.pair, name), []).append(models.predict(number, inputs, bank.device_classes))
-    return OutOfFold(
-        rows={name: rows for fold in folds for name, rows in fold.held_out.items()},
-        members_ms={key: np.column_stack(members_ms) for key, members_ms in found.items()},
-    )
+    """`predict_cases` of one case."""
+    case = FoldCase(folds, latency_known, sizes_known)
+    return predict_cases(bank, [case], seed=seed, steps=steps, progress=progress)[0]
 
 
 def predict_one_left_out(

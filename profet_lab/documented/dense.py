@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from random import Random
 
 import numpy as np
 
@@ -55,15 +56,14 @@ class DenseWeights:
 
 
 def fit_dense(
-    training_rows: Sequence[DenseTrainingRows], *, seed: int, epochs: int = EPOCHS, progress: Progress | None = None
+    training_rows: Sequence[DenseTrainingRows], seed: int, epochs: int = EPOCHS, progress: Progress | None = None
 ) -> list[DenseWeights]:
     """Train a network on each, all together, on the relative error."""
-    keras.utils.set_random_seed(seed)
     features, targets = _stacked(training_rows)
     networks, longest, widest = features.shape
     steps = training_steps(longest, epochs)
     rows = _row_order([len(each.target_us) for each in training_rows], steps * BATCH_SIZE, seed)
-    network = _stacked_network(networks, widest)
+    network = _stacked_network(networks, widest, seed)
     schedule = keras.optimizers.schedules.ExponentialDecay(LEARNING_RATE, DECAY_ROWS // BATCH_SIZE, DECAY_RATE)
     optimizer = keras.optimizers.Adam(schedule)
     optimizer.build(network.trainable_variables)
@@ -120,8 +120,10 @@ def _row_order(lengths: Sequence[int], count: int, seed: int) -> np.ndarray:
     return np.stack(orders).astype(np.int32)
 
 
-def _stacked_network(networks: int, inputs: int) -> keras.Sequential:
+def _stacked_network(networks: int, inputs: int, seed: int) -> keras.Sequential:
     """`networks` networks side by side: (networks, rows, inputs) -> (networks, rows, 1)."""
+    # A generator of its own, not the process's: tasks in other threads draw from that.
+    seeds = Random(seed)
     layers: list[keras.Layer] = [keras.Input((None, inputs), batch_size=networks)]
     sizes = [inputs, *HIDDEN, 1]
     for number, (wide, narrow) in enumerate(pairwise(sizes)):
@@ -129,7 +131,9 @@ def _stacked_network(networks: int, inputs: int) -> keras.Sequential:
         limit = float(np.sqrt(6 / (wide + narrow)))
         layers.append(
             StackedDense(
-                narrow, "relu" if number < len(HIDDEN) else "linear", keras.initializers.RandomUniform(-limit, limit)
+                narrow,
+                "relu" if number < len(HIDDEN) else "linear",
+                keras.initializers.RandomUniform(-limit, limit, seed=seeds.randint(1, 10**9)),
             )
         )
     return keras.Sequential(layers)

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 from profet_core.operations.clusters import FeatureSpec
 from profet_core.units import US_PER_MS
 from profet_lab.documented.clustering import encode_table, fit_features
-from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, DenseWeights, fit_dense
+from profet_lab.documented.dense import EPOCHS, DenseTrainingRows, DenseWeights, fit_dense, training_steps
 from profet_lab.documented.members import fit_forest, fit_line
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
+from profet_lab.tasks import run_tasks
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,14 @@ def fit_folds(
     }
     inputs = [tables[fold.anchor, fold.left_out] for fold in folds]
     targets = [measurements.latency_ms[fold.target][left_out[fold.left_out]] for fold in folds]
-    forests = Parallel(n_jobs=-1, prefer="threads")(
-        delayed(fit_forest)(table, target, seed=seed) for table, target in zip(inputs, targets, strict=True)
+    forests = run_tasks(
+        fit_forest, [(table, target, seed) for table, target in zip(inputs, targets, strict=True)], threads=True
     )
     training_rows = [
         DenseTrainingRows(table, target * US_PER_MS) for table, target in zip(inputs, targets, strict=True)
     ]
-    networks = fit_dense(training_rows, seed=seed, epochs=epochs, progress=progress)
+    units = training_steps(max(len(target) for target in targets), epochs)
+    (networks,) = run_tasks(fit_dense, [(training_rows, seed, epochs)], progress=progress, units=units)
     return [
         FittedFold(
             fold=fold,

@@ -24,7 +24,7 @@ def fit_line(latency_ms: np.ndarray, target_ms: np.ndarray) -> LinearRegression:
     return LinearRegression().fit(latency_ms.reshape(-1, 1), target_ms)
 
 
-def fit_forest(features_us: np.ndarray, target_ms: np.ndarray, *, seed: int) -> RandomForestRegressor:
+def fit_forest(features_us: np.ndarray, target_ms: np.ndarray, seed: int) -> RandomForestRegressor:
     """Random forest from the clustered profile (rows, features) to the target's latency in milliseconds (rows,)."""
     forest = RandomForestRegressor(n_estimators=FOREST_TREES, min_samples_leaf=MIN_ROWS_PER_LEAF, random_state=seed)
     # Trees compare in float32; rounding first makes training and serving see the same numbers.

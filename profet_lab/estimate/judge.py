@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,7 @@ from profet_lab.estimate.folds import Fold, folds_of
 from profet_lab.estimate.law import benchmark_log_speed, sheet_speed
 from profet_lab.estimate.rows import EstimateRows
 from profet_lab.progress import Progress
+from profet_lab.tasks import run_tasks
 
 LEVEL = 0.9
 
@@ -77,6 +78,9 @@ class Judge:
 
     def judged(self, regime: Regime) -> list[Judged]:
         """Each fold of a regime; choice and calibration see what the fold learned from, and nothing else."""
+        self._fit(
+            fold for outer in folds_of(regime, self.rows) for fold in (outer, *self._inner(regime, outer.learned))
+        )
         found = []
         for fold in folds_of(regime, self.rows):
             inside = self.inside(regime, np.flatnonzero(fold.learned))
@@ -86,10 +90,10 @@ class Judge:
 
     def inside(self, regime: Regime, among: np.ndarray) -> Inside:
         """What some rows (numbers) say of a regime, by leaving parts of them out in the same way."""
-        part = self.rows.of(among)
+        folds = self._inner(regime, self._mask(among))
+        self._fit(folds)
         errors: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
-        for inner in folds_of(regime, part):
-            fold = Fold(self._mask(among[inner.learned]), self._mask(among[inner.judged]))
+        for fold in folds:
             truth_ms = self.rows.latency_ms[fold.judged]
             predicted = self.predicted(fold)
             for name in METHODS:
@@ -102,13 +106,23 @@ class Judge:
 
     def predicted(self, fold: Fold) -> dict[str, np.ndarray]:
         """Method -> latencies of the judged rows, fitted on the learned ones."""
-        key = np.packbits(fold.learned).tobytes()
-        if key not in self._fitted:
-            self._fitted[key] = fit_methods(self.rows.of(fold.learned))
-            if self.progress:
-                self.progress(1)
-        model, rows = self._fitted[key], self.rows.of(fold.judged)
+        self._fit([fold])
+        model, rows = self._fitted[_key(fold)], self.rows.of(fold.judged)
         return {name: self._latency_ms(model, rows, name) for name in JUDGED}
+
+    def _fit(self, folds: Iterable[Fold]) -> None:
+        """What is not fitted yet."""
+        missing = {_key(fold): fold for fold in folds if _key(fold) not in self._fitted}
+        tasks = [(self.rows.of(fold.learned),) for fold in missing.values()]
+        self._fitted.update(zip(missing, run_tasks(fit_methods, tasks, progress=self.progress), strict=True))
+
+    def _inner(self, regime: Regime, learned: np.ndarray) -> list[Fold]:
+        """The regime's folds inside what one of its folds learned from (mask, (rows,))."""
+        among = np.flatnonzero(learned)
+        return [
+            Fold(self._mask(among[inner.learned]), self._mask(among[inner.judged]))
+            for inner in folds_of(regime, self.rows.of(among))
+        ]
 
     def _latency_ms(self, model: EstimateModel, rows: EstimateRows, method: str) -> np.ndarray:
         found = np.zeros(len(rows))
@@ -133,6 +147,10 @@ class Judge:
         found = np.zeros(len(self.rows), bool)
         found[rows] = True
         return found
+
+
+def _key(fold: Fold) -> bytes:
+    return np.packbits(fold.learned).tobytes()
 
 
 def default_method(judged: Mapping[Regime, Sequence[Judged]]) -> str:

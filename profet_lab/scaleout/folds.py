@@ -11,6 +11,7 @@ from profet_lab.progress import Progress
 from profet_lab.scaleout.fit import Array, fitted_model, predicted_ms
 from profet_lab.scaleout.rows import ScaleRow
 from profet_lab.scaleout.widths import log_half_widths, widths
+from profet_lab.tasks import run_tasks
 
 #: Inner folds that widths come from: groups of what is left out.
 _INNER = 5
@@ -51,16 +52,21 @@ def left_out(
     """
     folds = np.array([fold_of(row) for row in rows])
     found = LeftOut(np.full(len(rows), np.nan), np.full(len(rows), np.nan))
-    for fold in sorted(set(folds) if only is None else only):
-        is_out = folds == fold
-        out = [row for row in rows if fold_of(row) == fold]
-        others = [row for row in rows if fold_of(row) != fold]
-        found.latency_ms[is_out] = predicted_ms(fitted_model(others), out)
-        inner_widths = widths(others, left_out_ms(others, fold_of, groups=_INNER))
-        found.log_half_width[is_out] = log_half_widths(out, found.latency_ms[is_out], inner_widths)
-        if progress:
-            progress(1)
+    names = sorted(set(folds) if only is None else only)
+    told = run_tasks(_left_out_fold, [(rows, fold_of, name) for name in names], progress=progress)
+    for name, one in zip(names, told, strict=True):
+        found.latency_ms[folds == name] = one.latency_ms
+        found.log_half_width[folds == name] = one.log_half_width
     return found
+
+
+def _left_out_fold(rows: Sequence[ScaleRow], fold_of: FoldOf, fold: str) -> LeftOut:
+    """Of the fold's rows alone."""
+    out = [row for row in rows if fold_of(row) == fold]
+    others = [row for row in rows if fold_of(row) != fold]
+    latency_ms = predicted_ms(fitted_model(others), out)
+    inner_widths = widths(others, left_out_ms(others, fold_of, groups=_INNER))
+    return LeftOut(latency_ms, log_half_widths(out, latency_ms, inner_widths))
 
 
 def left_out_ms(rows: Sequence[ScaleRow], fold_of: FoldOf, *, groups: int | None = None) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from profet_core.scaling.growth import (
 )
 from profet_lab.classes.bank import ClassBank
 from profet_lab.measurements.tables import WORKLOAD, Measurements
+from profet_lab.tasks import run_tasks
 
 #: How strongly coefficients of share, batch and area are held towards 0: networks differ most in the last.
 PENALTIES = (3e-3, 1e-3, 2e-2)
@@ -138,10 +139,10 @@ def fit_growth(rows: GrowthRows) -> GrowthLaw:
     )
 
 
-def left_out_growth(rows: GrowthRows) -> Iterator[tuple[str, GrowthLaw]]:
+def left_out_growth(rows: GrowthRows) -> dict[str, GrowthLaw]:
     """Each architecture, and the law that never saw it."""
-    for model in sorted(set(rows.models)):
-        yield model, fit_growth(rows.of(rows.models != model))
+    names = sorted(set(rows.models))
+    return dict(zip(names, run_tasks(fit_growth, [(rows.of(rows.models != name),) for name in names]), strict=True))
 
 
 def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
@@ -244,7 +245,7 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
 
 def out_of_fold_growth(rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
     """log growth and growing share of every row, by laws that never saw its architecture."""
-    return growth_by_law(dict(left_out_growth(rows)), rows)
+    return growth_by_law(left_out_growth(rows), rows)
 
 
 def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from profet_lab.classes.fit_networks import STEPS
 from profet_lab.measurements.kernels import load_kernel_speeds
 from profet_lab.measurements.tables import Measurements
 from profet_lab.progress import Progress
+from profet_lab.tasks import run_tasks
 from profet_lab.transfer.cell_choice import choose_cells
 from profet_lab.transfer.leave_one_gpu_out import (
     Kernels,
@@ -27,7 +28,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     reference_of,
     target_of,
 )
-from profet_lab.transfer.sharpen import MeasuredCells, sharpen, steps_of
+from profet_lab.transfer.sharpen import MeasuredCells, Sharpened, sharpen, steps_of
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.ensemble_latencies import ensemble_latencies
@@ -69,15 +70,19 @@ class Fold:
         """Workloads that cells are chosen among, (workloads,)."""
         return self.medians.architectures != self.network
 
-    def judge(self, count: int, random: np.random.Generator) -> Judged:
-        """Measure `count` cells, fit, and predict the network that was left out."""
-        medians, reference = self.medians, reference_of(self.law)
-        pool = np.flatnonzero(self.allowed)
-        chosen = choose_cells(medians, self.allowed, count, random)
+    def fit(self, chosen: np.ndarray) -> Sharpened:
+        """The law sharpened by these workloads, (cells,), none of the network that was left out."""
+        medians, pool = self.medians, np.flatnonzero(self.allowed)
         cells = MeasuredCells(
             np.searchsorted(pool, chosen), medians.latency_ms[self.gpu][chosen], medians.architectures[chosen]
         )
-        found = sharpen({name: steps_of(one, pool) for name, one in self.known.items()}, reference, self.prior, cells)
+        known = {name: steps_of(one, pool) for name, one in self.known.items()}
+        return sharpen(known, reference_of(self.law), self.prior, cells)
+
+    def judge(self, count: int, random: np.random.Generator) -> Judged:
+        """Measure `count` cells, fit, and predict the network that was left out."""
+        medians, reference = self.medians, reference_of(self.law)
+        found = self.fit(choose_cells(medians, self.allowed, count, random))
         own = np.flatnonzero(~self.allowed)
         truth = np.log(medians.latency_ms[self.gpu][own])
         served = [found.carry(steps_of(one, own), reference) for one in self.unseen.values()]
@@ -144,15 +149,18 @@ def cells_report(
     predicted : as `folds` takes it.
     """
     networks = [str(name) for name in np.unique(medians.architectures)]
-    gpus = medians.instances
     figures: dict[int, dict[str, dict[str, float]]] = {count: {} for count in counts}
-    for gpu in gpus:
+    asked = [(count, draw) for count in counts for draw in range(draws)]
+    for gpu in medians.instances:
         of_gpu = folds(medians, kernels, predicted, gpu, networks)
-        for count in counts:
-            drawn = [_draw(of_gpu, count, seed + draw) for draw in range(draws)]
-            figures[count][gpu] = _figures(drawn)
-            if progress:
-                progress(1)
+        # Each fold's own generator: what is drawn in one depends on no other.
+        tasks = [
+            (fold, [(count, [seed + draw, at]) for count, draw in asked]) for at, fold in enumerate(of_gpu.values())
+        ]
+        by_fold = run_tasks(_judged, tasks, progress=progress)
+        drawn = [_joined(one) for one in zip(*by_fold, strict=True)]
+        for place, count in enumerate(counts):
+            figures[count][gpu] = _figures(drawn[place * draws : (place + 1) * draws])
     rows = [
         {"cells": count, "gpus": row, "mean": float(np.mean([one["mape"] for one in row.values()]))}
         for count, row in figures.items()
@@ -160,10 +168,14 @@ def cells_report(
     return {"seed": seed, "draws": draws, "networks": len(networks), "workloads": len(medians.workloads), "rows": rows}
 
 
-def _draw(of_gpu: Mapping[str, Fold], count: int, seed: int) -> Judged:
-    found = [fold.judge(count, np.random.default_rng([seed, at])) for at, fold in enumerate(of_gpu.values())]
+def _judged(fold: Fold, asked: Sequence[tuple[int, Sequence[int]]]) -> list[Judged]:
+    """By number of cells and seed of the draw."""
+    return [fold.judge(count, np.random.default_rng(seed)) for count, seed in asked]
+
+
+def _joined(by_fold: Sequence[Judged]) -> Judged:
     names = Judged.__dataclass_fields__
-    return Judged(**{name: np.concatenate([getattr(one, name) for one in found], axis=1) for name in names})
+    return Judged(**{name: np.concatenate([getattr(one, name) for one in by_fold], axis=1) for name in names})
 
 
 def _figures(drawn: Sequence[Judged]) -> dict[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from profet_lab.cases import CASES
 from profet_lab.classes.bank import ClassBank
 from profet_lab.classes.calibrate import distances
 from profet_lab.classes.fit_networks import STEPS
-from profet_lab.classes.folds import OutOfFold, predict_folds, predict_one_left_out
+from profet_lab.classes.folds import FoldCase, OutOfFold, one_left_out, predict_cases
 from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
 from profet_lab.validation.families import families_of
@@ -58,8 +57,9 @@ def default_table(
     parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
     for pair, part in parts.items():
         part["true_ms"] = bank.latency_ms[pair[1]]
+    predicted = _predict(bank, wanted, seed, steps, progress)
     for known, case in CASES.items():
-        folds = _predict(bank, wanted, known, seed, steps, progress)
+        folds = predicted[known]
         for pair, columns in _columns(bank, wanted, known, folds).items():
             for name, values in columns.items():
                 parts[pair][f"{case}{name}"] = values
@@ -67,24 +67,24 @@ def default_table(
 
 
 def _predict(
-    bank: ClassBank, wanted: Sequence[Pair], latency_known: bool, seed: int, steps: int, progress: Progress | None
-) -> CaseFolds:
-    one_left_out = partial(
-        predict_one_left_out, bank, wanted, latency_known=latency_known, seed=seed, steps=steps, progress=progress
-    )
-    return CaseFolds(
-        plain=one_left_out(),
-        sized=one_left_out(sizes_known=True),
-        by_family=one_left_out(groups=families_of(bank.architectures)),
-        inner=predict_folds(
-            bank,
-            two_left_out(bank, wanted),
-            latency_known=latency_known,
-            seed=seed,
-            steps=steps,
-            progress=progress,
-        ),
-    )
+    bank: ClassBank, wanted: Sequence[Pair], seed: int, steps: int, progress: Progress | None
+) -> dict[bool, CaseFolds]:
+    """By whether the anchor's latency is known."""
+    plain = one_left_out(bank.architectures, wanted)
+    by_family, inner = one_left_out(families_of(bank.architectures), wanted), two_left_out(bank, wanted)
+    cases = [
+        case
+        for known in CASES
+        for case in (
+            FoldCase(plain, known),
+            FoldCase(plain, known, sizes_known=True),
+            FoldCase(by_family, known),
+            FoldCase(inner, known),
+        )
+    ]
+    found = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
+    each = len(cases) // len(CASES)
+    return {known: CaseFolds(*found[place * each : (place + 1) * each]) for place, known in enumerate(CASES)}
 
 
 def _columns(

@@ -45,7 +45,7 @@ class LeftOutGrowth:
 def fit_left_out(measurements: Measurements, bank: ClassBank) -> LeftOutGrowth:
     """All laws; minutes."""
     rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
-    laws = {anchor: dict(left_out_growth(part)) for anchor, part in rows.items()}
+    laws = {anchor: left_out_growth(part) for anchor, part in rows.items()}
     carried = {anchor: growth_by_law(laws[anchor], part) for anchor, part in rows.items()}
     every = pd.concat(
         [

@@ -26,8 +26,10 @@ from profet_lab.classes.fit_member import fit_member
 from profet_lab.classes.folds import ClassFold, one_left_out
 from profet_lab.classes.member_weights import ensemble_ms
 from profet_lab.classes.stacked import StackedNetworks
+from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.measurements.tables import pairs
 from profet_lab.progress import Progress
+from profet_lab.tasks import run_tasks
 from profet_lab.transfer.leave_one_gpu_out import (
     Kernels,
     anchor_spread,
@@ -71,19 +73,21 @@ class FoldModels:
 def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None) -> FoldModels:
     """Fit every member with the anchor's latency given."""
     folds = one_left_out(bank.architectures, pairs(bank.instances))
-    members = {
-        member: fit_member(
-            bank,
-            member,
-            [fold.training for fold in folds],
-            latency_known=True,
-            seed=seed,
-            steps=steps,
-            progress=progress,
-        )
-        for member in MEMBERS
-    }
-    return FoldModels(bank, folds, members)
+    training_rows = [fold.training for fold in folds]
+    tasks = [(bank, member, training_rows, seed, steps) for member in MEMBERS]
+    fitted = run_tasks(_fit_member, tasks, progress=progress, units=steps)
+    return FoldModels(bank, folds, dict(zip(MEMBERS, fitted, strict=True)))
+
+
+def _fit_member(
+    bank: ClassBank,
+    member: str,
+    training_rows: Sequence[TrainingRows],
+    seed: int,
+    steps: int,
+    progress: Progress | None,
+) -> StackedNetworks | BoostedTrees:
+    return fit_member(bank, member, training_rows, latency_known=True, seed=seed, steps=steps, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,8 @@ class _LeftOutLaw:
 
 def left_out_anchors(models: FoldModels, steps: Steps, medians: Steps, kernels: Kernels) -> dict:
     """The 12 directions from a GPU that is left out as anchor: error, and misses of the interval."""
-    directions = [row for left_out in steps.instances for row in _directions(models, steps, medians, kernels, left_out)]
+    tasks = [(models, steps, medians, kernels, left_out) for left_out in steps.instances]
+    directions = [row for rows in run_tasks(_directions, tasks) for row in rows]
     figures = [key for key in directions[0] if key not in ("anchor", "target", "n")]
     by_anchor = {
         name: {key: float(np.mean([row[key] for row in directions if row["anchor"] == name])) for key in figures}
@@ -152,7 +157,9 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
             half[own] = np.hypot(fitted.log_half_width, back.doubt_log)
             if not known:
                 half[own] = np.hypot(half[own], fitted.own_log_half_width)
-            told = _told(models, back, models.bank.inputs[left_out, known].of_rows(own, None), str(architecture))
+            told = told_by_law_and_models(
+                models, back, models.bank.inputs[left_out, known].of_rows(own, None), str(architecture)
+            )
             for name in others:
                 predicted[name][own], by_law[name][own] = told[name], back.by_instance[name].latency_ms
         for name in others:
@@ -168,7 +175,9 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
     return list(rows.values())
 
 
-def _told(models: FoldModels, back: CarriedBack, inputs: StepInputs, architecture: str) -> dict[str, np.ndarray]:
+def told_by_law_and_models(
+    models: FoldModels, back: CarriedBack, inputs: StepInputs, architecture: str
+) -> dict[str, np.ndarray]:
     """Instance -> latencies as they are served: law and models half and half."""
     return {
         name: law_and_models(

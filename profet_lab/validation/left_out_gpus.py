@@ -14,7 +14,8 @@ from profet_core.transfer.model import BenchmarkPoint, Spread
 from profet_core.transfer.step import StepLaw
 from profet_lab.cases import CASES, WITH_LATENCY
 from profet_lab.measurements.epoch_times import DERIVED
-from profet_lab.measurements.tables import WORKLOAD
+from profet_lab.measurements.tables import WORKLOAD, Pair
+from profet_lab.tasks import run_tasks
 from profet_lab.transfer.leave_one_gpu_out import (
     Kernels,
     TargetGpu,
@@ -88,25 +89,10 @@ def profiled_gpus(
     ----------
     sheet_log_sd : error of a speed that data sheets alone tell.
     """
-    directions, predicted_ms = [], {}
-    for left_out in steps.instances:
-        others = [name for name in steps.instances if name != left_out]
-        laws = laws_left_out(medians, others)
-        spreads = spreads_left_out(medians, kernels, others)
-        widths = {False: half_widths(spreads), True: half_widths(spreads, sheet_log_sd)}
-        for anchor in others:
-            row: dict = {"anchor": anchor, "target": left_out, "n": len(steps.workloads)}
-            for prefix, sheet_only in _SHEET_ONLY.items():
-                target = profiled_target(medians, left_out, sheet_only=sheet_only)
-                for known, case in CASES.items():
-                    found = predict_unseen(
-                        steps, medians, kernels, ensemble, laws, anchor, target, known, widths[sheet_only]
-                    )
-                    row |= _figures(found, steps.latency_ms[left_out], steps.architectures, f"{prefix}{{}}_{case}")
-                    if known and not sheet_only:
-                        predicted_ms[anchor, left_out] = found.latency_ms
-            row["one_constant"] = _one_constant(steps, medians, anchor, left_out)
-            directions.append(row)
+    tasks = [(steps, medians, kernels, ensemble, sheet_log_sd, left_out) for left_out in steps.instances]
+    found = run_tasks(_to_left_out, tasks)
+    directions = [row for rows, _ in found for row in rows]
+    predicted_ms = {pair: values for _, one in found for pair, values in one.items()}
     return {
         "directions": directions,
         "mean": _over(directions, np.mean),
@@ -116,6 +102,31 @@ def profiled_gpus(
         },
         "by_model": {str(name): _model_mape(steps, predicted_ms, name) for name in np.unique(steps.architectures)},
     }
+
+
+def _to_left_out(
+    steps: Steps, medians: Steps, kernels: Kernels, ensemble: EnsembleLatencies, sheet_log_sd: float, left_out: str
+) -> tuple[list[dict], dict[Pair, np.ndarray]]:
+    """Rows of the directions to one GPU, and what was predicted there with everything known."""
+    directions, predicted_ms = [], {}
+    others = [name for name in steps.instances if name != left_out]
+    laws = laws_left_out(medians, others)
+    spreads = spreads_left_out(medians, kernels, others)
+    widths = {False: half_widths(spreads), True: half_widths(spreads, sheet_log_sd)}
+    for anchor in others:
+        row: dict = {"anchor": anchor, "target": left_out, "n": len(steps.workloads)}
+        for prefix, sheet_only in _SHEET_ONLY.items():
+            target = profiled_target(medians, left_out, sheet_only=sheet_only)
+            for known, case in CASES.items():
+                found = predict_unseen(
+                    steps, medians, kernels, ensemble, laws, anchor, target, known, widths[sheet_only]
+                )
+                row |= _figures(found, steps.latency_ms[left_out], steps.architectures, f"{prefix}{{}}_{case}")
+                if known and not sheet_only:
+                    predicted_ms[anchor, left_out] = found.latency_ms
+        row["one_constant"] = _one_constant(steps, medians, anchor, left_out)
+        directions.append(row)
+    return directions, predicted_ms
 
 
 def _model_mape(steps: Steps, predicted_ms: Mapping[tuple[str, str], np.ndarray], architecture: str) -> float:

@@ -5,8 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from profet_cli.arguments import add_anchors, add_data, add_format, add_models
-from profet_cli.commands.validate import cells, estimate, left_out, manycore, memory, real, scaleout, transfer
+from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
+from profet_cli.commands.validate import (
+    cells,
+    estimate,
+    left_out,
+    manycore,
+    memory,
+    own,
+    pairs,
+    real,
+    scaleout,
+    transfer,
+)
+from profet_cli.lab import on_dask
 from profet_core.errors import InputError
 
 
@@ -45,6 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "writes its report and card",
     )
     parser.add_argument(
+        "--pairs",
+        action="store_true",
+        help="the same with models of the new GPU's pairs beside the law; --card adds a section to the card of --cells",
+    )
+    parser.add_argument(
         "--estimate",
         action="store_true",
         help="networks without a profile: the paper's judgements and ours; --card writes its report and card",
@@ -66,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and its section of the card",
     )
     parser.add_argument("--seed", type=int, default=0)
+    add_dask(parser)
 
 
 #: What is validated instead of the shipped models, one at a time: option -> what it says for itself, and what runs.
@@ -74,6 +92,7 @@ _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
     "estimate": ("--estimate validates on all instances at once", estimate.run),
     "manycore": ("--manycore validates published models", manycore.run),
     "memory": ("--memory validates on all instances at once", memory.run),
+    "pairs": ("--pairs validates on all instances at once", pairs.run),
     "real": ("--real compares whole profiles with what was measured", real.run),
     "scaleout": ("--scaleout validates on published steps", scaleout.run),
     "sizes": ("--sizes validates on all instances at once", left_out.run),
@@ -81,15 +100,26 @@ _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
 }
 
 
+@on_dask
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
+    dataset = own.own_dataset(options)
+    options.data = options.data[0] if options.data else None
     chosen = [part for part in _PARTS if getattr(options, part) not in (None, False)]
+    if dataset is not None:
+        _check_alone(options, "Measurements of your own are judged on all pairs at once", [*chosen, *_card(options)])
+        own.run(options, dataset)
+        return
     if not chosen:
         left_out.run(options)
         return
     what, validate = _PARTS[chosen[0]]
     _check_alone(options, what, chosen[1:])
     validate(options)
+
+
+def _card(options: argparse.Namespace) -> list[str]:
+    return ["card"] if options.card else []
 
 
 def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -> None:

@@ -1,0 +1,159 @@
+"""The files of a fleet as text: SkyPilot's tasks, and scripts that launch them and fetch what they measured.
+
+JSON's strings are YAML's too, so values are written with `json`.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import textwrap
+from collections.abc import Sequence
+
+from profet_collect.cloud.bucket import Bucket
+from profet_collect.cloud.plan import CloudTask
+from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.instance import SPOT
+from profet_core.collected.record import Framework
+
+#: What the tasks were validated with.
+SKYPILOT = "0.14.1"
+#: The folder with this project's sources, beside the tasks.
+CODE = "code"
+_MOUNT = "/profet-kept"
+#: Gigabytes: the frameworks' CUDA libraries take ten of them.
+_DISK_GB = 100
+_PYTHON = '"$HOME/profet-python/bin/python"'
+#: PyTorch's builds for later CUDAs have no kernels for older GPUs.
+_FIRST_OF_ALL_CUDAS = 7.5
+
+_INSTALL = """\
+set -e
+export PATH="$HOME/.local/bin:$PATH"
+command -v uv >/dev/null || curl -LsSf https://astral.sh/uv/install.sh | sh
+uv venv --quiet --allow-existing --python 3.12 "$HOME/profet-python"
+"""
+
+# A mounted bucket takes whole files, no appending: cells are appended on the machine's disk and copied as they come.
+_RUN = """\
+set -eu
+store="$HOME/collected/$PROFET_NAME"
+kept="$PROFET_KEPT/$PROFET_NAME"
+mkdir -p "$store" "$kept"
+# What a machine measured that was taken away comes first; the collection goes on behind it.
+for file in manifest.json cells.jsonl; do
+  if [ -s "$kept/$file" ] && [ ! -e "$store/$file" ]; then cp "$kept/$file" "$store/$file"; fi
+done
+keep() {
+  for file in manifest.json cells.jsonl; do
+    if [ -e "$store/$file" ] && ! cmp -s "$store/$file" "$kept/$file"; then cp "$store/$file" "$kept/$file"; fi
+  done
+}
+while sleep "$PROFET_KEEP_EVERY_S"; do keep || echo "The bucket can't be written; trying again." >&2; done &
+keeper=$!
+trap 'kill "$keeper" 2>/dev/null || true; keep' EXIT
+"${PROFET_PYTHON:-$HOME/profet-python/bin/python}" -m profet_cli collect COLLECT --out "$store" &
+collector=$!
+trap 'kill "$collector"; wait "$collector" || true; exit 143' TERM INT
+wait "$collector"
+"""
+
+_LAUNCH = """\
+#!/bin/sh
+# Launches every task as a managed job: one that is preempted goes on where its bucket says. Needs SkyPilot
+# (pip install "skypilot[aws,gcp]==SKYPILOT") with the clouds and the bucket's enabled: sky check
+set -eu
+cd "$(dirname "$0")"
+for task in TASKS; do
+  sky jobs launch --yes --detach-run "$task"
+done
+echo "sky jobs queue tells how far they are; ./fetch.sh fetches what there is, as often as you like."
+"""
+
+_FETCH = """\
+#!/bin/sh
+# Copies home what was measured so far, and makes a new dataset of it: ./fetch.sh [NAME]
+set -eu
+cd "$(dirname "$0")"
+out="${1:-measured-$(date +%Y%m%d-%H%M%S)}"
+mkdir -p collected
+FETCH
+set --
+for folder in COLLECTIONS; do
+  if [ -s "$folder/cells.jsonl" ]; then set -- "$@" "$folder"; else echo "$folder: no cell yet" >&2; fi
+done
+[ $# -gt 0 ] || { echo "Nothing was measured yet: sky jobs queue tells how far the jobs are." >&2; exit 1; }
+# Several are joined as `profet data merge` joins datasets.
+profet data import "$@" --out "$out"
+profet data check "$out"
+echo "profet train --data PUBLISHED --data $(pwd)/$out --out MODELS learns from it."
+"""
+
+
+def task_text(
+    task: CloudTask, bucket: Bucket, market: str, frameworks: Sequence[Framework], collect: Sequence[str]
+) -> str:
+    """A SkyPilot task.
+
+    Parameters
+    ----------
+    collect : arguments of `profet collect` on the machine, but for instance and folder.
+    """
+    machine = task.rented.machine
+    kept = "/".join(filter(None, (_MOUNT, bucket.folder)))
+    arguments = shlex.join(["--instance", task.instance, *collect])
+    return "\n".join(
+        [
+            f"# {task.rented.gpu.name} on {task.instance}: {len(task.cells)} cells.",
+            f"name: {json.dumps(task.name)}",
+            f"workdir: {json.dumps(CODE)}",
+            "resources:",
+            f"  infra: {json.dumps(machine.infra)}",
+            f"  instance_type: {json.dumps(machine.instance_type)}",
+            f"  accelerators: {json.dumps(f'{machine.accelerator}:1')}",
+            f"  use_spot: {json.dumps(market == SPOT)}",
+            f"  disk_size: {_DISK_GB}",
+            "  job_recovery:",
+            "    max_restarts_on_errors: 2",
+            "envs:",
+            f"  PROFET_NAME: {json.dumps(task.name)}",
+            f"  PROFET_KEPT: {json.dumps(kept)}",
+            '  PROFET_KEEP_EVERY_S: "30"',
+            "file_mounts:",
+            f"  {_MOUNT}:",
+            f"    source: {json.dumps(bucket.url)}",
+            "    mode: MOUNT",
+            "setup: |",
+            _block(_INSTALL + _packages(frameworks, task.rented.gpu)),
+            "run: |",
+            _block(_RUN.replace("COLLECT", arguments)),
+            "",
+        ]
+    )
+
+
+def launch_text(tasks: Sequence[CloudTask]) -> str:
+    """The script that launches them."""
+    names = " ".join(f"{task.name}.yaml" for task in tasks)
+    return _LAUNCH.replace("SKYPILOT", SKYPILOT).replace("TASKS", names)
+
+
+def fetch_text(tasks: Sequence[CloudTask], bucket: Bucket) -> str:
+    """The script that fetches, imports and merges what they measured."""
+    folders = " ".join(f"collected/{task.name}" for task in tasks)
+    return _FETCH.replace("FETCH", bucket.fetch_command("collected")).replace("COLLECTIONS", folders)
+
+
+def _packages(frameworks: Sequence[Framework], gpu: Gpu) -> str:
+    """Installing what `profet collect` needs; this project itself comes as its sources."""
+    install = f"uv pip install --quiet --python {_PYTHON}"
+    backend = "auto" if gpu.compute_capability >= _FIRST_OF_ALL_CUDAS else "cu126"
+    lines = {
+        "tensorflow": f"{install} 'tensorflow[and-cuda]>=2.21,<2.22' 'tf_keras>=2.21,<2.22'",
+        "pytorch": f"{install} --torch-backend={backend} torch",
+    }
+    return "\n".join([f"{install} 'filelock>=4,<5'", *(lines[name] for name in frameworks), ""])
+
+
+def _block(text: str) -> str:
+    return textwrap.indent(text.rstrip(), "  ")

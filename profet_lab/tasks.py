@@ -1,0 +1,216 @@
+"""Independent fits and folds through joblib: in this process or on a Dask cluster, the same to the last digit.
+
+Each task brings its seed, trains what it would train alone, and runs on one thread of every library (sums over threads
+end in other digits). A cluster's workers get tasks, and give results, as pickles, as Dask does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import logging
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from joblib import Parallel, delayed, parallel_config
+from threadpoolctl import threadpool_limits
+
+from profet_core.errors import InputError
+from profet_core.version import VERSION
+from profet_lab.progress import Progress
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from joblib.parallel import ParallelBackendBase
+
+Result = TypeVar("Result")
+
+_CONNECT_S = 10
+#: What another version of may change a digit.
+_VERSIONED = ("numpy", "scipy", "scikit-learn", "lightgbm", "xgboost-cpu", "tensorflow-cpu", "tensorflow", "keras")
+
+_cluster: ContextVar[ParallelBackendBase | None] = ContextVar("cluster", default=None)
+
+
+def run_tasks(
+    work: Callable[..., Result],
+    arguments: Iterable[Sequence[Any]],
+    *,
+    progress: Progress | None = None,
+    units: int = 0,
+    threads: bool = False,
+) -> list[Result]:
+    """`work(*each)` of all arguments, in their order: one after another here, or all at once `on_cluster`.
+
+    Parameters
+    ----------
+    units : what one task counts to if it tells its own progress, as its keyword `progress`; 0: it tells none, and a
+        finished one counts 1. A cluster's tasks count when all are done.
+    threads : here on all cores, for work that leaves Python's lock.
+    """
+    tasks = [_Task(work, tuple(each), units > 0) for each in arguments]
+    if not tasks:
+        return []
+    backend = _cluster.get()
+    if backend is not None:
+        found = Parallel(backend=backend, batch_size=1, pre_dispatch="all")(delayed(_done_by_worker)(t) for t in tasks)
+        if progress:
+            progress((units or 1) * len(tasks))
+        return list(found)
+    results = []
+    _one_tensorflow_thread()
+    with threadpool_limits(limits=1):
+        here = Parallel(n_jobs=-1 if threads else 1, prefer="threads", return_as="generator")
+        for result in here(delayed(task.done)(progress) for task in tasks):
+            results.append(result)
+            if progress and not units:
+                progress(1)
+    return results
+
+
+@contextmanager
+def on_cluster(address: str | None) -> Iterator[None]:
+    """Within it `run_tasks` is done by the workers of the Dask cluster at `address`; None: in this process.
+
+    Raises
+    ------
+    InputError : nothing answers there, it has no worker, a worker lacks this project or has other versions, or the
+        cluster is lost.
+    """
+    if address is None:
+        yield
+        return
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    with _client(address) as client:
+        _check_workers(address, client)
+        token = _cluster.set(_backend(client))
+        # What its loggers say of a lost cluster in fifty lines is told below in one.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        try:
+            with warnings.catch_warnings():
+                # Tasks of megabytes that take seconds to minutes.
+                warnings.filterwarnings("ignore", "Sending large graph")
+                yield
+        except (KilledWorker, CommClosedError, CancelledError) as error:
+            said = str(error).partition("\n")[0]
+            raise InputError(f"The Dask cluster at {address} was lost; nothing is written: {said}") from None
+        finally:
+            _cluster.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task(Generic[Result]):
+    """One call. As one object it travels whole: of large arguments joblib would leave one copy on one worker, which
+    dies with it."""
+
+    work: Callable[..., Result]
+    arguments: tuple[Any, ...]
+    tells: bool
+
+    def done(self, progress: Progress | None) -> Result:
+        return self.work(*self.arguments, **({"progress": progress} if self.tells else {}))
+
+
+def _done_by_worker(task: _Task[Result]) -> Result:
+    # For good: a worker's other tasks are ours too, and libraries may have come since the last one.
+    threadpool_limits(limits=1)
+    _one_tensorflow_thread()
+    # What scikit-learn would spread over the cluster stays in the task.
+    with parallel_config(backend="sequential"):
+        return task.done(None)
+
+
+def _one_tensorflow_thread() -> None:
+    """TensorFlow's threads are its own; once it runs, they are as they are."""
+    if (tensorflow := sys.modules.get("tensorflow")) is not None:
+        with suppress(RuntimeError):
+            tensorflow.config.threading.set_intra_op_parallelism_threads(1)
+            tensorflow.config.threading.set_inter_op_parallelism_threads(1)
+
+
+@contextmanager
+def _client(address: str) -> Iterator[Client]:
+    from distributed import Client
+
+    try:
+        # A client that fails to connect lingers for 20 s; this doesn't.
+        asyncio.run(_connect(address))
+        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        said = str(error).partition("\n")[0]
+        raise InputError(f"No Dask scheduler answers at {address!a}, as tcp://host:8786 would: {said}") from None
+    with client:
+        yield client
+
+
+async def _connect(address: str) -> None:
+    from distributed.comm import connect
+
+    comm = await connect(address, timeout=_CONNECT_S)
+    await comm.close()
+
+
+def _check_workers(address: str, client: Client) -> None:
+    from distributed import TimeoutError as DaskTimeoutError
+
+    try:
+        client.wait_for_workers(1, timeout=_CONNECT_S)
+        found: Mapping[str, Mapping[str, str]] = client.run(versions)
+    except (TimeoutError, DaskTimeoutError):
+        raise InputError(
+            f"The Dask cluster at {address} has no worker: start one with `dask worker {address}`."
+        ) from None
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"Workers at {address} lack {error.name}: install this project and its requirements there."
+        ) from None
+    own = versions()
+    for worker, theirs in found.items():
+        for name in own:
+            if theirs.get(name) != own[name]:
+                raise InputError(
+                    f"Worker {worker} has {name} {theirs.get(name, 'not at all')}, here is {own[name]}: "
+                    "install the same requirements.txt there."
+                )
+
+
+def versions() -> dict[str, str]:
+    """Of this process: what must be the same on every worker."""
+    found = {"profet": VERSION, "python": ".".join(platform.python_version_tuple()[:2])}
+    for name in _VERSIONED:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def _backend(client: Client) -> ParallelBackendBase:
+    from joblib._dask import DaskDistributedBackend
+
+    class Cluster(DaskDistributedBackend):
+        """joblib's backend, mended in two places."""
+
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            """joblib would do the work here if there is one worker of one thread, or one is left."""
+            return max(2, super().effective_n_jobs(n_jobs))
+
+        def submit(self, func: Any, callback: Callable[[Any], object] | None = None) -> Future:
+            """joblib would wait for ever for a task whose workers died again and again."""
+
+            def tell(done: Future) -> None:
+                if callback is not None and (error := done.exception()) is not None:
+                    callback(error)
+
+            job = super().submit(func, callback)
+            job.add_done_callback(tell)
+            return job
+
+    return Cluster(client=client)

@@ -1,0 +1,120 @@
+"""Which machines a fleet rents, what that costs, and what is refused in one line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from profet_cli.main import main
+from profet_collect.cloud.plan import SETUP_S, task_name
+from profet_core.catalog import load_catalog
+
+BUCKET = ("--bucket", "s3://some-bucket")
+
+
+def document(capsys, *arguments: str) -> dict:
+    assert main(["collect", "--format", "json", *arguments]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *arguments: str) -> str:
+    assert main(["collect", *arguments]) != 0
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    return shown.err
+
+
+def price(instance: str, market: str) -> float:
+    return next(offer.usd_per_hour for offer in load_catalog().offers(instance) if offer.market == market)
+
+
+def test_of_each_gpu_the_cheapest_machine_is_rented_at_its_price_for_the_planned_time(tmp_path, capsys):
+    found = document(
+        capsys, "--cloud", str(tmp_path / "f"), "--gpu", "t4,l4", "--provider", "aws,gcp", "--quick", "--plan"
+    )
+    assert found["out"] is None and not (tmp_path / "f").exists()
+    assert [(one["instance"], one["accelerator"]) for one in found["tasks"]] == [
+        ("g4dn.xlarge", "T4"),
+        ("gcp/g2-standard-4", "L4"),
+    ]
+    for one in found["tasks"]:
+        assert SETUP_S / 60 < one["minutes"] <= SETUP_S / 60 + 20
+        for market, key in (("spot", "usd_spot"), ("on-demand", "usd_on_demand")):
+            assert one[key] == pytest.approx(price(one["instance"], market) * one["minutes"] / 60, abs=0.006)
+    assert found["usd"] == pytest.approx(sum(one["usd_spot"] for one in found["tasks"]), abs=0.011)
+
+
+def test_market_and_cells_are_those_asked_for(tmp_path, capsys):
+    grid = ("--models-list", "ResNet50,VGG16", "--pixels", "64", "--batch", "16,32", "--precision", "fp32,tf32")
+    asked = ("--cloud", str(tmp_path / "f"), "--gpu", "T4", "--market", "on-demand", *grid, "--plan")
+    (one,) = document(capsys, *asked)["tasks"]
+    # The T4 has no TF32.
+    assert one["cells"] == 4
+    both = document(capsys, *asked, "--frameworks", "pytorch,tensorflow")
+    assert both["tasks"][0]["cells"] == 8 and both["usd"] == both["tasks"][0]["usd_on_demand"]
+
+
+def test_named_instances_are_taken_as_they_are(tmp_path, capsys):
+    found = document(
+        capsys, "--cloud", str(tmp_path / "f"), "--instance", "g5.xlarge,gcp/n1-standard-4+1xV100", "--quick", *BUCKET
+    )
+    assert [one["instance"] for one in found["tasks"]] == ["g5.xlarge", "gcp/n1-standard-4+1xV100"]
+    files = sorted(path.name for path in (tmp_path / "f").iterdir())
+    assert files == [
+        "code",
+        "fetch.sh",
+        "launch.sh",
+        "profet-g5-xlarge.yaml",
+        "profet-gcp-n1-standard-4-1xv100.yaml",
+    ]
+    assert (tmp_path / "f" / "launch.sh").stat().st_mode & 0o111
+    # Later CUDAs' builds of PyTorch have no kernels for a V100.
+    assert (
+        "--instance gcp/n1-standard-4+1xV100 --frameworks tensorflow --quick"
+        in (tmp_path / "f" / files[-1]).read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--gpu", "Voodoo2"], "Unknown GPU 'Voodoo2': A10, A100,"),
+        (["--gpu", "K80"], "No machine with one K80 is offered as spot"),
+        (["--gpu", "A10", "--provider", "lambda"], "take --market on-demand"),
+        (["--gpu", "T4", "--provider", "acme"], "Unknown cloud 'acme'"),
+        (["--gpu", ","], "No GPU is named"),
+        (["--instance", "p3.2xlarge"], "p3.2xlarge is retired"),
+        (["--instance", "p4d.24xlarge"], "it has 8 GPUs"),
+        (["--instance", "runpod/1x-RTX4090"], "SkyPilot has no such machine"),
+        (["--instance", "nothing.large"], "Unknown instance 'nothing.large'"),
+        (["--instance", "p5.4xlarge"], "p5.4xlarge has no spot price: take --market on-demand"),
+        ([], "Name GPU types with --gpu"),
+        (["--gpu", "T4", "--instance", "g5.xlarge"], "Name GPU types with --gpu"),
+        (["--gpu", "T4", "--threads", "1"], "--threads is of this machine"),
+        (["--gpu", "T4", "--out", "x"], "--out is of this machine"),
+        (["--gpu", "T4", "--bucket", "/home/me"], "--bucket '/home/me': name one"),
+        (["--gpu", "T4", "--bucket", "s3://a-b/$(reboot)"], "name one that is there"),
+        (["--gpu", "T4", "--bucket", "s3://a-b/../c"], "name one that is there"),
+        (["--gpu", "T4"], "Name a bucket of yours"),
+        (["--gpu", "T4", "--precision", "tf32", *BUCKET], "No cell is left for"),
+    ],
+)
+def test_what_can_not_be_done_is_one_line_and_writes_nothing(arguments, said, tmp_path, capsys):
+    assert said in refused(capsys, "--cloud", str(tmp_path / "f"), *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
+    (tmp_path / "f").mkdir()
+    assert "is there already" in refused(capsys, "--cloud", str(tmp_path / "f"), "--gpu", "T4", "--quick", *BUCKET)
+    assert list((tmp_path / "f").iterdir()) == []
+
+
+def test_a_fleets_options_alone_are_refused(capsys):
+    assert "--gpu is of a fleet: use it with --cloud DIR" in refused(capsys, "--instance", "x", "--gpu", "T4")
+    assert "--instance NAME" in refused(capsys, "--plan", "--device", "cpu", "--frameworks", "tensorflow")
+
+
+def test_a_job_has_a_name_that_clouds_take():
+    assert task_name("azure/Standard_NC4as_T4_v3") == "profet-azure-standard-nc4as-t4-v3"

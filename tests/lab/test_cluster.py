@@ -1,0 +1,157 @@
+"""A real Dask cluster of two worker processes does the folds, one of them killed in the middle: the same numbers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from profet_cli.main import main
+from profet_core.errors import InputError
+from profet_core.units import positive_number
+from profet_lab.classes.bank import class_bank
+from profet_lab.classes.folds import FoldCase, one_left_out, predict_cases
+from profet_lab.documented.folds import DocumentedFold, fit_folds
+from profet_lab.measurements.tables import Measurements, pairs
+from profet_lab.tasks import on_cluster, run_tasks
+
+distributed = pytest.importorskip("distributed", reason="the training set is not installed")
+pytestmark = [pytest.mark.training, pytest.mark.data]
+
+INSTANCES, NETWORKS, REPEATS = ("g3s.xlarge", "p3.2xlarge"), ("AlexNet", "LeNet5", "ResNet18", "VGG11"), (1, 2)
+#: So many of the eight tasks are done when the worker is killed: the trees, while networks train.
+FINISHED = 1
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two processes of one thread each, and the scheduler's; nothing of it is a stand-in."""
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def some(measurements) -> Measurements:
+    """Four networks on two instances, as they were measured."""
+    workloads = measurements.workloads
+    rows = (workloads["model"].isin(NETWORKS) & workloads["repeat"].isin(REPEATS)).to_numpy()
+    return replace(
+        measurements,
+        workloads=workloads[rows].reset_index(drop=True),
+        times_us={name: measurements.times_us[name][rows] for name in INSTANCES},
+        latency_ms={name: measurements.latency_ms[name][rows] for name in INSTANCES},
+    )
+
+
+def judged(some: Measurements) -> dict[str, np.ndarray]:
+    """Every network left out, by both methods: all predictions, and the dense networks' weights."""
+    bank = class_bank(some)
+    folds = one_left_out(bank.architectures, pairs(bank.instances))
+    (case,) = predict_cases(bank, [FoldCase(folds, latency_known=True)], seed=0, steps=20)
+    found = {f"default {pair} {name}": values for (pair, name), values in case.members_ms.items()}
+    documented = [DocumentedFold(*INSTANCES, frozenset({name})) for name in NETWORKS]
+    for fitted in fit_folds(some, documented, seed=0, epochs=1):
+        name = f"documented {sorted(fitted.fold.left_out)}"
+        told = fitted.predict(some.operations, some.times_us[INSTANCES[0]], some.latency_ms[INSTANCES[0]])
+        found |= {f"{name} {member}": values for member, values in told.items()}
+        found |= {f"{name} kernel {place}": kernel for place, kernel in enumerate(fitted.dense.kernels)}
+    return found
+
+
+class Killer(threading.Thread):
+    """Kills a worker that is at work on a task, once others are finished."""
+
+    def __init__(self, cluster) -> None:
+        super().__init__(daemon=True)
+        self.cluster, self.killed, self.worked_on = cluster, None, ()
+
+    def run(self) -> None:
+        pids = {nanny.worker_address: nanny.pid for nanny in self.cluster.workers.values()}
+        begun: set[str] = set()
+        with distributed.Client(self.cluster, set_as_default=False) as client:
+            while self.killed is None:
+                now = {address: _ours(keys) for address, keys in client.processing().items()}
+                begun = begun.union(*now.values())
+                finished = begun.difference(*now.values())
+                busy = [address for address, keys in now.items() if keys and address in pids]
+                if len(finished) >= FINISHED and busy:
+                    self.killed, self.worked_on = pids[busy[0]], now[busy[0]]
+                    os.kill(self.killed, signal.SIGKILL)
+                    return
+                time.sleep(0.2)
+
+
+def _ours(keys) -> set[str]:
+    return {str(key) for key in keys if "done_by_worker" in str(key)}
+
+
+def test_a_cluster_that_loses_a_worker_midway_gives_the_same_numbers_to_the_last_digit(cluster, some):
+    here = judged(some)
+    killer = Killer(cluster)
+    killer.start()
+    with on_cluster(cluster.scheduler_address):
+        there = judged(some)
+    assert killer.killed is not None and killer.worked_on, "no worker was killed at work"
+    with pytest.raises(ProcessLookupError):
+        os.kill(killer.killed, 0)
+    assert here.keys() == there.keys() and len(here) == 8 + 4 * (3 + 5)
+    assert {name for name in here if here[name].tobytes() != there[name].tobytes()} == set()
+
+
+def test_tasks_are_done_by_the_workers_and_come_back_in_their_order(cluster):
+    counted: list[int] = []
+    with on_cluster(cluster.scheduler_address):
+        found = run_tasks(divmod, [(number, 3) for number in range(20)], progress=counted.append)
+        processes = run_tasks(os.getpid, [()] * 4)
+    assert found == [divmod(number, 3) for number in range(20)]
+    assert os.getpid() not in processes
+    assert counted == [20]
+    assert run_tasks(os.getpid, [(), ()]) == [os.getpid()] * 2
+
+
+def test_what_a_task_refuses_is_told_as_it_is_here(cluster):
+    with on_cluster(cluster.scheduler_address), pytest.raises(InputError, match=r"^The price must be"):
+        run_tasks(positive_number, [("The price", -1)])
+
+
+def test_a_task_that_no_worker_survives_ends_in_one_line(cluster):
+    """Four workers die of it: then it is given up, and nobody waits for it."""
+    with pytest.raises(InputError, match="was lost; nothing is written"), on_cluster(cluster.scheduler_address):
+        run_tasks(os._exit, [(1,)])
+
+
+@pytest.mark.parametrize("address", ["nonsense", "foo://here:1", "", "tcp://127.0.0.1:1"])
+def test_where_no_scheduler_answers_is_told_in_one_line(address, monkeypatch):
+    monkeypatch.setattr("profet_lab.tasks._CONNECT_S", 0.5)
+    with pytest.raises(InputError, match=r"^No Dask scheduler answers at") as refused, on_cluster(address):
+        pass
+    assert "\n" not in str(refused.value)
+
+
+def test_a_cluster_without_workers_is_told_in_one_line(monkeypatch):
+    monkeypatch.setattr("profet_lab.tasks._CONNECT_S", 1)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=":0") as empty,
+        pytest.raises(InputError, match="has no worker: start one with `dask worker tcp"),
+        on_cluster(empty.scheduler_address),
+    ):
+        pass
+
+
+def test_a_worker_of_another_version_is_refused(cluster, monkeypatch):
+    monkeypatch.setattr("profet_lab.tasks.VERSION", "0.0.1")
+    with pytest.raises(InputError, match=r"has profet .* here is 0\.0\.1"), on_cluster(cluster.scheduler_address):
+        pass
+
+
+@pytest.mark.parametrize("command", ["train", "validate"])
+def test_both_commands_take_a_cluster_and_say_in_one_line_that_none_answers(command, capsys):
+    assert main([command, "--dask", "nonsense"]) != 0
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    assert "No Dask scheduler answers at 'nonsense'" in shown.err
