@@ -125,8 +125,13 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """`--data`: the measurements."""
-    parser.add_argument("--data", metavar="DIR", help="measurements (default: PROFET_DATA or ../shared/data)")
+    """`--data`: the measurements, of one folder or of several."""
+    parser.add_argument(
+        "--data",
+        action="append",
+        metavar="DIR",
+        help="measurements (default: PROFET_DATA or ../shared/data); several times: published ones and your own",
+    )
 
 
 def add_dask(parser: argparse.ArgumentParser) -> None:

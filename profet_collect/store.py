@@ -86,8 +86,37 @@ class Store:
 
 
 @contextmanager
+def only_collector(folder: Path) -> Iterator[None]:
+    """No other program collects into the folder within the block; it is made, and goes again if nothing comes into it.
+
+    Raises
+    ------
+    InputError : another program does, or the folder can't be written.
+    """
+    path = lock_path(folder / CELLS_NAME)
+    try:
+        made = [one for one in (folder, *folder.parents) if not one.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path, timeout=0)
+        lock.acquire()
+    except Timeout:
+        raise InputError(f"Another `profet collect` writes into {folder}: let it end, or name another --out.") from None
+    except OSError as error:
+        raise InputError(f"{folder} can't be written: {error.strerror}; name another --out.") from None
+    try:
+        yield
+    finally:
+        if not (folder / MANIFEST_NAME).exists():
+            with suppress(OSError):
+                path.unlink()
+                for one in made:
+                    one.rmdir()
+        lock.release()
+
+
+@contextmanager
 def open_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
-    """Open a collection, a new one or one to go on with.
+    """Open a collection, a new one or one to go on with, which no other program may collect into.
 
     Parameters
     ----------
@@ -97,23 +126,13 @@ def open_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
     ------
     InputError : another program collects into the folder, it holds another machine's cells, or can't be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(lock_path(folder / CELLS_NAME), timeout=0)
-        lock.acquire()
-    except Timeout:
-        raise InputError(f"Another `profet collect` writes into {folder}: let it end, or name another --out.") from None
-    except OSError as error:
-        raise InputError(f"{folder} can't be written: {error.strerror}; name another --out.") from None
-    try:
-        with _locked_store(folder, manifest) as store:
-            yield store
-    finally:
-        lock.release()
+    with only_collector(folder), locked_store(folder, manifest) as store:
+        yield store
 
 
 @contextmanager
-def _locked_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
+def locked_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
+    """The same within `only_collector`."""
     frameworks = _checked_frameworks(folder, manifest)
     found = list(whole_lines(read_cells(folder), CELLS_NAME))
     try:

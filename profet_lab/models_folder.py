@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from profet_core.artifacts.models import MANIFEST_NAME
+from profet_core.artifacts.own_layers import LAYERS_FOLDER, OWN_PAIRS_NAME
 from profet_core.catalog.own import OWN_NAME
 from profet_core.catalog.own_gpus import OWN_GPUS_NAME
 from profet_core.errors import ArtifactError
 from profet_core.files import put_aside
 from profet_core.memory.model import MEMORY_NAME
 from profet_core.scaling.growth_file import GROWTH_NAME
-from profet_core.transfer.model import TRANSFER_NAME
+from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME
 from profet_core.whole_files import lock_path, only_one
 
 #: What may lie in a folder of one's own before it has models: coefficients that were fitted alone, and its catalogue.
@@ -24,6 +25,9 @@ _COEFFICIENTS = (TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME)
 _CATALOGUE = (OWN_NAME, OWN_GPUS_NAME)
 #: Folders for measurements of one's own, beside the models: moved as they are, as somebody may be collecting into one.
 MEASUREMENTS = ("collected", "data")
+
+#: What `profet train` adds of a user's own measurements; it belongs to the models beside it and goes with them.
+OWN_PARTS = (SHARPENED_NAME, OWN_PAIRS_NAME, LAYERS_FOLDER)
 
 
 @contextmanager
@@ -90,8 +94,9 @@ def _keep_beside(out: Path, folder: Path) -> None:
     models = {MANIFEST_NAME, *_files_of(out / MANIFEST_NAME)}
     for path in _files_in(out):
         name = path.relative_to(out)
+        part_of_models = name.as_posix() in models or name.parts[0] in OWN_PARTS
         moved = name.parts[0] in MEASUREMENTS
-        if name.as_posix() not in models and not moved and not (folder / name).exists():
+        if not part_of_models and not moved and not (folder / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, folder / name)
 

@@ -16,10 +16,10 @@ from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validat
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
 from profet_core.estimate.model import ESTIMATE_NAME, ESTIMATE_VERSION, EstimateModel
-from profet_core.files import read_coefficients, strict_json
+from profet_core.files import manifest_checksum, read_coefficients, shown, strict_json
 from profet_core.memory.model import MemoryModel
 from profet_core.scaleout.model import ScaleoutModel
-from profet_core.transfer.model import TransferModel
+from profet_core.transfer.model import TRANSFER_NAME, TransferModel
 from profet_core.whole_files import write_whole
 from profet_lab.cards.cells import CELLS_CARD_NAME, CELLS_REPORT_NAME, cells_card
 from profet_lab.cards.estimate import ESTIMATE_CARD_NAME, estimate_card
@@ -121,12 +121,36 @@ def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryM
 
     Checksums tie it to those two files and to itself; the app shows it only beside them.
     """
-    made_for = {"transfer_checksum": model.checksum, "memory_checksum": memory.checksum}
-    content = signed({"made": _today(), **made_for, **report})
+    content = {"made": _today(), "transfer_checksum": model.checksum, "memory_checksum": memory.checksum, **report}
+    return _write_transfer(content, model, memory, folder)
+
+
+def _write_transfer(content: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:
+    content = signed(content)
     card = transfer_card(read_transfer_accuracy(content), model, memory)
     write_signed(content, folder / TRANSFER_REPORT_NAME)
     write_whole(folder / TRANSFER_CARD_NAME, card.encode())
     return content
+
+
+def write_memory_report(report: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> None:
+    """Write what `profet validate --memory` found into the report beside `transfer.json`, whose other figures stay, and
+    the card anew.
+
+    Raises
+    ------
+    ArtifactError : the other figures are missing, damaged, or of another `transfer.json`.
+    """
+    path = folder / TRANSFER_REPORT_NAME
+    ask = "run `profet validate --transfer --card`."
+    if not path.is_file():
+        raise ArtifactError(f"{TRANSFER_REPORT_NAME} is missing: {ask}")
+    content = strict_json(path)
+    if not isinstance(content, Mapping) or content.get("checksum") != manifest_checksum(content):
+        raise ArtifactError(f"{TRANSFER_REPORT_NAME} is damaged or was changed: {ask}")
+    if content.get("transfer_checksum") != model.checksum:
+        raise ArtifactError(f"{TRANSFER_REPORT_NAME} belongs to another {TRANSFER_NAME}: {ask}")
+    _write_transfer({**content, "memory_checksum": memory.checksum, "memory": report}, model, memory, folder)
 
 
 def write_estimate_report(report: Mapping, model: EstimateModel, folder: Path) -> dict:
@@ -149,7 +173,41 @@ def write_scaleout_report(report: Mapping, model: ScaleoutModel, folder: Path) -
 
 def write_cells_report(report: Mapping, folder: Path) -> dict:
     """Write what cells of a new GPU bring, and its card, beside models; returns the report as written."""
-    content = signed({"made": _today(), **report})
+    return _write_cells({**_of_pairs(folder), "made": _today(), **report}, folder)
+
+
+def write_pairs_report(report: Mapping, folder: Path) -> dict:
+    """Write what models of a new GPU's pairs bring into the report on its cells, and its card; returns `report`.
+
+    Raises
+    ------
+    ArtifactError : there is no report on cells yet.
+    """
+    _write_cells({**_cells_report(folder), "pairs": {"made": _today(), **report}}, folder)
+    return dict(report)
+
+
+def _cells_report(folder: Path) -> dict:
+    path = folder / CELLS_REPORT_NAME
+    try:
+        content = strict_json(path)
+    except (OSError, ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or content.get("checksum") != manifest_checksum(content):
+        raise ArtifactError(f"{shown(path)} is missing or damaged: run `profet validate --cells --card` first.")
+    return content
+
+
+def _of_pairs(folder: Path) -> dict:
+    """What a report on cells says of pairs, if there is one."""
+    try:
+        return {"pairs": _cells_report(folder)["pairs"]}
+    except (ArtifactError, KeyError):
+        return {}
+
+
+def _write_cells(content: Mapping, folder: Path) -> dict:
+    content = signed(content)
     write_signed(content, folder / CELLS_REPORT_NAME)
     write_whole(folder / CELLS_CARD_NAME, cells_card(content).encode())
     return content

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,8 @@ from profet_lab.scalers.learned import learned_scalers
 from profet_lab.tasks import run_tasks
 
 SEED = 0
+#: Of a set of models without the documented ensemble.
+NO_FEATURES = FeatureSpec(clusters=(), host_operations=(), near=0.0)
 PUBLISHED = "PROFET measurements, github.com/ddps-lab/profet (MIT)"
 
 _VERSIONED = (
@@ -77,11 +79,25 @@ def train(
         tqdm(total=total, desc="train", unit="step", disable=True if quiet else None) as bar,
     ):
         members = _train_documented(measurements, features, chosen, folder, seed, epochs, bar.update)
-        default = train_default(class_bank(measurements), folder, chosen, seed=seed, steps=steps, progress=bar.update)
+        default = train_default(
+            class_bank(measurements),
+            folder,
+            [pair for pair in pairs(measurements.instances) if pair[0] in chosen],
+            calibrated_on=pairs(measurements.instances),
+            seed=seed,
+            steps=steps,
+            progress=bar.update,
+        )
         for name, content in (coefficients or {}).items():
             write_coefficients(content, folder / name)
-        manifest = _manifest(measurements, features, members, default, sorted(coefficients or ()), folder, seed, source)
-        (folder / MANIFEST_NAME).write_text(json.dumps(manifest, indent=1) + "\n")
+        content = {
+            **manifest_of_default(measurements, default, folder, seed=seed, source=source),
+            **_documented(measurements, features, members),
+            "methods": {"profet": PROFET_METHOD, "classes": default["method"]},
+            "coefficients": sorted(coefficients or ()),
+        }
+        content["files"] = hashes(folder, [*(row["file"] for row in members), *default["files"]])
+        manifest = write_manifest(content, folder)
     return manifest
 
 
@@ -119,18 +135,14 @@ def _train_documented(
     return rows
 
 
-def _manifest(
-    measurements: Measurements,
-    features: FeatureSpec,
-    members: list[dict],
-    default: dict,
-    coefficients: list[str],
-    folder: Path,
-    seed: int,
-    source: str,
-) -> dict:
-    files = [*(row["file"] for row in members), *default["files"]]
-    manifest = {
+def manifest_of_default(measurements: Measurements, default: Mapping, folder: Path, *, seed: int, source: str) -> dict:
+    """What a manifest holds, unsigned, of a set of models that has the default method alone.
+
+    Parameters
+    ----------
+    default : what `train_default` returned.
+    """
+    return {
         "schema_version": SCHEMA_VERSION,
         "seed": seed,
         "versions": {
@@ -143,24 +155,49 @@ def _manifest(
             "rows_per_instance": len(measurements.workloads),
             "architectures": sorted(set(measurements.architectures)),
         },
-        "features": {
-            "clusters": [list(cluster.operations) for cluster in features.clusters],
-            "host_operations": list(features.host_operations),
-            "near": features.near,
-            "order": list(features.names),
-        },
+        "features": _features(NO_FEATURES),
         "instances": {name: _training_range(measurements, name) for name in measurements.instances},
-        "methods": {"profet": PROFET_METHOD, "classes": default["method"]},
+        "methods": {"classes": default["method"]},
         "default_method": "classes",
-        "members": members,
+        "members": [],
         "stacks": default["stacks"],
         "intervals": default["intervals"],
+        "scalers": [],
+        "scaler_curves": [],
+        "coefficients": [],
+        "files": hashes(folder, default["files"]),
+    }
+
+
+def _documented(measurements: Measurements, features: FeatureSpec, members: list[dict]) -> dict:
+    """What a manifest holds of the documented ensemble and of both methods' scalers."""
+    return {
+        "features": _features(features),
+        "members": members,
         "scalers": _scaler_rows(measurements),
         "scaler_curves": learned_scalers(measurements),
-        "coefficients": coefficients,
-        "files": {name: sha256_hex((folder / name).read_bytes()) for name in files},
     }
-    return signed(manifest)
+
+
+def _features(features: FeatureSpec) -> dict:
+    return {
+        "clusters": [list(cluster.operations) for cluster in features.clusters],
+        "host_operations": list(features.host_operations),
+        "near": features.near,
+        "order": list(features.names),
+    }
+
+
+def hashes(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of files in `folder`."""
+    return {name: sha256_hex((folder / name).read_bytes()) for name in names}
+
+
+def write_manifest(content: Mapping, folder: Path) -> dict:
+    """Sign the content and write it as the manifest of `folder`; returns it."""
+    manifest = signed(content)
+    (folder / MANIFEST_NAME).write_text(json.dumps(manifest, indent=1) + "\n")
+    return manifest
 
 
 def _version(distribution: str) -> str:

@@ -57,8 +57,8 @@ def record_step(
     model : Keras or torch model: parameters and precision are read off it.
     optimizer : for PyTorch: parameters are read off it where no module is called.
     framework : "tensorflow" or "pytorch", where both are loaded.
-    options : fields of `RecordPlan`: warm_up, timed, profiled, batch_size, pixels, parameters, precision, force,
-        keep_trace.
+    options : fields of `RecordPlan`: warm_up, timed, profiled, batch_size, pixels, parameters, precision,
+        as_device, force, keep_trace.
 
     Raises
     ------

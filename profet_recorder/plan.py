@@ -25,6 +25,7 @@ class RecordPlan:
     timed : steps whose median is the step latency; no profiler runs meanwhile.
     profiled : steps in the profile, averaged.
     batch_size, pixels, parameters, precision : what the user knows better than the recorder finds out; None: found.
+    as_device : a CPU's operations count as a device's: a stand-in, to try out what needs a GPU's profile.
     force : overwrite `output`.
     keep_trace : folder that gets a copy of the raw trace, which names layers; None: the trace is deleted.
 
@@ -41,6 +42,7 @@ class RecordPlan:
     pixels: int | None = None
     parameters: int | None = None
     precision: str | None = None
+    as_device: bool = False
     force: bool = False
     keep_trace: Path | None = None
 
@@ -79,6 +81,7 @@ class PlanFields(TypedDict, total=False):
     pixels: int | None
     parameters: int | None
     precision: str | None
+    as_device: bool
     force: bool
 
 

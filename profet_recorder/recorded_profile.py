@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from profet_core.profiles import Profile, ProfileMeta, read_profile
-from profet_core.profiles.record import DEVICE_PREFIX, NO_DEVICE
+from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, NO_DEVICE
 from profet_core.units import format_ms
 from profet_recorder.engines.engine import StepFacts
 from profet_recorder.errors import RecorderError
@@ -22,6 +22,8 @@ NO_GPU_TIMES = (
     "NVreg_RestrictProfilingToAdminUsers=0; in a container also --cap-add=SYS_ADMIN), install CUPTI, or run as root; "
     "nothing was written."
 )
+RAN_ON_GPU = "The step ran on {gpu}: leave --device cpu (as_device=True) out; nothing was written."
+STAND_IN = "The processor's operations count as a device's: a stand-in to try things out with, no measurement of a GPU."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,10 @@ def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: Tim
 
     Raises
     ------
-    RecorderError : the step ran on a GPU of which the profiler saw nothing.
+    RecorderError : the step ran on a GPU of which the profiler saw nothing, or which a CPU was to stand in for.
     """
+    if plan.as_device and facts.gpu is not None:
+        raise RecorderError(RAN_ON_GPU.format(gpu=facts.gpu))
     with trace.open("rb") as file:
         read = read_profile(file, "the recorded trace")
     operations = {name: us for name, us in read.operations.items() if name not in _OWN_OPERATIONS}
@@ -55,7 +59,7 @@ def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: Tim
         raise RecorderError(NO_GPU_TIMES.format(gpu=facts.gpu))
     compiled = facts.compiled or read.meta.compiled or any("Xla" in name for name in operations)
     return Profile(
-        operations=operations,
+        operations=_as_device(operations) if plan.as_device else operations,
         meta=ProfileMeta(
             gpu=facts.gpu,
             framework=facts.framework,
@@ -71,7 +75,7 @@ def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: Tim
         source_format=read.source_format,
         steps=read.steps,
         steps_basis=read.steps_basis,
-        warnings=tuple(_warnings(read, facts, odd)),
+        warnings=tuple(_warnings(read, facts, plan, odd)),
         refusal=read.refusal,
     )
 
@@ -81,9 +85,23 @@ def _precision(set_to: str | None, shown: str | None) -> str | None:
     return (shown or set_to) if set_to in (None, "fp32") else set_to
 
 
-def _warnings(read: Profile, facts: StepFacts, odd: str | None) -> Iterator[str]:
+def _as_device(operations: Mapping[str, float]) -> dict[str, float]:
+    """A CPU's operations as if the CPU were the device.
+
+    >>> _as_device({"Host_Conv2D": 3.0, "Host_IDLE": 1.0})
+    {'Device_Conv2D': 3.0, 'Host_IDLE': 1.0}
+    """
+    found: dict[str, float] = {}
+    for name, us in operations.items():
+        if name.startswith(HOST_PREFIX) and name not in IDLE_OPERATIONS:
+            name = DEVICE_PREFIX + name.removeprefix(HOST_PREFIX)
+        found[name] = found.get(name, 0.0) + us
+    return found
+
+
+def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None) -> Iterator[str]:
     if facts.gpu is None:
-        yield NO_DEVICE
+        yield STAND_IN if plan.as_device else NO_DEVICE
     yield from read.warnings
     yield from facts.warnings
     if odd:

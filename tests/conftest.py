@@ -27,6 +27,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/core/prediction/golden/predictions.json from the shipped models (after a deliberate retrain)",
     )
+    parser.addoption(
+        "--alone",
+        choices=["without", "only"],
+        help="without: no test that is to run alone, so that others may run side by side; only: none but these",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (part := config.getoption("--alone")) is None:
+        return
+    alone = [item for item in items if item.get_closest_marker("alone")]
+    left_out = alone if part == "without" else [item for item in items if item not in alone]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,11 @@ def fits_of(
     instances: Iterable[str],
     batch_size: int | None = None,
     pixels: int | None = None,
+    second: Outcome | None = None,
 ) -> dict[str, FitAnswer]:
     """Instance -> whether the shown profile's step fits there, as recorded or at another size.
 
-    Empty if these models have no memory law.
+    `second` is of the profile of another size. Empty if these models have no memory law.
     """
     return fits_by_instance(
         resources.models.memory,
@@ -30,6 +31,7 @@ def fits_of(
         instances,
         batch_size=batch_size,
         pixels=pixels,
+        second=None if second is None else second.held.profile,
     )
 
 

@@ -79,7 +79,9 @@ def body(resources: Resources) -> None:
     answer, choices = st.container(), st.container()
     with choices:
         _choices(resources)
-    fits = fits_of(resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels)
+    fits = fits_of(
+        resources, network.outcome, steps.latencies_ms, steps.batch_size, network.chosen_pixels, network.second
+    )
     shared = _shared(network)
     offers = chosen_offers(resources, ANSWER_TABLE.open_row, every_node=shared is not None)
     advice = _advice(resources, network, steps, offers, fits, shared)

@@ -52,7 +52,7 @@ def _facts(resources: Resources, network: Network, advice: Advice, plan: Plan) -
     ]
     if can_be_surer(plan.basis):
         found.append(f"**Surer**: {surer_sentence(resources)}")
-    fits = fits_of(resources, network.outcome, [plan.instance], batch_size, network.chosen_pixels)
+    fits = fits_of(resources, network.outcome, [plan.instance], batch_size, network.chosen_pixels, network.second)
     fit = fits.get(plan.instance)
     if fit is not None:
         found.append(f"**Memory**: {plain(fit_sentence(fit))}")

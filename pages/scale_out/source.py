@@ -69,7 +69,10 @@ class PredictedSteps:
         """By the memory law."""
         if batch_size not in self._fits:
             names = self._steps_at(batch_size)
-            self._fits[batch_size] = fits_of(self.resources, self.network.outcome, names, batch_size, self.pixels)
+            network = self.network
+            self._fits[batch_size] = fits_of(
+                self.resources, network.outcome, names, batch_size, self.pixels, network.second
+            )
         return self._fits[batch_size].get(offer.name)
 
     def _steps_at(self, batch_size: int) -> Mapping[str, StepTime]:

@@ -86,7 +86,7 @@ class SizesView:
         if network is None:
             return {}
         batch_size, pixels = (size, self.source.pixels) if self.axis == "batch" else (self.source.batch_size, size)
-        return fits_of(self.resources, network.outcome, instances, batch_size, pixels)
+        return fits_of(self.resources, network.outcome, instances, batch_size, pixels, network.second)
 
 
 def _by_cost(row: SizeRow) -> tuple[float, float]:

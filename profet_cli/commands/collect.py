@@ -19,7 +19,7 @@ from profet_collect.grid import BATCH_SIZES, PIXELS, Grid, cells_of, measurable,
 from profet_collect.machine import Machine, installed_frameworks, machine_at_hand
 from profet_collect.quick import error_after, quick_cells
 from profet_collect.run import Protocol, collect
-from profet_collect.store import open_store
+from profet_collect.store import locked_store, only_collector
 from profet_core.collected.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
 from profet_core.documents.parts import Document
 from profet_core.errors import InputError
@@ -63,9 +63,21 @@ def run(options: argparse.Namespace) -> None:
     if is_cloud(options):
         run_cloud(options, _grid(options), _protocol(options))
         return
-    grid, protocol = _grid(options), _protocol(options)
-    folder = _folder(options)
+    grid, protocol, folder = _grid(options), _protocol(options), _folder(options)
     cells = cells_of(grid)
+    if options.plan:
+        _show_plan(options, *_chosen(options, grid, cells, protocol))
+        return
+    # Nothing is started beside a collection that runs: it would be measured with it.
+    with only_collector(folder):
+        chosen, machine, expected = _chosen(options, grid, cells, protocol)
+        _measure(options, grid, folder, chosen, machine, expected, protocol)
+
+
+def _chosen(
+    options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], protocol: Protocol
+) -> tuple[list[Cell], Machine, Expected]:
+    """The cells that this machine can measure, and what is expected of them."""
     machine = machine_at_hand(grid.frameworks, options.device, options.threads)
     if options.device == "cpu":
         print(f"warning: {_STAND_IN}", file=sys.stderr)
@@ -77,24 +89,43 @@ def run(options: argparse.Namespace) -> None:
     if len(chosen) < len(wanted):
         left_out = len(wanted) - len(chosen)
         print(f"warning: {left_out} cells in TF32 are left out: {machine.gpu} has none", file=sys.stderr)
-    if options.plan:
-        _show_plan(options, chosen, machine, expected)
-        return
+    return chosen, machine, expected
+
+
+def _measure(
+    options: argparse.Namespace,
+    grid: Grid,
+    folder: Path,
+    cells: Sequence[Cell],
+    machine: Machine,
+    expected: Expected,
+    protocol: Protocol,
+) -> None:
     manifest = {"instance": options.instance, **machine.manifest(), "seed": options.seed, "grid": _grid_document(grid)}
     began = perf_counter()
-    with open_store(folder, manifest) as store:
+    with locked_store(folder, manifest) as store:
         if options.retry:
             store.retry()
-        left = [cell for cell in chosen if cell not in store.finished]
+        left = [cell for cell in cells if cell not in store.finished]
         planned_s = sum(map(expected.seconds, left))
         print(
-            f"{len(left)} cells on {machine.gpu}, {len(chosen) - len(left)} more are in {folder} already, "
+            f"{len(left)} cells on {machine.gpu}, {len(cells) - len(left)} more are in {folder} already, "
             f"about {format_duration(planned_s)}",
             file=sys.stderr,
         )
-        collect(chosen, machine, store, expected, protocol)
-        results = [store.finished[cell] for cell in chosen]
+        if options.quick:
+            print(f"{_error_line(cells)}; --plan lists them", file=sys.stderr)
+        collect(cells, machine, store, expected, protocol)
+        results = [store.finished[cell] for cell in cells]
     _show_end(options, folder, results, planned_s, perf_counter() - began)
+
+
+def _error_line(cells: Sequence[Cell]) -> str:
+    """What the quick cells tell of a GPU."""
+    return (
+        "On the published GPUs, each left out in turn, these cells told the steps of other networks within "
+        f"{error_after(cells):.1f} % at the mean"
+    )
 
 
 def _quick(grid: Grid, expected: Expected) -> list[Cell]:
@@ -106,7 +137,6 @@ def _quick(grid: Grid, expected: Expected) -> list[Cell]:
 
 def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Machine, expected: Expected) -> None:
     seconds = [expected.seconds(cell) for cell in cells]
-    error = error_after(cells) if options.quick else None
     if options.format == "json":
         rows = [
             {
@@ -126,7 +156,7 @@ def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Mach
                 "gpu": machine.gpu,
                 "cells": len(cells),
                 "minutes": round(sum(seconds) / 60, 1),
-                "left_out_error_percent": error,
+                "left_out_error_percent": error_after(cells) if options.quick else None,
                 "rows": rows,
             }
         )
@@ -135,11 +165,8 @@ def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Mach
         ("network", "pixels", "batch sizes", "precision", "framework", "cells", "minutes"), _plan_rows(cells, seconds)
     )
     print(f"{len(cells)} cells on {machine.gpu}, about {format_duration(sum(seconds))}")
-    if error is not None:
-        print(
-            f"On the published GPUs, each left out in turn, these cells told the steps of other networks within "
-            f"{error:.1f} % at the mean"
-        )
+    if options.quick:
+        print(_error_line(cells))
 
 
 def _plan_rows(cells: Sequence[Cell], seconds: Sequence[float]) -> list[tuple[str, ...]]:

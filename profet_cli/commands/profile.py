@@ -27,6 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pixels", type=int, metavar="N", help="instead of what the data show")
     parser.add_argument("--parameters", type=int, metavar="N", help="instead of what the network shows")
     parser.add_argument("--precision", metavar="NAME", help="fp32, tf32, mixed fp16 ...; instead of what is detected")
+    parser.add_argument(
+        "--device",
+        choices=["gpu", "cpu"],
+        default="gpu",
+        help="cpu: the processor's operations count as a device's, as those of `profet collect --device cpu`",
+    )
     parser.add_argument("--keep-running", action="store_true", help="let the script go on after the recording")
     parser.add_argument("--keep-trace", metavar="DIR", help="keep the raw trace too; it names the network's layers")
 
@@ -52,6 +58,7 @@ def run(options: argparse.Namespace) -> None:
         pixels=options.pixels,
         parameters=options.parameters,
         precision=options.precision,
+        as_device=options.device == "cpu",
         force=options.force,
         keep_trace=options.keep_trace,
     )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import resource
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from profet_collect.cells.task import Measured, Task
 from profet_core.profiles import read_profile
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
 from profet_recorder.engines.engine import BYTES_PER_MIB
 from profet_recorder.plan import RecordPlan
 from profet_recorder.recording import Recording
@@ -29,6 +28,7 @@ def plan_of(task: Task) -> Iterator[RecordPlan]:
             profiled=1,
             batch_size=task.cell.batch_size,
             pixels=task.cell.pixels,
+            as_device=task.device == "cpu",
         )
 
 
@@ -43,22 +43,8 @@ def measured(recording: Recording, task: Task) -> Measured:
         "ok",
         latencies_ms=tuple(round(ms, 4) for ms in timed.latencies_ms),
         peak_memory_bytes=_peak_of_process() if is_cpu or peak_mib is None else round(peak_mib * BYTES_PER_MIB),
-        operations_us=as_device(operations) if is_cpu else operations,
+        operations_us=operations,
     )
-
-
-def as_device(operations: Mapping[str, float]) -> dict[str, float]:
-    """A CPU's operations as if the CPU were the device: a stand-in, for trying out what needs device times.
-
-    >>> as_device({"Host_Conv2D": 3.0, "Host_IDLE": 1.0})
-    {'Device_Conv2D': 3.0, 'Host_IDLE': 1.0}
-    """
-    found: dict[str, float] = {}
-    for name, us in operations.items():
-        if name.startswith(HOST_PREFIX) and name not in IDLE_OPERATIONS:
-            name = DEVICE_PREFIX + name.removeprefix(HOST_PREFIX)
-        found[name] = found.get(name, 0.0) + us
-    return found
 
 
 def _peak_of_process() -> int:

@@ -7,6 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from profet_collect.networks.graph import Graph, Node
 from profet_core.errors import InputError
 
@@ -60,7 +62,7 @@ def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any], gra
         case "max pooling" | "average pooling":
             return _pooling(layers, node, first)
         case "adaptive pooling":
-            return _adaptive(layers, node, before, first)
+            return _adaptive(layers, own, node, before, first)
         case "dense":
             return layers.Dense(node.settings["units"], use_bias=node.settings["bias"])(first)
         case "global pooling":
@@ -125,12 +127,12 @@ def _pooling(layers: Any, node: Node, value: Any) -> Any:
     return kind(node.settings["size"], node.settings["stride"], padding)(value)
 
 
-def _adaptive(layers: Any, node: Node, before: tuple[int, ...], value: Any) -> Any:
+def _adaptive(layers: Any, own: dict[str, Any], node: Node, before: tuple[int, ...], value: Any) -> Any:
     side = node.settings["side"]
     if before[0] == side:
         return value
     if before[0] % side:
-        raise InputError(f"'adaptive pooling' of {before[0]} to {side} can't be built in Keras: take other pixels.")
+        return own["adaptive pooling"](before[0], side)(value)
     return layers.AveragePooling2D(before[0] // side)(value)
 
 
@@ -184,7 +186,22 @@ def _own_layers(keras: Any) -> dict[str, Any]:
         def call(self, values: Any) -> Any:
             return values * tf.nn.relu6(values + 3.0) / 6.0
 
+    class AdaptivePooling(keras.layers.Layer):
+        """Means of as many windows a side as are asked for; windows overlap where the side is no multiple of that."""
+
+        def __init__(self, size: int, side: int) -> None:
+            super().__init__()
+            starts, ends = (np.arange(side) * size) // side, -(-(np.arange(1, side + 1) * size) // side)
+            places = np.arange(size)
+            inside = (places >= starts[:, None]) & (places < ends[:, None])
+            self._means = inside / inside.sum(1, keepdims=True)
+
+        def call(self, values: Any) -> Any:
+            means = tf.constant(self._means, values.dtype)
+            return tf.einsum("ih,nhwc,jw->nijc", means, values, means)
+
     return {
+        "adaptive pooling": AdaptivePooling,
         "scale": Scale,
         "input normalisation": InputNormalisation,
         "channels": Channels,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from profet_core.accuracy.cells import CellsAccuracy, CellsErrors, CellsRow
 from profet_core.accuracy.reading import ReportFile, by_name, count, read_record, text
-from profet_core.files import default_models_folder, finite_number
+from profet_core.files import finite_number, models_folder
 
 CELLS_REPORT_NAME = "cells_validation.json"
 
@@ -20,7 +20,7 @@ def load_cells_accuracy(folder: Path | str | None = None) -> CellsAccuracy:
     ------
     ArtifactError : it is missing or damaged.
     """
-    path = (Path(folder) if folder is not None else default_models_folder()) / CELLS_REPORT_NAME
+    path = models_folder(folder) / CELLS_REPORT_NAME
     return ReportFile(path, "The accuracy report", "profet validate --cells --card").read(read_cells_accuracy)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class MemoryAccuracy:
     ----------
     profiled_batch : batch size of the profiles given. layers_known : every layer's output is known.
     served : what is known of the network -> scores, from most to least.
+    recorded : what is known of a step whose peak was recorded -> scores, the plainest first; empty in older reports.
     pairs, failures : workloads that ran on a GPU, tried on one with as much memory; those that did not run there.
     """
 
@@ -55,3 +56,4 @@ class MemoryAccuracy:
     failures: int
     layers_known: MemoryScores
     served: Mapping[str, MemoryScores]
+    recorded: Mapping[str, MemoryScores] = field(default_factory=dict)

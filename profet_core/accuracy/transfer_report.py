@@ -194,6 +194,7 @@ def _memory(row: Mapping) -> MemoryAccuracy:
         failures=count(row["ran_elsewhere"]["failures"]),
         layers_known=_scores(row["arithmetic"]),
         served=by_name(row["served"], _scores),
+        recorded=by_name(row.get("recorded", {}), _scores),
     )
 
 

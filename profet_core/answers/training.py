@@ -31,6 +31,7 @@ class PredictedTraining:
     ----------
     warnings : of the prediction, of that of `second`, and of carrying.
     pixels : the profile was recorded at; None: not known.
+    second : the profile of the same network at another size, with its sizes; None where none is given.
     """
 
     profile: Profile
@@ -38,6 +39,7 @@ class PredictedTraining:
     steps: TrainingSteps
     warnings: tuple[str, ...]
     pixels: int | None = None
+    second: Profile | None = None
 
 
 def predicted_training(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling) -> PredictedTraining:
@@ -58,10 +60,12 @@ def predicted_training(knowledge: Knowledge, question: TrainingQuestion, spellin
     if question.at_pixels is not None and pixels is None:
         raise InputError(f"Say at which pixel size it was recorded: {spelling.option('profiled_pixels')}.")
     known = [KnownStep(profile, prediction, batch_size, pixels)]
+    second_profile = None
     warnings = list(prediction.warnings)
     if question.second is not None:
         second = _second_step(knowledge, question, spelling)
         known.append(second)
+        second_profile = second.sized_profile
         name = spelling.option("second")
         told = (*second.prediction.warnings, *other_networks(profile, second.profile))
         warnings += [f"{name}: {text}" for text in told]
@@ -69,7 +73,7 @@ def predicted_training(knowledge: Knowledge, question: TrainingQuestion, spellin
     steps = steps_at(knowledge.models, known, batch_size=wanted, pixels=question.at_pixels)
     if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in known):
         warnings.append(CLASSES_GROW)
-    return PredictedTraining(profile, prediction, steps, tuple(warnings), pixels)
+    return PredictedTraining(profile, prediction, steps, tuple(warnings), pixels, second_profile)
 
 
 def fits_in_training(
@@ -86,6 +90,7 @@ def fits_in_training(
         training.prediction.anchor,
         instances,
         batch_size=max(1, round(training.steps.batch_size * area)),
+        second=training.second,
     )
     if area == 1:
         return found

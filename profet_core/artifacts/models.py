@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -15,6 +16,7 @@ import numpy as np
 
 from profet_core.artifacts.member_stack import MemberStack
 from profet_core.artifacts.methods import Method, method_of
+from profet_core.artifacts.own_layers import OWN_PAIRS_NAME, LayerRecord, OwnMachine, read_layers
 from profet_core.artifacts.training_range import training_range
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import manifest_checksum, models_folder, put_aside, sha256_hex, shown
@@ -34,6 +36,7 @@ SCHEMA_VERSION = 2
 
 Coefficients = TypeVar("Coefficients", TransferModel, MemoryModel, GrowthModel)
 _DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
+_TRAIN_AGAIN = "run `profet train` with its data again"
 
 
 class Models:
@@ -139,6 +142,10 @@ class Models:
             typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
         )
 
+    def targets(self, anchor: str) -> Sequence[str]:
+        """Instances that the default method has models for from `anchor`; none if it is no anchor of these models."""
+        return next((row["targets"] for (name, _, _), row in self._stacks.items() if name == anchor), ())
+
     @cached_property
     def transfer(self) -> TransferModel | None:
         """How latencies reach GPUs that nobody profiled; None if these models don't say."""
@@ -165,6 +172,12 @@ class Models:
         """How a step goes on several GPUs; None if these models don't say."""
         return load_scaleout(self.folder) if (self.folder / SCALEOUT_NAME).is_file() else None
 
+    @cached_property
+    def own_layers(self) -> tuple[OwnLayer, ...]:
+        """Models of the user's own machines, laid over these; none where nobody trained any."""
+        records = read_layers(self.folder, str(self.manifest["checksum"]))
+        return tuple(OwnLayer(record, _layer_models(self.folder, record)) for record in records)
+
     def interval_scale(self, latency_known: bool) -> IntervalScale | None:
         """How wide intervals are; None if these models have none."""
         return self._intervals.get(case_name(latency_known, False))
@@ -187,6 +200,8 @@ class Models:
         self._verified = {}
         self._verified = {name: self._read(name) for name in self.manifest["files"]}
         _ = self.transfer, self.memory, self.growth, self.scaleout
+        for layer in self.own_layers:
+            layer.models.verify()
 
     def _member(self, name: str, models: int) -> Fitted:
         """What a file holds, for so many targets."""
@@ -239,6 +254,23 @@ class Models:
             raise ArtifactError("The models were replaced while this program ran: start it again.")
 
 
+@dataclass(frozen=True)
+class OwnLayer:
+    """A layer, its models opened."""
+
+    record: LayerRecord
+    models: Models
+
+    @property
+    def machines(self) -> Mapping[str, OwnMachine]:
+        """By instance."""
+        return {one.instance: one for one in self.record.machines}
+
+    def targets(self, anchor: str) -> Sequence[str]:
+        """Instances that it has models for, of profiles recorded on `anchor`."""
+        return self.models.targets(anchor)
+
+
 def load_models(folder: Path | str | None = None) -> Models:
     """Load a models folder.
 
@@ -266,6 +298,16 @@ def load_models(folder: Path | str | None = None) -> Models:
             f"{_DOWNLOAD_AGAIN}."
         )
     return Models(folder, manifest)
+
+
+def _layer_models(folder: Path, record: LayerRecord) -> Models:
+    """The models of a layer over those in `folder`."""
+    models = load_models(folder / record.folder)
+    if models.manifest["checksum"] != record.checksum or not {one.instance for one in record.machines} <= set(
+        models.instances
+    ):
+        raise ArtifactError(f"{shown(folder / OWN_PAIRS_NAME)} and its models don't belong together: {_TRAIN_AGAIN}.")
+    return models
 
 
 def _in_place(folder: Path) -> Path:

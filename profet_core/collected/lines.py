@@ -44,7 +44,7 @@ def _result(line: bytes) -> CellResult | None:
         document = json.loads(line)
         cell = document["cell"]
         return result_of(cell) if document["crc"] == _crc(cell) else None
-    except (ValueError, KeyError, TypeError, RecursionError, AttributeError):
+    except (ValueError, KeyError, TypeError, RecursionError, AttributeError, OverflowError):
         return None
 
 

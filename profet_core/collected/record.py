@@ -74,23 +74,54 @@ def result_of(document: Mapping[str, Any]) -> CellResult:
     """
     cell = Cell(**{field.name: document[field.name] for field in fields(Cell)})
     own = {field.name: document[field.name] for field in fields(CellResult) if field.name != "cell"}
-    own["latency_repeats_ms"] = tuple(map(float, own["latency_repeats_ms"]))
-    own["operations_us"] = {str(name): float(us) for name, us in own["operations_us"].items()}
+    repeats_ms, operations_us = own["latency_repeats_ms"], own["operations_us"]
+    if not isinstance(repeats_ms, list) or not isinstance(operations_us, dict):
+        raise TypeError("steps are a list, operations a mapping")
+    own["latency_repeats_ms"] = tuple(map(_number, repeats_ms))
+    own["operations_us"] = {name: _number(us) for name, us in operations_us.items()}
     result = CellResult(cell, **own)
     _check(result)
     return result
+
+
+#: Of counts, and of bytes.
+_MOST, _MOST_BYTES = 2**31 - 2, 2**63 - 1
+_LONGEST_NAME, _LONGEST_WHY = 200, 10_000
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("a time that is no number")
+    return float(value)
 
 
 def _check(result: CellResult) -> None:
     cell = result.cell
     if cell.framework not in FRAMEWORKS or cell.precision not in PRECISIONS or result.status not in STATUSES:
         raise ValueError("a framework, a precision or a status of another name")
-    for number in (cell.pixels, cell.batch_size, result.steps):
-        if type(number) is not int or number < 1:
-            raise ValueError("pixels, batch size and steps are whole numbers")
-    if result.status != "ok":
+    for number, least in ((cell.pixels, 1), (cell.batch_size, 1), (result.steps, 1), (cell.repeat, 0)):
+        if type(number) is not int or not least <= number <= _MOST:
+            raise ValueError("pixels, batch size, steps and repeat are whole numbers")
+    peak = result.peak_memory_bytes
+    if peak is not None and (type(peak) is not int or not 0 <= peak <= _MOST_BYTES):
+        raise ValueError("a peak that is no number of bytes")
+    names = cell.model, *(result.operations_us or ())
+    for line in (*names, result.framework_version, result.recorded_at):
+        if not isinstance(line, str) or not line.isprintable() or len(line) > _LONGEST_NAME:
+            raise ValueError("a name or a date that is no line")
+    if not all(names):
+        raise ValueError("a network or an operation without a name")
+    if not isinstance(result.why, str) or len(result.why) > _LONGEST_WHY:
+        raise ValueError("a reason that is no text")
+    _check_times(result)
+
+
+def _check_times(result: CellResult) -> None:
+    """Of a cell that ran; of another there are none."""
+    latency_ms = result.batch_latency_ms
+    if latency_ms is None and result.status != "ok":
         return
-    times = [result.batch_latency_ms or 0.0, *result.latency_repeats_ms]
+    times = [_number(latency_ms), *result.latency_repeats_ms]
     if not all(math.isfinite(ms) and ms > 0 for ms in times):
         raise ValueError("a latency that is no time")
     if not all(math.isfinite(us) and us >= 0 for us in (result.operations_us or {}).values()):

@@ -27,7 +27,6 @@ def counted_need(model: MemoryModel, network: Counts, batch_size: int, state_cop
         log_scale=law.log_scale,
         activation_log_scale=0.0,
         doubling_log_scale=0.0,
-        usable=1.0,
         source="its layers",
     )
 
@@ -44,5 +43,5 @@ def counted_fit(
     elif chance <= 1 - model.certain:
         verdict = Verdict.DOES_NOT_FIT
     largest = math.floor(min(need.growth_at(memory_gib, model.certain) * batch_size, LARGEST_BATCH) * (1 + 1e-12))
-    why = f"needs about {need.needed_gib(1.0):.2g} of {memory_gib:g} GiB, judged by its layers"
+    why = f"needs about {need.needed_gib(1.0):.2g} of {memory_gib:g} GiB, from its layers"
     return FitAnswer(verdict, chance, largest if largest >= 1 else None, why)

@@ -9,7 +9,6 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
 from profet_core.errors import InputError
 from profet_core.operations.classes import load_operation_classes
-from profet_core.operations.optimisers import state_copies
 from profet_core.profiles.record import Profile
 from profet_core.units import US_PER_MS
 
@@ -21,13 +20,11 @@ class DeviceTimes:
     Attributes
     ----------
     class_us : device operation class -> microseconds of the step.
-    state_copies : of the parameters, kept by the optimiser; plain SGD, which the measurements are of, keeps none.
     """
 
     class_us: Mapping[str, float]
     gpu_model: str
     bandwidth_gb_per_s: float
-    state_copies: float = 0.0
 
 
 def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) -> DeviceTimes | None:
@@ -47,7 +44,7 @@ def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) ->
     if encoded.truncated[0]:
         return None
     class_us = {name: US_PER_MS * float(ms) for name, ms in zip(classes.names, encoded.times_ms[0], strict=True)}
-    return DeviceTimes(class_us, gpu_model(gpu.name), gpu.bandwidth_gb_per_s, state_copies(profile))
+    return DeviceTimes(class_us, gpu_model(gpu.name), gpu.bandwidth_gb_per_s)
 
 
 def anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:

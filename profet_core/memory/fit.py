@@ -10,10 +10,11 @@ from enum import StrEnum
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpus
 from profet_core.errors import InputError
-from profet_core.memory.device_times import DeviceTimes, anchor_sheet, device_times
+from profet_core.memory.device_times import anchor_sheet, device_times
 from profet_core.memory.model import MemoryModel
-from profet_core.memory.need import MemoryNeed, memory_need
-from profet_core.profiles.record import Profile, ProfileMeta
+from profet_core.memory.need import MemoryNeed, RecordedStep, memory_need
+from profet_core.operations.optimisers import state_copies
+from profet_core.profiles.record import Profile
 from profet_core.units import positive_number, whole_number
 
 LARGEST_BATCH = 65_536
@@ -60,6 +61,7 @@ def fits_by_instance(
     *,
     batch_size: int | None = None,
     pixels: int | None = None,
+    second: Profile | None = None,
 ) -> dict[str, FitAnswer]:
     """Instance, or GPU by its name -> whether the profiled step fits there; of a node of several GPUs on one of them.
 
@@ -68,6 +70,7 @@ def fits_by_instance(
     model : None, where the models have no memory law: nothing is answered.
     anchor : instance the profile was recorded on, or GPU by its name.
     batch_size, pixels : of the step in question; None: as recorded.
+    second : the same network's step at another size.
 
     Raises
     ------
@@ -76,13 +79,12 @@ def fits_by_instance(
     if model is None:
         return {}
     times = device_times(profile, catalog, gpus, anchor)
+    step = RecordedStep(profile.meta, times, state_copies(profile), None if second is None else second.meta)
     anchor_gib = _gpu_memory_gib(catalog, gpus, anchor)
     sizes_gib = {name: _gpu_memory_gib(catalog, gpus, name) for name in instances}
     # All that counts of an instance is its memory, and many have the same.
     answers = {
-        target_gib: fit_answer(
-            model, profile.meta, anchor_gib, target_gib, batch_size=batch_size, pixels=pixels, times=times
-        )
+        target_gib: fit_answer(model, step, anchor_gib, target_gib, batch_size=batch_size, pixels=pixels)
         for target_gib in dict.fromkeys(sizes_gib.values())
     }
     return {name: answers[target_gib] for name, target_gib in sizes_gib.items()}
@@ -99,27 +101,24 @@ def _gpu_memory_gib(catalog: Catalog, gpus: Gpus, name: str) -> float:
 
 def fit_answer(
     model: MemoryModel,
-    profile_meta: ProfileMeta,
+    step: RecordedStep,
     anchor_gpu_memory_gib: float,
     target_gpu_memory_gib: float,
     *,
     batch_size: int | None = None,
     pixels: int | None = None,
-    times: DeviceTimes | None = None,
 ) -> FitAnswer:
     """Whether the profiled network fits on another GPU (or on the same one at another size).
 
     In this order: what ran on the anchor runs on a GPU with as much memory; a recorded peak is scaled to the size,
-    as activations grow with the batch and with the area of its pictures;
-    else the activations are estimated from `times`, else from batch and pixel size. That the step ran on the anchor
-    bounds every estimate.
+    as activations grow with the batch and with the area of its pictures; else the activations are estimated from the
+    profile's times, else from batch and pixel size. That the step ran on the anchor bounds every estimate.
 
     Parameters
     ----------
-    profile_meta : what the recorder knew: batch size, pixels, parameters, peak memory; each may be missing.
+    step : what is known of it: batch size, pixels, parameters, peak memory, times; each may be missing.
     anchor_gpu_memory_gib, target_gpu_memory_gib : of one GPU, as its name says.
     batch_size, pixels : what to ask for; None: as recorded.
-    times : what `device_times` finds in the profile.
 
     Raises
     ------
@@ -127,18 +126,18 @@ def fit_answer(
     """
     anchor_gib = positive_number("The anchor's GPU memory", anchor_gpu_memory_gib)
     target_gib = positive_number("The target's GPU memory", target_gpu_memory_gib)
-    recorded = profile_meta.batch_size
+    recorded = step.meta.batch_size
     wanted = recorded if batch_size is None else whole_number("The batch size", batch_size)
     if batch_size is not None and recorded is None:
         return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
-    area = _area_growth(pixels, profile_meta.pixels)
+    area = _area_growth(pixels, step.meta.pixels)
     if area is None:
         return FitAnswer(Verdict.CANT_TELL, None, None, _SIZE_UNKNOWN)
-    need = memory_need(model, profile_meta, times)
-    step = _KnownStep(model, need and need.bounded(anchor_gib), anchor_gib, target_gib)
+    need = memory_need(model, step)
+    known = _KnownStep(model, need and need.bounded(anchor_gib), anchor_gib, target_gib)
     if recorded is None or wanted is None:
-        return step.answer(area)
-    return replace(step.answer(area * wanted / recorded), largest_batch=step.largest_batch(recorded, area))
+        return known.answer(area)
+    return replace(known.answer(area * wanted / recorded), largest_batch=known.largest_batch(recorded, area))
 
 
 def _area_growth(pixels: int | None, recorded: int | None) -> float | None:
@@ -169,7 +168,7 @@ class _KnownStep:
             return FitAnswer(Verdict.CANT_TELL, None, None, f"{beyond}, and the profile does not tell what it needs")
         chance = self._chance(self.need, growth, self.need.probability(self.anchor_gib, 1.0))
         needed = f"needs about {self.need.needed_gib(growth):.2g} of {self.target_gib:g} GiB"
-        return FitAnswer(self._verdict(chance), chance, None, f"{needed}, judged by {self.need.source}")
+        return FitAnswer(self._verdict(chance), chance, None, f"{needed}, from {self.need.source}")
 
     def _chance(self, need: MemoryNeed, growth: float, ran: float) -> float:
         """The chance that it fits; `ran`: what the need alone said of the anchor."""

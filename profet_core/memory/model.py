@@ -84,6 +84,43 @@ class ImageRelation:
         return self.gib_per_megapixel * batch_size * pixels**2 / 1e6
 
 
+@dataclass(frozen=True, slots=True)
+class PeakRelation:
+    """Memory a step needs, from the most that its tensors held at another size.
+
+    needed = fixed_gib + per_parameter x parameters + per_peak x peak, on the scale of `MemoryLaw`. Of the peak,
+    weights, gradients and the optimiser's state stay as the batch grows.
+
+    Attributes
+    ----------
+    log_scale, log_scale_a_doubling : logistic scale of the logarithm's error for an architecture that was not fitted,
+        and how much wider it is for each doubling of the activations.
+    unsplit_log_scale_a_doubling : the same where the number of parameters is not known, and with it what stays.
+    """
+
+    fixed_gib: float
+    per_parameter: float
+    per_peak: float
+    log_scale: float
+    log_scale_a_doubling: float
+    unsplit_log_scale_a_doubling: float
+
+    def base_gib(self, parameters: float) -> float:
+        """What no peak holds: the context, and workspace for the weights."""
+        return self.fixed_gib + self.per_parameter * parameters * GIB_PER_VALUE
+
+
+#: What a file without the relation is read with: arithmetic that no measurement was asked about.
+ASSUMED_PEAK = PeakRelation(
+    fixed_gib=0.5,
+    per_parameter=0.25,
+    per_peak=1.0,
+    log_scale=0.1,
+    log_scale_a_doubling=0.04,
+    unsplit_log_scale_a_doubling=0.15,
+)
+
+
 @dataclass(frozen=True)
 class MemoryModel:
     """All coefficients.
@@ -101,6 +138,7 @@ class MemoryModel:
     certain: float
     ran_probability: float
     fitted_on: Mapping[str, str]
+    peak: PeakRelation = ASSUMED_PEAK
     checksum: str = ""
 
 
@@ -134,6 +172,7 @@ def memory_model(content: Mapping) -> MemoryModel:
         certain=finite_number(content["certain"]),
         ran_probability=finite_number(content["ran_probability"]),
         fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
+        peak=PeakRelation(**_positive(PeakRelation, content["peak"])) if "peak" in content else ASSUMED_PEAK,
         checksum=str(content.get("checksum", "")),
     )
 

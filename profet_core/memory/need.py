@@ -6,18 +6,14 @@ import math
 from dataclasses import dataclass, replace
 
 from profet_core.memory.device_times import DeviceTimes
-from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
+from profet_core.memory.model import GIB_PER_VALUE, MemoryModel, PeakRelation
 from profet_core.operations.optimisers import traffic_factor
 from profet_core.profiles.record import ProfileMeta
 
-#: Of what a GPU's name says, a program gets at least this: T4 92 %, A10G 93 %, V100 and P100 99 % (the GPU table).
-USABLE_SHARE = 0.92
-#: How far a recorded peak is from the memory another GPU needs for the same step (libraries choose their workspace by
-#: what is free), and more for each doubling of its activations: logistic scales of the logarithm. Assumed: the
-#: measurements hold no recorded peak.
-PEAK_LOG_SCALE, PEAK_LOG_SCALE_A_DOUBLING = 0.04, 0.04
-#: The same where nothing tells which part of a peak grows with the batch.
-PEAK_LOG_SCALE_UNSPLIT = 0.15
+#: Copies of the parameters that a recorded peak holds however small the batch: weights and gradients.
+HELD_COPIES = 2.0
+#: Bytes of a parameter, where it is half a precision; mixed precision keeps weights and gradients of four.
+_HALF = ("fp16", "float16", "bf16", "bfloat16")
 _MIB_PER_GIB = 1024
 #: Activations are never nothing.
 _SMALLEST_SHARE, _TINY_GIB = 0.01, 1e-6
@@ -32,8 +28,7 @@ class MemoryNeed:
     held_gib : context, weights, gradients, state of the optimiser. activation_gib : what grows with the batch.
     log_scale, activation_log_scale : logistic scales of the errors' logarithm, of all and of the activations.
     doubling_log_scale : the same, more for each doubling of the activations.
-    usable : share of what the GPU's name says that the need is held against.
-    source : what the activations were judged by, in words.
+    source : what it is told from, in words.
     """
 
     held_gib: float
@@ -41,7 +36,6 @@ class MemoryNeed:
     log_scale: float
     activation_log_scale: float
     doubling_log_scale: float
-    usable: float
     source: str
 
     def needed_gib(self, growth: float) -> float:
@@ -50,67 +44,123 @@ class MemoryNeed:
 
     def probability(self, memory_gib: float, growth: float) -> float:
         """That it fits once the activations have grown by a factor; less for a larger one, more for more memory."""
-        memory = self.usable * memory_gib
-        return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory) / self._scale(memory), 700.0)))
+        return 1 / (1 + math.exp(min(math.log(self.needed_gib(growth) / memory_gib) / self._scale(memory_gib), 700.0)))
 
     def growth_at(self, memory_gib: float, probability: float) -> float:
         """The growth of the activations at which it fits with this probability; below 0 where none is small enough."""
-        memory = self.usable * memory_gib
-        needed = memory * math.exp(self._scale(memory) * math.log(1 / probability - 1))
+        needed = memory_gib * math.exp(self._scale(memory_gib) * math.log(1 / probability - 1))
         return (needed - self.held_gib) / self.activation_gib
 
-    def _scale(self, memory: float) -> float:
+    def _scale(self, memory_gib: float) -> float:
         """The error of the activations counts by their share of a memory that is just full."""
-        spare = max(memory - self.held_gib, 0.0)
+        spare = max(memory_gib - self.held_gib, 0.0)
         return math.hypot(
             self.log_scale,
-            self.activation_log_scale * spare / memory,
+            self.activation_log_scale * spare / memory_gib,
             self.doubling_log_scale * (math.log2(spare / self.activation_gib) if spare else 0.0),
         )
 
     def bounded(self, memory_gib: float) -> MemoryNeed:
         """The need after it is known to be no more than some memory, in which it ran."""
-        memory = self.usable * memory_gib
-        held = min(self.held_gib, memory * (1 - _SMALLEST_SHARE))
-        return replace(self, held_gib=held, activation_gib=max(min(self.activation_gib, memory - held), _TINY_GIB))
+        held = min(self.held_gib, memory_gib * (1 - _SMALLEST_SHARE))
+        return replace(self, held_gib=held, activation_gib=max(min(self.activation_gib, memory_gib - held), _TINY_GIB))
 
 
-def memory_need(model: MemoryModel, meta: ProfileMeta, times: DeviceTimes | None) -> MemoryNeed | None:
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """What is known of a recorded step's memory.
+
+    Attributes
+    ----------
+    times : what `device_times` finds in the profile; None: they tell nothing.
+    state_copies : of the parameters, kept by the optimiser; plain SGD, which the measurements are of, keeps none.
+    second : of the same network at another size; its peak tells which part of the first one grows.
+    """
+
+    meta: ProfileMeta
+    times: DeviceTimes | None = None
+    state_copies: float = 0.0
+    second: ProfileMeta | None = None
+
+
+def memory_need(model: MemoryModel, step: RecordedStep) -> MemoryNeed | None:
     """What the recorded step needs, from the best that is known; None if nothing is.
 
     A recorded peak comes first, else the activations by the times of the profile, else by batch and pixel size.
     """
-    stays_gib = _stays_gib(model, meta, times)
+    meta, times = step.meta, step.times
+    parameters = _parameters(model, step)
     if meta.peak_memory_mib is not None:
-        return _need_by_peak(model, meta.peak_memory_mib / _MIB_PER_GIB, stays_gib)
-    if stays_gib is None or _unlike_the_data(meta):
+        return _need_by_peak(model.peak, step, meta.peak_memory_mib / _MIB_PER_GIB, parameters)
+    if parameters is None or _unlike_the_data(meta):
         return None
     if times is not None:
         grows_gib = model.traffic.activation_gib(times.class_us, times.gpu_model, times.bandwidth_gb_per_s)
-        scale, source = model.traffic.log_scale, "what its operations move"
+        scale, source = model.traffic.log_scale, "the profile's times"
     elif meta.batch_size is not None and meta.pixels is not None:
         grows_gib = model.images.activation_gib(meta.batch_size, meta.pixels)
-        scale, source = model.images.log_scale, "networks of its batch and image size"
+        scale, source = model.images.log_scale, "its batch and image size"
     else:
         return None
-    return MemoryNeed(stays_gib, grows_gib, model.law.log_scale, scale, 0.0, 1.0, source)
+    stays_gib = model.law.held_gib(parameters) + step.state_copies * parameters * GIB_PER_VALUE
+    return MemoryNeed(stays_gib, grows_gib, model.law.log_scale, scale, 0.0, source)
 
 
-def _stays_gib(model: MemoryModel, meta: ProfileMeta, times: DeviceTimes | None) -> float | None:
-    """What does not grow with the batch; None if nothing tells the number of parameters."""
-    parameters: float | None = meta.parameters
-    copies = 0.0 if times is None else times.state_copies
-    if parameters is None and times is not None:
-        plain_us = times.class_us.get("weight update", 0.0) / traffic_factor(copies)
-        parameters = model.traffic.parameters(plain_us, times.bandwidth_gb_per_s)
-    return None if parameters is None else model.law.held_gib(parameters) + copies * parameters * GIB_PER_VALUE
+def _parameters(model: MemoryModel, step: RecordedStep) -> float | None:
+    """Number of parameters; None if nothing tells it."""
+    if step.meta.parameters is not None or step.times is None:
+        return step.meta.parameters
+    plain_us = step.times.class_us.get("weight update", 0.0) / traffic_factor(step.state_copies)
+    return model.traffic.parameters(plain_us, step.times.bandwidth_gb_per_s)
 
 
-def _need_by_peak(model: MemoryModel, recorded_gib: float, stays_gib: float | None) -> MemoryNeed:
-    peak_gib = recorded_gib + model.law.fixed_gib
-    held_gib = model.law.fixed_gib if stays_gib is None else min(stays_gib, peak_gib)
-    doubling = PEAK_LOG_SCALE_UNSPLIT if stays_gib is None else PEAK_LOG_SCALE_A_DOUBLING
-    return MemoryNeed(held_gib, peak_gib - held_gib, PEAK_LOG_SCALE, 0.0, doubling, USABLE_SHARE, "its recorded peak")
+def _need_by_peak(relation: PeakRelation, step: RecordedStep, peak_gib: float, parameters: float | None) -> MemoryNeed:
+    meta = step.meta
+    grows_gib, doubling = _growing_gib(step, peak_gib), relation.log_scale_a_doubling
+    if grows_gib is None and parameters is None:
+        grows_gib, doubling = peak_gib, relation.unsplit_log_scale_a_doubling
+    elif grows_gib is None:
+        gib_per_value = GIB_PER_VALUE / 2 if (meta.precision or "").lower() in _HALF else GIB_PER_VALUE
+        grows_gib = peak_gib - (HELD_COPIES + step.state_copies) * (parameters or 0.0) * gib_per_value
+    # However little: what does not grow at all would fit at any batch size.
+    grows_gib = min(max(grows_gib, _SMALLEST_SHARE * peak_gib), peak_gib)
+    return MemoryNeed(
+        held_gib=relation.base_gib(parameters or 0.0) + relation.per_peak * (peak_gib - grows_gib),
+        activation_gib=relation.per_peak * grows_gib,
+        log_scale=relation.log_scale,
+        activation_log_scale=0.0,
+        doubling_log_scale=doubling,
+        source=_peak_words(step),
+    )
+
+
+def _peak_words(step: RecordedStep) -> str:
+    """'the recorded peak (PyTorch, mixed fp16)': of what a peak is, it tells."""
+    framework = (step.meta.framework or "").lower()
+    name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
+    known = ", ".join(word for word in (name, step.meta.precision) if word)
+    return f"the recorded peak{'s' if _second_size(step) else ''}{f' ({known})' if known else ''}"
+
+
+def _growing_gib(step: RecordedStep, peak_gib: float) -> float | None:
+    """By two peaks, the part of the first that grows with the batch and the area of its pictures; None without two."""
+    times, second = _second_size(step), step.second
+    if times is None or second is None or second.peak_memory_mib is None:
+        return None
+    return (second.peak_memory_mib / _MIB_PER_GIB - peak_gib) / (times - 1)
+
+
+def _second_size(step: RecordedStep) -> float | None:
+    """Images of the second step by their area over the first's; None where their peaks can't be held together."""
+    first, second = step.meta, step.second
+    if second is None or second.peak_memory_mib is None or first.batch_size is None or second.batch_size is None:
+        return None
+    if any(getattr(first, name) != getattr(second, name) for name in ("parameters", "precision", "framework")):
+        return None
+    if (first.pixels is None) != (second.pixels is None):
+        return None
+    times = second.batch_size * (second.pixels or 1) ** 2 / (first.batch_size * (first.pixels or 1) ** 2)
+    return times if times != 1 else None
 
 
 def _unlike_the_data(meta: ProfileMeta) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,10 @@ from profet_core.units import SMALLEST_NUMBER
 
 #: Offsets inside the logarithms, so that equal members or a twin in the data don't promise a width of nothing.
 SPREAD_OFFSET, DISTANCE_OFFSET = 0.01, 0.02
+#: A thousand times up or down says that nothing is known. Fitted on few networks, the scale runs away beyond them, to
+#: more than a number can hold.
+MOST_LOG_HALF_WIDTH = math.log(1_000)
+_MOST_LOG_SCALE = 100.0
 #: Weight of a profile's total time beside its class shares in the distance.
 TOTAL_WEIGHT = 0.05
 #: Upper bounds of the distance bands, and what each is called.
@@ -39,15 +44,17 @@ class IntervalScale:
     def log_half_width(
         self, anchor: str, target: str, member_ms: np.ndarray, distance: np.ndarray, doubt: np.ndarray
     ) -> np.ndarray:
-        """Half width in the logarithm, (profiles,).
+        """Half width in the logarithm, at most `MOST_LOG_HALF_WIDTH`, (profiles,).
 
         Parameters
         ----------
         member_ms : members' latencies, (profiles, members). distance, doubt : (profiles,).
         """
         features = scale_features(member_ms, distance)
-        scale = np.exp(self.offset[anchor][target] + features @ np.array([self.spread, self.distance]))
-        return np.hypot(self.quantile[anchor][target] * scale, NORMAL_90 * doubt)
+        log_scale = self.offset[anchor][target] + features @ np.array([self.spread, self.distance])
+        # Cut before the power too: zero times infinity is no number.
+        scale = np.exp(np.minimum(log_scale, _MOST_LOG_SCALE))
+        return np.minimum(np.hypot(self.quantile[anchor][target] * scale, NORMAL_90 * doubt), MOST_LOG_HALF_WIDTH)
 
 
 def scale_features(member_ms: np.ndarray, distance: np.ndarray) -> np.ndarray:

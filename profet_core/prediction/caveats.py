@@ -21,12 +21,24 @@ from profet_core.units import US_PER_MS, format_ms
 NOTABLE_UNKNOWN_SHARE = 0.05
 
 
-def caveats(models: Models, profile: Profile, anchor: Anchor, estimates: ProfileEstimates) -> tuple[str, ...]:
-    """What to keep in mind about `estimates`, which a method made from `profile`: one sentence each, gravest first."""
+def caveats(
+    models: Models,
+    profile: Profile,
+    anchor: Anchor,
+    estimates: ProfileEstimates,
+    own_range: TrainingRange | None = None,
+) -> tuple[str, ...]:
+    """What to keep in mind about `estimates`, which a method made from `profile`: one sentence each, gravest first.
+
+    Parameters
+    ----------
+    own_range : of the anchor, where models of the user's own learned from its profiles.
+    """
+    known = own_range or (None if anchor.gpu else models.ranges[anchor.instance])
     found = [
         *profile.warnings,
         _wrong_gpu_warning(models, profile, anchor),
-        _unprofiled_anchor_warning(anchor),
+        None if own_range else _unprofiled_anchor_warning(anchor),
         _precision_warning(profile, anchor),
         _compiled_warning(profile),
         steps_note(profile),
@@ -34,7 +46,7 @@ def caveats(models: Models, profile: Profile, anchor: Anchor, estimates: Profile
         input_wait_warning(profile),
         _unknown_warning(estimates.unknown),
         *estimates.warnings,
-        None if anchor.gpu else _range_warning(models.ranges[anchor.instance], profile, anchor.name),
+        None if known is None else _range_warning(known, profile, anchor.name),
         _floor_warning(estimates.at_floor),
     ]
     # A recorder may have written into the profile what is said of it anyway.

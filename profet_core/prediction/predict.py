@@ -20,13 +20,14 @@ from profet_core.prediction.estimates import Estimates, ProfileEstimates
 from profet_core.prediction.foreign import foreign_estimates
 from profet_core.prediction.input_wait import without_input_wait
 from profet_core.prediction.latency_doubt import check_latency
+from profet_core.prediction.own_models import NOTHING_TOLD, OwnTold, own_rows, own_told, with_own_models
 from profet_core.prediction.records import Prediction, prediction_row
 from profet_core.prediction.refusals import check_predictable, foreign_refusal
 from profet_core.prediction.steps import counted
 from profet_core.prediction.unprofiled import UnprofiledAnchor, recorded_steps, unprofiled_gpus, unprofiled_steps
 from profet_core.profiles.record import Profile
 from profet_core.transfer.estimate import Placed
-from profet_core.transfer.known import Latencies
+from profet_core.transfer.known import AnchorSteps, Latencies
 from profet_core.units import positive_number
 
 
@@ -148,11 +149,15 @@ def predict_many(
         return _from_foreign(request, batch, steps, request.anchor.gpu, tf32)
     estimate = by_class.estimate if request.method.kind == "classes" else documented.estimate
     estimates = estimate(models, request.method, batch, request.estimated)
-    unprofiled = _unprofiled(request, batch, estimates, tf32)
-    return [
-        _prediction(request, step, estimates.of(number), more)
-        for number, (step, more) in enumerate(zip(steps, unprofiled, strict=True))
-    ]
+    recorded = recorded_steps(batch)
+    unprofiled = _unprofiled(request, batch, recorded, estimates, tf32)
+    told = _own_told(request, batch, ran_in_tf32=False, tf32=tf32)
+    predictions = []
+    for number, (step, more) in enumerate(zip(steps, unprofiled, strict=True)):
+        one = estimates.of(number)
+        rows = own_rows(models, told, number, (*one.steps, *more), recorded, request.placed)
+        predictions.append(_prediction(request, step, one, rows, told, number))
+    return predictions
 
 
 def _from_foreign(
@@ -175,7 +180,9 @@ def _in_one_precision(
 ) -> list[Prediction]:
     transfer = request.models.transfer
     assert transfer is not None
+    told = _own_told(request, batch, ran_in_tf32=ran_in_tf32, tf32=tf32)
     found = foreign_estimates(request.models, request.method, batch, gpu, request.anchor.host, tf32=ran_in_tf32)
+    found = with_own_models(told, found)
     own_half = np.zeros(found.own_ms.shape) if batch.latency_known else found.log_half_width
     own = UnprofiledAnchor(
         request.anchor.name, gpu, Latencies(found.own_ms, own_half), found.log_half_width, ran_in_tf32
@@ -184,9 +191,17 @@ def _in_one_precision(
     predictions = []
     for number, (step, more) in enumerate(zip(steps, others, strict=True)):
         one = found.estimates.of(number)
-        rows = tuple(replace(row, basis=Basis.CARRIED_BACK, note=own.note) for row in one.steps)
-        predictions.append(_prediction(request, step, replace(one, steps=rows), more))
+        carried = (replace(row, basis=Basis.CARRIED_BACK, note=own.note) for row in one.steps)
+        rows = own_rows(request.models, told, number, (*carried, *more), found.recorded, request.placed)
+        predictions.append(_prediction(request, step, one, rows, told, number))
     return predictions
+
+
+def _own_told(request: _Request, batch: ProfileBatch, *, ran_in_tf32: bool, tf32: bool) -> OwnTold:
+    """What models of the user's own tell; the documented ensemble is what it was."""
+    if request.method.kind != "classes":
+        return NOTHING_TOLD
+    return own_told(request.models, batch, request.anchor, ran_in_tf32=ran_in_tf32, tf32=tf32)
 
 
 def _in_tf32(profile: Profile, tf32: bool) -> bool:
@@ -270,37 +285,46 @@ def _latencies_ms(steps: Sequence[_Step]) -> np.ndarray | None:
 
 
 def _unprofiled(
-    request: _Request, batch: ProfileBatch, estimates: Estimates, tf32: bool
+    request: _Request, batch: ProfileBatch, recorded: AnchorSteps, estimates: Estimates, tf32: bool
 ) -> Iterable[tuple[StepTime, ...]]:
     """For each step the step times on instances whose GPU nobody profiled."""
     transfer = request.models.transfer
     if transfer is None or not request.placed:
         return [()] * len(batch.profiles)
     known = estimates.latencies
-    return unprofiled_steps(transfer, recorded_steps(batch), batch.profiles, known, request.placed, tf32=tf32)
+    return unprofiled_steps(transfer, recorded, batch.profiles, known, request.placed, tf32=tf32)
 
 
 def _prediction(
-    request: _Request, step: _Step, estimates: ProfileEstimates, unprofiled: Sequence[StepTime]
+    request: _Request,
+    step: _Step,
+    estimates: ProfileEstimates,
+    rows: Iterable[StepTime],
+    told: OwnTold,
+    number: int,
 ) -> Prediction:
-    """One profile's rows: the anchor, the measured targets, the others; with their caveats."""
+    """One profile's rows: the anchor, the measured targets, the others; with their caveats.
+
+    Parameters
+    ----------
+    told, number : by models of the user's own, of which this profile has the number.
+    """
     name = request.anchor.name
     given = StepTime(instance=name, latency_ms=step.latency_ms, basis=Basis.GIVEN)
     # A GPU that nobody rents out has no row.
     anchor = (given,) if name in request.catalog else ()
-    found = (row for row in (*estimates.steps, *unprofiled) if row.instance in request.targets)
+    found = [row for row in rows if row.instance in request.targets]
+    members = {row.instance: told.member_ms(row.instance, number, estimates.member_ms) for row in found}
     return Prediction(
         anchor=name,
         anchor_latency_ms=step.latency_ms,
         method=request.method.name,
-        predictions=tuple(
-            prediction_row(request.catalog, row, estimates.member_ms.get(row.instance)) for row in (*anchor, *found)
-        ),
+        predictions=tuple(prediction_row(request.catalog, row, members.get(row.instance)) for row in (*anchor, *found)),
         interval_level=estimates.interval_level,
         unknown_operations=estimates.unknown,
         steps=step.profile.steps,
         steps_basis=step.profile.steps_basis,
-        likeness=estimates.likeness,
-        warnings=caveats(request.models, step.profile, request.anchor, estimates),
+        likeness=told.likeness(number) or estimates.likeness,
+        warnings=caveats(request.models, step.profile, request.anchor, estimates, told.anchor_range),
         read_by=request.anchor.instance,
     )

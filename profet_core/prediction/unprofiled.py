@@ -16,6 +16,7 @@ from profet_core.latency import LIMITED_BY_HOST, Basis, Interval, Reach, Relativ
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.prediction.host_time import host_times_ms
+from profet_core.prediction.own_models import is_own_target
 from profet_core.prediction.refusals import unattributed_log_width
 from profet_core.profiles.record import Profile
 from profet_core.transfer.estimate import Placed, TransferEstimate, estimate_gpus, other_host_log_half_width
@@ -49,7 +50,7 @@ def unprofiled_gpus(models: Models, catalog: Catalog) -> dict[str, Placed]:
         if key not in sheets:
             gpu = sheets[key] = _data_sheet(transfer.gpus, *key)
             if gpu is not None:
-                by_basis[key] = found[_basis(transfer, gpu)]
+                by_basis[key] = found[_basis(models, transfer, gpu)]
         gpu = sheets[key]
         # A price without a data sheet is shown in the catalogue only.
         if gpu is not None and name not in models.ranges:
@@ -64,9 +65,11 @@ def _data_sheet(gpus: Gpus, name: str, memory_gib: float) -> Gpu | None:
         return None
 
 
-def _basis(transfer: TransferModel, gpu: Gpu) -> Basis:
+def _basis(models: Models, transfer: TransferModel, gpu: Gpu) -> Basis:
     """What stands behind a latency on the GPU: measured where an instance with the very same one was profiled."""
-    return Basis.MEASURED if gpu.name in _profiled(transfer) else transfer.basis_of(gpu)
+    if gpu.name in _profiled(transfer) or is_own_target(models, gpu):
+        return Basis.MEASURED
+    return transfer.basis_of(gpu)
 
 
 def _profiled(transfer: TransferModel) -> dict[str, str]:
@@ -78,7 +81,8 @@ def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
     """What a prediction for each instance of the catalogue rests on; absent where only a price is known."""
     found = dict.fromkeys(models.instances, Basis.MEASURED)
     if models.transfer is not None:
-        found |= {name: _basis(models.transfer, gpu) for name, (gpu, _) in unprofiled_gpus(models, catalog).items()}
+        placed = unprofiled_gpus(models, catalog)
+        found |= {name: _basis(models, models.transfer, gpu) for name, (gpu, _) in placed.items()}
     return found
 
 

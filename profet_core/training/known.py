@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profet_core.errors import InputError
 from profet_core.prediction.records import Prediction
@@ -41,6 +41,12 @@ class KnownStep:
     def is_at(self, batch_size: int, pixels: int | None) -> bool:
         """Whether this is the step at these sizes; pixels None: at whatever it has."""
         return self.batch_size == batch_size and (pixels is None or self.pixels == pixels)
+
+    @property
+    def sized_profile(self) -> Profile:
+        """The profile, saying the sizes that are known of it."""
+        meta = replace(self.profile.meta, batch_size=self.batch_size, pixels=self.pixels)
+        return replace(self.profile, meta=meta)
 
     @property
     def words(self) -> str:

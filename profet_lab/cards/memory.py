@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profet_core.accuracy.memory import MemoryAccuracy, MemoryScores
-from profet_core.memory.model import MemoryLaw, MemoryModel
+from profet_core.memory.model import MemoryLaw, MemoryModel, PeakRelation
 
 #: The aim: recall of what did not run, and false "fits" among all answers.
 _RECALL, _FALSE_FITS = 0.8, 0.02
@@ -24,6 +24,7 @@ class MemorySection:
     """
 
     law: MemoryLaw
+    peak: PeakRelation
     accuracy: MemoryAccuracy
     cells: str
     did_not_run: str
@@ -34,9 +35,10 @@ class MemorySection:
 
 def memory_section(accuracy: MemoryAccuracy, memory: MemoryModel) -> MemorySection:
     """The section's figures."""
-    rows = {"layers known": accuracy.layers_known, **accuracy.served}
+    rows = {"layers known": accuracy.layers_known, **accuracy.recorded, **accuracy.served}
     return MemorySection(
         law=memory.law,
+        peak=memory.peak,
         accuracy=accuracy,
         cells=memory.fitted_on.get("cells", "?"),
         did_not_run=memory.fitted_on.get("did not run", "?"),

@@ -24,7 +24,7 @@ from profet_lab.classes.member_weights import least_error
 from profet_lab.classes.stacked import RECIPES, StackedNetworks
 from profet_lab.classes.training_rows import TrainingRows
 from profet_lab.export import boosted_stack, network_stack, write_fitted
-from profet_lab.measurements.tables import Pair, pairs
+from profet_lab.measurements.tables import Pair
 from profet_lab.progress import Progress
 from profet_lab.tasks import run_tasks
 
@@ -35,15 +35,21 @@ STACKS = len(MEMBERS) * (4 + 2)
 def train_default(
     bank: ClassBank,
     folder: Path,
-    anchors: Sequence[str],
+    wanted: Sequence[Pair],
     *,
+    calibrated_on: Sequence[Pair],
     seed: int,
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> dict:
-    """Write the default method's files below `folder`; returns what the manifest holds of them."""
+    """Write the default method's files of the wanted pairs below `folder`; returns what the manifest holds of them.
+
+    Parameters
+    ----------
+    calibrated_on : pairs whose errors on left-out architectures tell weights and intervals; the wanted ones among them.
+    """
     everything = np.ones(len(bank.architectures), bool)
-    wanted = [pair for pair in pairs(bank.instances) if pair[0] in anchors]
+    anchors = list(dict.fromkeys(anchor for anchor, _ in wanted))
     training_rows = [TrainingRows(*pair, everything) for pair in wanted]
     stacks = []
     finals = list(product((True, False), (True, False), MEMBERS))
@@ -54,13 +60,13 @@ def train_default(
         stacks += [_write_stack(models, wanted, anchor, case, folder) for anchor in anchors]
     references = [_write_reference(bank, anchor, folder) for anchor in anchors]
     rules, intervals = {}, {}
-    folds = one_left_out(bank.architectures, pairs(bank.instances))
+    folds = one_left_out(bank.architectures, calibrated_on)
     cases = [FoldCase(folds, known) for known in (True, False)]
     for each, predicted in zip(
         cases, predict_cases(bank, cases, seed=seed, steps=steps, progress=progress), strict=True
     ):
         case = case_name(each.latency_known, False)
-        rules[case], intervals[case] = _calibrated(bank, each.latency_known, predicted)
+        rules[case], intervals[case] = _calibrated(bank, calibrated_on, each.latency_known, predicted)
     return {
         "method": {"kind": "classes", **rules},
         "stacks": stacks,
@@ -129,10 +135,13 @@ def _write_reference(bank: ClassBank, anchor: str, folder: Path) -> str:
     return name
 
 
-def _calibrated(bank: ClassBank, latency_known: bool, out_of_fold: OutOfFold) -> tuple[dict, dict]:
+def _calibrated(
+    bank: ClassBank, wanted: Sequence[Pair], latency_known: bool, out_of_fold: OutOfFold
+) -> tuple[dict, dict]:
     """How the members are combined, and the interval scale: both from errors on left-out architectures."""
-    wanted = pairs(bank.instances)
     weights = least_error(out_of_fold.summed_errors(bank, wanted, name) for name in out_of_fold.rows)
     rule = {"members": list(MEMBERS), "combine": "geometric mean", "weights": list(weights)}
-    tables = {anchor: distances(bank, anchor, latency_known) for anchor in bank.instances}
+    tables = {
+        anchor: distances(bank, anchor, latency_known) for anchor in dict.fromkeys(anchor for anchor, _ in wanted)
+    }
     return rule, asdict(scale_of_folds(bank, out_of_fold, wanted, list(out_of_fold.rows), weights, tables))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ LARGEST_RATIO, SMALLEST_RATIO = 1.6, 0.5
 UNITS_FACTOR = 30.0
 #: Mean deviation of repeats, percent; PROFET's noisiest instance has 2.5.
 MOST_NOISE_PERCENT = 5.0
+#: Mean deviation of a run's timed steps from their median, percent; a GPU that nothing else uses has about one.
+MOST_STEP_NOISE_PERCENT = 15.0
 #: One run of several that is off its workload's median by more than this factor.
 OUTLIER_FACTOR = 1.5
 #: Instances differ by less than this on the same workloads.
@@ -285,6 +287,16 @@ def _noise(dataset: Dataset) -> Iterator[Finding]:
     ratio = deviations["batch_latency_ms"] / deviations["median_ms"]
     outliers = deviations[(ratio > OUTLIER_FACTOR) | (ratio < 1 / OUTLIER_FACTOR)]
     yield from _each_instance(outliers, "noise", "latency is far off the workload's other runs")
+    ran = dataset.cells[dataset.cells["status"] == OK]
+    unsteady = ran[ran["latency_repeats_ms"].map(_step_noise_percent) > MOST_STEP_NOISE_PERCENT]
+    yield from _each_instance(unsteady, "noise", "timed steps are far off their median: was the machine busy?")
+
+
+def _step_noise_percent(steps_ms: Sequence[float]) -> float:
+    """Mean absolute deviation of a run's steps from their median; 0 of fewer than two."""
+    times = np.asarray(steps_ms, float)
+    middle = np.median(times) if len(times) > 1 else 0.0
+    return float(100 * np.abs(times / middle - 1).mean()) if middle > 0 else 0.0
 
 
 def _duplicates(dataset: Dataset) -> Iterator[Finding]:

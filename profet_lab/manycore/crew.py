@@ -53,7 +53,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class _Load:
+class Load:
     """How much the machine has worked.
 
     Attributes
@@ -65,12 +65,13 @@ class _Load:
     at_s: float
 
     @classmethod
-    def now(cls) -> _Load:
+    def now(cls) -> Load:
+        """Until now."""
         with Path("/proc/stat").open() as file:
             user, nice, system, _idle, _iowait, *rest = map(int, file.readline().split()[1:9])
         return cls((user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK"), time.monotonic())
 
-    def others_share(self, before: _Load, own_s: float) -> float:
+    def others_share(self, before: Load, own_s: float) -> float:
         """Of all cores since then, what was had by others than those that had `own_s`."""
         had_s = max(self.busy_s - before.busy_s - own_s, 0.0)
         return had_s / ((self.at_s - before.at_s) * (os.cpu_count() or 1))
@@ -79,9 +80,9 @@ class _Load:
 def quiet_before(deadline_s: float) -> bool:
     """Wait until the machine is quiet; false where it isn't before the deadline, a time of `time.monotonic`."""
     while True:
-        start = _Load.now()
+        start = Load.now()
         time.sleep(_LOOK_S)
-        if _Load.now().others_share(start, 0.0) <= QUIET_SHARE:
+        if Load.now().others_share(start, 0.0) <= QUIET_SHARE:
             return True
         if time.monotonic() > deadline_s:
             return False
@@ -107,13 +108,13 @@ class Crew:
     def run(self, training: Training) -> Run:
         """One epoch from the first weights, its images dealt out evenly."""
         self._reset()
-        workers, start = len(self._workers), _Load.now()
+        workers, start = len(self._workers), Load.now()
         for number, worker in enumerate(self._workers):
             share = Share(_part(training.images, number, workers), _part(training.test_images, number, workers), number)
             _tell(worker, json.dumps(asdict(share)))
         taken = tuple(Taken(**_answer(worker)) for worker in self._workers)
         wall_s = max(each.training_s + each.forward_s for each in taken)
-        return Run(wall_s, _Load.now().others_share(start, sum(each.processor_s for each in taken)), taken)
+        return Run(wall_s, Load.now().others_share(start, sum(each.processor_s for each in taken)), taken)
 
     def end(self) -> None:
         """Let all workers go."""

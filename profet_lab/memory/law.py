@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -46,13 +47,18 @@ def fit_law(cells: pd.DataFrame) -> MemoryLaw:
     The probability that a cell ran is logistic in `log_room` over `log_scale`, which is then the fitted cells' own: for
     new architectures `calibrate_law` widens it.
     """
-    terms, ran = law_terms(cells), cells["ran"].to_numpy(bool)
-    log_memory = np.log(cells["memory_gib"].to_numpy(float))
-    centre = np.log([*(getattr(PRIOR, name) for name in _COEFFICIENTS), PRIOR.log_scale])
-    sign = np.where(ran, 1.0, -1.0)
+    prior = [*(getattr(PRIOR, name) for name in _COEFFICIENTS), PRIOR.log_scale]
+    found = most_likely(law_terms(cells), cells, prior)
+    return MemoryLaw(**dict(zip((*_COEFFICIENTS, "log_scale"), found.tolist(), strict=True)))
+
+
+def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) -> np.ndarray:
+    """Positive coefficients of `terms`, shape (cells, coefficients), and last the logistic scale, near `prior`."""
+    log_memory, sign = np.log(cells["memory_gib"].to_numpy(float)), np.where(cells["ran"], 1.0, -1.0)
+    centre = np.log(prior)
 
     def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
-        coefficients, scale = np.exp(logs[:4]), np.exp(logs[4])
+        coefficients, scale = np.exp(logs[:-1]), np.exp(logs[-1])
         needed = terms @ coefficients
         room = (log_memory - np.log(needed)) / scale
         pull = expit(-sign * room) * sign
@@ -60,8 +66,7 @@ def fit_law(cells: pd.DataFrame) -> MemoryLaw:
         distance = logs - centre
         return PRIOR_WEIGHT * distance @ distance - log_expit(sign * room).sum(), gradient + 2 * PRIOR_WEIGHT * distance
 
-    logs = minimize(loss, centre, jac=True, method="L-BFGS-B").x
-    return MemoryLaw(**dict(zip((*_COEFFICIENTS, "log_scale"), np.exp(logs).tolist(), strict=True)))
+    return np.exp(minimize(loss, centre, jac=True, method="L-BFGS-B").x)
 
 
 def left_out_log_room(cells: pd.DataFrame) -> np.ndarray:

@@ -9,20 +9,23 @@ from pathlib import Path
 import pandas as pd
 
 from profet_core.catalog import load_shipped
-from profet_core.files import manifest_checksum
+from profet_core.files import manifest_checksum, sha256_hex
 from profet_core.memory.model import MEMORY_NAME, MEMORY_VERSION, MemoryModel
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.measurements.tables import Measurements, load_architectures
 from profet_lab.memory.cells import memory_cells, ran_elsewhere
 from profet_lab.memory.law import calibrate_law, fit_law
+from profet_lab.memory.recorded import PEAKS_FILE, fit_peak, step_peaks
 from profet_lab.memory.traffic import fit_images, fit_traffic, traffic_table
 
 #: A step "fits" from this probability on, and does not fit below what is missing to 1. Chosen beforehand.
 CERTAIN = 0.9
 
 
-def fit_memory(cells: pd.DataFrame, traffic: pd.DataFrame, fitted_on: dict[str, str]) -> MemoryModel:
-    """All coefficients from the cells of `memory_cells` and the profiles of `traffic_table`."""
+def fit_memory(
+    cells: pd.DataFrame, traffic: pd.DataFrame, peaks: pd.DataFrame, fitted_on: dict[str, str]
+) -> MemoryModel:
+    """All coefficients from the cells of `memory_cells`, the profiles of `traffic_table` and the `step_peaks`."""
     law = calibrate_law(fit_law(cells), cells)
     failures, pairs = ran_elsewhere(cells)
     return MemoryModel(
@@ -32,6 +35,7 @@ def fit_memory(cells: pd.DataFrame, traffic: pd.DataFrame, fitted_on: dict[str, 
         certain=CERTAIN,
         ran_probability=1 - (failures + 1) / (pairs + 2),
         fitted_on=fitted_on,
+        peak=fit_peak(cells, peaks),
     )
 
 
@@ -50,8 +54,9 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
         "cells": str(len(cells)),
         "did not run": str(int((~cells["ran"]).sum())),
         **measurements.sha256,
+        PEAKS_FILE.name: sha256_hex(PEAKS_FILE.read_bytes()),
     }
-    model = fit_memory(cells, traffic, fitted_on)
+    model = fit_memory(cells, traffic, step_peaks(), fitted_on)
     content = {"schema_version": MEMORY_VERSION, **_rounded(asdict(model))}
     content.pop("checksum")
     return {**content, "checksum": manifest_checksum(content)}

@@ -24,7 +24,17 @@ def read_data(folders: Sequence[Path]) -> Dataset:
     ------
     DataError : a folder holds no measurements, they are damaged, or contradict each other.
     """
-    return merged([_read(folder) for folder in folders], [str(folder) for folder in folders])
+    dataset = merged([_read(folder) for folder in folders], [str(folder) for folder in folders])
+    for name in dataset.instances:
+        _check_name(name)
+    return dataset
+
+
+def _check_name(instance: str) -> None:
+    """Refuse a name that would lead out of the models folder, in which each anchor has a folder of its name."""
+    parts = instance.split("/")
+    if "\\" in instance or ":" in instance or any(part in ("", ".", "..") for part in parts):
+        raise DataError(f"{instance!r} can't be an instance's name, which is that of a folder: give it another one.")
 
 
 def _read(folder: Path) -> Dataset:

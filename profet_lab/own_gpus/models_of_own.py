@@ -1,9 +1,9 @@
-"""Writes a models folder of one's own: the models there are, and what cells of other GPUs told."""
+"""Writes a models folder of one's own: the models there are, and what measurements of other machines told."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from profet_core.errors import InputError
@@ -12,7 +12,7 @@ from profet_core.transfer.model import SHARPENED_NAME, SHARPENED_VERSION, Transf
 from profet_core.transfer.sharpened import SharpenedGpu, sharpened_content
 from profet_lab.coefficient_files import write_coefficients
 from profet_lab.datasets.dataset import Dataset
-from profet_lab.models_folder import new_models_folder
+from profet_lab.models_folder import MEASUREMENTS, OWN_PARTS, new_models_folder
 
 
 def check_out(out: Path) -> None:
@@ -26,24 +26,48 @@ def check_out(out: Path) -> None:
         raise InputError("The models that ship stay as they are: name another folder with --out, or PROFET_HOME.")
 
 
+def read_files(dataset: Dataset) -> dict[str, str]:
+    """File -> SHA-256 of all that a dataset was made of."""
+    return {file: value for source in dataset.sources for file, value in source.files.items()}
+
+
 def sharpened_file(gpus: Sequence[SharpenedGpu], transfer: TransferModel, dataset: Dataset) -> dict:
     """What `sharpened.json` holds; it belongs to one `transfer.json`."""
     content = {
         "schema_version": SHARPENED_VERSION,
         "transfer_checksum": transfer.checksum,
         "gpus": [sharpened_content(gpu) for gpu in gpus],
-        "fitted_on": {file: value for source in dataset.sources for file, value in source.files.items()},
+        "fitted_on": read_files(dataset),
     }
     return {**content, "checksum": manifest_checksum(content)}
 
 
-def write_sharpened(content: dict, models: Path, out: Path) -> None:
-    """Write a copy of `models` with `sharpened.json` as `out`, whole or not at all.
+def write_own(models: Path, out: Path, *, sharpened: dict | None, write_pairs: Callable[[Path], None] | None) -> None:
+    """Write a copy of `models` with `sharpened.json` and models of pairs as `out`, whole or not at all.
+
+    Parameters
+    ----------
+    sharpened : content of that file; None: there is none.
+    write_pairs : trains the pairs and writes them over the models in a folder; None: there are none.
 
     Raises
     ------
     ArtifactError : `out` can't be replaced; it is as it was.
     """
+    # Found now: the new folder may take the place of the old one.
+    copied = [path for path in models.rglob("*") if path.is_file() and not _is_own(path.relative_to(models))]
     with new_models_folder(out) as folder:
-        shutil.copytree(models, folder, dirs_exist_ok=True)
-        write_coefficients(content, folder / SHARPENED_NAME)
+        for path in copied:
+            there = folder / path.relative_to(models)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            # Without its mode: what ships may be read-only.
+            shutil.copyfile(path, there)
+        if sharpened is not None:
+            write_coefficients(sharpened, folder / SHARPENED_NAME)
+        if write_pairs is not None:
+            write_pairs(folder)
+
+
+def _is_own(name: Path) -> bool:
+    """What an earlier training of one's own added to the models, or one's own measurements beside them."""
+    return name.parts[0] in (*OWN_PARTS, *MEASUREMENTS)

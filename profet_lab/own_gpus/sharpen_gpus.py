@@ -14,11 +14,12 @@ from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.sharpened import SharpenedGpu
 from profet_core.transfer.speed import target_of
+from profet_core.transfer.targets import Target
 from profet_lab.classes.bank import class_bank
 from profet_lab.datasets.as_measurements import measurements_of
 from profet_lab.datasets.dataset import Dataset
 from profet_lab.datasets.layout import AMP, OK, TF32
-from profet_lab.measurements.tables import WORKLOAD, DataError
+from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
 from profet_lab.transfer.sharpen import MeasuredCells, sharpen, sharpened_gpu
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
@@ -49,7 +50,8 @@ def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Sharpe
     new = [name for name in sorted(dataset.instances) if name not in transfer.instances]
     if not new:
         return [], []
-    medians = _profiled(dataset, transfer)
+    published = published_runs(dataset, transfer)
+    medians = median_steps(all_steps(class_bank(published), published.workloads))
     measured = measured_latencies(medians)
     known = {name: known_of(transfer.step, medians, name, measured, True) for name in medians.instances}
     plain = replace(transfer, sharpened={})
@@ -63,8 +65,13 @@ def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Sharpe
     return _one_a_gpu(found, without), without
 
 
-def _profiled(dataset: Dataset, transfer: TransferModel) -> Steps:
-    """The workloads that every instance of the law was profiled with, medians of their repeats."""
+def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
+    """The runs that every instance of the law was profiled with.
+
+    Raises
+    ------
+    DataError : there are none.
+    """
     missing = [name for name in transfer.instances if name not in dataset.instances]
     if missing:
         raise DataError(
@@ -74,13 +81,41 @@ def _profiled(dataset: Dataset, transfer: TransferModel) -> Steps:
     measurements = measurements_of(dataset, transfer.instances, framework="tensorflow")
     if measurements.workloads.empty:
         raise DataError(f"{', '.join(transfer.instances)} have no workload in common that has a profile on each.")
-    return median_steps(all_steps(class_bank(measurements), measurements.workloads))
+    return measurements
 
 
 def _sharpened(
     dataset: Dataset, instance: str, medians: Steps, known: Mapping[str, KnownSteps], transfer: TransferModel
 ) -> list[SharpenedGpu]:
     """One for each precision that the instance ran."""
+    found = []
+    for own in own_cells(dataset, instance, medians, transfer):
+        fitted = sharpen(known, transfer.reference, own.prior, own.measured)
+        found.append(sharpened_gpu(fitted, own.measured, gpu=own.gpu.name, instance=instance, tf32=own.tf32))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCells:
+    """Cells of a machine in one precision, and its GPU by the data sheet."""
+
+    gpu: Gpu
+    tf32: bool
+    prior: Target
+    measured: MeasuredCells
+
+
+def own_cells(dataset: Dataset, instance: str, medians: Steps, transfer: TransferModel) -> list[OwnCells]:
+    """What was measured on an instance, for each precision that it ran.
+
+    Parameters
+    ----------
+    medians : workloads that cells are told by. transfer : without what cells told before.
+
+    Raises
+    ------
+    DataError : nothing can be learned of it; the message says why, after its name.
+    """
     facts = dataset.instances[instance]
     gpu = _data_sheet(transfer, facts.gpu)
     cells = _cells_of(dataset, instance)
@@ -90,8 +125,7 @@ def _sharpened(
         if measured is None:
             continue
         prior = replace(target_of(transfer, gpu, host_named(facts.host), bool(tf32))[0], mix_log_sd=0.0)
-        fitted = sharpen(known, transfer.reference, prior, measured)
-        found.append(sharpened_gpu(fitted, measured, gpu=gpu.name, instance=instance, tf32=bool(tf32)))
+        found.append(OwnCells(gpu, bool(tf32), prior, measured))
     if not found:
         raise DataError(f"none of its {len(cells)} cells is a workload that the models' instances were profiled with")
     return found

@@ -28,7 +28,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     reference_of,
     target_of,
 )
-from profet_lab.transfer.sharpen import MeasuredCells, sharpen, steps_of
+from profet_lab.transfer.sharpen import MeasuredCells, Sharpened, sharpen, steps_of
 from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import Steps, all_steps, median_steps
 from profet_lab.validation.ensemble_latencies import ensemble_latencies
@@ -70,15 +70,19 @@ class Fold:
         """Workloads that cells are chosen among, (workloads,)."""
         return self.medians.architectures != self.network
 
-    def judge(self, count: int, random: np.random.Generator) -> Judged:
-        """Measure `count` cells, fit, and predict the network that was left out."""
-        medians, reference = self.medians, reference_of(self.law)
-        pool = np.flatnonzero(self.allowed)
-        chosen = choose_cells(medians, self.allowed, count, random)
+    def fit(self, chosen: np.ndarray) -> Sharpened:
+        """The law sharpened by these workloads, (cells,), none of the network that was left out."""
+        medians, pool = self.medians, np.flatnonzero(self.allowed)
         cells = MeasuredCells(
             np.searchsorted(pool, chosen), medians.latency_ms[self.gpu][chosen], medians.architectures[chosen]
         )
-        found = sharpen({name: steps_of(one, pool) for name, one in self.known.items()}, reference, self.prior, cells)
+        known = {name: steps_of(one, pool) for name, one in self.known.items()}
+        return sharpen(known, reference_of(self.law), self.prior, cells)
+
+    def judge(self, count: int, random: np.random.Generator) -> Judged:
+        """Measure `count` cells, fit, and predict the network that was left out."""
+        medians, reference = self.medians, reference_of(self.law)
+        found = self.fit(choose_cells(medians, self.allowed, count, random))
         own = np.flatnonzero(~self.allowed)
         truth = np.log(medians.latency_ms[self.gpu][own])
         served = [found.carry(steps_of(one, own), reference) for one in self.unseen.values()]

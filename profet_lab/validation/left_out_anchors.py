@@ -157,7 +157,9 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
             half[own] = np.hypot(fitted.log_half_width, back.doubt_log)
             if not known:
                 half[own] = np.hypot(half[own], fitted.own_log_half_width)
-            told = _told(models, back, models.bank.inputs[left_out, known].of_rows(own, None), str(architecture))
+            told = told_by_law_and_models(
+                models, back, models.bank.inputs[left_out, known].of_rows(own, None), str(architecture)
+            )
             for name in others:
                 predicted[name][own], by_law[name][own] = told[name], back.by_instance[name].latency_ms
         for name in others:
@@ -173,7 +175,9 @@ def _directions(models: FoldModels, steps: Steps, medians: Steps, kernels: Kerne
     return list(rows.values())
 
 
-def _told(models: FoldModels, back: CarriedBack, inputs: StepInputs, architecture: str) -> dict[str, np.ndarray]:
+def told_by_law_and_models(
+    models: FoldModels, back: CarriedBack, inputs: StepInputs, architecture: str
+) -> dict[str, np.ndarray]:
     """Instance -> latencies as they are served: law and models half and half."""
     return {
         name: law_and_models(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,18 +12,25 @@ import pandas as pd
 from profet_core.memory.device_times import DeviceTimes
 from profet_core.memory.fit import Verdict, fit_answer
 from profet_core.memory.model import MemoryModel
+from profet_core.memory.need import RecordedStep
 from profet_core.operations.classes import OperationClasses, load_operation_classes
 from profet_core.profiles.record import ProfileMeta
 from profet_lab.measurements.tables import Measurements
 from profet_lab.memory.cells import ran_elsewhere
 from profet_lab.memory.law import calibrate_law, fit_law, log_room
 from profet_lab.memory.memory_file import CERTAIN, fit_memory, memory_tables
+from profet_lab.memory.recorded import PYTORCH_PEAK, TENSORFLOW_PEAK, step_peaks
 from profet_lab.memory.traffic import class_times
 
 #: The batch size whose profile is given; every batch size of the grid is answered for.
 PROFILED_BATCH = 16
 #: What is known of the network, from most to least.
 KNOWN = ("profile and its meta", "meta without times", "that it ran")
+_ANSWER = ["known", "ran", "probability", "verdict"]
+#: Batch size of the second recorded peak, and a small one in the first one's place.
+SECOND_BATCH, SMALL_BATCH = 64, 4
+#: Of what a recorded peak is known of: the first as `KNOWN` are asked, and the same with all workloads there are.
+ONE_PEAK, EVERY_PEAK = "recorded peak", "recorded peak of all that ran"
 
 
 def memory_report(measurements: Measurements, folder: Path) -> dict:
@@ -34,6 +42,8 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
     `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
         GPU; `KNOWN` -> scores.
+    `recorded` : the same questions where the step's peak was recorded, by what is known of it -> scores; "all that
+        ran" has also the workloads that ran at batch 16 on some instances alone; "at other pixels" asks for these.
     Scores: `cells`; `did_not_run`; `accuracy` and `recall` with every answer taken as the likelier one; `false_fits`,
     share of cells that "fit" by that and did not run; then with "can't tell" as an answer: `decided_accuracy`,
     `strict_accuracy` (of all cells), `strict_recall` ("can't tell" is a miss), `strict_false_fits`, `cant_tell`.
@@ -41,13 +51,14 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
     """
     cells, traffic = memory_tables(measurements, folder)
     probability = np.empty(len(cells))
-    served = []
+    peaks = step_peaks()
+    served, recorded = [], []
     for name in sorted(cells["model"].unique()):
         left_out, profiled = (cells["model"] == name).to_numpy(), traffic["model"] == name
-        model = fit_memory(cells[~left_out], traffic[~profiled], {})
+        model = fit_memory(cells[~left_out], traffic[~profiled], peaks[peaks["model"] != name], {})
         probability[left_out] = _logistic(log_room(model.law, cells[left_out]) / model.law.log_scale)
         served.append(_served(model, cells[left_out], traffic[profiled]))
-    answers = pd.concat(served, ignore_index=True)
+        recorded.append(recorded_answers(model, cells[left_out], peaks[peaks["model"] == name]))
     failures, pairs = ran_elsewhere(cells)
     ran = cells["ran"].to_numpy(bool)
     return {
@@ -56,10 +67,15 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
         "profiled_batch": PROFILED_BATCH,
         "ran_elsewhere": {"pairs": pairs, "failures": failures},
         "arithmetic": _scores(ran, probability, _verdicts(probability)),
-        "served": {
-            known: _scores(part["ran"].to_numpy(bool), part["probability"].to_numpy(float), part["verdict"].to_numpy())
-            for known, part in answers.groupby("known", sort=False)
-        },
+        "served": _scores_by_known(served),
+        "recorded": _scores_by_known(recorded),
+    }
+
+
+def _scores_by_known(answers: list[pd.DataFrame]) -> dict[str, dict]:
+    return {
+        known: _scores(part["ran"].to_numpy(bool), part["probability"].to_numpy(float), part["verdict"].to_numpy())
+        for known, part in pd.concat(answers, ignore_index=True).groupby("known", sort=False)
     }
 
 
@@ -74,7 +90,7 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
     return _scores(cells["ran"].to_numpy(bool), probability, _verdicts(probability))
 
 
-def memory_rows(report: dict) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def memory_rows(report: Mapping) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Header and rows of the report as a table."""
     header = (
         "does it fit?",
@@ -100,7 +116,7 @@ def memory_rows(report: dict) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         "strict_recall",
         "strict_false_fits",
     )
-    named = {"layers known": report["arithmetic"], **report["served"]}
+    named = {"layers known": report["arithmetic"], **report["recorded"], **report["served"]}
     rows = [
         (name, str(scores["cells"]), *("-" if scores[key] is None else f"{100 * scores[key]:.1f} %" for key in keys))
         for name, scores in named.items()
@@ -119,9 +135,69 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> p
         for _, cell in cells[cells["pixels"] == profile["pixels"]].iterrows():
             memory, batch_size = float(cell["memory_gib"]), int(cell["batch_size"])
             for known, (meta, times) in inputs.items():
-                answer = fit_answer(model, meta, profiled_gib, memory, batch_size=batch_size, times=times)
+                step = RecordedStep(meta, times)
+                answer = fit_answer(model, step, profiled_gib, memory, batch_size=batch_size)
                 rows.append((known, bool(cell["ran"]), answer.probability, answer.verdict))
-    return pd.DataFrame(rows, columns=["known", "ran", "probability", "verdict"])
+    return pd.DataFrame(rows, columns=_ANSWER)
+
+
+def recorded_answers(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
+    """Every answer about one architecture from the peaks of its steps: columns known, ran, probability, verdict."""
+    by_size = peaks.set_index(["pixels", "batch_size"])
+    rows: list[tuple] = []
+    at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
+    for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
+        pixels = profiled["pixels"]
+        ran_everywhere = bool(at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all())
+        asked = cells[cells["pixels"] == pixels]
+        for known, step in _recorded_steps(by_size, pixels, int(profiled["parameters"])).items():
+            answers = list(_at_batches(model, step, profiled, asked))
+            if ran_everywhere:
+                rows += [(known, *answer) for answer in answers]
+            if known == ONE_PEAK:
+                rows += [(EVERY_PEAK, *answer) for answer in answers]
+                rows += _at_other_pixels(model, step, profiled, cells[cells["pixels"] != pixels])
+    return pd.DataFrame(rows, columns=_ANSWER)
+
+
+def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict[str, RecordedStep]:
+    """What is known -> a step whose peak was recorded."""
+
+    def meta(batch_size: int, column: str = TENSORFLOW_PEAK, parameters: int | None = parameters) -> ProfileMeta:
+        mib = float(by_size.loc[(pixels, batch_size), column]) / 2**20
+        return ProfileMeta(batch_size=batch_size, pixels=pixels, parameters=parameters, peak_memory_mib=mib)
+
+    one = meta(PROFILED_BATCH)
+    return {
+        ONE_PEAK: RecordedStep(one),
+        f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}": RecordedStep(one, second=meta(SECOND_BATCH)),
+        f"peak at batch {SMALL_BATCH} instead": RecordedStep(meta(SMALL_BATCH)),
+        "peak with PyTorch's indices": RecordedStep(meta(PROFILED_BATCH, PYTORCH_PEAK)),
+        "recorded peak without parameters": RecordedStep(meta(PROFILED_BATCH, parameters=None)),
+    }
+
+
+def _at_batches(model: MemoryModel, step: RecordedStep, profiled: pd.Series, cells: pd.DataFrame) -> Iterator[tuple]:
+    """(ran, probability, verdict) of every batch size on every GPU."""
+    for cell in cells.itertuples(index=False):
+        answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, batch_size=cell.batch_size)
+        yield bool(cell.ran), answer.probability, answer.verdict
+
+
+def _at_other_pixels(
+    model: MemoryModel, step: RecordedStep, profiled: pd.Series, cells: pd.DataFrame
+) -> Iterator[tuple]:
+    for cell in cells.itertuples(index=False):
+        sizes = {"batch_size": cell.batch_size, "pixels": cell.pixels}
+        answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, **sizes)
+        # Where dense layers take all pixels, another pixel size is another network.
+        kind = "the same" if cell.parameters == profiled["parameters"] else "other"
+        yield (
+            f"recorded peak at other pixels with {kind} parameters",
+            bool(cell.ran),
+            answer.probability,
+            answer.verdict,
+        )
 
 
 def _known_inputs(profile: pd.Series, classes: OperationClasses) -> dict[str, tuple[ProfileMeta, DeviceTimes | None]]:

@@ -41,8 +41,8 @@ def ProfileCallback(  # noqa: N802 - a class to its users
     Parameters
     ----------
     output : the profile to write.
-    options : fields of `RecordPlan`: warm_up, timed, profiled, batch_size, pixels, parameters, precision, force,
-        keep_trace.
+    options : fields of `RecordPlan`: warm_up, timed, profiled, batch_size, pixels, parameters, precision,
+        as_device, force, keep_trace.
 
     Raises
     ------

@@ -17,6 +17,7 @@ import pytest
 from profet_cli.main import main
 from profet_collect.cells import child
 from profet_collect.cells.process import measure
+from profet_collect.cells.recorded import measured, plan_of
 from profet_collect.cells.task import Measured, Seen, Task
 from profet_collect.expected import Expected
 from profet_collect.grid import Grid, cells_of
@@ -26,6 +27,8 @@ from profet_collect.store import open_store
 from profet_core.collected.reading import read_collection
 from profet_core.collected.record import Cell, Precision
 from profet_core.errors import InputError
+from profet_core.profiles import read_profile
+from profet_recorder.recording import Recording
 from tests.made.collected import MANIFEST
 
 SMALL = ("--device", "cpu", "--threads", "1", "--pixels", "32", "--batch", "4", "--timed", "2", "--warm-up", "1")
@@ -148,6 +151,20 @@ def test_keras_measures_a_cell_as_pytorch_does(in_keras):
     assert found["operations_us"]["Device_Conv2DBackpropFilter"] > 0
     # One warms up, two are timed, one is profiled: none is trained for nothing.
     assert found["steps"] == 4
+
+
+def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repository):
+    """What a GPU leaves behind: a profile as the recorder writes it, and the peak of the GPU's memory."""
+    sample = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
+    task = Task("pytorch", Cell("pytorch", "fp32", "VGG16", 224, 16), "gpu")
+    with plan_of(task) as plan:
+        recording = Recording(plan, engine=None)
+        recording._latencies_ms, recording._peak_memory_mib = [210.12345, 209.0], 512.5
+        plan.output.write_bytes(sample.read_bytes())
+        found = measured(recording, task)
+    true = read_profile(sample.read_bytes(), sample.name).operations
+    assert found.operations_us == true and sum(name.startswith("Device_") for name in true) > 10
+    assert (found.peak_memory_bytes, found.latencies_ms) == (round(512.5 * 2**20), (210.1234, 209.0))
 
 
 def test_too_slow_a_cell_is_ended_and_recorded():

@@ -58,6 +58,11 @@ def test_both_frameworks_compute_the_same_of_the_same_weights(in_keras):
         assert largest > 1e-6 and apart < 1e-4 * largest, size
 
 
+def test_both_frameworks_pool_to_any_side(in_keras):
+    """VGG with normalisation and the AlexNet of 2014 pool to 7 and 6 a side, from whatever an image leaves them."""
+    assert len(in_keras["pooled apart"]) == 6 and max(in_keras["pooled apart"]) < 1e-6
+
+
 def test_keras_has_the_parameters_of_the_measured_and_the_newer(in_keras):
     sizes = {name for name, _, _ in in_keras["parameters"]}
     assert sizes >= {*measured_networks(), *NEWER} - {"InceptionResNetV2"}

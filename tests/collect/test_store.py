@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from profet_collect.store import open_store
+from profet_collect.store import only_collector, open_store
 from profet_core.collected.lines import line_of, whole_lines
 from profet_core.collected.reading import read_collection
 from profet_core.errors import InputError
@@ -27,7 +27,7 @@ KILLED = """
 import os, signal, sys, time
 from pathlib import Path
 from collected import MANIFEST, result
-from profet_collect.store import open_store
+from profet_collect.store import only_collector, open_store
 for turn, line in enumerate(sys.stdin):
     folder, after_ms = line.rsplit(" ", 1)
     heard, said = os.pipe()
@@ -119,6 +119,28 @@ def test_two_collectors_into_one_folder_refuse_each_other(tmp_path):
         assert list(store.finished) == [result(0).cell]
 
 
+def test_beside_a_collection_that_runs_nothing_is_started(tmp_path, capsys, monkeypatch):
+    from profet_cli.commands import collect
+    from profet_cli.main import main
+
+    monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
+    with open_store(tmp_path / "c", MANIFEST):
+        assert main(["collect", "--instance", "test", "--device", "cpu", "--out", str(tmp_path / "c")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"profet: Another `profet collect` writes into {tmp_path / 'c'}: let it end, or name another --out."
+
+
+def test_a_folder_into_which_nothing_came_goes_again(tmp_path):
+    (tmp_path / "kept").mkdir()
+    for folder in (tmp_path / "c", tmp_path / "kept" / "collected" / "c"):
+        with pytest.raises(ZeroDivisionError), only_collector(folder):
+            raise ZeroDivisionError
+    assert list(tmp_path.rglob("*")) == [tmp_path / "kept"]
+    with open_store(tmp_path / "c", MANIFEST):
+        pass
+    assert numbers(tmp_path / "c") == []
+
+
 def test_a_cell_is_never_there_twice(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
@@ -137,7 +159,19 @@ def test_a_changed_line_before_the_last_is_named(tmp_path):
         list(whole_lines(b"".join(lines), "cells.jsonl"))
 
 
-@pytest.mark.parametrize("change", [{"pixels": True}, {"framework": "jax"}, {"status": "odd"}, {"operations_us": 3}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pixels": True}, {"pixels": 2**40}, {"batch_size": 0}, {"steps": 2**70}, {"repeat": "1"}, {"repeat": -1},
+        {"framework": "jax"}, {"status": "odd"}, {"operations_us": 3}, {"operations_us": {"Device_\x1b": 1.0}},
+        {"operations_us": {"": 1.0}}, {"operations_us": {"Device_Conv2D": "1"}}, {"operations_us": {"Device_Mul": -1}},
+        {"model": ["A"]}, {"model": ""}, {"model": "A\nB"}, {"model": "A" * 1000}, {"framework_version": None},
+        {"recorded_at": ["2026"]}, {"why": ["full"]}, {"peak_memory_bytes": "abc"}, {"peak_memory_bytes": -5},
+        {"peak_memory_bytes": 2**70}, {"peak_memory_bytes": 1.5}, {"batch_latency_ms": "5"}, {"batch_latency_ms": True},
+        {"batch_latency_ms": None}, {"latency_repeats_ms": "55"}, {"latency_repeats_ms": ["5"]},
+        {"latency_repeats_ms": [10**400]}, {"status": "failed", "batch_latency_ms": -1},
+    ],
+)  # fmt: skip
 def test_a_line_with_a_right_checksum_and_a_wrong_cell_is_damaged(change):
     from profet_core.collected import lines
 
@@ -152,7 +186,7 @@ def test_a_full_disk_is_one_line_and_leaves_whole_lines(tmp_path, repository):
 import resource, signal, sys
 from pathlib import Path
 from collected import MANIFEST, result
-from profet_collect.store import open_store
+from profet_collect.store import only_collector, open_store
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 with open_store(Path(sys.argv[1]), MANIFEST) as store:
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))

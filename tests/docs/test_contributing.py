@@ -60,6 +60,17 @@ def test_a_cloud_is_told_by_its_machines_names(contributing, tree):
     assert "verda/1V100.6V" in listed and "gcp/" not in listed
 
 
+def test_a_network_is_a_function_and_a_line(contributing, tree):
+    output, told = followed(contributing, tree, "Add a network")
+    assert "1 passed" in output and "TwoLayers" in told
+
+
+def test_a_source_of_measurements_is_a_module_and_a_line(contributing, tree):
+    pytest.importorskip("pyarrow", reason="the training set is not installed: pip install -r requirements.txt")
+    imported, checked = followed(contributing, tree, "Add a source of measurements")
+    assert "2 cells of g5.xlarge" in imported and "g5.xlarge" in checked
+
+
 #: Trains the new member alone, in one step: what it says is not the point, but that it is written as what is served.
 TRAINED_ALONE = """
 
@@ -73,7 +84,14 @@ def test_it_is_written_for_every_target_and_case(classed, tmp_path, monkeypatch)
     for module in (default_method, folds):
         monkeypatch.setattr(module, "MEMBERS", (WHOLE_RATIO,))
     monkeypatch.setattr(member_weights, "WEIGHTS", ((1.0,),))
-    found = default_method.train_default(class_bank(classed), tmp_path, ["slow"], seed=0, steps=1)
+    found = default_method.train_default(
+        class_bank(classed),
+        tmp_path,
+        [("slow", "fast")],
+        calibrated_on=[("slow", "fast"), ("fast", "slow")],
+        seed=0,
+        steps=1,
+    )
     assert found["method"]["with_latency"]["members"] == [WHOLE_RATIO]
     assert [row["targets"] for row in found["stacks"]] == [["fast"]] * 4
     assert all((tmp_path / name).exists() for name in found["files"])

@@ -158,6 +158,12 @@ def test_several_gpus_are_the_report_s():
     assert f"{geforce:.1f} %)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")
 
 
+def test_the_readme_tells_the_error_of_twenty_measured_steps():
+    (row,) = [row for row in report("cells_validation.json")["rows"] if row["cells"] == 20]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"With 20 steps measured, GPUs were **{row['mean']:.1f} %** off" in text
+
+
 def test_errors_by_measured_cells_are_the_report_s():
     found = rows("docs/ACCURACY.md")
     for row in report("cells_validation.json")["rows"]:

@@ -261,8 +261,13 @@ def test_memory_is_told_beside_always_fits(open_beside, report):
     names = ("always_fits", "cant_tell", "decided_accuracy", "strict_recall", "strict_false_fits", "recall")
     columns = ("“Always fits” right", "Can't tell", "Else right", "Said not to fit", "False “fits”", "Forced: found")
     assert [tuple(row[column] for column in columns) for row in table] == [
-        tuple(percent(row[name]) for name in names) for row in (memory["arithmetic"], *memory["served"].values())
+        tuple(percent(row[name]) for name in names)
+        for row in (memory["arithmetic"], *memory["recorded"].values(), *memory["served"].values())
     ]
+    assert table[1]["Known"] == "Recorded peak"
+    peak = memory["recorded"]["recorded peak"]
+    assert f"recorded peak it calls {percent(peak['strict_recall'])} of what did not run" in text
+    assert f"with {percent(peak['strict_false_fits'])} false “fits” of all answers: by peaks" in text
 
 
 def test_the_report_s_day_and_files_are_named(open_with, made, models):

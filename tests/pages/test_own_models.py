@@ -129,3 +129,10 @@ def test_a_visitor_s_gpu_comes_to_the_server_s(open_app, home):
 def test_the_shipped_models_stay_as_they_are(home, repository):
     assert not (repository / "models" / "sharpened.json").exists()
     assert load_models(repository / "models").transfer.sharpened == {}
+
+
+def test_samples_are_compared_on_it(open_app, home, samples):
+    first, second, *_ = samples
+    app = open_app("profiles", compare_samples=f"{first},{second}")
+    assert not app.error and not app.exception
+    assert any(INSTANCE in str(frame.value.columns) for frame in app.dataframe), "a column or a row"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from profet_core.profiles.record import NO_DEVICE
+from profet_core.profiles.record import HOST_IDLE, NO_DEVICE
 from profet_recorder.engines.batches import BatchSizes
 from profet_recorder.engines.engine import StepFacts
 from profet_recorder.errors import RecorderError
 from profet_recorder.plan import record_plan
-from profet_recorder.recorded_profile import TimedSteps, recorded_profile, summary
+from profet_recorder.recorded_profile import STAND_IN, TimedSteps, recorded_profile, summary
 
 TIMED = TimedSteps((12.0, 10.0, 11.0), None)
 
@@ -37,6 +37,18 @@ def test_what_the_user_knows_goes_before_what_was_found(trace, plan):
 def test_a_gpu_of_which_the_profiler_saw_nothing_is_refused(trace, plan):
     with pytest.raises(RecorderError, match="The profiler saw nothing of what Tesla T4 did"):
         recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(), TIMED, None)
+
+
+def test_a_processor_stands_in_for_a_device_where_it_is_asked_to(trace, plan):
+    plain = recorded_profile(trace, StepFacts(), plan(), TIMED, None)
+    found = recorded_profile(trace, StepFacts(), plan(as_device=True), TIMED, None)
+    assert found.operations == {
+        name if name == HOST_IDLE else name.replace("Host_", "Device_"): us for name, us in plain.operations.items()
+    }
+    assert plain.device_busy_us == 0 and found.device_busy_us > 1_000
+    assert plain.warnings[0] == NO_DEVICE and found.warnings == (STAND_IN, *plain.warnings[1:])
+    with pytest.raises(RecorderError, match="The step ran on Tesla T4: leave --device cpu"):
+        recorded_profile(trace, StepFacts(gpu="Tesla T4"), plan(as_device=True), TIMED, None)
 
 
 def test_warnings_stand_in_order_and_the_summary_names_what_is_unknown(trace, plan):

@@ -27,8 +27,8 @@ def anchor_input(resources: Resources, key: str, label: str = "Recorded on (anch
         format_func=resources.anchor_label,
         key=key,
         persist_state="session",
-        help="Where the profile was recorded: one of the four instances that were measured, else its GPU. Type a part "
-        "of its name to find it. Predictions go from there to the others.",
+        help="Where the profile was recorded: an instance that was measured, else its GPU. Type a part of its name to "
+        "find it. Not there? Add it under *Prices*, or measure it: *Bring your own GPU* on About.",
     )
     return st.session_state[key]
 

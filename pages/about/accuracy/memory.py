@@ -41,6 +41,7 @@ def show_memory(resources: Resources, accuracy: MemoryAccuracy) -> None:
     st.markdown("\n".join(f"- {line}" for line in _must_know(accuracy, scores)))
     show_table(
         [_row("Every layer's output", accuracy.layers_known)]
+        + [_row(_capital(known), row) for known, row in accuracy.recorded.items()]
         + [_row(_KNOWN.get(known, known), row) for known, row in accuracy.served.items()],
         "Does it fit: how often the answer was right",
     )
@@ -61,6 +62,13 @@ def _must_know(accuracy: MemoryAccuracy, scores: MemoryScores) -> Iterator[str]:
         f"It couldn't tell in **{_percent(scores.cant_tell)}** of all answers; where it did, it was right in "
         f"{_percent(scores.decided_accuracy)}. Of what ran, {_of_all_that_ran(scores)} was called “does not fit”."
     )
+    if accuracy.recorded:
+        peak = next(iter(accuracy.recorded.values()))
+        yield (
+            f"With the step's **recorded peak** it calls **{_percent(peak.strict_recall)}** of what did not run “does "
+            f"not fit”, with {_percent(peak.strict_false_fits)} false “fits” of all answers: by peaks that were "
+            "counted from the same networks' tensors, for the measurements hold none of a GPU."
+        )
     if scores.recall is not None:
         yield (
             f"Forced to choose, it would find {_percent(scores.recall)} of what did not run, with "
@@ -69,7 +77,11 @@ def _must_know(accuracy: MemoryAccuracy, scores: MemoryScores) -> Iterator[str]:
         )
     failed = f"{accuracy.failures:,}" if accuracy.failures else "none"
     yield f"Of {accuracy.pairs:,} workloads that ran on a GPU, {failed} failed on one with as much memory."
-    yield "Larger GPUs, and answers that rest on a recorded peak, were checked by no measurement."
+    yield "Larger GPUs were checked by no measurement."
+
+
+def _capital(known: str) -> str:
+    return known[:1].upper() + known[1:]
 
 
 def _of_all_that_ran(scores: MemoryScores) -> str:

@@ -38,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--as-of", metavar="DATE", help="such as 2026-06-30; default today")
     parser.add_argument("--source", help="where the price is from")
     parser.add_argument("--status", choices=STATUSES)
-    parser.add_argument("--other-gpu", action="store_true", help="accept a GPU without a data sheet here: price only")
+    parser.add_argument(
+        "--other-gpu",
+        action="store_true",
+        help="accept a GPU without a data sheet here, with --memory-gib: only models that learned from it predict it",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -158,7 +162,9 @@ def _listed_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
     try:
         found = known_gpus().find(gpu, memory_gib)
     except InputError as error:
-        raise InputError(f"{error} --other-gpu adds it all the same, for its price only.") from None
+        raise InputError(
+            f"{error} --other-gpu adds it all the same: only models that learned from it predict it."
+        ) from None
     if memory_gib is not None and abs(memory_gib / found.memory_gib - 1) > _MEMORY_TOLERANCE:
         raise InputError(f"{found.name} has {found.memory_gib:g} GiB, not {memory_gib:g}: leave --memory-gib out.")
     return found.name, found.memory_gib

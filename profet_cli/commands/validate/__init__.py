@@ -6,7 +6,18 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from profet_cli.arguments import add_anchors, add_dask, add_data, add_format, add_models
-from profet_cli.commands.validate import cells, estimate, left_out, manycore, real, scaleout, transfer
+from profet_cli.commands.validate import (
+    cells,
+    estimate,
+    left_out,
+    manycore,
+    memory,
+    own,
+    pairs,
+    real,
+    scaleout,
+    transfer,
+)
 from profet_cli.lab import on_dask
 from profet_core.errors import InputError
 
@@ -35,10 +46,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="GPUs nobody profiled: each GPU left out, derived targets; --card writes its report and card",
     )
     parser.add_argument(
+        "--memory",
+        action="store_true",
+        help="does it fit: each network left out; --card writes its section of --transfer's report and card",
+    )
+    parser.add_argument(
         "--cells",
         action="store_true",
         help="error against number of cells of a new GPU: each of the profiled ones in turn, networks left out; --card "
         "writes its report and card",
+    )
+    parser.add_argument(
+        "--pairs",
+        action="store_true",
+        help="the same with models of the new GPU's pairs beside the law; --card adds a section to the card of --cells",
     )
     parser.add_argument(
         "--estimate",
@@ -70,6 +91,8 @@ _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
     "cells": ("--cells validates on all instances at once", cells.run),
     "estimate": ("--estimate validates on all instances at once", estimate.run),
     "manycore": ("--manycore validates published models", manycore.run),
+    "memory": ("--memory validates on all instances at once", memory.run),
+    "pairs": ("--pairs validates on all instances at once", pairs.run),
     "real": ("--real compares whole profiles with what was measured", real.run),
     "scaleout": ("--scaleout validates on published steps", scaleout.run),
     "sizes": ("--sizes validates on all instances at once", left_out.run),
@@ -80,13 +103,23 @@ _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
 @on_dask
 def run(options: argparse.Namespace) -> None:
     """Validate and print."""
+    dataset = own.own_dataset(options)
+    options.data = options.data[0] if options.data else None
     chosen = [part for part in _PARTS if getattr(options, part) not in (None, False)]
+    if dataset is not None:
+        _check_alone(options, "Measurements of your own are judged on all pairs at once", [*chosen, *_card(options)])
+        own.run(options, dataset)
+        return
     if not chosen:
         left_out.run(options)
         return
     what, validate = _PARTS[chosen[0]]
     _check_alone(options, what, chosen[1:])
     validate(options)
+
+
+def _card(options: argparse.Namespace) -> list[str]:
+    return ["card"] if options.card else []
 
 
 def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from profet_cli.commands.validate.memory import print_memory
 from profet_cli.lab import open_measurements, training_set, validation_progress
 from profet_cli.output import print_json, print_table
 from profet_core.files import models_folder
@@ -187,14 +188,6 @@ def _derived_rows(gpu: str, derived: Section) -> list[tuple[str, ...]]:
     )
     served = [(gpu, row["anchor"], str(row["n"]), *_cells(row, _DERIVED_COLUMNS)) for row in derived["served"]]
     return [law, *served]
-
-
-def print_memory(report: Section) -> None:
-    """One row for what is known of the network."""
-    with training_set():
-        from profet_lab.validation.memory import memory_rows
-    print("Does it fit, one architecture left out: of workloads x GPUs (8, 12, 16 and 16 GiB), which ran.\n")
-    print_table(*memory_rows(report))
 
 
 #: Section of the report -> how it is printed, in this order.

@@ -27,6 +27,9 @@ _HOST = frozenset({"cpu_op", "operator"})
 _NOTES = frozenset({"user_annotation"})
 _CALLS = frozenset({"cuda_runtime", "cuda_driver", "runtime", "driver"})
 _DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"})
+#: What PyTorch writes with `profile_memory` at each allocation, and the number that it has for CUDA's devices.
+_MEMORY, _CUDA = "[memory]", 1
+_MOST_BYTES = 2**50
 #: Processes of the export of PyTorch's first profiler, up to 1.8.
 _OLD_PROCESSES = frozenset({"CPU functions", "CUDA functions"})
 _OF_INTEREST = _HOST | _NOTES | _CALLS | _DEVICE
@@ -93,6 +96,7 @@ class PyTorchEvents:
     steps : number of a ProfilerStep -> its start and end, microseconds.
     input_types : types of the tensors that convolutions and matrix products took, where they were recorded.
     first_input : shape of the first convolution's input, (batch, channels, height, width), if recorded.
+    peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace was told to say.
     old_exports : events as PyTorch's first profiler exported them.
     untimed : events without a valid time.
     """
@@ -105,6 +109,7 @@ class PyTorchEvents:
         self.input_types: set[str] = set()
         self.first_input: tuple[int, ...] | None = None
         self.first_input_us = float("inf")
+        self.peak_bytes: dict[int, int] = {}
         self.old_exports = 0
         self.untimed = 0
         self._threads = Names(MAX_THREADS)
@@ -114,6 +119,8 @@ class PyTorchEvents:
         category = event.get("cat")
         if category is None and isinstance(process := event.get("pid"), str) and process in _OLD_PROCESSES:
             self.old_exports += 1
+        if event.get("name") == _MEMORY:
+            self._add_memory(event.get("args"))
         if not isinstance(category, str) or event.get("ph") != "X" or (kind := category.lower()) not in _OF_INTEREST:
             return
         begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur"))
@@ -167,6 +174,16 @@ class PyTorchEvents:
         if args:
             self._look_at_inputs(name, args, begin_us)
         return self.host
+
+    def _add_memory(self, args: object) -> None:
+        if not isinstance(args, dict):
+            return
+        kind, device, held = (args.get(name) for name in ("Device Type", "Device Id", "Total Allocated"))
+        if type(kind) is not int or kind != _CUDA:
+            return
+        # Allocations of a CPU are counted from the profiler's start: no peak of a step.
+        if type(device) is int and 0 <= device < _MAX_DEVICE and type(held) is int and 0 < held < _MOST_BYTES:
+            self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
 
     def _add_step(self, number: int, begin_us: float, duration_us: float) -> None:
         if len(self.steps) >= MAX_STEPS:

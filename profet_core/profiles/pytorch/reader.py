@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
@@ -31,6 +31,8 @@ _UNLINKED_SHARE = 0.1
 #: Above this share of a step in one operation that loads a library, while the GPU is idle for as much, the step is a
 #: first one.
 _COLD_SHARE = 0.5
+
+_BYTES_PER_MIB = 2**20
 
 _EXECUTION_TRACE = re.compile(rb'[\s\xef\xbb\xbf]*\{\s*"schema"\s*:\s*"')
 _TRAINS = re.compile(
@@ -98,6 +100,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
             compiled=signs.compiled or None,
             batch_size=batch,
             pixels=width if width == height else None,
+            peak_memory_mib=_peak_memory_mib(events.peak_bytes, totals.gpu_number),
         ),
         ignored=tuple(_ignored(events, totals)),
         warnings=tuple(_warnings(totals, _processes(entries))),
@@ -114,6 +117,14 @@ _OLD_EXPORT = (
     "This is a list of PyTorch's function events (the export of torch.autograd.profiler up to 1.8, or of "
     "prof.events()), which tells no kernels: upload what torch.profiler.profile's own export_chrome_trace() writes."
 )
+
+
+def _peak_memory_mib(peak_bytes: Mapping[int, int], gpu_number: int | None) -> float | None:
+    """The most that tensors held on the profile's GPU; where the trace doesn't number it, on the only one."""
+    if gpu_number is None and len(peak_bytes) == 1:
+        (gpu_number,) = peak_bytes
+    held = None if gpu_number is None else peak_bytes.get(gpu_number)
+    return None if held is None else round(held / _BYTES_PER_MIB, 1)
 
 
 def _first_input(events: PyTorchEvents) -> tuple[int | None, int | None, int | None]:

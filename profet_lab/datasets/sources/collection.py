@@ -14,10 +14,10 @@ from profet_core.collected.reading import CELLS_NAME, MANIFEST_NAME, read_collec
 from profet_core.errors import ProfetError
 from profet_core.files import sha256_hex
 from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source
-from profet_lab.datasets.sources.draft import dataset_of, known_gpu
+from profet_lab.datasets.sources.draft import LONGEST_NAME, dataset_of, known_gpu
 from profet_lab.measurements.tables import DataError
 
-_LONGEST_WHY = 500
+_LONGEST_WHY, _LONGEST_FACT = 500, 1_500
 
 
 def is_collection(folder: Path) -> bool:
@@ -40,7 +40,7 @@ def read_store(folder: Path) -> Dataset:
     except OSError as error:
         raise DataError(f"{folder} can't be read: {error.strerror}.") from None
     name = collection.manifest.get("instance")
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         raise DataError(f"{folder / MANIFEST_NAME} names no instance: collect into another folder.")
     cells, operations = [], []
     for number, result in enumerate(collection.results):
@@ -97,4 +97,4 @@ def _text(told: object) -> str:
     if isinstance(told, dict | list):
         told = json.dumps(told, sort_keys=True)
     line = "".join(sign if sign.isprintable() else " " for sign in str(told)) if told not in (None, "") else ""
-    return " ".join(line.split())
+    return " ".join(line.split())[:_LONGEST_FACT]

@@ -13,6 +13,8 @@ from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
 from profet_lab.datasets.layout import CELLS, FP32, KEY, OK
 from profet_lab.measurements.tables import DataError
 
+#: Of an instance or a network.
+LONGEST_NAME = 200
 #: What a source that says nothing of it leaves unset.
 _UNSET: Mapping[str, object] = {
     "gpu": "",
@@ -81,11 +83,8 @@ def _check_counts(cells: pd.DataFrame, source: Source) -> None:
             raise DataError(f"{source.name} holds {shown!r} as {name}: it is a whole number above 0.")
     for name in ("instance", "model"):
         for text in cells[name].unique():
-            if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > _LONGEST_NAME:
+            if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > LONGEST_NAME:
                 raise DataError(f"{source.name} holds {str(text)[:40]!r} as {name}: give it a name of one line.")
-
-
-_LONGEST_NAME = 200
 
 
 def known_gpu(instance: str) -> str:

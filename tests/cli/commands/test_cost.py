@@ -108,6 +108,21 @@ def test_the_second_profiles_warnings_are_told_too(document, samples, tmp_path):
     assert any(text.startswith("--second: The profile says it was recorded on Tesla") for text in warnings)
 
 
+def test_peaks_of_two_profiles_tell_what_fits(document, samples, tmp_path):
+    small, large = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
+    contents = [json.loads(one.data) for one in (small, large)]
+    for peak_mib, content in zip((1024, 5824), contents, strict=True):
+        content["meta"]["peak_memory_mib"] = peak_mib
+    first, second = (written(tmp_path, content, f"{place}.json") for place, content in enumerate(contents))
+    command = ("cost", first, "--anchor", small.anchor, "--images", 1000, "--at-batch", 512)
+    alone = document(*command)["memory"]["g3s.xlarge"]
+    both = document(*command, "--second", second)["memory"]["g3s.xlarge"]
+    assert "from the recorded peak" in alone["why"] and "from the recorded peaks" in both["why"]
+    # 20 MiB an image: of the first peak 320 grow and 704 stay, which at batch 512 is 10.7 GiB; as one peak it is more.
+    assert both["why"].startswith("needs about 12 of 8 GiB") and both["verdict"] == "does not fit"
+    assert both["largest_batch"] is not None and alone["largest_batch"] < both["largest_batch"]
+
+
 def test_two_profiles_that_are_not_of_one_network_are_warned_of(document, samples, tmp_path):
     small, large = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
     contents = [json.loads(one.data) for one in (small, large)]

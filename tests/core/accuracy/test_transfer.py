@@ -67,6 +67,11 @@ def test_the_shipped_report_on_memory_reaches_its_figures(repository, coefficien
     scores = memory.served["profile and its meta"]
     assert scores.strict_false_fits <= 0.02 and scores.decided_accuracy > 0.98
     assert memory.layers_known.recall >= 0.8 and memory.layers_known.false_fits <= 0.02
+    for known in ("recorded peak", "recorded peak of all that ran", "peaks at batch 16 and 64"):
+        assert memory.recorded[known].strict_recall >= 0.8 and memory.recorded[known].strict_false_fits <= 0.02
+        assert memory.recorded[known].recall >= 0.8 and memory.recorded[known].false_fits <= 0.02
+    peak = memory.recorded["recorded peak"]
+    assert (peak.cells, peak.did_not_run) == (scores.cells, scores.did_not_run), "the same questions"
 
 
 def test_a_report_as_records(tmp_path, coefficients, report):
@@ -82,6 +87,10 @@ def test_a_report_as_records(tmp_path, coefficients, report):
     assert found.worst_constant().one_constant == max(row["one_constant"] for row in rows)
     scores, given = found.memory.served["that it ran"], report["memory"]["served"]["that it ran"]
     assert scores.recall is None and scores.cant_tell == given["cant_tell"]
+    recorded = report["memory"]["recorded"]
+    assert {known: row.recall for known, row in found.memory.recorded.items()} == {
+        known: row["recall"] for known, row in recorded.items()
+    }
     # 2000 answers, of which 1000 did not run: a share of all counts twice there.
     assert scores.called_fitting == pytest.approx(2 * given["strict_false_fits"])
     assert scores.left_open == pytest.approx(1 - given["strict_recall"] - scores.called_fitting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -18,10 +19,12 @@ from profet_core.memory.model import (
     ImageRelation,
     MemoryLaw,
     MemoryModel,
+    PeakRelation,
     TrafficRelation,
     load_memory,
     memory_model,
 )
+from profet_core.memory.need import RecordedStep
 from profet_core.operations.optimisers import state_copies, traffic_factor
 
 GIB = 2**30
@@ -34,6 +37,14 @@ SURE = MemoryModel(
     certain=0.9,
     ran_probability=0.999,
     fitted_on={},
+    peak=PeakRelation(
+        fixed_gib=0.5,
+        per_parameter=0.25,
+        per_peak=1.0,
+        log_scale=0.04,
+        log_scale_a_doubling=0.02,
+        unsplit_log_scale_a_doubling=0.15,
+    ),
 )
 #: Half a GiB of parameters; recorded at batch 16.
 META = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8)
@@ -43,6 +54,11 @@ def seconds_moving(gib: float, bandwidth_gb_per_s: float = 320.0) -> DeviceTimes
     """A T4's profile whose activations `SURE` sees as that many GiB."""
     us = gib / 2 / 0.1 * GIB / (bandwidth_gb_per_s * 1e3)
     return DeviceTimes({"activation": us}, "T4", bandwidth_gb_per_s)
+
+
+def answered(model, meta, *memories_gib, times=None, state_copies=0.0, second=None, **asked):
+    """The answer about one recorded step."""
+    return fit_answer(model, RecordedStep(meta, times, state_copies, second), *memories_gib, **asked)
 
 
 # --- arithmetic by hand ---------------------------------------------------------------------------------------------
@@ -59,13 +75,13 @@ def test_the_law_adds_what_stays_and_what_grows():
 
 def test_the_probability_is_logistic_in_the_log_of_what_is_left():
     # 0.5 + 1.5 GiB stay, 4 GiB at batch 16 become 8 at 32: 10 GiB are needed of 12, of which 10 can be activations.
-    answer = fit_answer(SURE, META, 16, 12, batch_size=32, times=seconds_moving(4.0))
+    answer = answered(SURE, META, 16, 12, batch_size=32, times=seconds_moving(4.0))
     room = math.log(12 / 10) / math.hypot(0.05, 10 / 12 * 0.05)
     anchor = math.log(16 / 6) / math.hypot(0.05, 14 / 16 * 0.05)
     expected = (1 / (1 + math.exp(-room))) / (1 / (1 + math.exp(-anchor)))
     assert answer.probability == pytest.approx(expected)
     assert answer.verdict == Verdict.FITS
-    assert answer.why == "needs about 10 of 12 GiB, judged by what its operations move"
+    assert answer.why == "needs about 10 of 12 GiB, from the profile's times"
 
 
 @pytest.mark.parametrize(
@@ -79,19 +95,19 @@ def test_the_probability_is_logistic_in_the_log_of_what_is_left():
     ],
 )
 def test_room_far_from_the_need_decides_and_near_it_can_not_be_told(target_gib, batch, verdict):
-    answer = fit_answer(SURE, META, 16, target_gib, batch_size=batch, times=seconds_moving(4.0))
+    answer = answered(SURE, META, 16, target_gib, batch_size=batch, times=seconds_moving(4.0))
     assert answer.verdict == verdict
 
 
 def test_the_largest_batch_is_the_last_that_fits():
     known = {"times": seconds_moving(4.0)}
-    largest = fit_answer(SURE, META, 16, 24, **known).largest_batch
+    largest = answered(SURE, META, 16, 24, **known).largest_batch
     assert 64 < largest < 88
-    assert fit_answer(SURE, META, 16, 24, batch_size=largest, **known).verdict == Verdict.FITS
-    assert fit_answer(SURE, META, 16, 24, batch_size=largest + 1, **known).verdict != Verdict.FITS
-    assert fit_answer(SURE, META, 16, 24, batch_size=512, **known).largest_batch == largest
+    assert answered(SURE, META, 16, 24, batch_size=largest, **known).verdict == Verdict.FITS
+    assert answered(SURE, META, 16, 24, batch_size=largest + 1, **known).verdict != Verdict.FITS
+    assert answered(SURE, META, 16, 24, batch_size=512, **known).largest_batch == largest
     # Activations of half the size leave room for about twice the images.
-    lighter = fit_answer(SURE, META, 16, 24, times=seconds_moving(2.0)).largest_batch
+    lighter = answered(SURE, META, 16, 24, times=seconds_moving(2.0)).largest_batch
     assert lighter == pytest.approx(2 * largest, abs=2)
 
 
@@ -99,11 +115,11 @@ def test_a_larger_picture_counts_as_so_many_more():
     """Twice the side is four times the batch."""
     asked = {"times": seconds_moving(2.0)}
     for pixels, batch in ((448, 16), (112, 64), (224, 64)):
-        grown = fit_answer(SURE, META, 16, 12, batch_size=batch, pixels=pixels, **asked)
-        same = fit_answer(SURE, META, 16, 12, batch_size=round(batch * (pixels / 224) ** 2), **asked)
+        grown = answered(SURE, META, 16, 12, batch_size=batch, pixels=pixels, **asked)
+        same = answered(SURE, META, 16, 12, batch_size=round(batch * (pixels / 224) ** 2), **asked)
         assert (grown.verdict, grown.probability, grown.why) == (same.verdict, same.probability, same.why)
         assert grown.largest_batch == pytest.approx(same.largest_batch * (224 / pixels) ** 2, abs=1)
-    unknown = fit_answer(SURE, ProfileMeta(batch_size=16), 16, 12, batch_size=16, pixels=64, **asked)
+    unknown = answered(SURE, ProfileMeta(batch_size=16), 16, 12, batch_size=16, pixels=64, **asked)
     assert (
         unknown.verdict is Verdict.CANT_TELL and unknown.why == "the profile does not say the size it was recorded at"
     )
@@ -114,8 +130,8 @@ def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
     times = seconds_moving(4.0)
     told = DeviceTimes({**times.class_us, "weight update": update_us}, "T4", 320.0)
     asked = {"batch_size": 48}
-    without = fit_answer(SURE, ProfileMeta(batch_size=16), 16, 12, times=told, **asked)
-    assert without.probability == pytest.approx(fit_answer(SURE, META, 16, 12, times=times, **asked).probability)
+    without = answered(SURE, ProfileMeta(batch_size=16), 16, 12, times=told, **asked)
+    assert without.probability == pytest.approx(answered(SURE, META, 16, 12, times=times, **asked).probability)
 
 
 OPTIMISERS = {
@@ -152,15 +168,19 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
     activations = seconds_moving(4.0).class_us
     asked, recorded = {"batch_size": 32}, ProfileMeta(batch_size=16)
     sgd = DeviceTimes({**activations, "weight update": update_us}, "T4", 320.0)
-    adam = DeviceTimes({**activations, "weight update": update_us * 7 / 3}, "T4", 320.0, state_copies=2.0)
+    adam = DeviceTimes({**activations, "weight update": update_us * 7 / 3}, "T4", 320.0)
     # Half a GiB of parameters: 0.5 + 1.5 GiB stay with SGD, one more with Adam; 4 GiB at batch 16 become 8 at 32.
-    assert fit_answer(SURE, recorded, 16, 12, times=sgd, **asked).why.startswith("needs about 10 of 12 GiB")
-    assert fit_answer(SURE, recorded, 16, 12, times=adam, **asked).why.startswith("needs about 11 of 12 GiB")
-    known = fit_answer(SURE, META, 16, 12, times=adam, **asked)
-    assert known.probability == pytest.approx(fit_answer(SURE, recorded, 16, 12, times=adam, **asked).probability)
-    # Of a recorded peak of 4 GiB with the context, three stay and one grows.
+    assert answered(SURE, recorded, 16, 12, times=sgd, **asked).why.startswith("needs about 10 of 12 GiB")
+    assert answered(SURE, recorded, 16, 12, times=adam, state_copies=2.0, **asked).why.startswith(
+        "needs about 11 of 12 GiB"
+    )
+    known = answered(SURE, META, 16, 12, times=adam, state_copies=2.0, **asked)
+    assert known.probability == pytest.approx(
+        answered(SURE, recorded, 16, 12, times=adam, state_copies=2.0, **asked).probability
+    )
+    # Of a recorded peak of 3.5 GiB two stay and 1.5 grow; context and workspace are 0.625.
     peak = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
-    assert fit_answer(SURE, peak, 16, 8, times=adam, **asked).why.startswith("needs about 5 of 8 GiB")
+    assert answered(SURE, peak, 16, 8, state_copies=2.0, **asked).why.startswith("needs about 5.6 of 8 GiB")
 
 
 # --- what is known --------------------------------------------------------------------------------------------------
@@ -169,18 +189,18 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
 def test_what_ran_fits_wherever_there_is_as_much_memory():
     nothing = ProfileMeta()
     for target in (16, 24, 80):
-        answer = fit_answer(SURE, nothing, 16, target)
+        answer = answered(SURE, nothing, 16, target)
         assert (answer.verdict, answer.probability, answer.why) == (Verdict.FITS, 0.999, "it ran on a GPU with 16 GiB")
-    smaller = fit_answer(SURE, ProfileMeta(batch_size=64), 16, 24, batch_size=32)
+    smaller = answered(SURE, ProfileMeta(batch_size=64), 16, 24, batch_size=32)
     assert (smaller.verdict, smaller.largest_batch) == (Verdict.FITS, 64)
 
 
 def test_on_less_memory_or_at_a_larger_batch_nothing_can_be_told_from_that_alone():
     for answer in (
-        fit_answer(SURE, ProfileMeta(), 16, 8),
-        fit_answer(SURE, ProfileMeta(batch_size=64), 16, 16, batch_size=65),
-        fit_answer(SURE, ProfileMeta(), 16, 80, batch_size=1),
-        fit_answer(SURE, ProfileMeta(pixels=224), 16, 16, batch_size=32),
+        answered(SURE, ProfileMeta(), 16, 8),
+        answered(SURE, ProfileMeta(batch_size=64), 16, 16, batch_size=65),
+        answered(SURE, ProfileMeta(), 16, 80, batch_size=1),
+        answered(SURE, ProfileMeta(pixels=224), 16, 16, batch_size=32),
     ):
         assert (answer.verdict, answer.probability) == (Verdict.CANT_TELL, None)
         assert answer.why
@@ -188,28 +208,72 @@ def test_on_less_memory_or_at_a_larger_batch_nothing_can_be_told_from_that_alone
 
 def test_a_recorded_peak_is_scaled_with_the_batch():
     meta = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
-    # Of 0.5 + 3.5 GiB two stay; the other two are four at batch 32 and eight at 64.
-    assert fit_answer(SURE, meta, 16, 8, batch_size=32).why == "needs about 6 of 8 GiB, judged by its recorded peak"
-    assert fit_answer(SURE, meta, 16, 8, batch_size=32).verdict == Verdict.FITS
-    assert fit_answer(SURE, meta, 16, 8, batch_size=64).verdict == Verdict.DOES_NOT_FIT
-    assert fit_answer(SURE, meta, 16, 2).verdict == Verdict.DOES_NOT_FIT
+    # Context and workspace are 0.625 GiB; of the peak weights and gradients stay, one; 2.5 become 5 at batch 32.
+    assert answered(SURE, meta, 16, 8, batch_size=32).why == "needs about 6.6 of 8 GiB, from the recorded peak"
+    assert answered(SURE, meta, 16, 8, batch_size=32).verdict == Verdict.FITS
+    assert answered(SURE, meta, 16, 8, batch_size=64).verdict == Verdict.DOES_NOT_FIT
+    assert answered(SURE, meta, 16, 2).verdict == Verdict.DOES_NOT_FIT
     unsplit = ProfileMeta(batch_size=16, peak_memory_mib=3.5 * 1024)
-    assert fit_answer(SURE, unsplit, 16, 8, batch_size=32).verdict == Verdict.CANT_TELL, "which part grows is not known"
-    assert fit_answer(SURE, unsplit, 16, 8).verdict == Verdict.FITS
+    assert answered(SURE, unsplit, 16, 8, batch_size=32).verdict == Verdict.CANT_TELL, "which part grows is not known"
+    assert answered(SURE, unsplit, 16, 8).verdict == Verdict.FITS
+
+
+def test_two_recorded_peaks_tell_what_grows():
+    first = ProfileMeta(batch_size=16, pixels=224, peak_memory_mib=3.5 * 1024)
+    second = ProfileMeta(batch_size=64, pixels=224, peak_memory_mib=9.5 * 1024)
+    # Six GiB in 48 images: of the first peak two grow and 1.5 stay, whatever the parameters.
+    told = answered(SURE, first, 16, 8, second=second, batch_size=32)
+    assert told.why == "needs about 6 of 8 GiB, from the recorded peaks"
+    assert told.verdict == Verdict.FITS
+    assert answered(SURE, first, 16, 8, batch_size=32).verdict == Verdict.CANT_TELL, "one alone doesn't"
+    # A quarter of the images of twice the side is the same step: nothing is told apart.
+    same = ProfileMeta(batch_size=4, pixels=448, peak_memory_mib=9.5 * 1024)
+    alone = answered(SURE, first, 16, 8, batch_size=32)
+    assert answered(SURE, first, 16, 8, second=same, batch_size=32) == alone
+    for other in ({"precision": "mixed fp16"}, {"framework": "PyTorch 2.9"}, {"parameters": 7}, {"pixels": None}):
+        unlike = replace(second, **other)
+        assert answered(SURE, first, 16, 8, second=unlike, batch_size=32) == alone, other
+
+
+def test_peaks_that_fall_as_the_step_grows_make_no_step_smaller():
+    first = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
+    second = replace(first, batch_size=64, peak_memory_mib=1024.0)
+    grown = [answered(SURE, first, 16, 8, second=second, batch_size=size).probability for size in (16, 64, 1024, 65536)]
+    assert grown == sorted(grown, reverse=True) and grown[-1] < 0.1
+
+
+def test_a_peak_says_what_it_is_of():
+    meta = ProfileMeta(
+        framework="PyTorch 2.9.0", precision="bf16", batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024
+    )
+    # Half a precision's weights and gradients are half a GiB: three grow.
+    told = answered(SURE, meta, 16, 8, batch_size=32)
+    assert told.why == "needs about 7.1 of 8 GiB, from the recorded peak (PyTorch, bf16)"
+    mixed = answered(SURE, replace(meta, precision="mixed bf16"), 16, 8, batch_size=32)
+    assert mixed.why == "needs about 6.6 of 8 GiB, from the recorded peak (PyTorch, mixed bf16)"
+
+
+def test_adam_of_pytorch_is_known_by_its_operation(catalog):
+    operations = {"Device_Conv2D": 9e4, "Device_aten::_fused_adamw_": 700.0}
+    meta = ProfileMeta(framework="PyTorch 2.9.0", batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
+    found = fits_by_instance(
+        SURE, catalog, load_gpus(), Profile(operations, meta), "g4dn.xlarge", ["g3s.xlarge"], batch_size=32
+    )
+    assert found["g3s.xlarge"].why == "needs about 5.6 of 8 GiB, from the recorded peak (PyTorch)"
 
 
 def test_batch_and_pixels_alone_give_a_wide_answer():
     # 16 x 224^2 pixels are 0.8 GiB by the typical network: three times that is nothing unusual.
-    assert fit_answer(SURE, META, 16, 4).verdict == Verdict.CANT_TELL
-    assert fit_answer(SURE, META, 16, 12).verdict == Verdict.FITS
-    assert fit_answer(SURE, META, 16, 1).verdict == Verdict.DOES_NOT_FIT
+    assert answered(SURE, META, 16, 4).verdict == Verdict.CANT_TELL
+    assert answered(SURE, META, 16, 12).verdict == Verdict.FITS
+    assert answered(SURE, META, 16, 1).verdict == Verdict.DOES_NOT_FIT
 
 
 @pytest.mark.parametrize("precision", ["mixed_float16", "bf16", "mixed_bfloat16"])
 def test_half_precision_is_not_answered_from_single_precision(precision):
     meta = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8, precision=precision)
-    assert fit_answer(SURE, meta, 16, 8, times=seconds_moving(1.0)).verdict == Verdict.CANT_TELL
-    assert fit_answer(SURE, meta, 16, 24).verdict == Verdict.FITS
+    assert answered(SURE, meta, 16, 8, times=seconds_moving(1.0)).verdict == Verdict.CANT_TELL
+    assert answered(SURE, meta, 16, 24).verdict == Verdict.FITS
 
 
 @pytest.mark.parametrize(
@@ -218,9 +282,9 @@ def test_half_precision_is_not_answered_from_single_precision(precision):
 )
 def test_a_size_that_is_none_is_refused(wrong):
     with pytest.raises(InputError):
-        fit_answer(SURE, META, 16, 8, **wrong)
+        answered(SURE, META, 16, 8, **wrong)
     with pytest.raises(InputError, match="GPU memory"):
-        fit_answer(SURE, META, 16, 0)
+        answered(SURE, META, 16, 0)
 
 
 @settings(max_examples=50)
@@ -236,13 +300,13 @@ def test_more_memory_or_a_smaller_batch_never_fits_less(anchor, target, more, ba
     order = [Verdict.DOES_NOT_FIT, Verdict.CANT_TELL, Verdict.FITS]
     meta = ProfileMeta(batch_size=64, pixels=64, parameters=1_000_000, peak_memory_mib=peak)
     known = {"times": seconds_moving(gib)}
-    answer = fit_answer(SURE, meta, anchor, target, batch_size=batch, **known)
-    roomier = fit_answer(SURE, meta, anchor, target * more, batch_size=batch, **known)
+    answer = answered(SURE, meta, anchor, target, batch_size=batch, **known)
+    roomier = answered(SURE, meta, anchor, target * more, batch_size=batch, **known)
     assert 0 <= answer.probability <= 0.999
     assert order.index(roomier.verdict) >= order.index(answer.verdict)
     assert roomier.probability >= answer.probability - 1e-3
     if batch > 1:
-        smaller = fit_answer(SURE, meta, anchor, target, batch_size=batch - 1, **known)
+        smaller = answered(SURE, meta, anchor, target, batch_size=batch - 1, **known)
         assert order.index(smaller.verdict) >= order.index(answer.verdict)
         assert smaller.probability >= answer.probability - 1e-9
 
@@ -293,12 +357,12 @@ def test_other_frameworks_and_cut_profiles_tell_nothing_by_their_times(catalog, 
     times = device_times(sample.profile, catalog, gpus, sample.anchor)
     assert (times.gpu_model, times.bandwidth_gb_per_s) == ("T4", 320)
     assert times.class_us["convolution"] > 0
-    assert times.state_copies == 0
+    assert state_copies(sample.profile) == 0
     operations = dict(sample.profile.operations)
     update = "Device_ResourceApplyGradientDescent"
     adam = Profile({**operations, "Device_ResourceApplyAdam": operations[update] * 7 / 3, update: 0.0})
     told = device_times(adam, catalog, gpus, sample.anchor)
-    assert told.state_copies == 2
+    assert state_copies(adam) == 2
     assert told.class_us["weight update"] == pytest.approx(times.class_us["weight update"] * 7 / 3)
     torch = Profile(sample.profile.operations, ProfileMeta(framework="PyTorch 2.9"))
     assert device_times(torch, catalog, gpus, sample.anchor) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from profet_core.latency import NORMAL_90
 from profet_core.networks.intervals import (
     BAND_WORDS,
     DISTANCE_BANDS,
+    MOST_LOG_HALF_WIDTH,
     IntervalScale,
     class_shares,
     nearest_distance,
@@ -51,6 +53,14 @@ def test_the_features_are_logarithms_of_spread_and_distance():
 
 def test_equal_members_and_a_twin_in_the_data_still_have_a_width():
     assert half_width(0.0, 0.0) == pytest.approx(3 * 2 * 0.1 * 0.02)
+
+
+@pytest.mark.parametrize(("distance", "quantile"), [(5.0, 1.0), (1_000.0, 1.0), (1_000.0, 0.0)])
+def test_a_scale_that_runs_away_beyond_few_networks_stays_a_number(distance, quantile):
+    runaway = replace(SCALE, distance=distance, quantile={"here": {"there": quantile}})
+    half = runaway.log_half_width("here", "there", np.array([[10.0, 11.0]]), np.array([20.0]), np.zeros(1))
+    assert half.tolist() == [MOST_LOG_HALF_WIDTH if quantile else 0.0]
+    assert np.isfinite(10.0 * np.exp(half)).all()
 
 
 AMOUNT = st.floats(0, 3)

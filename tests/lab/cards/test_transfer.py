@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core.accuracy.transfer_report import load_transfer_accuracy, read_transfer_accuracy
+from profet_core.accuracy.transfer_report import TRANSFER_REPORT_NAME, load_transfer_accuracy, read_transfer_accuracy
+from profet_core.errors import ArtifactError
 from profet_core.memory.model import load_memory
 from profet_core.transfer.model import load_transfer
 from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
-from profet_lab.reports import write_transfer_report
+from profet_lab.reports import write_memory_report, write_transfer_report
 from tests.lab.cards.conftest import number_paths, one_more
-from tests.made.transfer_report import made_transfer_report
+from tests.made.transfer_report import made_transfer_report, signed
 
 pytestmark = pytest.mark.training
 
@@ -99,12 +100,42 @@ def test_a_table_says_whether_it_was_held_back(files):
         assert f"| {row['gpu']} | {row['table']} | {said} |" in card_of(one, files)
 
 
+def sealed(report: dict) -> dict:
+    """Signed anew."""
+    return signed({name: value for name, value in report.items() if name != "checksum"})
+
+
+def test_memory_alone_is_written_beside_the_other_figures(files, tmp_path):
+    transfer, memory = files
+    whole = write_transfer_report({name: REPORT[name] for name in (*SECTION_NAMES, "seed")}, transfer, memory, tmp_path)
+    found = {**REPORT["memory"], "architectures": 14}
+    path = tmp_path / TRANSFER_REPORT_NAME
+    path.write_text(json.dumps(sealed({**whole, "memory_checksum": "0" * 64})))
+    write_memory_report(found, transfer, memory, tmp_path)
+    written = load_transfer_accuracy(transfer, memory, tmp_path)
+    assert json.loads(path.read_text()) == sealed({**whole, "memory": found})
+    assert (tmp_path / TRANSFER_CARD_NAME).read_text() == transfer_card(written, transfer, memory)
+    for content, says in (
+        ({**whole, "seed": 6}, "damaged or was changed"),
+        (sealed({**whole, "transfer_checksum": "0" * 64}), r"belongs to another transfer\.json"),
+    ):
+        path.write_text(json.dumps(content))
+        with pytest.raises(ArtifactError, match=says):
+            write_memory_report(found, transfer, memory, tmp_path)
+        assert json.loads(path.read_text()) == content, "left as it was"
+    path.unlink()
+    with pytest.raises(ArtifactError, match="is missing: run `profet validate --transfer --card`"):
+        write_memory_report(found, transfer, memory, tmp_path)
+
+
 def test_the_verdict_on_memory_follows_from_the_figures(files):
     assert "Made to choose, it is reached with nothing; as said, with nothing." in card_of(REPORT, files)
     report = copy.deepcopy(REPORT)
     report["memory"]["arithmetic"] |= {"recall": 0.9, "false_fits": 0.01}
     report["memory"]["served"]["that it ran"] |= {"strict_recall": 0.8, "strict_false_fits": 0.02}
     assert "reached with layers known; as said, with that it ran." in card_of(report, files)
+    report["memory"]["recorded"]["recorded peak"] |= {"recall": 0.9, "false_fits": 0.01}
+    assert "reached with layers known, recorded peak; as said" in card_of(report, files)
 
 
 #: On data sheets the card leaves these out, of other GPUs and per network too: they are in the report.

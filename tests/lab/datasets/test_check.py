@@ -113,6 +113,17 @@ def test_noise_is_found(varied):
     assert found.findings == (Finding("noise", "p2.xlarge", 4, line),)
 
 
+def test_unsteady_steps_of_a_run_are_found_where_all_ran_once(varied):
+    once = varied.cells[varied.cells["repeat"] == 1]
+    steps = [[10.0, 10.2, 9.9] for _ in range(len(once))]
+    quiet = replace(varied, cells=once.assign(latency_repeats_ms=steps), operations=varied.operations.iloc[:0])
+    assert not [finding for finding in checked(quiet).findings if finding.kind == "noise"]
+    steps[0] = [10.0, 10.0, 30.0]
+    busy = checked(quiet, cells=once.assign(latency_repeats_ms=steps))
+    line = f"timed steps are far off their median: was the machine busy?; {WHICH.format(1)}"
+    assert [finding for finding in busy.findings if finding.kind == "noise"] == [Finding("noise", "p2.xlarge", 1, line)]
+
+
 @pytest.mark.parametrize("value", [0.0, -3.0, np.nan, np.inf])
 def test_times_that_are_none_are_found(value, varied):
     found = with_cells(varied, 1, batch_latency_ms=value)

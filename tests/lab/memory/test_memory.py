@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -205,12 +205,21 @@ def test_left_out_architectures_are_answered_as_well_as_was_asked(report):
     assert scores["recall"] >= 0.80 and scores["false_fits"] <= 0.02
     assert scores["strict_recall"] >= 0.80 and scores["strict_false_fits"] <= 0.005, "can't tell counts as a miss"
     assert scores["cant_tell"] < 0.06
+    # Of the same questions a recorded peak answers at least twice as many of what did not run.
+    for known in ("recorded peak", "recorded peak of all that ran", "peaks at batch 16 and 64"):
+        row = report["recorded"][known]
+        assert row["strict_recall"] >= 0.80 and row["strict_false_fits"] <= 0.02, "can't tell counts as a miss"
+        assert row["recall"] >= 0.80 and row["false_fits"] <= 0.02, "made to choose"
+        assert row["false_does_not_fit"] <= 0.005
+    one, profile = report["recorded"]["recorded peak"], report["served"]["profile and its meta"]
+    assert (one["cells"], one["did_not_run"]) == (profile["cells"], profile["did_not_run"]) == (5520, 352)
+    assert all(row["strict_false_fits"] <= 0.02 for row in report["recorded"].values())
     served = report["served"]["profile and its meta"]
     assert served["decided_accuracy"] > 0.98 and served["strict_false_fits"] <= 0.02
     assert served["cant_tell"] < report["served"]["meta without times"]["cant_tell"] < 0.3
     assert report["served"]["that it ran"]["decided_accuracy"] == 1
     header, rows = memory_rows(report)
-    assert [len(row) for row in rows] == [len(header)] * 4
+    assert [len(row) for row in rows] == [len(header)] * (4 + len(report["recorded"]))
     json.dumps(report, allow_nan=False)
 
 
@@ -223,3 +232,4 @@ def test_the_shipped_file_is_what_the_measurements_give(measurements, repository
     assert fitted.law.log_scale == pytest.approx(shipped.law.log_scale, rel=0.05)
     assert fitted.traffic.log_scale == pytest.approx(shipped.traffic.log_scale, rel=0.05)
     assert fitted.fitted_on == shipped.fitted_on
+    assert asdict(fitted.peak) == pytest.approx(asdict(shipped.peak), rel=0.02)

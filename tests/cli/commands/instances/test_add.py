@@ -81,7 +81,7 @@ def test_a_gpu_without_a_data_sheet_is_added_only_on_purpose(document):
 
 def test_a_gpu_of_another_memory_is_added_on_purpose_for_its_price(refused, document):
     v100 = ("my.v32", "--gpu", "Tesla V100-SXM2-32GB", "--memory-gib", 32, "--usd-per-hour", 1)
-    assert "--other-gpu adds it all the same" in refused("add", *v100)
+    assert "--other-gpu adds it all the same: only models that learned from it predict it" in refused("add", *v100)
     assert document("add", *v100, "--other-gpu")["offer"]["gpu_memory_gib"] == 32
     assert next(row for row in document() if row["name"] == "my.v32")["basis"] == "price only"
 

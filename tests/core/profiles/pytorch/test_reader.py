@@ -61,6 +61,56 @@ def test_the_mean_of_two_steps_on_a_gpu():
     )
 
 
+def cuda_step_on(number: int) -> list[dict]:
+    """A step whose kernels tell the GPU's number."""
+    return [
+        one | {"args": one["args"] | {"device": number}} if one.get("cat") in ("kernel", "gpu_memcpy") else one
+        for one in cuda_step(1, 0)
+    ]
+
+
+def held(mib: object, device: object = 0, kind: object = 1) -> dict:
+    """What `profile_memory=True` notes at an allocation."""
+    args = {"Total Reserved": 2**40, "Total Allocated": mib, "Bytes": 512, "Device Id": device, "Device Type": kind}
+    return {
+        "ph": "i",
+        "cat": "cpu_instant_event",
+        "s": "t",
+        "name": "[memory]",
+        "pid": 1,
+        "tid": 1,
+        "ts": 150,
+        "args": args,
+    }
+
+
+def test_a_trace_that_notes_allocations_tells_the_peak():
+    mib = 2**20
+    notes = [held(1000 * mib), held(3500 * mib), held(2000 * mib), held(8000 * mib, device=-1, kind=0)]
+    plain = read_profile(trace(cuda_step(1, 0), deviceProperties=GPU))
+    only = read_profile(trace([*notes, *cuda_step(1, 0)], deviceProperties=GPU))
+    assert (only.meta.peak_memory_mib, plain.meta.peak_memory_mib) == (3500.0, None)
+    assert only.operations == plain.operations, "nothing else changes"
+    two = [*notes, held(9000 * mib, device=1)]
+    for number, peak in ((0, 3500.0), (1, 9000.0), (2, None)):
+        numbered = read_profile(trace([*two, *cuda_step_on(number)]))
+        assert numbered.meta.peak_memory_mib == peak, "the GPU whose times these are"
+    assert read_profile(trace([*two, *cuda_step(1, 0)])).meta.peak_memory_mib is None, "which of the two is not said"
+
+
+@pytest.mark.parametrize("wrong", [None, "many", True, -1, 0, 2**60, 1e9, [], {}])
+def test_what_is_no_number_of_bytes_is_no_peak(wrong):
+    events = [held(wrong), held(2**20, kind=wrong)]
+    events += [held(2**20, device=wrong)] if wrong != 0 else []
+    events.append({**held(1), "args": wrong})
+    assert read_profile(trace([*events, *cuda_step(1, 0)])).meta.peak_memory_mib is None
+
+
+def test_allocations_of_a_cpu_are_no_peak():
+    """They are counted from the profiler's start."""
+    assert read_profile(trace([held(2**30, device=-1, kind=0), *cuda_step(1, 0)])).meta.peak_memory_mib is None
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_spacing_and_gzip_change_nothing(indent, pack):

@@ -1,0 +1,95 @@
+"""`profet validate` on measurements of one's own: models of each pair, and the law that cells sharpened."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from profet_cli.lab import training_set, validation_progress
+from profet_cli.output import MISSING, print_json, print_table
+from profet_core.artifacts.models import load_models
+from profet_core.catalog import load_gpus
+from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
+from profet_core.files import shipped_folder
+from profet_core.transfer.own_gpu import with_own_gpus
+
+if TYPE_CHECKING:
+    from profet_lab.datasets.dataset import Dataset
+
+_CASES = {"with_latency": "latency given", "without_latency": "not given"}
+
+
+def own_dataset(options: argparse.Namespace) -> Dataset | None:
+    """What `--data` names, where a machine is in it that the models were not trained on."""
+    if not options.data:
+        return None
+    folders = [Path(one) for one in options.data]
+    with training_set():
+        from profet_lab.own_gpus.given_data import is_own_data, read_data
+    if not is_own_data(folders):
+        return None
+    dataset = read_data(folders)
+    return dataset if len(folders) > 1 or set(dataset.instances) - set(_transfer_instances(options)) else None
+
+
+def run(options: argparse.Namespace, dataset: Dataset) -> None:
+    """Judge and print."""
+    with training_set():
+        from profet_lab.validation.own_report import own_report
+    gpus = load_gpus()
+    own = read_own_gpus(own_gpus_path(), gpus)
+    transfer = load_models(_base(options)).transfer
+    transfer = None if transfer is None else with_own_gpus(transfer, own)
+    gpus = gpus.with_own(one.gpu for one in own)
+    with validation_progress() as progress:
+        report = own_report(dataset, transfer, gpus, seed=options.seed, progress=progress)
+    if options.format == "json":
+        print_json(report)
+    else:
+        print_report(report)
+
+
+def print_report(report: Mapping[str, Any]) -> None:
+    """A table of machines, one of pairs, and a line for each pair that can't be judged."""
+    machines = [
+        (one["instance"], one["gpu"] or MISSING, str(one["workloads"]), _number(one["noise_percent"]))
+        for one in report["instances"]
+    ]
+    print_table(("machine", "GPU", "workloads", "runs differ by %"), machines)
+    print("\nError of networks left out, percent; 90 % intervals: missed, and half width\n")
+    header = ("anchor", "target", "workloads", "networks", "by", "error", "missed", "half width", "served")
+    print_table(header, _rows(report))
+    for one in report["without"]:
+        pair = " to ".join(name for name in (one["anchor"], one["target"]) if name)
+        print(f"{pair}: not judged: {one['why']}")
+
+
+def _rows(report: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    for pair in report["pairs"]:
+        told = [(f"models, {said}", (pair["models"] or {}).get(case), "models") for case, said in _CASES.items()]
+        for said, figures, way in [*told, ("law", pair["law"], "law")]:
+            if figures is not None:
+                yield (
+                    pair["anchor"],
+                    pair["target"],
+                    str(pair["workloads"]),
+                    str(figures["networks"]),
+                    said,
+                    *(_number(figures[name]) for name in ("mape", "missed_90", "median_interval_pct")),
+                    "yes" if pair["tells"] == way else "",
+                )
+
+
+def _number(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.1f}"
+
+
+def _transfer_instances(options: argparse.Namespace) -> tuple[str, ...]:
+    transfer = load_models(_base(options)).transfer
+    return () if transfer is None else transfer.instances
+
+
+def _base(options: argparse.Namespace) -> Path:
+    return Path(options.models) if options.models else shipped_folder("models")

@@ -1,0 +1,94 @@
+"""Models that users trained on measurements of their own, laid over a models folder: `own_pairs.json` lists them.
+
+Each layer is a models folder of its own below this one. The folder that it lies over stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from profet_core.errors import ArtifactError
+from profet_core.files import damaged, finite_number, read_coefficients, shown
+
+OWN_PAIRS_NAME, OWN_PAIRS_VERSION = "own_pairs.json", 1
+#: Folder below the models' own that holds a folder a layer.
+LAYERS_FOLDER = "own_pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMachine:
+    """A machine that its owner measured: its name, its GPU's full name, and whether its steps ran in TF32."""
+
+    instance: str
+    gpu: str
+    tf32: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRecord:
+    """What `own_pairs.json` holds of a layer.
+
+    Attributes
+    ----------
+    folder : below the models folder. checksum : of its manifest.
+    machines : measured by the user, one or two; the layer's other instances are those of the models it lies over.
+    workloads, networks : that its instances have in common.
+    law_share : share of the law in the geometric mean with these models, 0 to 1.
+    """
+
+    folder: str
+    checksum: str
+    machines: tuple[OwnMachine, ...]
+    workloads: int
+    networks: int
+    law_share: float
+
+
+def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
+    """The layers over the models in `folder`; none where `own_pairs.json` isn't there.
+
+    Raises
+    ------
+    ArtifactError : the file is damaged, of another version, or was trained beside other models.
+    """
+    path = folder / OWN_PAIRS_NAME
+    if not path.exists():
+        return ()
+    content = read_coefficients(path, OWN_PAIRS_VERSION)
+    if content.get("base_checksum") != base_checksum:
+        raise ArtifactError(f"{shown(path)} lies over other models: run `profet train` with its data again.")
+    try:
+        return tuple(_layer(row) for row in content["layers"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged(path) from None
+
+
+def layer_content(record: LayerRecord) -> dict:
+    """As `read_layers` reads it."""
+    return {
+        "folder": record.folder,
+        "checksum": record.checksum,
+        "machines": [{"instance": one.instance, "gpu": one.gpu, "tf32": one.tf32} for one in record.machines],
+        "workloads": record.workloads,
+        "networks": record.networks,
+        "law_share": record.law_share,
+    }
+
+
+def _layer(row: Mapping) -> LayerRecord:
+    folder = str(row["folder"])
+    if folder != f"{LAYERS_FOLDER}/{folder.rpartition('/')[2]}" or not folder.rpartition("/")[2].isalnum():
+        raise ValueError("a layer lies below its models")
+    share = finite_number(row["law_share"])
+    if not 0 <= share <= 1:
+        raise ValueError("a share is 0 to 1")
+    return LayerRecord(
+        folder=folder,
+        checksum=str(row["checksum"]),
+        machines=tuple(OwnMachine(str(one["instance"]), str(one["gpu"]), bool(one["tf32"])) for one in row["machines"]),
+        workloads=int(row["workloads"]),
+        networks=int(row["networks"]),
+        law_share=share,
+    )

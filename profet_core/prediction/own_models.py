@@ -1,0 +1,220 @@
+"""What models of the user's own machines tell of a profile: in place of what the law alone tells of the same pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from profet_core.artifacts.models import Models, OwnLayer
+from profet_core.artifacts.own_layers import OwnMachine
+from profet_core.artifacts.training_range import TrainingRange
+from profet_core.catalog.gpus import Gpu
+from profet_core.latency import Basis, Interval, StepTime
+from profet_core.networks.batch import ProfileBatch
+from profet_core.prediction import by_class
+from profet_core.prediction.anchors import Anchor
+from profet_core.prediction.estimates import Estimates, Likeness
+from profet_core.prediction.foreign import ForeignEstimates
+from profet_core.transfer.estimate import Placed, other_host_log_half_width
+from profet_core.transfer.known import AnchorSteps, Latencies
+from profet_core.transfer.model import TransferModel
+
+
+@dataclass(frozen=True)
+class OwnTarget:
+    """Latencies on one instance, by models of the user's own.
+
+    Attributes
+    ----------
+    estimates : of several targets; `row` is this one's. law_share : as `LayerRecord` has it.
+    machine : the target, where it is a machine of the user's own; None: an instance of the models themselves.
+    """
+
+    estimates: Estimates
+    row: int
+    law_share: float
+    machine: OwnMachine | None
+
+    @property
+    def own_ms(self) -> np.ndarray:
+        """By these models alone, (profiles,)."""
+        return self.estimates.latency_ms[self.row]
+
+    def joined_ms(self, law_ms: np.ndarray) -> np.ndarray:
+        """Joined with what the law tells, (profiles,)."""
+        return np.exp(self.law_share * np.log(law_ms) + (1 - self.law_share) * np.log(self.own_ms))
+
+    def step(self, number: int, law: StepTime, other_host_log: float = 0.0) -> StepTime:
+        """The row of one profile, from the law's; how it grows with its size the law tells alone.
+
+        Parameters
+        ----------
+        other_host_log : doubt about another host than the one that was measured, half a 90 % interval.
+        """
+        if law.latency_ms is None:
+            return law
+        latency_ms = law.latency_ms**self.law_share * float(self.own_ms[number]) ** (1 - self.law_share)
+        halves = self.estimates.log_half_width
+        half = None if halves is None else math.hypot(float(halves[self.row, number]), other_host_log)
+        return replace(
+            law,
+            latency_ms=latency_ms,
+            basis=Basis.MEASURED,
+            interval=None if half is None else Interval.around(latency_ms, half),
+            note="",
+            relative=None,
+            reach=law.reach and law.reach.scaled(latency_ms / law.latency_ms),
+        )
+
+    def member_ms(self, number: int) -> Mapping[str, float]:
+        """Latency as each member has it."""
+        return {name: float(values[self.row, number]) for name, values in self.estimates.member_ms.items()}
+
+
+@dataclass(frozen=True)
+class OwnTold:
+    """All that models of the user's own tell of profiles recorded on one anchor.
+
+    Attributes
+    ----------
+    targets : by instance. anchor : the machine that the profiles were recorded on, if it is the user's own.
+    anchor_range : what the profiles of that machine span that its models learned from.
+    """
+
+    targets: Mapping[str, OwnTarget]
+    anchor: OwnMachine | None = None
+    anchor_range: TrainingRange | None = None
+
+    def by_gpu(self, transfer: TransferModel) -> dict[str, str]:
+        """Full name of a GPU -> the target that has it; an instance of the models themselves before a machine."""
+        profiled = {row.gpu: name for name, row in transfer.step.instances.items()}
+        machines = {one.machine.gpu: name for name, one in self.targets.items() if one.machine}
+        return {gpu: name for gpu, name in {**machines, **profiled}.items() if name in self.targets}
+
+    def member_ms(
+        self, instance: str, number: int, others: Mapping[str, Mapping[str, float]]
+    ) -> Mapping[str, float] | None:
+        """Latency on an instance as each member has it; `others`: those of the models themselves."""
+        own = self.targets.get(instance)
+        return others.get(instance) if own is None else own.member_ms(number)
+
+    def likeness(self, number: int) -> Likeness | None:
+        """How like the profile is to what was measured on the user's own anchor."""
+        if self.anchor is None:
+            return None
+        return next((one.estimates.likeness[number] for one in self.targets.values()), None)
+
+
+NOTHING_TOLD = OwnTold({})
+
+
+def own_told(models: Models, batch: ProfileBatch, anchor: Anchor, *, ran_in_tf32: bool, tf32: bool) -> OwnTold:
+    """Run the models of the user's own on all profiles.
+
+    Parameters
+    ----------
+    batch : the profiles and their latency; its anchor may be another one.
+    ran_in_tf32 : the profiled steps, where their GPU has it. tf32 : what is asked for.
+    """
+    found = NOTHING_TOLD
+    for layer in models.own_layers:
+        name = _read_by(models, layer, anchor, ran_in_tf32)
+        if name is None:
+            continue
+        machines, share = layer.machines, layer.record.law_share
+        wanted = [one for one in layer.targets(name) if _in_precision(models, machines.get(one), tf32)]
+        if not wanted:
+            continue
+        own = ProfileBatch(batch.profiles, name, batch.latency_ms)
+        estimates = by_class.estimate(layer.models, layer.models.method("default"), own, wanted)
+        told = {one: OwnTarget(estimates, row, share, machines.get(one)) for row, one in enumerate(wanted)}
+        here = machines.get(name)
+        found = OwnTold(
+            {**told, **found.targets},
+            found.anchor or here,
+            found.anchor_range or (layer.models.ranges[name] if here else None),
+        )
+    return found
+
+
+def with_own_models(told: OwnTold, found: ForeignEstimates) -> ForeignEstimates:
+    """Estimates from profiles of a GPU that the models don't know, where models of the user's own tell the profiled
+    instances: other GPUs are reached from these latencies.
+    """
+    names = list(found.estimates.targets)
+    rows_ms = [
+        told.targets[name].joined_ms(law_ms) if name in told.targets else law_ms
+        for name, law_ms in zip(names, found.estimates.latency_ms, strict=True)
+    ]
+    known = {name: Latencies.measured(row_ms) for name, row_ms in zip(names, rows_ms, strict=True)}
+    recorded = replace(found.recorded, latency_ms=known[found.recorded.anchor].latency_ms)
+    return replace(found, known=known, recorded=recorded) if told.targets else found
+
+
+def own_rows(
+    models: Models,
+    told: OwnTold,
+    number: int,
+    rows: Iterable[StepTime],
+    recorded: AnchorSteps,
+    placed: Mapping[str, Placed],
+) -> Iterable[StepTime]:
+    """The law's rows of one profile, those in their place that models of the user's own tell.
+
+    Parameters
+    ----------
+    recorded, placed : as `unprofiled_steps` takes them.
+    """
+    transfer = models.transfer
+    if not told.targets or transfer is None:
+        return rows
+    by_gpu, rows = told.by_gpu(transfer), list(rows)
+    law_of = {row.instance: row for row in rows}
+
+    def row_of(law: StepTime) -> StepTime:
+        gpu, host = placed.get(law.instance, (None, None))
+        there = told.targets.get(law.instance)
+        if there is not None and (there.machine is None or (gpu is not None and gpu.name == there.machine.gpu)):
+            return there.step(number, law)
+        name = None if gpu is None else by_gpu.get(gpu.name)
+        if name is None or host is None:
+            return law
+        same = told.targets[name]
+        doubt = float(other_host_log_half_width(transfer.step, recorded, same.own_ms, host)[number])
+        told_there = same.step(number, law_of.get(name, law), doubt).on(law.instance)
+        return replace(told_there, note=f"latency of {name}, which has the same GPU")
+
+    return map(row_of, rows)
+
+
+def is_own_target(models: Models, gpu: Gpu, tf32: bool = True) -> bool:
+    """Whether models of the user's own tell of a machine with this GPU, in this precision."""
+    return any(
+        machine.gpu == gpu.name
+        and _in_precision(models, machine, tf32)
+        and any(machine.instance in layer.targets(anchor) for anchor in layer.models.instances)
+        for layer in models.own_layers
+        for machine in layer.record.machines
+    )
+
+
+def _read_by(models: Models, layer: OwnLayer, anchor: Anchor, ran_in_tf32: bool) -> str | None:
+    """The instance of a layer whose models read profiles of the anchor."""
+    machines: Sequence[OwnMachine] = [one for one in layer.record.machines if _in_precision(models, one, ran_in_tf32)]
+    for one in machines:
+        if one.instance == anchor.name or (anchor.gpu is not None and one.gpu == anchor.gpu.name):
+            return one.instance
+    measured = anchor.gpu is None and anchor.instance not in layer.machines
+    return anchor.instance if measured and anchor.instance in layer.models.instances else None
+
+
+def _in_precision(models: Models, machine: OwnMachine | None, tf32: bool) -> bool:
+    """Whether a machine's steps ran as those that are asked for; a GPU without TF32 has one precision."""
+    if machine is None or models.transfer is None:
+        return True
+    gpu = models.transfer.gpus.get(machine.gpu)
+    has_tf32 = gpu is not None and gpu.tf32_tensor_dense_tflops is not None
+    return machine.tf32 == (tf32 and has_tf32)

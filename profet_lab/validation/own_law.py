@@ -1,0 +1,87 @@
+"""The law that a machine's cells sharpened, judged on networks that were none of these cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from profet_core.transfer.anchor import ForeignSteps, carry_back
+from profet_core.transfer.known import KnownSteps
+from profet_core.transfer.model import TransferModel
+from profet_lab.measurements.tables import WORKLOAD, Pair
+from profet_lab.own_gpus.sharpen_gpus import OwnCells
+from profet_lab.transfer.leave_one_gpu_out import KnownLatencies, known_of, measured_latencies
+from profet_lab.transfer.sharpen import MeasuredCells, Sharpened, sharpen, steps_of
+from profet_lab.transfer.steps import Steps
+from profet_lab.validation.own_models import Judged
+
+
+@dataclass(frozen=True)
+class LawJudge:
+    """What the law is judged with.
+
+    Attributes
+    ----------
+    transfer : its law had seen the networks; what is fitted here has not. medians : the published steps.
+    predicted : network -> latencies on the published instances by models that never saw it.
+    """
+
+    transfer: TransferModel
+    medians: Steps
+    predicted: Callable[[str], KnownLatencies]
+
+    def judge(self, instance: str, cells: OwnCells, own: Steps | None) -> dict[Pair, Judged]:
+        """Both directions between the machine and each published instance, each network of its cells left out in turn.
+
+        Parameters
+        ----------
+        own : the machine's own profiled steps; None: it has none, and is no anchor.
+        """
+        measured = cells.measured
+        found: dict[Pair, list[Judged]] = {}
+        exact = self._known(measured_latencies(self.medians))
+        for network in np.unique(measured.networks):
+            left_out = measured.networks == network
+            if left_out.all():
+                continue
+            fitted = sharpen(exact, self.transfer.reference, cells.prior, _of(measured, ~left_out))
+            for anchor, one in self._known(self.predicted(str(network))).items():
+                told = fitted.carry(steps_of(one, measured.rows[left_out]), self.transfer.reference)
+                errors = np.log(told.latency_ms / measured.latency_ms[left_out])
+                judged = Judged(measured.networks[left_out], errors, told.log_half_width)
+                found.setdefault((anchor, instance), []).append(judged)
+            for target, judged in {} if own is None else self._back(fitted, own, instance, str(network)):
+                found.setdefault((instance, target), []).append(judged)
+        return {pair: _joined(parts) for pair, parts in found.items()}
+
+    def _known(self, latencies: KnownLatencies) -> dict[str, KnownSteps]:
+        law = self.transfer.step
+        return {name: known_of(law, self.medians, name, latencies, True) for name in self.medians.instances}
+
+    def _back(self, fitted: Sharpened, own: Steps, instance: str, network: str) -> list[tuple[str, Judged]]:
+        """From the machine's profiles of a network to the published instances, by the law alone."""
+        here = own.workloads[WORKLOAD].assign(row=range(len(own.workloads)))
+        published = self.medians.workloads[WORKLOAD].assign(there=range(len(self.medians.workloads)))
+        both = here[here["model"] == network].merge(published, on=WORKLOAD)
+        if both.empty:
+            return []
+        rows, there = both["row"].to_numpy(), both["there"].to_numpy()
+        steps = ForeignSteps(fitted.target, own.with_latency[instance].of(rows), own.latency_ms[instance][rows])
+        back = carry_back(self.transfer.step, self.transfer.reference, steps)
+        half = np.hypot(self.transfer.anchor_spread.log_half_width(), back.doubt_log)
+        names = np.full(len(rows), network)
+        return [
+            (name, Judged(names, np.log(one.latency_ms / self.medians.latency_ms[name][there]), half))
+            for name, one in back.by_instance.items()
+        ]
+
+
+def _of(cells: MeasuredCells, rows: np.ndarray) -> MeasuredCells:
+    return MeasuredCells(cells.rows[rows], cells.latency_ms[rows], cells.networks[rows])
+
+
+def _joined(parts: list[Judged]) -> Judged:
+    names = Judged.__dataclass_fields__
+    return Judged(**{name: np.concatenate([getattr(one, name) for one in parts]) for name in names})

@@ -1,0 +1,98 @@
+"""`profet validate` on measurements of one's own: each pair's models and the sharpened law, networks left out."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("sklearn", reason="the training set is not installed: pip install -r requirements.txt")
+pytest.importorskip("tensorflow", reason="the training set is not installed: pip install -r requirements.txt")
+
+from functools import partial
+
+from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
+from profet_lab.datasets.sources.draft import dataset_of
+from profet_lab.datasets.sources.tables import read_tables
+from profet_lab.datasets.write import write_dataset
+from profet_lab.measurements.tables import DataError, data_folder
+from tests.made.uncompiled import without_compiling
+
+NETWORKS = ("AlexNet", "ResNet50", "VGG11")
+GPU = "GeForce RTX 2080 Ti"
+
+
+@pytest.fixture(scope="module")
+def published() -> Dataset:
+    """Two runs of each workload of three networks."""
+    try:
+        whole = read_tables(data_folder() / "profet")
+    except DataError as error:
+        pytest.skip(f"needs the full data set: {error}")
+    cells = whole.cells[(whole.cells["repeat"] <= 2) & whole.cells["model"].isin(NETWORKS)]
+    operations = whole.operations[whole.operations["cell"].isin(cells["cell"])]
+    return Dataset(*ordered(cells, operations), whole.sources, whole.instances)
+
+
+@pytest.fixture
+def own(published, tmp_path):
+    """`own(name, of, each)`: a folder with so many workloads of each network, measured on a machine of that name."""
+
+    def write(name: str, of: str, each: int):
+        table = published.cells[(published.cells["instance"] == of) & published.cells["steps_profiled"].notna()]
+        sizes = table[["model", "pixels", "batch_size"]].drop_duplicates().groupby("model").tail(each)
+        cells = table.merge(sizes).assign(instance=name).drop(columns=["gpu", "source"])
+        operations = published.operations[published.operations["cell"].isin(cells["cell"])]
+        source = Source(name, "collection", {f"{name}.jsonl": "0" * 64})
+        write_dataset(dataset_of(cells, operations, source, {name: InstanceFacts(GPU)}), tmp_path / name)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Few steps: how well models learn is not the point."""
+    from profet_lab.validation import own_report
+
+    without_compiling(monkeypatch)
+    monkeypatch.setattr(own_report, "own_report", partial(own_report.own_report, steps=20))
+
+
+def test_machines_of_one_s_own_alone_are_judged_by_pair(run, document, own, quick):
+    data = ["--data", own("one", "g4dn.xlarge", 3), "--data", own("two", "p3.2xlarge", 3)]
+    report = document("validate", *data)
+    assert [(row["anchor"], row["target"], row["workloads"]) for row in report["pairs"]] == [
+        ("one", "two", 9),
+        ("two", "one", 9),
+    ]
+    for row in report["pairs"]:
+        assert row["law"] is None and set(row["models"]) == {"with_latency", "without_latency"}
+        for figures in row["models"].values():
+            assert (figures["n"], figures["networks"], set(figures["by_network"])) == (18, 3, set(NETWORKS))
+            assert 0 < figures["mape"] < 500 and 0 <= figures["missed_90"] <= 100 < 100 + figures["median_interval_pct"]
+    noise = {row["instance"]: row["noise_percent"] for row in report["instances"]}
+    assert set(noise) == {"one", "two"} and 0 < noise["one"] < 5
+    assert report["without"] == []
+
+
+def test_beside_the_published_ones_models_and_law_are_judged(run, published, own, quick, tmp_path):
+    write_dataset(published, tmp_path / "published")
+    status, out, err = run("validate", "--data", tmp_path / "published", "--data", own("desk", "g4dn.xlarge", 6))
+    assert (status, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    of_pair = [line for line in lines if line[:2] == ["g3s.xlarge", "desk"]]
+    assert [line[4] for line in of_pair] == ["models,", "models,", "law"]
+    # 18 workloads are too few for models: the law is what is served.
+    assert [line[-1] == "yes" for line in of_pair] == [False, False, True]
+    law = float(of_pair[2][5])
+    assert 0 < law < 25
+    assert len([line for line in lines if line[:1] == ["desk"] and "law" in line]) == 4
+
+
+def test_too_few_are_told_in_one_line(refused, own):
+    line = refused("validate", "--data", own("one", "g4dn.xlarge", 3), "--data", own("two", "p2.xlarge", 2))
+    assert "No two instances have 9 profiled workloads of 3 networks in common" in line
+
+
+def test_other_parts_are_left_out(refused, own):
+    folder = own("one", "g4dn.xlarge", 3)
+    assert "leave --cells, --card out" in refused("validate", "--data", folder, "--cells", "--card")

@@ -1,0 +1,44 @@
+"""Names of instances become folders of models: none leads out of them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from profet_lab.datasets.dataset import Source
+from profet_lab.datasets.sources.draft import dataset_of
+from profet_lab.datasets.write import write_dataset
+from profet_lab.measurements.tables import DataError
+from profet_lab.own_gpus.given_data import read_data
+
+
+def written(folder, name):
+    cells = pd.DataFrame(
+        [(0, name, "tensorflow", "A", 32, 16, 1, 5.0, 1)],
+        columns=[
+            "cell",
+            "instance",
+            "framework",
+            "model",
+            "pixels",
+            "batch_size",
+            "repeat",
+            "batch_latency_ms",
+            "steps_profiled",
+        ],
+    )
+    operations = pd.DataFrame({"cell": [0], "operation": ["Device_Conv2D"], "time_us": [4_000.0]})
+    write_dataset(dataset_of(cells, operations, Source("made", "collection", {})), folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/models", "a/../../b", "a//b", ".", "C:\\models", "a\\b"])
+def test_a_name_that_leads_elsewhere_is_one_line(tmp_path, name):
+    with pytest.raises(DataError, match="can't be an instance's name") as error:
+        read_data([written(tmp_path / "data", name)])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["desk.t4", "gcp/a2-highgpu-1g", "my rig"])
+def test_other_names_stand(tmp_path, name):
+    assert list(read_data([written(tmp_path / "data", name)]).instances) == [name]
