@@ -172,9 +172,14 @@ def test_models_are_trained_between_both(person, trained, repository):
 
 def test_networks_left_out_are_judged_on_both_pairs(person, trained, data):
     found = person.document("validate", "--data", data)
-    workloads = {(pair["anchor"], pair["target"]): pair["n"] for pair in found["pairs"]}
-    assert workloads == {(ONE, TWO): CELLS, (TWO, ONE): CELLS}
-    assert found["by_model"].keys() == set(NETWORKS)
+    assert [one["instance"] for one in found["instances"]] == [ONE, TWO] and found["without"] == []
+    pairs = {(pair["anchor"], pair["target"]): pair for pair in found["pairs"]}
+    assert pairs.keys() == {(ONE, TWO), (TWO, ONE)}
+    for pair in pairs.values():
+        assert (pair["workloads"], pair["tells"]) == (CELLS, "models")
+        for figures in pair["models"].values():
+            assert (figures["n"], figures["networks"]) == (CELLS, len(NETWORKS))
+            assert figures["by_network"].keys() == set(NETWORKS)
 
 
 def test_both_are_in_the_list_with_their_prices(person, priced, gpus):
