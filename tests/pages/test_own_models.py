@@ -12,8 +12,8 @@ import streamlit as st
 from profet_core import load_models, predict
 from profet_core.answers.served import load_served
 from profet_core.catalog.own_gpus import own_gpu_of
-from tests.made.own_home import CELLS, FP32_GPU, GPU, INSTANCE, make_own_home
-from tests.pages.conftest import column, go, lines, result_rows, rows, sentences
+from tests.made.own_home import CELLS, FP32_GPU, GPU, INSTANCE, make_home_of_own_machines, make_own_home
+from tests.pages.conftest import column, go, lines, result_rows, rows, sentences, upload
 from ui.state.resources import load_resources
 
 NEWER = "This server has newer models or lists than it shows: start it again."
@@ -27,6 +27,16 @@ def home(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("PROFET_HOME", str(make_own_home(tmp_path / "home")))
     st.cache_resource.clear()
     yield tmp_path / "home"
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def own_machines(tmp_path, monkeypatch) -> None:
+    for name in ELSEWHERE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PROFET_HOME", str(make_home_of_own_machines(tmp_path / "home")))
+    st.cache_resource.clear()
+    yield
     st.cache_resource.clear()
 
 
@@ -136,3 +146,18 @@ def test_samples_are_compared_on_it(open_app, home, samples):
     app = open_app("profiles", compare_samples=f"{first},{second}")
     assert not app.error and not app.exception
     assert any(INSTANCE in str(frame.value.columns) for frame in app.dataframe), "a column or a row"
+
+
+def test_models_of_own_machines_alone_predict_no_sample_of_another(open_app, own_machines, samples):
+    said = "No sample was recorded on lab.g3s.xlarge, lab.g4dn.xlarge, lab.p2.xlarge: upload a profile of yours."
+    for page in ("answer", "sizes"):
+        app = open_app(page)
+        assert lines(app.error) == [said] and not app.exception, page
+
+
+def test_models_of_own_machines_alone_predict_a_profile_recorded_there(open_app, own_machines, samples):
+    sample = next(iter(samples.values()))
+    anchor = f"lab.{sample.anchor}"
+    app = upload(open_app(anchor=anchor, rows="all"), ("mine.json", sample.data))
+    assert lines(app.error) == [] and not app.exception
+    assert {row["Instance"] for row in result_rows(app)} == {f"lab.{name}" for name in sample.measured_ms} | {anchor}

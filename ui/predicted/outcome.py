@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from profet_core import InputError, LatencyDoubtError, Prediction, predict
+from profet_core import InputError, LatencyDoubtError, NoPredictionError, Prediction, predict
 from profet_core.prediction.steps import counted
 from ui.state.held import Held, held_in
 from ui.state.latency import typed_latency_ms
@@ -42,6 +42,11 @@ def predict_slot(resources: Resources, slot: Slot) -> Outcome:
     """
     held = held_in(resources, slot)
     anchor = st.session_state[slot.anchor_key]
+    if held.sample is not None and held.sample.anchor not in resources.anchors:
+        # Beside models of other machines alone, the anchor that stands there recorded something else.
+        raise NoPredictionError(
+            f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
+        )
     without = {
         "models": resources.models,
         "catalog": resources.catalog,
