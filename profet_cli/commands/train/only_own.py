@@ -40,7 +40,7 @@ def train_only_own(options: argparse.Namespace, dataset: Dataset, out: Path) -> 
     lines = (
         f"models between {', '.join(measurements.instances)}, of {document['workloads']} workloads of {len(networks)} "
         f"networks in {common.framework or 'an unknown framework'}, {common.precision}",
-        *still_to_price(measurements.instances),
+        *still_to_price(measurements.instances, dataset),
         *(f"{one.instance}: no models: {one.why}" for one in common.without),
         f"written to {out}",
     )

@@ -92,7 +92,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     lines = (
         *(_sharpened_line(one) for one in found),
         *(_group_line(group) for group in groups),
-        *still_to_price(machines),
+        *still_to_price(machines, dataset),
         *(f"{one.anchor} to {one.target}: no models of its own: {one.why}" for one in pairs_without),
         *(f"{one.instance}: nothing learned: {one.why}" for one in without),
         f"written to {out}",

@@ -20,7 +20,7 @@ NAME = "PyTorch trace"
 
 #: First among the warnings of every profile that was recorded with PyTorch.
 TRANSLATED_WARNING = (
-    "This is a PyTorch profile: the models were trained on TensorFlow steps, and its operations were translated."
+    "This is a PyTorch profile: its operations were translated to TensorFlow's, which the shipped models learned from."
 )
 FORWARD_ONLY = (
     "This is a forward pass (inference), without gradients or an optimizer: profile a whole training step, with "

@@ -1,0 +1,34 @@
+"""What training says of machines that have no price yet: the command that gives them one, as it is taken."""
+
+from __future__ import annotations
+
+import shlex
+
+import pandas as pd
+
+from profet_cli.commands.train.prices import still_to_price
+from profet_lab.datasets.dataset import Dataset, InstanceFacts
+
+GPUS = {
+    "lab.t4": "Tesla T4",
+    "lab.desk": "Quadro RTX 5000",
+    "lab.cpu": "one thread of this CPU",
+    "p2.xlarge": "Tesla K80",
+}
+
+
+def test_each_is_told_by_what_is_known_of_its_gpu(document, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROFET_INSTANCES", str(tmp_path / "instances.csv"))
+    facts = {name: InstanceFacts(gpu) for name, gpu in GPUS.items()}
+    dataset = Dataset(pd.DataFrame(), pd.DataFrame(), (), {**facts, "lab.new": InstanceFacts()}, {})
+    said = still_to_price(["lab.t4", "lab.desk", "lab.cpu", "lab.t4", "p2.xlarge", "lab.new"], dataset)
+    asked = [line.split("shown once it has a price: ")[1] for line in said]
+    assert asked == [
+        "profet instances add lab.t4 --gpu 'Tesla T4' --usd-per-hour N",
+        "profet instances add lab.desk --gpu 'Quadro RTX 5000' --other-gpu --memory-gib N --usd-per-hour N",
+        "profet instances add lab.cpu --gpu 'one thread of this CPU' --other-gpu --memory-gib N --usd-per-hour N",
+        "profet instances add lab.new --gpu GPU --usd-per-hour N",
+    ]
+    for command in asked[:3]:
+        _, *words = shlex.split(command.replace(" N", " 1"))
+        assert document(*words)["offer"]["gpu"] == GPUS[words[2]]
