@@ -24,8 +24,9 @@ test: $(VENV)/all.done ## run every test; installs the training set and a headle
 	@sh tests/browser/ensure_chromium.sh
 	@sh tests/collect/cloud/ensure_skypilot.sh $(PYTHON) $(VENV)/skypilot
 	@$(MAKE) --no-print-directory lint
+	@# Files in their order: sorted by their number of tests, the few slow ones would keep one core busy at the end.
 	@# Tests that measure this machine run after the others; 5: no test is among what PYTEST_ARGS names.
-	$(BIN)/python -m pytest --alone without --numprocesses auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS); \
+	$(BIN)/python -m pytest --alone without --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS); \
 	  others=$$?; case $$others in 0 | 1 | 5) ;; *) exit $$others ;; esac; \
 	  $(BIN)/python -m pytest --alone only $(PYTEST_ARGS); \
 	  case $$others$$? in 00 | 05 | 50) ;; *) exit 1 ;; esac

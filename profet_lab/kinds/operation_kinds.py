@@ -59,6 +59,9 @@ def pytorch_rows() -> dict[str, str]:
     """Operation -> kind by the installed PyTorch: operations that take or give a tensor."""
     import torch
 
+    # Registers an operation of its own, which would be there or not by what else this process has loaded.
+    import torch.distributed._functional_collectives
+
     names = set()
     for schema in torch._C._jit_get_all_schemas():
         values = (*schema.arguments, *schema.returns)

@@ -98,6 +98,7 @@ class InBatches:
         tf.config.threading.set_inter_op_parallelism_threads(1)
         keras = tf.keras
         self.library = f"TensorFlow {tf.__version__}"
+        keras.utils.set_random_seed(0)
         self._model = keras.Sequential(
             [
                 keras.Input((29, 29, 1)),

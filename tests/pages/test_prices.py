@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from datetime import date
 
@@ -21,6 +22,7 @@ def _draw() -> None:
     from ui.frame import run_page
     from ui.inputs.narrowing import narrowing_fields
     from ui.inputs.offers import chosen_offers, prices_input
+    from ui.paths import page_path
     from ui.state.page_keys import answer_keys
 
     def body(resources) -> None:
@@ -28,15 +30,22 @@ def _draw() -> None:
         prices_input(resources)
         st.session_state["offers"] = {offer.name: offer for offer in chosen_offers(resources)}
 
-    run_page(body, answer_keys)
+    # A link there leads to About, which must be a page of this app.
+    pages = [st.Page(lambda: run_page(body, answer_keys), title="Prices", default=True), st.Page(page_path("about"))]
+    st.navigation(pages, position="hidden").run()
 
 
 @pytest.fixture
-def prices():
+def prices(tmp_path, repository):
     """Opens what is behind the button of prices, by a link with these query parameters."""
+    # Beside the pages, as the app's own main script is.
+    script = tmp_path / "ui" / "prices.py"
+    script.parent.mkdir()
+    script.write_text(f"{inspect.getsource(_draw)}\n_draw()\n")
+    (tmp_path / "pages").symlink_to(repository / "pages")
 
     def open_prices(**query: str) -> AppTest:
-        app = AppTest.from_function(_draw, default_timeout=30)
+        app = AppTest.from_file(script, default_timeout=30)
         app.query_params.update(query)
         return app.run()
 

@@ -41,7 +41,7 @@ def test_workers_share_weights_and_have_images_of_their_own():
 @two_cores
 def test_tensorflow_trains_batches_on_the_cores_it_is_given():
     with crews(SHARED_BATCHES, [1]) as (crew,):
-        run = crew.run(Training(images=640, test_images=64, epochs=1))
+        run = crew.run(Training(images=2_560, test_images=64, epochs=1))
     assert len(run.taken) == 1 and run.taken[0].loss_last < run.taken[0].loss_first
     assert "TensorFlow" in crew.library
 
