@@ -30,7 +30,8 @@ def open_page(page: Page, url: str) -> None:
 
 def settle(page: Page) -> None:
     """Wait until the script that the last action started has run."""
-    page.wait_for_timeout(300)
+    # A busy machine takes most of a second to start it.
+    page.wait_for_timeout(900)
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=LOADED_MS)
 
 
