@@ -10,7 +10,7 @@ COPY requirements-serve.txt .
 RUN pip install --no-cache-dir --disable-pip-version-check --only-binary :all: --require-hashes -r requirements-serve.txt
 
 COPY LICENSE NOTICE streamlit_app.py ./
-COPY docs/LICENCES.md docs/sbom.cdx.json docs/
+COPY docs/LICENSES.md docs/sbom.cdx.json docs/
 COPY .streamlit .streamlit
 COPY profet_core profet_core
 COPY profet_http profet_http

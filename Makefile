@@ -7,11 +7,20 @@ ADDRESS ?= localhost
 # Who opens the app on their own machine finds their own instances there; who serves others says so.
 OWN_HERE := $(if $(filter localhost 127.0.0.1 ::1,$(ADDRESS)),own)
 
+# Three tests side by side on two cores: many wait for a server or a browser.
+SIDE_BY_SIDE := --numprocesses $(shell $(PYTHON) -c 'import os; print(min(6, (os.cpu_count() or 2) * 3 // 2))') \
+  --dist loadfile --no-loadscope-reorder
+# These time this machine, so they run after the others.
+ALONE := tests/end_to_end tests/recorder/test_own_profilers.py
+QUICK := tests/core tests/test_imports.py --ignore tests/core/prediction --ignore tests/core/profiles --ignore tests/core/transfer
+
+FRAMEWORKS := torch torchvision lightning transformers accelerate timm pytorch-ignite fastai jax
+
 .DEFAULT_GOAL := help
-.PHONY: help app serve test bench train validate samples screenshots lint lock licences bill audit image clean
+.PHONY: help app serve quick quick-tests test test-frameworks coverage bench train validate samples screenshots lint lock licenses bill audit image clean
 
 help: ## list the commands
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 app: $(VENV)/serve.done ## open the app with the shipped models (PORT=8501)
 	PROFET_APP_INSTANCES="$${PROFET_APP_INSTANCES-$(OWN_HERE)}" \
@@ -20,33 +29,44 @@ app: $(VENV)/serve.done ## open the app with the shipped models (PORT=8501)
 serve: $(VENV)/serve.done ## the endpoint alone, JSON over HTTP (PORT=8501)
 	$(BIN)/profet serve --port $(PORT) --host $(ADDRESS)
 
-test: $(VENV)/all.done ## run every test; installs the training set and a headless Chromium first
+quick: $(VENV)/all.done ## check style and types and run the fast tests, in under a minute
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick-tests
+
+quick-tests:
+	@$(BIN)/python -m pytest -q $(QUICK)
+
+test: $(VENV)/all.done ## run every test; installs a headless Chromium first
 	@sh tests/browser/ensure_chromium.sh
-	@sh tests/collect/cloud/ensure_skypilot.sh $(PYTHON) $(VENV)/skypilot
 	@$(MAKE) --no-print-directory lint
 	@# Files in their order: sorted by their number of tests, the few slow ones would keep one core busy at the end.
-	@# Tests that measure this machine run after the others; 5: no test is among what PYTEST_ARGS names.
-	$(BIN)/python -m pytest --alone without --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS); \
-	  others=$$?; case $$others in 0 | 1 | 5) ;; *) exit $$others ;; esac; \
-	  $(BIN)/python -m pytest --alone only $(PYTEST_ARGS); \
-	  case $$others$$? in 00 | 05 | 50) ;; *) exit 1 ;; esac
+	@# Status 5: PYTEST_ARGS names no test of one of the two groups.
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) $(PYTEST_ARGS); first=$$?; \
+	  $(BIN)/python -m pytest $(ALONE) $(PYTEST_ARGS); \
+	  case $$first$$? in 00 | 05 | 50) ;; *) exit 1 ;; esac
+
+test-frameworks: $(VENV)/frameworks.done ## record scripts of Lightning, Transformers, accelerate, timm, fastai, ignite and JAX (6 GB)
+	$(VENV)/frameworks/bin/python -m pytest -m frameworks tests/recorder
+
+coverage: $(VENV)/all.done ## line and branch coverage of profet_core by the tests that need no browser
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) --ignore tests/browser --ignore tests/deploy \
+	  --cov profet_core --cov-branch --cov-report term:skip-covered
 
 bench: $(VENV)/all.done ## measure speed, memory and size; prints a table
 	$(BIN)/python -m benchmarks
 
-train: $(VENV)/all.done ## train all models from the measurements (PROFET_DATA)
+train: $(VENV)/all.done ## train all models from the measurements in data/
 	$(BIN)/profet train
 
-validate: $(VENV)/all.done ## leave-one-architecture-out tables (PROFET_DATA)
+validate: $(VENV)/all.done ## leave-one-architecture-out accuracy tables, from the measurements in data/
 	$(BIN)/profet validate
 	$(BIN)/profet validate --scaler
 
-samples: $(VENV)/all.done ## make sample_traces/ from the measurements (PROFET_DATA)
+samples: $(VENV)/all.done ## make sample_traces/ from the measurements in data/
 	$(BIN)/python -m profet_lab.samples
 
-screenshots: $(VENV)/all.done ## take the README's pictures of the app anew (needs a Chromium)
+screenshots: $(VENV)/all.done ## take the README's pictures of the app, or EVERY=DIR: all pages into a folder
 	@sh tests/browser/ensure_chromium.sh
-	$(BIN)/python -m docs.screenshots
+	$(BIN)/python -m docs.screenshots $(if $(EVERY),--every $(EVERY))
 
 lint: $(VENV)/all.done ## check style and types
 	$(BIN)/ruff check .
@@ -58,8 +78,8 @@ lock: $(VENV)/pip.done ## pin requirements.txt and requirements-serve.txt from p
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes pyproject.toml -o requirements-serve.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes --extra train --extra test pyproject.toml -c requirements-serve.txt -o requirements.txt
 
-licences: $(VENV)/all.done ## list the licences of what serving installs; fails on one that is not permitted
-	$(BIN)/python -m docs.licences
+licenses: $(VENV)/all.done ## list the licenses of the serving set; fails on one that is not permitted
+	$(BIN)/python -m docs.licenses
 
 bill: $(VENV)/tools.done ## write the bill of materials of what serving installs
 	$(VENV)/tools/bin/cyclonedx-py requirements requirements-serve.txt --output-reproducible --of JSON -o docs/sbom.cdx.json
@@ -71,7 +91,7 @@ image: ## build the image and try it, with docker or podman
 	sh deploy/try_image.sh
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache
+	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache
 
 $(VENV)/pip.done:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
@@ -79,6 +99,13 @@ $(VENV)/pip.done:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "python3-venv is missing: sudo apt-get install python3-venv" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/frameworks.done: $(VENV)/pip.done requirements.txt
+	$(PYTHON) -m venv $(VENV)/frameworks
+	$(VENV)/frameworks/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(VENV)/frameworks/bin/python -m pip install --quiet --disable-pip-version-check $(FRAMEWORKS)
+	$(VENV)/frameworks/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 $(VENV)/tools.done: $(VENV)/pip.done deploy/tools.txt
@@ -93,5 +120,7 @@ $(VENV)/serve.done: $(VENV)/pip.done requirements-serve.txt pyproject.toml
 
 $(VENV)/all.done: $(VENV)/pip.done requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@# It asks for TensorFlow's GPU build, so it is in no requirements file: some tests record scripts that use it.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps "tf_keras==2.21.0"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(VENV)/serve.done

@@ -18,7 +18,6 @@ from profet_http.knowledge import SharedKnowledge
 from profet_http.origins import OwnOrigin
 from ui.content_policy import content_policy
 from ui.delivery.compressed import CompressedPage
-from ui.old_addresses import old_routes
 from ui.private import keep_to_itself
 from ui.recorder.route import recorder_route
 
@@ -51,7 +50,7 @@ keep_to_itself()
 hidden = () if os.environ.get("PROFET_METRICS") == "1" else ("/_stcore/metrics",)
 app = App(
     "ui/navigation.py",
-    routes=[api.route, recorder_route(), *old_routes()],
+    routes=[api.route, recorder_route()],
     lifespan=_bounded_and_warmed_up,
     middleware=[
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),

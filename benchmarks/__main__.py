@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks import REPOSITORY
 from benchmarks.made_trace import write_pytorch_trace
-from benchmarks.served_app import chromium_path, served
+from benchmarks.served_app import chromium_path
 from profet_core import load_catalog, load_models, predict, predict_many
 from profet_core.artifacts.samples import load_samples
 from profet_core.catalog import load_shipped
@@ -132,20 +132,17 @@ def app(repeats: int = 5) -> Iterator[Figure]:
     if chromium_path() is None:
         print("the app: skipped, no Chromium was found", file=sys.stderr)
         return
-    from benchmarks.first_page import MBIT_PER_S, ROUND_TRIP_MS, chromium, first_pages
-    from benchmarks.live import REPEATS, slider
+    from benchmarks.first_page import MBIT_PER_S, MOVES, ROUND_TRIP_MS, chromium, first_pages, p95
 
     with chromium() as browser:
-        cold, slow = first_pages(browser, repeats)
-        with served() as url:
-            move = slider(browser, url)
+        cold, warm, slow, moves = first_pages(browser, repeats)
     line = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
     yield Figure("app, cold server: first page complete", cold.complete_s, "s", 3, repeats)
+    yield Figure("app, warm server: first page complete", warm.complete_s, "s", 1.2, repeats)
     yield Figure(f"{line}: first answer", slow.answer_s, "s", 3, repeats)
     yield Figure(f"{line}: first page complete", slow.complete_s, "s", 4, repeats)
     yield Figure("app: first page, over the line", slow.wire_mb, "MB", 3, repeats)
-    yield Figure("app: slider to the chart's cursor", move.cursor_ms, "ms", 50, REPEATS)
-    yield Figure("app: slider to the changed read-off", move.text_ms, "ms", 150, REPEATS)
+    yield Figure("app: slider to bars, p95", p95(moves), "ms", 350, MOVES)
 
 
 def training() -> Figure:

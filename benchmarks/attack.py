@@ -30,7 +30,7 @@ WORST = (
     "PROFET JSON, objects",
     "zip of 2,000 profiles",
 )
-ACTIONS = (page("home"), SAMPLE, LATENCY, SAMPLE, LATENCY, page("profiles"), page("sizes"))
+ACTIONS = (page("predict"), SAMPLE, LATENCY, SAMPLE, LATENCY, page("compare"), page("sizes"))
 
 
 @dataclass
@@ -71,7 +71,7 @@ async def _attack(url: str, name: str, data: bytes, attack: Attack) -> None:
         try:
             async with Visitor(url) as visitor:
                 await visitor.open_page()
-                await visitor.open_page("profiles")
+                await visitor.open_page("compare")
                 (key,) = (key for key in visitor.widgets if ":file:" in key)
                 await visitor.upload(key, "trace", data)
         except (RunFailedError, OSError, TimeoutError, ValueError):

@@ -16,6 +16,10 @@ from benchmarks.served_app import FLAGS, chromium_path, served
 #: A slow line at home, or a good one on the way.
 MBIT_PER_S, ROUND_TRIP_MS = 10, 40
 PATIENCE_MS = 120_000
+#: Between two moves of the slider, and how many there are.
+REST_MS, MOVES = 700, 30
+#: The values behind the bars.
+_VALUES = ".st-key-cost-bars .textpoint text"
 _WIDE = {"width": 1280, "height": 800}
 #: The first amount of time or money outside of the fields.
 _ANSWER = """() => [...document.querySelectorAll(
@@ -82,6 +86,37 @@ def on_cold_server(browser: Browser) -> FirstPage:
     return FirstPage(*times, 0.0)
 
 
+def on_warm_server(browser: Browser, url: str) -> FirstPage:
+    """In a new browser profile, on a server that has shown the page before."""
+    page = new_page(browser)
+    times = _opened(page, url)
+    page.context.close()
+    return FirstPage(*times, 0.0)
+
+
+def slider_ms(browser: Browser, url: str, repeats: int) -> list[float]:
+    """Milliseconds from the release of the batch-size slider until the bars show other values, one per move."""
+    page = new_page(browser)
+    page.goto(url)
+    wait_until_drawn(page)
+    page.wait_for_selector(_VALUES, state="attached")
+    page.get_by_role("slider", name="Batch size").focus()
+    found = []
+    for move in range(repeats):
+        page.wait_for_timeout(REST_MS)
+        before = page.locator(_VALUES).first.text_content()
+        started = time.perf_counter()
+        page.keyboard.press("ArrowRight" if move % 2 == 0 else "ArrowLeft")
+        page.wait_for_function(
+            "([values, before]) => ![before, undefined].includes(document.querySelector(values)?.textContent)",
+            arg=[_VALUES, before],
+            polling=5,
+        )
+        found.append(1_000 * (time.perf_counter() - started))
+    page.context.close()
+    return found
+
+
 def new_page(browser: Browser) -> Page:
     """In a browser profile of its own: nothing is kept from before."""
     page = browser.new_context(viewport=_WIDE).new_page()
@@ -115,12 +150,19 @@ def median_of(runs: list[FirstPage]) -> FirstPage:
     )
 
 
-def first_pages(browser: Browser, repeats: int) -> tuple[FirstPage, FirstPage]:
-    """Medians: on a cold server, and over a slow line from one that is warm."""
+def first_pages(browser: Browser, repeats: int) -> tuple[FirstPage, FirstPage, FirstPage, list[float]]:
+    """Medians on a cold server, a warm one, and over a slow line from that; and the slider's moves."""
     cold = median_of([on_cold_server(browser) for _ in range(repeats)])
     with served() as url:
-        over_slow_line(browser, url)
-        return cold, median_of([over_slow_line(browser, url) for _ in range(repeats)])
+        on_warm_server(browser, url)
+        warm = median_of([on_warm_server(browser, url) for _ in range(repeats)])
+        slow = median_of([over_slow_line(browser, url) for _ in range(repeats)])
+        return cold, warm, slow, slider_ms(browser, url, MOVES)
+
+
+def p95(values: list[float]) -> float:
+    """The 95th percentile."""
+    return statistics.quantiles(values, n=20)[-1]
 
 
 def main() -> None:
@@ -129,10 +171,15 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     with chromium() as browser:
-        cold, slow = first_pages(browser, options.repeats)
-    for name, page in (("cold server", cold), (f"{MBIT_PER_S} Mbit/s, {ROUND_TRIP_MS} ms", slow)):
+        cold, warm, slow, moves = first_pages(browser, options.repeats)
+    for name, page in (
+        ("cold server", cold),
+        ("warm server", warm),
+        (f"{MBIT_PER_S} Mbit/s, {ROUND_TRIP_MS} ms", slow),
+    ):
         print(f"{name}: answer {page.answer_s:.2f} s, all {page.complete_s:.2f} s")
     print(f"over the line: {slow.wire_mb:.2f} MB")
+    print(f"slider to bars: median {statistics.median(moves):.0f} ms, p95 {p95(moves):.0f} ms")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from benchmarks import REPOSITORY
 from benchmarks.served_app import SCRIPT, Server, server_of
 from benchmarks.visitor import RunFailedError, Visitor
 from profet_core.artifacts.samples import load_samples
+from ui.inputs.sizes import STOPS
 
 #: Served from its own folder, with Streamlit's own settings.
 BARE_PAGE = REPOSITORY / "benchmarks" / "bare_page.py"
@@ -54,17 +55,17 @@ SAMPLE = Action(
     "another sample", lambda visitor, chance: visitor.choose("sample", chance.choice(visitor.widgets["sample"].options))
 )
 LATENCY = Action("another latency", lambda visitor, chance: visitor.enter("latency", round(chance.uniform(20, 400), 1)))
-SLIDER = Action("the slider", lambda visitor, chance: visitor.slide("slider:batch", chance.randint(16, 256)))
+SLIDER = Action("the slider", lambda visitor, chance: visitor.slide("slider:batch", chance.choice(STOPS["batch"])))
 EPOCHS = Action("more epochs", lambda visitor, chance: visitor.enter("epochs", chance.randint(1, 200)))
 UPLOAD = Action("an upload", _upload)
 
 #: A visitor does one after the other, again and again; each part begins on a page of its own.
 PARTS: tuple[tuple[Action, ...], ...] = (
-    (page("home"), SAMPLE, LATENCY, SAMPLE, LATENCY, LATENCY),
+    (page("predict"), SAMPLE, LATENCY, SAMPLE, LATENCY, LATENCY),
     (page("sizes"), SLIDER, SLIDER, SLIDER, SLIDER),
-    (page("home"), EPOCHS, EPOCHS, EPOCHS),
-    (page("profiles"), UPLOAD),
-    (page("about"), page("home"), page("sizes")),
+    (page("predict"), EPOCHS, EPOCHS, EPOCHS),
+    (page("compare"), UPLOAD),
+    (page("about"), page("predict"), page("sizes")),
 )
 
 

@@ -51,7 +51,7 @@ _CONTROLS = f"""() => {{
   return parts.flatMap(part => [...part.querySelectorAll(kinds)]).filter({_VISIBLE}).length;
 }}"""
 _HEIGHT = "() => Math.max(...[...document.querySelectorAll('[data-testid=stMain], body')].map(e => e.scrollHeight))"
-_NAVIGATION = "() => [...document.querySelectorAll('[data-testid=stTopNavLink]')].map(link => link.href)"
+_NAVIGATION = "() => [...document.querySelectorAll('[data-testid^=stTopNav][href]')].map(link => link.href)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,8 @@ def paths(browser: Browser, url: str) -> list[str]:
     page = _opened(browser, WIDE)
     page.goto(url)
     complete(page)
+    page.get_by_test_id("stTopNavSection").click()
+    page.get_by_role("menuitem").first.wait_for()
     found = [link.rpartition("/")[2] for link in page.evaluate(_NAVIGATION)]
     page.context.close()
     return found

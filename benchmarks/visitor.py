@@ -75,9 +75,9 @@ class Visitor:
         """Type a number into the field of a setting."""
         return await self._change(text_key(key), string_value=as_typed(value))
 
-    async def slide(self, key: str, value: float) -> float:
+    async def slide(self, key: str, value: int) -> float:
         """Move a slider of one handle."""
-        return await self._change(key, double_array_value={"data": [value]})
+        return await self._change(key, string_array_value={"data": [str(value)]})
 
     async def upload(self, key: str, name: str, data: bytes) -> float:
         """Upload one file; seconds from its choice until the page is complete."""

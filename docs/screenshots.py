@@ -1,17 +1,21 @@
-"""Takes the README's pictures of the app, light and dark: `python -m docs.screenshots`, or `make screenshots`."""
+"""Takes pictures of the app: the README's (`make screenshots`), or of every page (`--every DIR`)."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from benchmarks.served_app import FLAGS, chromium_path, served
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 IMAGES = REPOSITORY / "docs" / "images"
-SIZE = {"width": 1280, "height": 800}
+#: Width and height in pixels: a large and a small laptop, and a phone.
+LAPTOP, SMALL, PHONE = (1440, 900), (1280, 800), (390, 844)
+PAGES = ("", "sizes", "compare", "scale_out", "estimate", "many_core", "accuracy", "about")
+VIEWS = ("?chart=scatter", "?chart=table", "?preset=original&per=epoch", "?predict_open=p3.2xlarge&preset=original")
 #: A picture of a page that a reader loads with the README.
 MAX_BYTES = 200_000
 #: A busy machine takes its time to draw a chart.
@@ -20,47 +24,88 @@ PATIENCE_S = 120
 SETTLE_MS = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture: its file's name, the page's address, the color scheme, and the window in pixels."""
+
+    name: str
+    path: str
+    scheme: str
+    size: tuple[int, int]
+
+
+README = (
+    Picture("predict-light", "", "light", LAPTOP),
+    Picture("predict-dark", "", "dark", LAPTOP),
+    Picture("sizes-light", "sizes", "light", LAPTOP),
+    Picture("phone-light", "", "light", PHONE),
+)
+
+
+def every_page() -> list[Picture]:
+    """Each page and view, light and dark, at each size."""
+    return [
+        Picture(f"{_stem(path)}-{scheme}-{size[0]}", path, scheme, size)
+        for path in (*PAGES, *VIEWS)
+        for scheme in ("light", "dark")
+        for size in (LAPTOP, SMALL, PHONE)
+    ]
+
+
 def main() -> None:
     """Start the app, take each picture, stop the app."""
     parser = argparse.ArgumentParser(prog="python -m docs.screenshots", description=__doc__)
-    parser.add_argument("--out", type=Path, default=IMAGES, metavar="DIR", help="folder to write (docs/images)")
+    parser.add_argument("--every", type=Path, metavar="DIR", help="take every page instead, whole, into this folder")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    out, pictures = (IMAGES, list(README)) if options.every is None else (options.every, every_page())
+    out.mkdir(parents=True, exist_ok=True)
     chromium = chromium_path()
     if chromium is None:
         raise SystemExit("No Chromium is installed: sudo apt-get install chromium.")
+    expect.set_options(timeout=1000 * PATIENCE_S)
     with served() as url, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=[*FLAGS, "--hide-scrollbars"])
-        for scheme in ("light", "dark"):
-            path = options.out / f"answer-{scheme}.png"
-            take(browser, url, scheme, path)
-            print(f"{path}: {path.stat().st_size:,} bytes")
+        for picture in pictures:
+            path = out / f"{picture.name}.png"
+            take(browser, url, picture, path, whole=options.every is not None)
+            print(f"{path}: {path.stat().st_size:,} bytes", flush=True)
+            if options.every is None and path.stat().st_size > MAX_BYTES:
+                raise SystemExit(f"{path} has more than {MAX_BYTES:,} bytes.")
         browser.close()
 
 
-def take(browser: Browser, url: str, scheme: str, path: Path) -> None:
-    """Write the answer for the first sample, as a visitor with a light or dark desktop sees it.
-
-    Raises
-    ------
-    SystemExit : the picture has more than `MAX_BYTES`.
-    """
-    context = browser.new_context(viewport=SIZE, color_scheme=scheme, reduced_motion="reduce")
+def take(browser: Browser, url: str, picture: Picture, path: Path, *, whole: bool) -> None:
+    """Write a picture of a page as a visitor first sees it, or of the whole of it."""
+    width, height = picture.size
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=picture.scheme, reduced_motion="reduce"
+    )
     context.set_default_timeout(1000 * PATIENCE_S)
-    expect.set_options(timeout=1000 * PATIENCE_S)
     page = context.new_page()
-    page.goto(url)
+    page.goto(f"{url}/{picture.path}")
+    _complete(page)
+    if whole:
+        # Streamlit scrolls the page inside the window: a window as high as the page shows all of it.
+        needed = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+        page.set_viewport_size({"width": width, "height": max(height, int(needed))})
+        _complete(page)
+    page.screenshot(path=path, animations="disabled", caret="hide")
+    context.close()
+
+
+def _complete(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     # Charts and fonts load their code when first shown.
-    expect(page.locator(".js-plotly-plot .xtick text").first).to_be_visible()
+    for chart in page.locator("[data-testid=stPlotlyChart]:visible").all():
+        expect(chart.locator(".main-svg").first).to_be_visible()
     page.evaluate("document.fonts.ready")
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(SETTLE_MS)
-    page.screenshot(path=path, animations="disabled", caret="hide")
-    context.close()
-    if path.stat().st_size > MAX_BYTES:
-        raise SystemExit(f"{path} has {path.stat().st_size:,} bytes, more than {MAX_BYTES:,}.")
+
+
+def _stem(path: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in path).strip("-") or "predict"
 
 
 if __name__ == "__main__":

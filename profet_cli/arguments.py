@@ -11,35 +11,54 @@ from profet_core.typed_numbers import typed_count
 
 #: Of the flag that shows what `cheapest_by_gpu` hides.
 EVERY_OFFER_HELP = (
-    "a row for each offer (default: the cheapest of each GPU, unless offers are narrowed by more than market and "
-    "sureness)"
+    "show every offer (default: the cheapest of each GPU, unless you filter by more than market and confidence)"
 )
-_PROVIDER_HELP = "only these clouds: aws, azure, gcp, lambda, nebius, runpod, vast, verda; own: your own"
+_PROVIDER_HELP = "only these clouds: aws, azure, gcp, lambda, nebius, runpod, vast, verda; own: your custom offers"
 
 
 def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
     """`--format`; `default` is `argparse.SUPPRESS` where a word before has set it."""
-    parser.add_argument("--format", choices=["text", "json"], default=default, help="json: one document on stdout")
+    parser.add_argument(
+        "--format", choices=["text", "json"], default=default, help="output format; json prints one document"
+    )
 
 
 def add_profile(parser: argparse.ArgumentParser) -> None:
     """TRACE, its anchor and how to predict from it."""
-    parser.add_argument("trace", metavar="TRACE", help="profile of training steps")
+    parser.add_argument("trace", metavar="TRACE", help="profile of the training step")
     parser.add_argument(
         "--anchor",
         metavar="INSTANCE|GPU",
-        help="what it was recorded on: an instance, or a GPU by its name (default: the GPU that TRACE names)",
+        help="instance or GPU that TRACE was recorded on (default: the GPU named in TRACE)",
     )
     add_steps(parser)
-    parser.add_argument("--latency-ms", type=float, help="measured step latency on the anchor, milliseconds")
-    parser.add_argument("--without-latency", action="store_true", help="ignore the latency in the profile's meta")
-    parser.add_argument("--trust-latency", action="store_true", help="use the latency even if it looks wrong")
-    parser.add_argument("--method", default="default", help="default, or profet: the documented ensemble")
+    parser.add_argument("--latency-ms", type=float, help="measured step latency on the anchor, in milliseconds")
+    parser.add_argument("--without-latency", action="store_true", help="ignore the latency in the profile's metadata")
+    parser.add_argument(
+        "--trust-latency", action="store_true", help="use the latency even if it doesn't fit the profile"
+    )
+    parser.add_argument("--method", default="default", help="default or profet (the documented ensemble)")
     parser.add_argument(
         "--fp32",
         action="store_true",
-        help="without TF32 on Ampere and later (frameworks use it for convolutions unasked)",
+        help="predict without TF32 on Ampere and later (frameworks use TF32 for convolutions by default)",
     )
+    parser.add_argument(
+        "--measured",
+        action="append",
+        type=instance_number,
+        default=[],
+        metavar="INSTANCE=MS",
+        help="latency you measured on a target with the same network, in milliseconds",
+    )
+    parser.add_argument(
+        "--measured-trace", metavar="TRACE", help="anchor profile of the workload in --measured, if not TRACE"
+    )
+    parser.add_argument(
+        "--measured-trace-latency-ms", type=float, help="latency of that profile on the anchor, in milliseconds"
+    )
+    parser.add_argument("--profiled-batch", type=int, metavar="N", help="batch size of TRACE")
+    parser.add_argument("--profiled-pixels", type=int, metavar="N", help="pixel size of TRACE")
     add_models(parser)
 
 
@@ -47,26 +66,25 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     """The profile and the training that `cost` and `advise` are about."""
     add_profile(parser)
     parser.add_argument("--images", required=True, type=int, help="training images per epoch")
-    parser.add_argument("--validation-images", type=int, default=0)
-    parser.add_argument("--profiled-batch", type=int, help="batch size the profile was recorded at")
-    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--validation-images", type=int, default=0, help="validation images per epoch (default: 0)")
+    parser.add_argument("--epochs", type=int, default=1, help="number of epochs (default: 1)")
+    add_prices(parser)
     parser.add_argument(
-        "--price",
-        action="append",
-        type=instance_number,
-        default=[],
-        metavar="INSTANCE=USD",
-        help="a price of your own, an hour",
+        "--at-batch", type=int, metavar="N", help="predict at this batch size instead of the profiled one"
     )
-    parser.add_argument("--profiled-pixels", type=int, metavar="N", help="pixel size the profile was recorded at")
-    parser.add_argument("--at-batch", type=int, metavar="N", help="at another batch size than the profiled one")
-    parser.add_argument("--at-pixels", type=int, metavar="N", help="at another pixel size than the profiled one")
     parser.add_argument(
-        "--second", metavar="TRACE", help="profile of the same network at another size: narrows --at-batch, --at-pixels"
+        "--at-pixels", type=int, metavar="N", help="predict at this pixel size instead of the profiled one"
     )
-    parser.add_argument("--second-batch", type=int, metavar="N", help="batch size it was recorded at")
-    parser.add_argument("--second-pixels", type=int, metavar="N", help="pixel size it was recorded at")
-    parser.add_argument("--second-latency-ms", type=float, help="its anchor latency")
+    parser.add_argument(
+        "--second",
+        metavar="TRACE",
+        help="profile of the same network at another size; makes --at-batch and --at-pixels more accurate",
+    )
+    parser.add_argument("--second-batch", type=int, metavar="N", help="batch size of the second profile")
+    parser.add_argument("--second-pixels", type=int, metavar="N", help="pixel size of the second profile")
+    parser.add_argument(
+        "--second-latency-ms", type=float, help="latency of that profile on the anchor, in milliseconds"
+    )
 
 
 def add_narrowing(parser: argparse.ArgumentParser, *, market: str | None = None, **default: str) -> None:
@@ -79,16 +97,16 @@ def add_narrowing(parser: argparse.ArgumentParser, *, market: str | None = None,
     unset = default.get("default")
     add = parser.add_argument_group("offers").add_argument
     add("--provider", "--cloud", type=names, metavar="A,B", default=default.get("default", ()), help=_PROVIDER_HELP)
-    add("--region", default=unset, help="offers there only: us-east-1, or a part of it such as US")
+    add("--region", default=unset, help="only offers in this region: us-east-1, or a part of the name such as US")
     add(
         "--market",
         choices=MARKET_CHOICES,
         default=default.get("default", market),
-        help=f"offers of this market (default: {market or 'the usual one of each instance'})",
+        help=f"only offers of this market (default: {market or 'the default offer of each instance'})",
     )
     add("--gpu", type=names, metavar="A,B", default=default.get("default", ()), help="only these GPUs: V100,T4")
-    add("--gpu-count", type=int, metavar="N", default=unset, help="only offers of so many GPUs: 1, 2, 4 or 8")
-    add("--min-memory-gib", type=float, metavar="GIB", default=unset, help="GPUs with at least as much memory")
+    add("--gpu-count", type=int, metavar="N", default=unset, help="only offers with this number of GPUs: 1, 2, 4 or 8")
+    add("--min-memory-gib", type=float, metavar="GIB", default=unset, help="only GPUs with at least this much memory")
 
 
 def add_parameters(parser: argparse.ArgumentParser) -> None:
@@ -97,15 +115,42 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
     add(
         "--whole-nodes",
         action="store_true",
-        help="nodes of several GPUs with all of them training, each at the batch of one (default: the speed of one)",
+        help="train on all GPUs of each machine, each with the batch size of one GPU (default: train on one GPU)",
     )
-    add("--network", metavar="NAME", help="whole nodes, of the network of that name: ResNet50")
-    add("--parameters", type=count, metavar="N", help="or by its parameters: 25.6M (default: what TRACE tells)")
+    add("--network", metavar="NAME", help="network name for --whole-nodes, such as ResNet50")
+    add(
+        "--parameters",
+        type=count,
+        metavar="N",
+        help="number of parameters for --whole-nodes, such as 25.6M (default: from TRACE)",
+    )
+
+
+def add_prices(parser: argparse.ArgumentParser) -> None:
+    """`--price`, once for each instance."""
+    parser.add_argument(
+        "--price",
+        action="append",
+        type=instance_number,
+        default=[],
+        metavar="INSTANCE=USD",
+        help="your own price per hour",
+    )
+
+
+def add_spot_discount(parser: argparse.ArgumentParser) -> None:
+    """`--spot-discount`, where offers are of a market."""
+    parser.add_argument(
+        "--spot-discount",
+        type=float,
+        metavar="SHARE",
+        help="assumed spot discount, 0 to 1, for offers without a spot price in the catalog",
+    )
 
 
 def add_sureness(parser: argparse.ArgumentParser) -> None:
     """`--sureness`, where something is predicted."""
-    parser.add_argument("--sureness", choices=SURENESS_WORDS, help="only numbers at least as sure")
+    parser.add_argument("--sureness", choices=SURENESS_WORDS, help="only predictions with at least this confidence")
 
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
@@ -114,7 +159,7 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
         "--steps",
         type=int,
         metavar="N",
-        help="training steps TRACE covers (default: what it tells, else what its latency tells, else one; two for "
+        help="number of training steps in TRACE (default: from TRACE, else from its latency, else one; two for "
         "PROFET's own files)",
     )
 
@@ -130,20 +175,20 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         "--data",
         action="append",
         metavar="DIR",
-        help="measurements (default: PROFET_DATA or ../shared/data); several times: published ones and your own",
+        help="folder of measurements (default: PROFET_DATA, else data/); repeat to combine published ones and yours",
     )
 
 
 def add_dask(parser: argparse.ArgumentParser) -> None:
     """`--dask`: who does the fits and folds."""
     parser.add_argument(
-        "--dask", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786: its workers do the fits and folds"
+        "--dask", metavar="ADDRESS", help="run the fits and folds on this Dask scheduler, such as tcp://host:8786"
     )
 
 
 def add_anchors(parser: argparse.ArgumentParser) -> None:
     """`--anchor`: a choice among the measurements' anchors, which may be given several times."""
-    parser.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs from this anchor")
+    parser.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs with this anchor")
 
 
 def names(text: str) -> list[str]:

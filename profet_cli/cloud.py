@@ -28,10 +28,15 @@ _PASSED_ON = ("models_list", "pixels", "batch", "precision", "repeats", "warm_up
 def add_cloud(parser: argparse.ArgumentParser) -> None:
     """What a fleet is made of."""
     add = parser.add_argument_group("a fleet").add_argument
-    add("--cloud", metavar="DIR", help="write SkyPilot tasks, one a GPU type, into a new folder; rents nothing")
-    add("--gpu", type=names, metavar="A,B", help="GPU types: V100,T4; of each the cheapest machine (or --instance A,B)")
-    add("--bucket", metavar="URL", help="where cells are kept: s3://my-bucket or gs://my-bucket/folder")
-    add("--market", choices=MARKETS, help="spot, which goes on where it was taken away, or on-demand (spot)")
+    add("--cloud", metavar="DIR", help="write one SkyPilot task per GPU type to a new folder; rents nothing")
+    add(
+        "--gpu",
+        type=names,
+        metavar="A,B",
+        help="GPU types, such as V100,T4; uses the cheapest machine of each (or --instance A,B)",
+    )
+    add("--bucket", metavar="URL", help="bucket for the cells: s3://my-bucket or gs://my-bucket/folder")
+    add("--market", choices=MARKETS, help="spot, which resumes after interruptions, or on-demand (default: spot)")
     add("--provider", type=names, metavar="A,B", help="only these clouds: aws,gcp")
 
 
@@ -45,16 +50,16 @@ def is_cloud(options: argparse.Namespace) -> bool:
     of_fleet = [name for name in ("gpu", "bucket", "market", "provider") if getattr(options, name) is not None]
     if options.cloud is None:
         if of_fleet:
-            raise InputError(f"--{of_fleet[0]} is of a fleet: use it with --cloud DIR.")
+            raise InputError(f"--{of_fleet[0]} is for a fleet: use it with --cloud DIR.")
         return False
     here = {"--out": options.out, "--threads": options.threads, "--device cpu": options.device == "cpu" or None}
     for name, given in here.items():
         if given is not None:
-            raise InputError(f"{name} is of this machine: leave it out with --cloud.")
+            raise InputError(f"{name} is for this machine: remove it with --cloud.")
     if (options.gpu is None) == (options.instance is None):
         raise InputError("Name GPU types with --gpu V100,T4, or instances with --instance g4dn.xlarge,g5.xlarge.")
     if options.instance is not None and options.provider is not None:
-        raise InputError("--provider chooses among clouds for --gpu: leave it out with --instance.")
+        raise InputError("--provider is for --gpu: remove it with --instance.")
     return True
 
 
@@ -67,7 +72,7 @@ def run_cloud(options: argparse.Namespace, grid: Grid, protocol: Protocol) -> No
     else:
         fleet = cheapest_of(catalog, options.gpu, market, [name.lower() for name in options.provider or ()])
     if not fleet:
-        raise InputError("No GPU is named: --gpu V100,T4.")
+        raise InputError("Name at least one GPU: --gpu V100,T4.")
     tasks = cloud_tasks(fleet, grid, protocol, is_quick=options.quick)
     folder = Path(options.cloud).expanduser()
     if not options.plan:
@@ -78,7 +83,7 @@ def run_cloud(options: argparse.Namespace, grid: Grid, protocol: Protocol) -> No
 def _write(options: argparse.Namespace, grid: Grid, tasks: Sequence[CloudTask], folder: Path, market: str) -> None:
     check_new(folder)
     if options.bucket is None:
-        raise InputError("Name a bucket of yours for the cells, with --bucket s3://my-bucket.")
+        raise InputError("Name your bucket for the cells: --bucket s3://my-bucket.")
     bucket = bucket_of(options.bucket)
     collect = ["--frameworks", ",".join(grid.frameworks), *(["--quick"] if options.quick else [])]
     for name in _PASSED_ON:
@@ -117,11 +122,13 @@ def _show(options: argparse.Namespace, tasks: Sequence[CloudTask], folder: Path,
     longest = max(one.seconds for one in tasks)
     print(
         f"{len(tasks)} {'machine' if len(tasks) == 1 else 'machines'}, {market}: about ${total:.2f} and "
-        f"{format_duration(longest)}, starting and installing included; SkyPilot's jobs controller, a small machine, "
-        "comes to it"
+        f"{format_duration(longest)}, including start-up and installation; SkyPilot's jobs controller, a small "
+        "machine, costs extra"
     )
     if out is not None:
-        print(f"written to {out}; nothing is rented: {out}/launch.sh launches, {out}/fetch.sh fetches and joins")
+        print(
+            f"written to {out}; nothing is rented: run {out}/launch.sh to launch and {out}/fetch.sh to fetch and merge"
+        )
 
 
 def _document(task: CloudTask) -> Document:

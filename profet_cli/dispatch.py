@@ -10,28 +10,30 @@ from typing import cast
 
 from profet_cli.commands import Command
 from profet_cli.parsing import PROGRAM, OneLineParser, add_commands
+from profet_core.errors import InputError
+from profet_core.version import VERSION
 
 _DESCRIPTION = "Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"
 
 #: Command -> its line in `profet --help`; `profet_cli.commands.<command>` declares its arguments and runs it.
 _EVERY = {
-    "predict": "step latency of a profiled network on every instance",
-    "scale": "latency at a size between two known ones",
-    "cost": "time and cost per epoch and per training on every instance",
-    "advise": "which instance to rent for a training, and how sure that is",
-    "estimate": "step latency of a network without a profile, from its layers",
-    "scaleout": "a training on 1 to 64 GPUs: time, cost, and where more stop paying",
-    "manycore": "a training on a many-core processor over threads, by two published models",
-    "instances": "the catalogue: GPUs, prices, dates; rows of your own",
-    "gpus": "GPUs of your own: data sheet, throughput, price",
-    "inspect": "what a profile holds and how the models see it",
-    "convert": "reduce a trace to a profile that names nothing of the network",
-    "collect": "measure a grid of workloads on the GPU at hand",
-    "profile": "record a step of your own training script as a profile",
-    "serve": "the JSON of predict, cost, advise, scaleout and instances over HTTP",
-    "data": "measurements in one layout: import, check, merge",
+    "predict": "predict the step latency of a profiled network on every instance",
+    "scale": "predict the latency at a size between two measured ones",
+    "cost": "predict time and cost of a training on every instance",
+    "advise": "recommend an instance for a training",
+    "estimate": "estimate the step latency of a network from its layers, without a profile",
+    "scaleout": "predict time and cost of a training on 1 to 64 GPUs",
+    "manycore": "predict the training time on a many-core CPU with two published models",
+    "instances": "list the catalog of GPUs and prices; add custom instances",
+    "gpus": "list and add custom GPUs: specs, throughput, price",
+    "inspect": "show the operations of a profile and how the models classify them",
+    "convert": "reduce a trace to a profile without names of the network",
+    "collect": "measure a grid of workloads on this machine's GPU",
+    "profile": "record a profile of your own training script",
+    "serve": "serve predict, cost, advise, estimate, scaleout and instances as JSON over HTTP",
+    "data": "import, check and merge measurements",
     "train": "fit all models from the measurements",
-    "validate": "accuracy on architectures the models have not seen",
+    "validate": "measure the accuracy on held-out architectures",
 }
 #: Those that are installed: where only the recorder is, `profile`.
 COMMANDS = {name: line for name, line in _EVERY.items() if find_spec(f"profet_cli.commands.{name}")}
@@ -39,6 +41,11 @@ COMMANDS = {name: line for name, line in _EVERY.items() if find_spec(f"profet_cl
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of the chosen command, with its `run`."""
+    if arguments and arguments[0] in _EVERY.keys() - COMMANDS.keys():
+        raise InputError(
+            f"Only the recorder is installed, without `{PROGRAM} {arguments[0]}`: install the whole project with "
+            "`pip install .` in its folder."
+        )
     # No option comes before the command, so that the first word that names one is the choice.
     chosen = next((word for word in arguments if word in COMMANDS), None)
     if chosen is None:
@@ -50,6 +57,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def build_parser(commands: Iterable[str] = COMMANDS) -> OneLineParser:
     """The command line; arguments are declared for `commands`, whose modules are imported, and for no others."""
     parser = OneLineParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser.add_argument("-V", "--version", action="version", version=f"{PROGRAM} {VERSION}", help="print the version")
     parsers = add_commands(parser, COMMANDS, dest="command", required=True)
     for name in commands:
         command = _command(name)

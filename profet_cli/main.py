@@ -50,7 +50,7 @@ def _process_status() -> int:
         # print() would take stdout for it.
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     if sys.stdout is None:
-        return _said("there is no standard output: give it one, such as > FILE or > /dev/null", NO_OUTPUT)
+        return _said("there is no standard output: redirect it, such as with > FILE or > /dev/null", NO_OUTPUT)
     return _status(sys.argv[1:], started=_interrupts_are_exceptions)
 
 
@@ -61,8 +61,9 @@ def _status(arguments: Sequence[str], started: Callable[[], None]) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _run(arguments, started)
-    except KeyboardInterrupt:
-        return _said(_STOPPED_LINE, STOPPED)
+    except KeyboardInterrupt as stop:
+        # Who can be gone on with says how.
+        return _said(": ".join((_STOPPED_LINE, *map(str, stop.args))), STOPPED)
     except BrokenPipeError:
         # The reader (head, less) went away: not an error.
         _drop_output()
@@ -73,11 +74,21 @@ def _status(arguments: Sequence[str], started: Callable[[], None]) -> int:
 
 def _run(arguments: Sequence[str], started: Callable[[], None]) -> None:
     from profet_cli.dispatch import parsed
+    from profet_core.errors import InputError
 
+    runs_a_script = False
     try:
         options = parsed(arguments)
         started()
+        # What a script of the user's own lacks is its own error.
+        runs_a_script = options.command == "profile"
         options.run(options)
+    except ModuleNotFoundError as error:
+        if runs_a_script or (error.name or "").startswith("profet_"):
+            raise
+        raise InputError(
+            f"This command needs the serving set ({error.name} is missing): pip install -r requirements-serve.txt"
+        ) from None
     except SystemExit:
         # --help
         sys.stdout.flush()

@@ -16,4 +16,4 @@ def fit_words(answer: FitAnswer | None) -> str:
     """The same of one answer."""
     if answer is None:
         return "-"
-    return answer.verdict if answer.largest_batch is None else f"{answer.verdict}, to {answer.largest_batch}"
+    return answer.verdict if answer.largest_batch is None else f"{answer.verdict}, max {answer.largest_batch}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
-from profet_core.catalog.instance import Instance
+from profet_core.catalog.instance import ON_DEMAND, Instance
 from profet_core.catalog.price_age import old_price_note
 
 Row = TypeVar("Row")
@@ -33,8 +33,8 @@ def cheapest_by_gpu(rows: Sequence[Row], offer_of: Callable[[Row], Instance], ke
     return [row for row in rows if id(row) in chosen or offer_of(row).own or offer_of(row).name in keep]
 
 
-def _rank(offer: Instance) -> tuple[bool, float]:
-    return offer.status == "retired", offer.usd_per_hour
+def _rank(offer: Instance) -> tuple[bool, bool, float]:
+    return offer.status == "retired", offer.market != ON_DEMAND, offer.usd_per_hour
 
 
 def gpus_cell(offer: Instance) -> str:
@@ -46,7 +46,7 @@ def print_hidden(count: int) -> None:
     """How many rows a table left out."""
     if count:
         offers = "offer of the same GPUs is" if count == 1 else "offers of the same GPUs are"
-        print(f"{count} more {offers} not shown: --every-offer, or narrow with --cloud, --gpu, ...")
+        print(f"{count} more {offers} not shown: use --every-offer, or filter with --cloud, --gpu, ...")
 
 
 def print_old_prices(offers: Iterable[Instance]) -> None:

@@ -21,9 +21,9 @@ class OneLineParser(argparse.ArgumentParser):
         """Raise InputError instead of ending the process."""
         raise InputError(f"{message} (see `{self.prog} --help`)")
 
-    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Argparse's own says nothing where it can't be written."""
-        print(self.format_help(), end="", file=file)
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Print help or the version; argparse's own hides that the output can't be written."""
+        print(message, end="", file=file)
 
 
 def add_commands(

@@ -24,28 +24,26 @@ def open_knowledge(options: argparse.Namespace) -> Knowledge:
 
 def predict_question(options: argparse.Namespace) -> PredictQuestion:
     """The question of `predict`, its profiles read."""
-    profile = read_profile_file(options.trace)
-    # Another profile is of interest only where something was measured.
-    reference = options.measured_trace if options.measured else None
-    measured_trace = read_profile_file(reference) if reference else None
-    made = {"profile": profile, "measured": dict(options.measured), "measured_trace": measured_trace}
-    return _question(PredictQuestion, options, made)
+    return _question(PredictQuestion, options, {})
 
 
 def training_question(options: argparse.Namespace, kind: type[Training]) -> Training:
     """The question of `cost` or `advise`, its profiles read."""
-    if options.second is not None and options.at_batch is None and options.at_pixels is None:
-        # `predict` does without what trainings need.
-        from profet_core.answers.training import second_alone
-
-        raise second_alone(COMMAND_LINE)
-    profile = read_profile_file(options.trace)
     second = None if options.second is None else read_profile_file(options.second)
-    return _question(kind, options, {"profile": profile, "price": dict(options.price), "second": second})
+    made = {"price": dict(options.price), "second": second, "second_steps": None}
+    return _question(kind, options, made)
 
 
 def _question(kind: type[Question], options: argparse.Namespace, made: Mapping[str, Any]) -> Question:
     """A question of the options of its fields' names, and of what was made of others."""
+    # Another profile is of interest only where something was measured.
+    reference = options.measured_trace if options.measured else None
+    made = {
+        **made,
+        "profile": read_profile_file(options.trace),
+        "measured": dict(options.measured),
+        "measured_trace": read_profile_file(reference) if reference else None,
+    }
     given: dict[str, Any] = {
         field.name: getattr(options, field.name) for field in fields(kind) if field.name not in made
     }

@@ -46,7 +46,7 @@ def models_of(text: str) -> tuple[str, ...]:
     lists = {"measured": measured_networks(), "newer": list(NEWER), "all": named_networks()}
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
-        raise InputError("No network is named: give names, or measured, newer or all.")
+        raise InputError("Name at least one network, or use measured, newer or all.")
     found = [name for word in words for name in lists.get(word.lower()) or [network_name(word)]]
     return tuple(dict.fromkeys(found))
 
@@ -63,9 +63,9 @@ def cells_of(grid: Grid) -> list[Cell]:
     sides = [(model, pixels) for model in grid.models for pixels in grid.pixels if is_buildable(model, pixels)]
     number = len(sides) * len(grid.batch_sizes) * len(grid.precisions) * len(grid.frameworks) * grid.repeats
     if not number:
-        raise InputError("None of these networks can be built for images of these sizes: take larger --pixels.")
+        raise InputError("None of these networks can be built for these image sizes: use larger --pixels.")
     if number > MAX_CELLS:
-        raise InputError(f"That are {number:,} cells: more than {MAX_CELLS:,} can't be measured.")
+        raise InputError(f"The grid has {number:,} cells; the maximum is {MAX_CELLS:,}.")
     return [
         Cell(framework, precision, model, pixels, batch_size, repeat)
         for framework in grid.frameworks

@@ -84,8 +84,8 @@ def machine_at_hand(frameworks: Sequence[Framework], device: Device, threads: in
         start_s[name] = perf_counter() - began
         if device == "gpu" and seen[name].gpu is None:
             raise InputError(
-                f"{name} {seen[name].version} sees no GPU: install its GPU build and the driver, leave it out with "
-                "--frameworks, or try everything out with --device cpu."
+                f"{name} {seen[name].version} sees no GPU: install its GPU build and the driver, exclude it with "
+                "--frameworks, or use --device cpu for a test run."
             )
     first = next(iter(seen.values()))
     if other := next((name for name, one in seen.items() if one.gpu != first.gpu), None):

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
+from itertools import takewhile
 
 from profet_collect.grid import Grid
 from profet_core.collected.record import Cell
@@ -49,8 +50,11 @@ def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float
     return found
 
 
-def error_after(cells: Sequence[Cell]) -> float | None:
-    """The table's error for the last of these cells in its order; None where none is in it."""
-    known = [(cell.model, cell.pixels, cell.batch_size) for cell in cells]
-    errors = [error for workload, error in quick_workloads().items() if workload in known]
-    return errors[-1] if errors else None
+def known_error(cells: Sequence[Cell]) -> tuple[int, float] | None:
+    """How many of the table's workloads, from its top without a gap, are among these cells, and its error after them.
+
+    None: not even the first is. The table knows no error of workloads with a gap between them.
+    """
+    there = {(cell.model, cell.pixels, cell.batch_size) for cell in cells}
+    errors = [error for _, error in takewhile(lambda row: row[0] in there, quick_workloads().items())]
+    return (len(errors), errors[-1]) if errors else None

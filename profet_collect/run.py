@@ -10,7 +10,7 @@ from time import perf_counter
 
 from profet_collect.cells.process import measure
 from profet_collect.cells.task import Task
-from profet_collect.expected import Expected
+from profet_collect.expected import Expected, Timed
 from profet_collect.machine import Machine
 from profet_collect.progress import Progress
 from profet_collect.store import Store
@@ -54,7 +54,7 @@ def collect(cells: Sequence[Cell], machine: Machine, store: Store, expected: Exp
             result = _result(cell, machine, protocol)
             store.append(result)
             if result.batch_latency_ms is not None:
-                expected.learn(cell, perf_counter() - began, result.batch_latency_ms)
+                expected.learn(Timed(cell, perf_counter() - began, result.batch_latency_ms))
             progress.end(result, sum(map(expected.seconds, left[number + 1 :])))
             failures = [*failures, result] if _is_surprise(result, expected) else []
             _check_failures(failures)
@@ -70,8 +70,8 @@ def _is_surprise(result: CellResult, expected: Expected) -> bool:
 def _check_failures(failures: Sequence[CellResult]) -> None:
     if len(failures) >= _FAILURES_IN_A_ROW and len({result.cell.model for result in failures}) > 1:
         raise InputError(
-            f"{len(failures)} cells in a row failed, the last one: {failures[-1].why}. Mend that, and run the same "
-            "command with --retry, which measures them again."
+            f"{len(failures)} cells in a row failed, the last one: {failures[-1].why}. Fix that, and run the same "
+            "command with --retry to repeat them."
         )
 
 

@@ -70,7 +70,7 @@ class Store:
         InputError : the disk is full or can't be written (what was there is untouched), or the cell is there already.
         """
         if result.cell in self._results:
-            raise InputError(f"{result.cell} is in {self._folder} already.")
+            raise InputError(f"{result.cell} is already in {self._folder}.")
         before = os.fstat(self._handle).st_size
         try:
             _write_all(self._handle, line_of(result))
@@ -79,8 +79,8 @@ class Store:
             with suppress(OSError):
                 os.ftruncate(self._handle, before)
             raise InputError(
-                f"{self._folder} can't be written: {error.strerror}; its {len(self._results)} finished cells are kept. "
-                "Make room, and run the same command again."
+                f"{self._folder} can't be written: {error.strerror}; its {len(self._results)} finished cells are "
+                "kept. Free some space and run the same command again."
             ) from None
         self._results[result.cell] = result
 
@@ -100,7 +100,7 @@ def only_collector(folder: Path) -> Iterator[None]:
         lock = FileLock(path, timeout=0)
         lock.acquire()
     except Timeout:
-        raise InputError(f"Another `profet collect` writes into {folder}: let it end, or name another --out.") from None
+        raise InputError(f"Another `profet collect` writes to {folder}: wait for it, or name another --out.") from None
     except OSError as error:
         raise InputError(f"{folder} can't be written: {error.strerror}; name another --out.") from None
     try:
@@ -165,7 +165,7 @@ def _checked_frameworks(folder: Path, manifest: Mapping[str, Any]) -> dict[str, 
     there = read_manifest(folder)
     if there is None:
         if read_cells(folder):
-            raise InputError(f"{folder} has cells and no {MANIFEST_NAME}: name another --out.")
+            raise InputError(f"{folder} has cells but no {MANIFEST_NAME}: name another --out.")
         return at_hand
     for key in _SAME:
         if there.get(key) != manifest.get(key):
@@ -185,7 +185,7 @@ def _cut(handle: int, end: int, folder: Path) -> None:
     try:
         os.ftruncate(handle, end)
     except OSError as error:
-        raise InputError(f"{folder / CELLS_NAME} can't be cut to whole lines: {error.strerror}.") from None
+        raise InputError(f"{folder / CELLS_NAME} can't be truncated to complete lines: {error.strerror}.") from None
 
 
 def _write_all(handle: int, data: bytes) -> None:

@@ -1,11 +1,11 @@
-"""PROFET as pure functions: which cloud GPU should a CNN be trained on, how long will it take, what will it cost?
+"""Pure functions: predict CNN training time and cost on every cloud GPU.
 
 >>> from profet_core import load_catalog, load_models, predict, read_profile
 >>> from profet_core.artifacts.samples import load_samples
 >>> models, catalog = load_models(), load_catalog()
 >>> profile = read_profile(load_samples()[0].data, "profile.json")
->>> prediction = predict(models, catalog, profile, "g3s.xlarge", latency_ms=122.4)
->>> prediction.latencies_ms["p2.xlarge"] > prediction.latencies_ms["g3s.xlarge"]
+>>> prediction = predict(models, catalog, profile, "g4dn.xlarge", latency_ms=552.8)
+>>> prediction.latencies_ms["p2.xlarge"] > prediction.latencies_ms["g4dn.xlarge"]
 True
 """
 

@@ -155,12 +155,12 @@ def check_profiled_batch(profiled_batch: int | None, recorded_batch: int | None)
     """
     if profiled_batch is None:
         if recorded_batch is None:
-            raise InputError("The profile doesn't say its batch size: give the batch size it was recorded at.")
+            raise InputError("The profile doesn't include its batch size: give the batch size it was recorded at.")
         return recorded_batch
     batch_size = whole_number("The profiled batch size", profiled_batch)
     if recorded_batch is not None and recorded_batch != batch_size:
         raise InputError(
-            f"The profile was recorded at batch size {recorded_batch}, not {batch_size}: "
-            "for another batch size its latencies are carried there (--at-batch)."
+            f"The profile was recorded at batch size {recorded_batch}, not {batch_size}: use --at-batch to scale "
+            "it to another batch size."
         )
     return batch_size

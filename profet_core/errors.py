@@ -1,5 +1,7 @@
 """The errors a person can act on: each message is one line that says what to do."""
 
+from __future__ import annotations
+
 
 class ProfetError(ValueError):
     """Base of every error this project raises on purpose; `str(error)` is one line for a person."""
@@ -11,6 +13,19 @@ class ProfileError(ProfetError):
 
 class InputError(ProfetError):
     """An argument (latency, instance, size, price ...) can't be used as it is."""
+
+
+class OptionalInputError(InputError):
+    """An optional input can't be used; without it the question has an answer.
+
+    Attributes
+    ----------
+    field : of the question, such as "second" or "measured".
+    """
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class BusyError(ProfetError):
@@ -44,11 +59,20 @@ class LatencyDoubtError(InputError):
         suggested_steps: int | None = None,
     ) -> None:
         super().__init__(message)
+        self.advice = ""
         self.latency_ms = latency_ms
         self.expected_ms = expected_ms
         self.suggested_ms = suggested_ms
         self.suggested_unit = suggested_unit
         self.suggested_steps = suggested_steps
+
+    def advised(self, advice: str) -> LatencyDoubtError:
+        """The same, saying what to do in the words of a channel."""
+        self.advice = advice
+        return self
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}{self.advice}"
 
 
 class ArtifactError(ProfetError):

@@ -8,13 +8,15 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from profet_core.errors import ArtifactError
 
 HOME_VARIABLE = "PROFET_HOME"
-_GET_AGAIN = "get it again (git checkout models) or run `profet train`"
+_GET_AGAIN = "restore it (git checkout models) or run `profet train`"
 
+#: An object of a JSON file of ours; whoever reads it checks each value that it takes.
+JsonObject: TypeAlias = Mapping[str, Any]
 Parsed = TypeVar("Parsed")
 
 
@@ -61,13 +63,13 @@ def shown(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def manifest_checksum(manifest: Mapping) -> str:
+def manifest_checksum(manifest: JsonObject) -> str:
     """SHA-256 of the manifest without its own checksum, over sorted compact JSON."""
     content = {key: value for key, value in manifest.items() if key != "checksum"}
     return sha256_hex(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
 
 
-def read_coefficients(path: Path, version: int) -> dict:
+def read_coefficients(path: Path, version: int) -> JsonObject:
     """The content of a JSON file of coefficients, signed with its own checksum.
 
     Raises
@@ -89,7 +91,7 @@ def read_coefficients(path: Path, version: int) -> dict:
     return content
 
 
-def load_coefficients(path: Path, version: int, parse: Callable[[dict], Parsed]) -> Parsed:
+def load_coefficients(path: Path, version: int, parse: Callable[[JsonObject], Parsed]) -> Parsed:
     """What `parse` makes of such a file; it may raise what it runs into where the content is not what it should be.
 
     Raises

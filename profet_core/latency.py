@@ -13,7 +13,7 @@ HOST_BOUND_SHARE = 0.75
 #: Power in which the GPU's part and launches add up where neither hides the other: no step turns from one to the other
 #: at once. It costs 0.2 points on GPUs left out, and halves how often a larger step is predicted faster.
 JOINED = 4.0
-#: Two-sided 90 % quantile of the normal distribution.
+#: Two-sided 90% quantile of the normal distribution.
 NORMAL_90 = 1.645
 
 
@@ -57,12 +57,12 @@ class Basis(StrEnum):
 _WORDS = {
     Basis.GIVEN: "your own measurement",
     Basis.MEASURED: "predicted by models that learned from profiles of this GPU",
-    Basis.DERIVED: "derived from others' timings of this GPU, which are biased; nobody profiled it",
-    Basis.TRANSFERRED: "estimated from data sheets and benchmarks; nobody profiled this GPU",
-    Basis.CARRIED: "carried to another size",
-    Basis.CARRIED_BACK: "predicted from a profile of a GPU that nobody profiled for the models",
-    Basis.SHARPENED: "estimated, and corrected by steps that were measured on this GPU",
-    Basis.SCALED_OUT: "one GPU's step, scaled out to all GPUs of the node",
+    Basis.DERIVED: "derived from third-party timings of this unprofiled GPU, which are biased",
+    Basis.TRANSFERRED: "estimated for this unprofiled GPU from specs and benchmarks",
+    Basis.CARRIED: "scaled to another batch or pixel size",
+    Basis.CARRIED_BACK: "predicted from a profile of a GPU that the models have no profiles of",
+    Basis.SHARPENED: "estimated and calibrated with steps measured on this GPU",
+    Basis.SCALED_OUT: "one GPU's step, scaled out to all GPUs of the machine",
 }
 
 
@@ -153,7 +153,7 @@ class Reach:
 
 
 #: What `StepTime.note` begins with where a faster GPU would take as long.
-LIMITED_BY_HOST = "limited by the host"
+LIMITED_BY_HOST = "limited by CPU launch overhead"
 #: The same where there is room for a word.
 HOST_LIMITED = "host-limited"
 

@@ -144,7 +144,7 @@ def _decimal_mark(body: str, *, may_group: bool, whole: bool) -> str:
     may_group : a single mark may as well be one between groups.
     whole : no decimals are expected.
     """
-    marks = _MARK.findall(body)
+    marks: list[str] = _MARK.findall(body)
     if not marks or marks[-1] not in ".," or marks.count(marks[-1]) > 1:
         return ""
     if marks == [","] or (marks == ["."] and whole):
@@ -160,4 +160,4 @@ def _is_english(body: str) -> bool:
 def _unreadable(text: str) -> InputError:
     printable = "".join(letter if letter.isprintable() else " " for letter in text[: LONGEST + 1]).strip()
     shown = printable if len(printable) <= LONGEST else f"{printable[: LONGEST - 3]}..."
-    return InputError(f'"{shown}" is no number: write it like 1234.5 or 1.234,5.')
+    return InputError(f'"{shown}" is not a number: write it like 1234.5 or 1.234,5.')

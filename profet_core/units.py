@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from numbers import Real
 
 from profet_core.errors import InputError
@@ -123,16 +124,14 @@ def format_ms(latency_ms: float) -> str:
 
 
 def format_usd(amount_usd: float) -> str:
-    """Dollars as people write them: cents, whole dollars from a hundred on, two digits that count below ten cents.
+    """Dollars as people write them: cents, and whole dollars from a hundred on.
 
-    >>> format_usd(0.0256), format_usd(0.1666), format_usd(21.957642), format_usd(222.4), format_usd(1234.5)
-    ('$0.026', '$0.17', '$21.96', '$222', '$1,234')
+    >>> format_usd(0.0256), format_usd(0.1666), format_usd(21.957642), format_usd(222.4), format_usd(0.0021)
+    ('$0.03', '$0.17', '$21.96', '$222', '<$0.01')
     """
     if abs(amount_usd) >= 99.995:
         return f"${amount_usd:,.0f}"
-    if abs(amount_usd) >= 0.0995:
-        return f"${amount_usd:,.2f}"
-    return f"${format_significant(amount_usd, 2)}"
+    return f"${amount_usd:,.2f}" if amount_usd >= 0.005 or amount_usd == 0 else "<$0.01"
 
 
 def listed_price(usd_per_hour: float) -> str:
@@ -179,11 +178,68 @@ def format_duration_range(low_s: float, high_s: float) -> str:
     return f"{_range(low_s / seconds, high_s / seconds)} {unit}"
 
 
+@dataclass(frozen=True, slots=True)
+class TimeUnit:
+    """A unit of time for people."""
+
+    name: str
+    seconds: float
+
+    def words(self, seconds: float, digits: int = 3) -> str:
+        """A duration in this unit.
+
+        >>> time_unit(7_200).words(7_200), time_unit(7_200).words(100_000)
+        ('2.00 h', '27.8 h')
+        """
+        return f"{format_significant(seconds / self.seconds, digits)} {self.name}"
+
+    def range_words(self, low_s: float, high_s: float) -> str:
+        """An interval in this unit, whatever its size.
+
+        >>> time_unit(7_200).range_words(3_000, 10_000)
+        '0.83–2.8 h'
+        """
+        return f"{_range(low_s / self.seconds, high_s / self.seconds)} {self.name}"
+
+
+_TIME_UNITS = (TimeUnit("ms", 1e-3), TimeUnit("s", 1.0), TimeUnit("min", 60.0), TimeUnit("h", 3_600.0))
+_DAYS, _LONGEST_H = TimeUnit("days", 86_400.0), 240.0
+
+
+def time_unit(seconds: float) -> TimeUnit:
+    """The unit that suits a duration: from 2 s on seconds, from 2 min on minutes, and so on; days from 240 h on.
+
+    >>> [time_unit(seconds).name for seconds in (0.2, 90, 600, 7_200, 1e6)]
+    ['ms', 's', 'min', 'h', 'days']
+    """
+    if seconds >= _LONGEST_H * 3_600:
+        return _DAYS
+    return next((unit for unit in reversed(_TIME_UNITS[1:]) if seconds >= 2 * unit.seconds), _TIME_UNITS[0])
+
+
+def format_time(seconds: float) -> str:
+    """A duration with three significant digits in the unit that suits it.
+
+    >>> format_time(0.553), format_time(12_000), format_time(1e6)
+    ('553 ms', '3.33 h', '11.6 days')
+    """
+    return time_unit(seconds).words(seconds)
+
+
+def format_time_range(low_s: float, high_s: float) -> str:
+    """An interval of durations in the unit that suits its middle.
+
+    >>> format_time_range(3_000, 20_000)
+    '0.83–5.6 h'
+    """
+    return time_unit(math.sqrt(low_s * high_s)).range_words(low_s, high_s)
+
+
 def format_usd_range(low_usd: float, high_usd: float) -> str:
     """An interval of dollars, the sign once.
 
     >>> format_usd_range(0.131, 0.219), format_usd_range(18.2, 104.6), format_usd_range(0.021, 0.0345)
-    ('$0.13–0.22', '$18.20–105', '$0.021–0.035')
+    ('$0.13–0.22', '$18.20–105', '$0.02–0.03')
     """
     return f"{format_usd(low_usd)}–{format_usd(high_usd).removeprefix('$')}"
 

@@ -76,7 +76,7 @@ def only_one(path: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     try:
         lock.acquire(poll_interval=0.01)
     except Timeout:
-        raise InputError(f"Another program is changing {path}: try again when it has ended.") from None
+        raise InputError(f"Another program is changing {path}: try again when it has finished.") from None
     try:
         yield
     finally:

@@ -1,1 +1,1 @@
-"""The command line's JSON over HTTP: `profet serve` alone, or beside the app on its port."""
+"""The CLI's JSON over HTTP: `profet serve`, or beside the app."""

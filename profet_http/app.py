@@ -156,7 +156,7 @@ def _failure(failure: RequestError) -> Response:
 
 def _of_starlette(error: HTTPException) -> RequestError:
     if error.status_code == NOT_FOUND:
-        return RequestError(NOT_FOUND, f"There is nothing here: {PREFIX}/docs lists what there is.")
+        return RequestError(NOT_FOUND, f"Not found: {PREFIX}/docs lists the endpoints.")
     if error.status_code == NOT_ALLOWED:
         allow = (error.headers or {}).get("Allow", "")
         return RequestError(NOT_ALLOWED, f"Use {allow} here.", allow=allow)

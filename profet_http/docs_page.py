@@ -21,7 +21,7 @@ td, th { border-bottom: 1px solid #8885; padding: 0.3rem 0.6rem 0.3rem 0; text-a
 _CLIENT = """
 import json, urllib.request
 
-body = {"profile": json.load(open("profile.json")), "anchor": "g4dn.xlarge", "latency_ms": 60.2}
+body = {"profile": json.load(open("profile.json")), "anchor": "g3s.xlarge", "latency_ms": 323.0}
 request = urllib.request.Request("http://localhost:8501/v1/predict", json.dumps(body).encode())
 request.add_header("Content-Type", "application/json")
 print(json.load(urllib.request.urlopen(request))["predictions"])
@@ -40,7 +40,7 @@ def _fields(fields: Fields) -> str:
         f"<td>{escape(field.description)}{'; <strong>required</strong>' if field.required else ''}</td></tr>"
         for name, field in fields.items()
     )
-    return f"<table><tr><th>field</th><th>value</th><th>what it is</th></tr>{rows}</table>"
+    return f"<table><tr><th>field</th><th>value</th><th>description</th></tr>{rows}</table>"
 
 
 def _page() -> str:
@@ -52,17 +52,17 @@ def _page() -> str:
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>PROFET: the endpoint</title><style>{_STYLE}</style></head><body>
 <h1>The command line's JSON over HTTP</h1>
-<p>Fields are named as the long options of <code>profet predict</code>, <code>cost</code>, <code>advise</code>,
-<code>estimate</code> and <code>scaleout</code>, with <code>_</code> for <code>-</code>; answers are what
+<p>Field names are the long options of <code>profet predict</code>, <code>cost</code>, <code>advise</code>,
+<code>estimate</code> and <code>scaleout</code>, with <code>_</code> for <code>-</code>; responses are what
 <code>--format json</code> prints. Latencies are milliseconds per training step. Every error is
 <code>{{"error": "one line"}}</code>. For programs:
 <a href="openapi.json">openapi.json</a>, with each answer's schema.</p>
 <pre>{escape(_CLIENT)}</pre>
-<p>A file goes alone, its fields in the query, or into a form:</p>
+<p>Send a file as the body with its fields in the query, or send a form:</p>
 <pre>{escape(_FILE)}</pre>
 {endpoints}
 <h2>GET /v1/instances</h2><p>{escape(LISTING.summary)}</p>{_fields(LISTING.fields)}
-<h2>GET /v1/health</h2><p>200 if the models load, are whole, and predict a sample as it was measured; 503 otherwise.</p>
+<h2>GET /v1/health</h2><p>200 if the models load, are complete and predict a sample correctly; 503 otherwise.</p>
 </body></html>
 """
 

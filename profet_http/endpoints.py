@@ -58,7 +58,7 @@ def _with_own_gpus(knowledge: Knowledge, values: Values) -> tuple[Knowledge, Val
     own = [own_gpu_of(cells, knowledge.gpus) for cells in values.get("own_gpus", ())]
     for row in own:
         if row.instance in knowledge.catalog:
-            raise InputError(f"There is an instance {row.instance} already: give {row.name} another name.")
+            raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
     return knowledge.with_own_gpus(checked_own_gpus(own)), {k: v for k, v in values.items() if k != "own_gpus"}
 
 
@@ -86,7 +86,7 @@ def _advise(knowledge: Knowledge, values: Values) -> Document:
     knowledge, values = _with_own_gpus(knowledge, values)
     answer = answer_advise(knowledge, AdviseQuestion(**values), REQUEST)
     training = answer.training
-    return advice_document(answer.advice, answer.comparison, training.prediction.anchor, training.warnings)
+    return advice_document(answer.advice, answer.comparison, training.prediction.anchor, answer.fits, training.warnings)
 
 
 def _scaleout(knowledge: Knowledge, values: Values) -> Document:
@@ -102,7 +102,7 @@ def _estimate(knowledge: Knowledge, values: Values) -> Document:
     knowledge, values = _with_own_gpus(knowledge, values)
     of_profile = {name: values[name] for name in ("profile", "anchor", "latency_ms") if name in values}
     if of_profile and "profile" not in of_profile:
-        raise InputError("anchor and latency_ms are of a profile: give it too.")
+        raise InputError("anchor and latency_ms need a profile: give it too.")
     profiled = ProfileQuestion(**of_profile, fp32=values.get("fp32", False)) if of_profile else None
     asked = {name: value for name, value in values.items() if name not in of_profile}
     answer = answer_estimate(knowledge, named_question(**asked, profiled=profiled), REQUEST)
@@ -117,10 +117,10 @@ def _estimate(knowledge: Knowledge, values: Values) -> Document:
 
 #: Path -> the question that is posted there.
 QUESTIONS: Mapping[str, Endpoint] = {
-    "/predict": Endpoint("Step latency of a profiled network on every instance.", PREDICT, _predict),
-    "/cost": Endpoint("Time and cost of a training on every instance.", COST, _cost),
-    "/advise": Endpoint("Which instance to rent for a training, and how sure that is.", ADVISE, _advise),
-    "/estimate": Endpoint("Step latency of a network without a profile, by its name.", ESTIMATE, _estimate),
-    "/scaleout": Endpoint("A training on 1 to 64 GPUs: what it takes and costs.", SCALEOUT, _scaleout),
+    "/predict": Endpoint("Predict the step latency of a profiled network on every instance.", PREDICT, _predict),
+    "/cost": Endpoint("Predict time and cost of a training on every instance.", COST, _cost),
+    "/advise": Endpoint("Recommend an instance for a training.", ADVISE, _advise),
+    "/estimate": Endpoint("Estimate the step latency of a named network without a profile.", ESTIMATE, _estimate),
+    "/scaleout": Endpoint("Predict time and cost of a training on 1 to 64 GPUs.", SCALEOUT, _scaleout),
 }
-LISTING = Endpoint("The catalogue: GPUs, prices, dates, and what predictions rest on.", INSTANCES, _instances)
+LISTING = Endpoint("List the catalog: GPUs, prices, dates and the basis of predictions.", INSTANCES, _instances)

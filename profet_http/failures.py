@@ -13,9 +13,9 @@ MALFORMED, NOT_FOUND, NOT_ALLOWED, TOO_SLOW, TOO_LARGE, UNSUPPORTED, UNUSABLE = 
 OUR_FAULT, BUSY = 500, 503
 
 UNEXPECTED = "Something went wrong on our side: try again later."
-NOT_READY = "The server's models or catalogue can't be used: try again later. Its log says why."
+NOT_READY = "The server's models or catalog can't be used: try again later. Its log says why."
 NO_PLACE = "The server is busy: try again in a moment."
-TOO_LONG = "That took too long: send a smaller file (`profet convert TRACE -o profile.json` makes one)."
+TOO_LONG = "The request took too long: send a smaller file (`profet convert TRACE -o profile.json` makes one)."
 
 
 class RequestError(Exception):

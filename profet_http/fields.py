@@ -27,115 +27,121 @@ def _of(fields: Fields, *names: str) -> Fields:
 
 
 _OFFERS: Fields = {
-    "provider": Field(NAMES, "only these clouds, such as gcp; own: the server's own offers"),
-    "region": Field(TEXT, "offers there only: us-east-1, or a part of it such as US"),
+    "provider": Field(NAMES, "only these clouds, such as gcp; own: the server's custom offers"),
+    "region": Field(TEXT, "only offers in this region: us-east-1, or a part of the name such as US"),
     "market": Field(
-        TEXT, "offers of this market: on-demand, spot, reserved or any; each instance's usual one without it"
+        TEXT,
+        "on-demand, spot, reserved, marketplace or any (default: the default offer of each instance)",
     ),
     "gpu": Field(NAMES, "only these GPUs, by name or model"),
-    "gpu_count": Field(WHOLE, "only offers of so many GPUs"),
-    "min_memory_gib": Field(NUMBER, "GPUs with at least as much memory, GiB"),
+    "gpu_count": Field(WHOLE, "only offers with this number of GPUs"),
+    "min_memory_gib": Field(NUMBER, "only GPUs with at least this much memory, in GiB"),
 }
-_NARROWED: Fields = {**_OFFERS, "sureness": Field(TEXT, "only numbers at least as sure: rough, fair or good")}
+_NARROWED: Fields = {
+    **_OFFERS,
+    "sureness": Field(TEXT, "only predictions with at least this confidence: rough, fair or good"),
+}
 
 _PROFILE: Fields = {
-    "profile": Field(PROFILE, "profile of training steps, in PROFET JSON; or a file in any format that is read", True),
-    "anchor": Field(
-        TEXT, "instance, or GPU by its name, that the profile was recorded on; the GPU it names without it"
-    ),
-    "steps": Field(WHOLE, "training steps the profile covers, where it doesn't tell"),
-    "latency_ms": Field(NUMBER, "measured step latency on the anchor, milliseconds"),
-    "without_latency": Field(FLAG, "ignore the latency in the profile's meta"),
-    "trust_latency": Field(FLAG, "use the latency even if it looks wrong"),
-    "method": Field(TEXT, "default, or profet: the documented ensemble"),
-    "fp32": Field(FLAG, "without TF32 on Ampere and later"),
+    "profile": Field(PROFILE, "profile of training steps, as PROFET JSON or a file in any supported format", True),
+    "anchor": Field(TEXT, "instance or GPU that the profile was recorded on (default: the GPU named in the profile)"),
+    "steps": Field(WHOLE, "number of training steps in the profile (default: from the profile)"),
+    "latency_ms": Field(NUMBER, "measured step latency on the anchor, in milliseconds"),
+    "without_latency": Field(FLAG, "ignore the latency in the profile's metadata"),
+    "trust_latency": Field(FLAG, "use the latency even if it doesn't fit the profile"),
+    "method": Field(TEXT, "default or profet (the documented ensemble)"),
+    "fp32": Field(FLAG, "predict without TF32 on Ampere and later"),
+    "profiled_batch": Field(WHOLE, "batch size of the profile"),
+    "profiled_pixels": Field(WHOLE, "pixel size of the profile"),
+    "measured": Field(NUMBERS, "target -> latency measured there with the same network, in milliseconds"),
+    "measured_trace": Field(PROFILE, "anchor profile of the workload in measured, if not profile"),
+    "measured_trace_latency_ms": Field(NUMBER, "latency of that profile on the anchor, in milliseconds"),
     "own_gpus": Field(
-        OWN_GPUS, "GPUs of your own, each an instance too, as columns of `profet gpus`; for this request"
+        OWN_GPUS, "custom GPUs for this request, with the columns of `profet gpus`; each is also an instance"
     ),
     **_NARROWED,
 }
 
 PREDICT: Fields = {
     **_PROFILE,
-    "measured": Field(NUMBERS, "target -> a latency measured there with the same network, milliseconds"),
-    "measured_trace": Field(PROFILE, "the anchor's profile of what was measured, if not profile"),
-    "measured_trace_latency_ms": Field(NUMBER, "its anchor latency, milliseconds"),
-    "targets": Field(NAMES, "instances to predict; all others without it"),
+    "targets": Field(NAMES, "instances or GPUs to predict (default: all others)"),
 }
 
 COST: Fields = {
     **_PROFILE,
     "images": Field(WHOLE, "training images per epoch", True),
     "validation_images": Field(WHOLE, "validation images per epoch"),
-    "profiled_batch": Field(WHOLE, "batch size the profile was recorded at"),
-    "epochs": Field(WHOLE, "epochs; 1 without it"),
-    "price": Field(NUMBERS, "instance -> a price of your own, US dollars an hour"),
-    "profiled_pixels": Field(WHOLE, "pixel size the profile was recorded at"),
-    "at_batch": Field(WHOLE, "at another batch size than the profiled one"),
-    "at_pixels": Field(WHOLE, "at another pixel size than the profiled one"),
-    "second": Field(PROFILE, "profile of the same network at another size: narrows at_batch and at_pixels"),
-    "second_batch": Field(WHOLE, "batch size it was recorded at"),
-    "second_pixels": Field(WHOLE, "pixel size it was recorded at"),
-    "second_latency_ms": Field(NUMBER, "its anchor latency, milliseconds"),
+    "epochs": Field(WHOLE, "number of epochs (default: 1)"),
+    "price": Field(NUMBERS, "instance -> your own price, in US dollars per hour"),
+    "at_batch": Field(WHOLE, "predict at this batch size instead of the profiled one"),
+    "at_pixels": Field(WHOLE, "predict at this pixel size instead of the profiled one"),
+    "second": Field(PROFILE, "profile of the same network at another size; makes at_batch and at_pixels more accurate"),
+    "second_batch": Field(WHOLE, "batch size of the second profile"),
+    "second_pixels": Field(WHOLE, "pixel size of the second profile"),
+    "second_latency_ms": Field(NUMBER, "latency of that profile on the anchor, in milliseconds"),
+    "second_steps": Field(WHOLE, "number of training steps in it (default: from that profile)"),
 }
 
 ADVISE: Fields = {
     **COST,
-    "deadline_hours": Field(NUMBER, "when it must be done: the cheapest in time"),
-    "budget_usd": Field(NUMBER, "what it may cost: the fastest within it"),
-    "certainty": Field(NUMBER, "chance that a limit is kept to; 0.9 without it"),
-    "market": Field(TEXT, "offers to choose from: on-demand, spot, reserved or any; on-demand without it"),
-    "spot_discount": Field(NUMBER, "guess spot prices this far below on-demand, 0 to 1, where there are none"),
-    "include_retired": Field(FLAG, "instances that can't be rented any more too"),
-    "compare": Field(NAMES, "two instances: which one, and how sure"),
-    "whole_nodes": Field(FLAG, "nodes of several GPUs with all of them training, each at the batch of one"),
-    "network": Field(TEXT, "its name, such as ResNet50, for whole nodes; what the profile tells without it"),
-    "parameters": Field(NUMBER, "or how many parameters it has"),
+    "deadline_hours": Field(NUMBER, "deadline; recommends the cheapest offer that meets it"),
+    "budget_usd": Field(NUMBER, "budget; recommends the fastest offer within it"),
+    "certainty": Field(NUMBER, "required probability of meeting the limits (default: 0.9)"),
+    "market": Field(TEXT, "offers to choose from: on-demand, spot, reserved, marketplace or any (default: on-demand)"),
+    "spot_discount": Field(NUMBER, "assumed spot discount, 0 to 1, for offers without a spot price"),
+    "with_loading": Field(FLAG, "add the measured data-loading overhead, 6 to 9%"),
+    "include_retired": Field(FLAG, "include retired instances"),
+    "compare": Field(NAMES, "compare two instances"),
+    "whole_nodes": Field(FLAG, "train on all GPUs of each machine, each with the batch size of one GPU"),
+    "network": Field(TEXT, "network name for whole_nodes, such as ResNet50 (default: from the profile)"),
+    "parameters": Field(NUMBER, "or its number of parameters"),
 }
 
 #: What several commands take of a profile, as here, where there may be none.
 _ONE_GPU: Fields = {
-    "profile": Field(PROFILE, "profile of one GPU's training steps; or step_ms with gpu and batch"),
+    "profile": Field(PROFILE, "profile of training steps on one GPU; or step_ms with gpu and batch"),
     **_of(COST, "anchor", "latency_ms", "steps", "profiled_batch", "profiled_pixels", "own_gpus"),
 }
 
 SCALEOUT: Fields = {
     **_ONE_GPU,
-    **_OFFERS,
-    "step_ms": Field(NUMBER, "one GPU's measured step instead of a profile, milliseconds"),
-    "batch": Field(WHOLE, "batch of each GPU, whatever their number; the profiled one without it"),
-    "global_batch": Field(WHOLE, "batch of all GPUs together, shared by them"),
-    "network": Field(TEXT, "its name, such as ResNet50; what the profile tells without it"),
+    **_NARROWED,
+    "step_ms": Field(NUMBER, "measured step latency on one GPU instead of a profile, in milliseconds"),
+    "batch": Field(WHOLE, "keep this batch size per GPU (default: the profiled one)"),
+    "global_batch": Field(WHOLE, "keep this global batch size, divided over all GPUs"),
+    "network": Field(TEXT, "network name, such as ResNet50 (default: from the profile)"),
     **_of(ADVISE, "parameters"),
-    "tensors": Field(WHOLE, "its weight tensors, for one-process"),
-    "precision": Field(TEXT, "gradients travel in fp32, tf32, fp16 or amp; fp32 without it"),
-    "gpus": Field(COUNTS, "numbers of GPUs; 1, 2, 4, ... 64 without it"),
+    "tensors": Field(WHOLE, "number of weight tensors, for one-process"),
+    "precision": Field(TEXT, "gradient precision: fp32, tf32, fp16 or amp (default: fp32)"),
+    "gpus": Field(COUNTS, "numbers of GPUs (default: 1, 2, 4, ... 64)"),
+    "total_gpus": Field(WHOLE, "offers as whole machines with this many GPUs together (default: one machine each)"),
     "strategy": Field(
         TEXT,
-        "ring, tree (not measured), ps-cpu or ps-gpu (in 2017 only), one-process; ring without it",
+        "ring, tree (not measured), ps-cpu or ps-gpu (measured in 2017 only), one-process (default: ring)",
     ),
-    "instance": Field(TEXT, "on nodes of this offer; eight of the anchor's GPU without it"),
-    "images": Field(WHOLE, "training images per epoch; ImageNet's without it"),
-    **_of(COST, "validation_images"),
+    "instance": Field(TEXT, "machine to scale out on (default: eight of the anchor's GPU)"),
+    "images": Field(WHOLE, "training images per epoch (default: ImageNet's)"),
+    **_of(COST, "validation_images", "price"),
+    **_of(ADVISE, "spot_discount"),
 }
 
 ESTIMATE: Fields = {
-    "network": Field(TEXT, "its name, such as ResNet50", True),
+    "network": Field(TEXT, "network name, such as ResNet50", True),
     "batch": Field(WHOLE, "batch size", True),
-    "pixels": Field(WHOLE, "height and width of the image; 224 without it"),
-    "classes": Field(WHOLE, "width of the last layer; as measured without it"),
-    "method": Field(TEXT, "default, law, log-linear, xgboost or lightgbm"),
-    "optimiser": Field(TEXT, "sgd, momentum or adam: what it keeps counts in memory; sgd without it"),
-    "images": Field(WHOLE, "training images per epoch, for what an epoch takes and costs"),
+    "pixels": Field(WHOLE, "height and width of the image (default: 224)"),
+    "classes": Field(WHOLE, "number of classes (default: as measured)"),
+    "method": Field(TEXT, "default, law (analytical model only), log-linear, xgboost or lightgbm"),
+    "optimiser": Field(TEXT, "sgd, momentum or adam; its state counts in memory (default: sgd)"),
+    "images": Field(WHOLE, "training images per epoch; adds time and cost"),
     **_of(COST, "validation_images", "epochs"),
-    "targets": Field(NAMES, "instances to estimate; all without it"),
-    "profile": Field(PROFILE, "a profile of the network, to compare with"),
+    "targets": Field(NAMES, "instances to estimate (default: all)"),
+    "profile": Field(PROFILE, "profile of the network to compare with"),
     **_of(COST, "anchor", "latency_ms", "fp32", "own_gpus"),
     **_NARROWED,
 }
 
 INSTANCES: Fields = {
-    "all": Field(FLAG, "every offer: regions and markets"),
+    "all": Field(FLAG, "every offer, in all regions and markets"),
     **_OFFERS,
 }
 

@@ -144,7 +144,7 @@ def _no_text(_: Sequence[str]) -> object:
 
 _SHORT = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARACTERS}
 
-TEXT = Kind(f"a text of at most {MAX_TEXT_CHARACTERS} characters", _SHORT, _text, lambda texts: _text(_one(texts)))
+TEXT = Kind(f"text of at most {MAX_TEXT_CHARACTERS} characters", _SHORT, _text, lambda texts: _text(_one(texts)))
 WHOLE = Kind("a whole number", {"type": "integer"}, _whole, lambda texts: int(_one(texts)))
 NUMBER = Kind("a number", {"type": "number"}, _number, lambda texts: float(_one(texts)))
 FLAG = Kind("true or false", {"type": "boolean"}, _flag, _flag_of_text)
@@ -167,7 +167,7 @@ NUMBERS = Kind(
     _numbers_of_texts,
 )
 OWN_GPUS = Kind(
-    f"a list of at most {MAX_OWN_GPUS} objects with {', '.join(GPU_COLUMNS[:2])} and what else is known",
+    f"a list of at most {MAX_OWN_GPUS} objects with {', '.join(GPU_COLUMNS[:2])} and other known columns",
     {
         "type": "array",
         "maxItems": MAX_OWN_GPUS,

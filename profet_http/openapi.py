@@ -12,14 +12,14 @@ from profet_http.schemas import ADVICE, COSTS, ERROR, ESTIMATE, HEALTH, OFFERS, 
 _ANSWERS = {"/predict": PREDICTION, "/cost": COSTS, "/advise": ADVICE, "/estimate": ESTIMATE, "/scaleout": SCALED_OUT}
 #: Status -> when.
 _FAILURES = {
-    "400": "The body is malformed or was cut off.",
+    "400": "The body is malformed or truncated.",
     "408": "The body did not arrive in time.",
     "413": "The body is too large.",
-    "415": "The body is of another type, or compressed on the way.",
-    "422": "A field or a profile can't be used; the line says which, and what to do.",
-    "429": "Too many requests from one address; only behind a proxy that counts them.",
+    "415": "The body has an unsupported type or Content-Encoding.",
+    "422": "A field or a profile can't be used; the error says which one and what to do.",
+    "429": "Too many requests from one address (only behind a proxy with rate limits).",
     "500": "Something went wrong on the server.",
-    "503": "The server is busy, or not ready: come back after Retry-After seconds.",
+    "503": "The server is busy or not ready: retry after Retry-After seconds.",
 }
 _AT_THE_LISTING = ("422", "429", "500", "503")
 
@@ -48,7 +48,7 @@ def _question(path: str, endpoint: Endpoint) -> Document:
     return {
         "operationId": path.strip("/"),
         "summary": endpoint.summary,
-        "description": f"Fields go into the body; beside {FILE}, a file alone, into the query.",
+        "description": f"Put fields in the body; for {FILE}, a file as the body, put them in the query.",
         # Beside the other bodies there is no query, so that none of it is always required.
         "parameters": [{**parameter, "required": False} for parameter in _parameters(endpoint.fields)],
         "requestBody": {
@@ -59,7 +59,7 @@ def _question(path: str, endpoint: Endpoint) -> Document:
                 FILE: {"schema": {"type": "string", "format": "binary"}},
             },
         },
-        "responses": {"200": _answer("The answer.", _ANSWERS[path]), **_failures(_FAILURES)},
+        "responses": {"200": _answer("The response.", _ANSWERS[path]), **_failures(_FAILURES)},
     }
 
 
@@ -78,10 +78,10 @@ def _listing() -> Document:
 def _health() -> Document:
     return {
         "operationId": "health",
-        "summary": "Whether the models load, are whole, and predict a sample as it was measured.",
+        "summary": "Whether the models load, are complete and predict a sample correctly.",
         "responses": {
             "200": _answer("Healthy.", HEALTH),
-            **_failures({"503": "Not healthy: send nothing here."}),
+            **_failures({"503": "Not healthy: send no requests here."}),
         },
     }
 

@@ -55,9 +55,9 @@ def content_type(request: Request) -> str:
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in (JSON, FORM, FILE):
-        raise RequestError(UNSUPPORTED, f"Send {JSON}, {FORM} or, for a file alone, {FILE}.")
+        raise RequestError(UNSUPPORTED, f"Send {JSON}, {FORM} or, for a file as the body, {FILE}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise RequestError(UNSUPPORTED, "Send the body without Content-Encoding; a file itself may be gzip.")
+        raise RequestError(UNSUPPORTED, "Send the body without Content-Encoding; the file itself may be gzip.")
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > _most(kind):
         raise _too_large(kind)
@@ -79,7 +79,7 @@ async def received(request: Request, kind: str, fields: Fields) -> AsyncIterator
         except TimeoutError:
             raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
         except ClientDisconnect:
-            raise RequestError(MALFORMED, "The body was cut off.") from None
+            raise RequestError(MALFORMED, "The body is truncated.") from None
         yield found
 
 
@@ -140,7 +140,7 @@ _RECEIVE = {JSON: _json, FORM: _form, FILE: _file}
 
 def _no_query(request: Request) -> None:
     if request.query_params:
-        raise RequestError(UNUSABLE, "Fields go into the body; a query is for a file sent alone.")
+        raise RequestError(UNUSABLE, "Put fields in the body; use the query only for a file sent as the body.")
 
 
 def _limited(request: Request, most: int, kind: str) -> Request:
@@ -165,7 +165,10 @@ def _most(kind: str) -> int:
 def _too_large(kind: str) -> RequestError:
     megabytes = _most(kind) // 2**20
     if kind == JSON:
-        return RequestError(TOO_LARGE, f"A JSON body may have {megabytes} MB: send a trace as a file, or reduce it.")
+        return RequestError(
+            TOO_LARGE, f"A JSON body can have at most {megabytes} MB: send a trace as a file, or reduce it."
+        )
     return RequestError(
-        TOO_LARGE, f"A file may have {megabytes} MB: `profet convert TRACE -o profile.json` reduces larger ones."
+        TOO_LARGE,
+        (f"A file can have at most {megabytes} MB: reduce larger ones with `profet convert TRACE -o profile.json`."),
     )

@@ -244,6 +244,7 @@ ADVICE = record(
             sentences=TEXTS,
         )
     ),
+    memory=MEMORY,
     warnings=TEXTS,
 )
 

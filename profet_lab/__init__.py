@@ -1,1 +1,1 @@
-"""Fits, validates and exports the models: the only place that imports training libraries."""
+"""Fit, validate and export models; the only place that imports training libraries."""

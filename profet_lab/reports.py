@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
-from profet_core.accuracy.estimate_report import ESTIMATE_REPORT_NAME
 from profet_core.accuracy.real import RealReport
 from profet_core.accuracy.real_report import REAL_REPORT_NAME, load_real_report
 from profet_core.accuracy.scaleout_report import SCALEOUT_REPORT_NAME, read_scaleout_accuracy
@@ -16,13 +16,13 @@ from profet_core.accuracy.validation_report import VALIDATION_NAME, load_validat
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError
 from profet_core.estimate.model import ESTIMATE_NAME, ESTIMATE_VERSION, EstimateModel
-from profet_core.files import manifest_checksum, read_coefficients, shown, strict_json
+from profet_core.files import JsonObject, manifest_checksum, read_coefficients, shown, strict_json
 from profet_core.memory.model import MemoryModel
 from profet_core.scaleout.model import ScaleoutModel
 from profet_core.transfer.model import TRANSFER_NAME, TransferModel
 from profet_core.whole_files import write_whole
 from profet_lab.cards.cells import CELLS_CARD_NAME, CELLS_REPORT_NAME, cells_card
-from profet_lab.cards.estimate import ESTIMATE_CARD_NAME, estimate_card
+from profet_lab.cards.estimate import ESTIMATE_CARD_NAME, ESTIMATE_REPORT_NAME, estimate_card
 from profet_lab.cards.model import CARD_NAME, model_card
 from profet_lab.cards.scaleout import SCALEOUT_CARD_NAME, scaleout_card
 from profet_lab.cards.transfer import TRANSFER_CARD_NAME, transfer_card
@@ -41,7 +41,7 @@ from profet_lab.validation.scalers import scaler_report
 def write_report(measurements: Measurements, models: Models, *, seed: int, progress: Progress | None = None) -> dict:
     """Validate both methods and the scaler, and write report and card into the folder of `models`.
 
-    The report names the manifest it belongs to by its checksum; the app shows it only beside those models.
+    The report names the manifest it belongs to by its checksum.
     """
     documented = documented_table(measurements, pairs(measurements.instances), seed=seed, progress=progress)
     bank = class_bank(measurements)
@@ -113,7 +113,7 @@ def write_real_report(real: RealReport, models: Models) -> None:
     except ArtifactError as error:
         raise ArtifactError(f"{REAL_REPORT_NAME} was written, {CARD_NAME} was not: {error}") from None
     validation = strict_json(models.folder / VALIDATION_NAME)
-    write_whole(models.folder / CARD_NAME, model_card(validation, models.manifest, real).encode())
+    write_whole(models.folder / CARD_NAME, model_card(cast(JsonObject, validation), models.manifest, real).encode())
 
 
 def write_transfer_report(report: Mapping, model: TransferModel, memory: MemoryModel, folder: Path) -> dict:

@@ -33,7 +33,8 @@ class Choice:
 
 
 CHOICES = (
-    Choice("g4dn.xlarge", "ResNet50", 128, 64, "a mid-size network on the one of the four that can still be rented"),
+    Choice("g4dn.xlarge", "ResNet50", 224, 64, "an ImageNet training, on the one of the four that can still be rented"),
+    Choice("g4dn.xlarge", "ResNet50", 128, 64, "a mid-size network"),
     Choice("g4dn.xlarge", "ResNet50", 128, 16, "one end of a batch-size pair: fill Scale with it and batch 256"),
     Choice("g4dn.xlarge", "ResNet50", 128, 256, "the other end of the batch-size pair"),
     Choice("g4dn.xlarge", "ResNet18", 32, 64, "one end of a pixel-size pair: fill Scale with it and 256 pixels"),

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from profet_core.artifacts.models import MANIFEST_NAME, SCHEMA_VERSION
 from profet_core.files import sha256_hex
+from profet_core.fitted.files import Fitted
 from profet_core.operations.clusters import FeatureSpec
 from profet_core.scaling.axes import AXIS_RANGE
 from profet_core.units import US_PER_MS
@@ -124,7 +125,7 @@ def _train_documented(
     for anchor in anchors:
         chosen = [number for number, pair in enumerate(wanted) if pair[0] == anchor]
         targets = [wanted[number][1] for number in chosen]
-        fitted = {
+        fitted: dict[str, tuple[str, Fitted]] = {
             "line": ("latency_ms", line_stack([fit_line(latency_ms[anchor], latency_ms[each]) for each in targets])),
             "forest": ("clusters", forest_stack([forests[number] for number in chosen])),
             "dense": ("clusters", dense_stack([networks[number] for number in chosen])),

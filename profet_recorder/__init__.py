@@ -1,4 +1,4 @@
-"""Records a step of the user's own training: a version-2 profile, ready for upload.
+"""Record one step of a training script as a version-2 profile.
 
 It runs where someone trains, so importing it loads neither a framework nor anything else that is heavy; recording needs
 TensorFlow or PyTorch, profet_core's readers, and nothing else of this project.

@@ -1,19 +1,27 @@
-"""Recording from within a training loop of one's own: a context manager and an iterator, for both frameworks."""
+"""Recording from within a training loop of one's own: a context manager and an iterator, for both frameworks.
+
+Both may stand inside a loop over epochs: the recording goes on where the last epoch left it, and once it is written
+everything passes through. Nothing here ends the training: what can't be recorded is said on stderr.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 from typing import TypeVar, Unpack
 
 from profet_recorder.engines.choice import choose_engine
-from profet_recorder.errors import RecorderError
-from profet_recorder.plan import PlanOptions, record_plan
+from profet_recorder.errors import say_and_go_on
+from profet_recorder.plan import PlanOptions, absolute, record_plan
 from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
 
 Batch = TypeVar("Batch")
+
+#: The recordings of this process, by their output: an epoch goes on with that of the one before.
+_recorders: dict[Path, StepRecorder] = {}
 
 
 class StepRecorder:
@@ -21,17 +29,63 @@ class StepRecorder:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
+        self._failed = False
 
     @property
     def done(self) -> bool:
-        """The profile is written; the loop may stop or go on."""
-        return self._recording.finished
+        """The profile is written, or won't be; the loop may stop or go on."""
+        return self._recording.finished or self._failed
 
     def step(self, batch: object = None) -> bool:
         """A training step has ended; with `batch`, what it was fed, batch and pixel size are found. True once done."""
-        self._recording.end_step(batch)
-        self._recording.begin_step()
+        self.end(batch)
+        self.begin()
         return self.done
+
+    def begin(self) -> None:
+        """A training step begins."""
+        if not self.done:
+            try:
+                self._recording.begin_step()
+            except Exception as error:
+                self._fail(error)
+
+    def end(self, batch: object = None) -> None:
+        """The training step has ended."""
+        if not self.done:
+            try:
+                self._recording.end_step(batch)
+            except Exception as error:
+                self._fail(error)
+
+    def leave(self, where: str) -> None:
+        """The loop has ended: say so if it was too short, and undo every switch until the next one."""
+        if not self.done:
+            self._abort()
+            print_progress(f"{self._recording.shortage(where)}; the next loop with this output goes on with it")
+
+    def _fail(self, error: Exception) -> None:
+        self._failed = True
+        self._abort()
+        say_and_go_on(error)
+
+    def _abort(self) -> None:
+        try:
+            self._recording.abort()
+        except Exception as error:
+            self._failed = True
+            say_and_go_on(error)
+
+
+def _recorder(
+    output: str | PathLike[str], model: object, optimizer: object, framework: str | None, options: PlanOptions
+) -> StepRecorder:
+    """The recorder of this output, in its first loop a new one."""
+    path = absolute(output)
+    if path not in _recorders:
+        engine = choose_engine(framework, model, optimizer)
+        _recorders[path] = StepRecorder(Recording(record_plan(output, **options), engine))
+    return _recorders[path]
 
 
 @contextmanager
@@ -62,16 +116,14 @@ def record_step(
 
     Raises
     ------
-    RecorderError : the output can't be written, or the block ended before enough steps.
+    RecorderError : the output can't be written; after that nothing is raised.
     """
-    recording = Recording(record_plan(output, **options), choose_engine(framework, model, optimizer))
+    recorder = _recorder(output, model, optimizer, framework, options)
+    recorder.begin()
     try:
-        recording.begin_step()
-        yield StepRecorder(recording)
-        if not recording.finished:
-            raise RecorderError(recording.shortage("The block"))
+        yield recorder
     finally:
-        recording.abort()
+        recorder.leave("The block")
 
 
 def record_steps(
@@ -91,26 +143,19 @@ def record_steps(
     A step's latency includes waiting for its batch. Parameters and errors as in `record_step`; what can be refused is
     refused here, not at the first batch.
     """
-    recording = Recording(record_plan(output, **options), choose_engine(framework, model, optimizer))
-    return _recorded(loader, recording)
+    return _recorded(loader, _recorder(output, model, optimizer, framework, options))
 
 
-def _recorded(loader: Iterable[Batch], recording: Recording) -> Iterator[Batch]:
+def _recorded(loader: Iterable[Batch], recorder: StepRecorder) -> Iterator[Batch]:
     try:
         batches = iter(loader)
         while True:
-            recording.begin_step()
+            recorder.begin()
             try:
                 batch = next(batches)
             except StopIteration:
                 break
             yield batch
-            recording.end_step(batch)
-        if not recording.finished:
-            raise RecorderError(recording.shortage("The loader"))
-    except GeneratorExit:
-        if not recording.finished:
-            print_progress(recording.shortage("The loop"))
-        raise
+            recorder.end(batch)
     finally:
-        recording.abort()
+        recorder.leave("The loop")

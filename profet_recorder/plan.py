@@ -12,6 +12,7 @@ from profet_core.profiles.limits import is_short_text
 from profet_core.units import whole_number
 from profet_core.whole_files import write_whole
 from profet_recorder.errors import RecorderError
+from profet_recorder.progress import is_first_process
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ class RecordPlan:
             _make_folder(self.keep_trace)
 
     def write(self, data: bytes) -> None:
-        """Write the profile, whole or not at all."""
+        """Write the profile, whole or not at all; of processes that train together the first one does."""
+        if not is_first_process():
+            return
         try:
             write_whole(self.output, data)
         except OSError as error:
@@ -98,10 +101,11 @@ def record_plan(
     **fields: Unpack[PlanFields],
 ) -> RecordPlan:
     """The plan of a recording into `output`; raises as `RecordPlan` does."""
-    return RecordPlan(_absolute(output), keep_trace=None if keep_trace is None else _absolute(keep_trace), **fields)
+    return RecordPlan(absolute(output), keep_trace=None if keep_trace is None else absolute(keep_trace), **fields)
 
 
-def _absolute(path: str | PathLike[str]) -> Path:
+def absolute(path: str | PathLike[str]) -> Path:
+    """`path` as it is now: a script may change its folder."""
     return Path(path).expanduser().absolute()
 
 

@@ -8,7 +8,14 @@ from pathlib import Path
 from statistics import median
 
 from profet_core.profiles import Profile, ProfileMeta, read_profile
-from profet_core.profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, NO_DEVICE
+from profet_core.profiles.record import (
+    DEVICE_PREFIX,
+    HOST_PREFIX,
+    IDLE_OPERATIONS,
+    NO_DEVICE,
+    NO_WORK,
+    holds_work,
+)
 from profet_core.units import format_ms
 from profet_recorder.engines.engine import StepFacts
 from profet_recorder.errors import RecorderError
@@ -23,6 +30,10 @@ NO_GPU_TIMES = (
     "nothing was written."
 )
 RAN_ON_GPU = "The step ran on {gpu}: leave --device cpu (as_device=True) out; nothing was written."
+#: What only a network for pictures has.
+_IMAGES = "Conv2"
+#: What matters first about a profile of a CPU.
+ON_CPU = "Recorded on a CPU: run this on the GPU you want to use as anchor."
 STAND_IN = "The processor's operations count as a device's: a stand-in to try things out with, no measurement of a GPU."
 
 
@@ -65,8 +76,9 @@ def recorded_profile(trace: Path, facts: StepFacts, plan: RecordPlan, timed: Tim
             framework=facts.framework,
             precision=plan.precision or _precision(facts.precision, read.meta.precision),
             compiled=True if compiled else None,
-            batch_size=plan.batch_size or facts.sizes.batch_size,
-            pixels=plan.pixels or facts.sizes.pixels,
+            # Where no network is called as a module, a trace of PyTorch's may show its first convolution.
+            batch_size=plan.batch_size or facts.sizes.batch_size or read.meta.batch_size,
+            pixels=plan.pixels or facts.sizes.pixels or read.meta.pixels,
             parameters=plan.parameters or facts.parameters or None,
             step_latency_ms=timed.latency_ms,
             peak_memory_mib=None if timed.peak_memory_mib is None else round(timed.peak_memory_mib, 1),
@@ -102,6 +114,8 @@ def _as_device(operations: Mapping[str, float]) -> dict[str, float]:
 def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None) -> Iterator[str]:
     if facts.gpu is None:
         yield STAND_IN if plan.as_device else NO_DEVICE
+        if not holds_work(read.operations):
+            yield NO_WORK
     yield from read.warnings
     yield from facts.warnings
     if odd:
@@ -110,15 +124,18 @@ def _warnings(read: Profile, facts: StepFacts, plan: RecordPlan, odd: str | None
 
 def summary(profile: Profile, plan: RecordPlan, timed: TimedSteps) -> Iterator[str]:
     """Lines for whoever watches: warnings, what could not be found out, and what was written."""
+    meta = profile.meta
+    if meta.gpu is None and not plan.as_device:
+        yield ON_CPU
     for warning in profile.warnings:
-        yield f"warning: {warning}"
+        if warning != NO_DEVICE:
+            yield f"warning: {warning}"
     if profile.refusal:
         yield f"warning: {profile.refusal}"
-    meta = profile.meta
-    sizes = {"batch_size": meta.batch_size, "pixels": meta.pixels}
-    if unknown := [name for name, size in sizes.items() if size is None]:
-        arguments = ", ".join(f"{name}=..." for name in unknown)
-        yield f"{' and '.join(unknown)} could not be found out: give them ({arguments})"
+    if meta.batch_size is None:
+        yield "the batch size could not be found out: give it with --batch-size N (batch_size=N)"
+    if meta.pixels is None and meta.batch_size is None and any(_IMAGES in name for name in profile.operations):
+        yield "the pictures' size could not be found out: give their side with --pixels N (pixels=N)"
     described = ", ".join([_latency_text(timed), *_meta_texts(meta)])
     yield f"wrote {plan.output}: {len(profile.operations)} operation types, {described}"
 

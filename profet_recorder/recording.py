@@ -17,6 +17,8 @@ from profet_recorder.recorded_profile import TimedSteps, recorded_profile, summa
 
 #: A profiled step that turns out to be another than the timed ones (validation, a smaller last batch) is taken again.
 _ATTEMPTS = 4
+#: A profiler of the script's own may be on for some steps; after so many it is on for good.
+_PATIENCE = 20
 
 
 class Recording:
@@ -38,6 +40,7 @@ class Recording:
         self._folder: tempfile.TemporaryDirectory | None = None
         self._profiler_steps = 0
         self._attempts = 0
+        self._waited = 0
         self._began: float | None = None
         self._prepared = False
 
@@ -61,27 +64,33 @@ class Recording:
         return (
             f"{where} ended after {self.steps_seen} of the {self.steps_needed} training steps that a recording takes "
             f"({self.plan.warm_up} warm-up, {self.plan.timed} timed, the rest profiled): train longer, "
-            "or take fewer timed and warm-up steps; nothing was written."
+            "or take fewer timed and warm-up steps; nothing was written"
         )
 
     def prepare(self) -> None:
         """Make the settings for a recording; `begin_step` does if nobody did."""
         if not self._prepared:
             self._prepared = True
-            print_progress(f"recording takes {self.steps_needed} training steps; {self.plan.warm_up} to warm up")
+            if not self.steps_seen:
+                print_progress(f"recording takes {self.steps_needed} training steps; {self.plan.warm_up} to warm up")
             self.engine.prepare()
+            if self._latencies_ms:
+                self.engine.stop_observing()
 
     def begin_step(self) -> None:
         """A training step begins."""
         if self.finished:
             return
         self.prepare()
+        self._began = None
+        if self._is_disturbed():
+            return
         if self.steps_seen == self.plan.warm_up and not self._latencies_ms:
             self.engine.stop_observing()
             print_progress(f"timing {self.plan.timed} steps")
         if self._is_profiling():
-            if self._folder is None:
-                self._start_profiler()
+            if self._folder is None and not self._starts_profiler():
+                return
             self.engine.begin_profiled_step(self.steps_seen)
         elif self._is_timing():
             self.engine.synchronize()
@@ -89,7 +98,7 @@ class Recording:
 
     def end_step(self, batch: object = None) -> bool:
         """The training step that began last has ended; True once the profile is written."""
-        if self.finished or self._began is None:
+        if self.finished or self._began is None or self._is_disturbed():
             return self.finished
         if self._is_profiling():
             self.engine.end_profiled_step()
@@ -104,24 +113,32 @@ class Recording:
             self._take_or_try_again(Path(self._folder.name))
         return self.finished
 
+    def pass_step(self, batch: object = None) -> None:
+        """A training step has ended whose beginning nobody saw: the first of a warm-up."""
+        self.prepare()
+        if batch is not None:
+            self.engine.observe_batch(batch)
+        self.steps_seen += 1
+
     def pause(self) -> None:
         """Something that is no training step comes next; a profile begun is begun again afterwards."""
         if self._folder is not None and not self.finished:
             self.engine.discard()
             self._drop_folder()
+            self._began = None
 
     def start_over(self, engine: Engine) -> None:
         """Forget the steps so far: what follows is another network's training."""
         self.abort()
         self.engine = engine
-        self.steps_seen, self._latencies_ms, self._began, self._attempts = 0, [], None, 0
-        self._prepared = False
+        self.steps_seen, self._latencies_ms, self._attempts, self._waited = 0, [], 0, 0
 
     def abort(self) -> None:
         """Stop whatever runs, undo every switch and leave nothing behind."""
         if not self.finished:
             self.pause()
             self.engine.restore()
+            self._prepared, self._began = False, None
 
     def _is_timing(self) -> bool:
         return self.steps_seen >= self.plan.warm_up and len(self._latencies_ms) < self.plan.timed
@@ -129,7 +146,23 @@ class Recording:
     def _is_profiling(self) -> bool:
         return len(self._latencies_ms) == self.plan.timed
 
-    def _start_profiler(self) -> None:
+    def _is_disturbed(self) -> bool:
+        """True while the script's own profiler is on: what it slows down is not timed."""
+        if not self.engine.is_disturbed():
+            return False
+        self.pause()
+        self._wait("a profiler of its own")
+        return True
+
+    def _wait(self, what: str) -> None:
+        """Step aside for one step, not forever."""
+        self._waited += 1
+        if self._waited == 1:
+            print_progress(f"the training runs {what}, and two can't run at once: waiting for its end")
+        if self._waited > _PATIENCE:
+            raise RecorderError(f"The training runs {what}, and two can't run at once: switch it off to record a step.")
+
+    def _starts_profiler(self) -> bool:
         # The profiler's own buffers must not count.
         self._peak_memory_mib = self.engine.peak_memory_mib() if not self._attempts else self._peak_memory_mib
         print_progress(f"profiling {self.plan.profiled} step{'s' if self.plan.profiled > 1 else ''}")
@@ -138,8 +171,11 @@ class Recording:
         try:
             self.engine.start_profiler(Path(self._folder.name), self.plan.profiled)
         except Exception as error:  # each framework has its own for a profiler that runs already
+            self.engine.discard()
             self._drop_folder()
-            raise RecorderError(f"The profiler can't be started; does another one run? ({error})") from None
+            self._wait(f"a profiler of its own, it seems ({error})")
+            return False
+        return True
 
     def _take_or_try_again(self, folder: Path) -> None:
         trace = self.engine.stop_profiler(folder)

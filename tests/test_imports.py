@@ -16,15 +16,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-TRAINING = [
-    "tensorflow",
-    "keras",
-    "sklearn",
-    "xgboost",
-    "lightgbm",
-    "scipy",
-    "torch",
-]
+TRAINING = ["tensorflow", "keras", "sklearn", "xgboost", "lightgbm", "scipy", "torch"]
+SERVING = ["profet_core", "profet_http", "ui", "pages", "streamlit_app"]
 PAGES = [folder for folder in (ROOT / "pages").iterdir() if (folder / f"{folder.name}.py").exists()]
 OPENS_PICKLES = (
     r"allow_pickle\s*=\s*True|read_pickle\(|to_pickle\(|joblib\.(load|dump)|from joblib import [^\n]*\b(load|dump)\b"
@@ -49,8 +42,22 @@ MAY_IMPORT = {
     "streamlit_app": {"ui", "profet_http", "profet_core"},
     "profet_cli": {"profet_core", "profet_lab", "profet_recorder", "profet_collect", "profet_http"},
 }
-#: The room that reads profiles from the lowest floor up, as docs/ARCHITECTURE.md has the rooms of the core; what is on
-#: one floor, as the formats are, imports none of each other.
+#: The packages of profet_core in layers, the lowest first: each imports only from layers above its own line.
+CORE = """
+arrays, errors, latency, version
+units, files, whole_files
+catalog, collected, profiles, typed_numbers
+cost, energy, manycore, operations
+fitted, layers, memory, networks, scaling
+scaleout, transfer
+artifacts
+prediction
+estimate
+accuracy
+advice, training
+answers, documents
+"""
+#: The same of profet_core.profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
 limits, record, remembered
 containers
@@ -68,17 +75,21 @@ DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "xgboost": "xgboost-cpu",
 }
+#: What the recorder's tests record: scripts as people write them, of any framework, one with a syntax error.
+SMALL_SCRIPTS = ROOT / "tests" / "recorder" / "scripts"
 #: Imported and not declared: brought by tensorflow, the user's own in a recording, known to type checkers only.
 UNDECLARED = {"keras", "torch", "_typeshed"}
 #: Declared and not imported: a build of another name, and commands of `make`.
-UNIMPORTED = {"tensorflow-cpu", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
+UNIMPORTED = {"tensorflow-cpu", "pytest-cov", "pytest-xdist", "ruff", "mypy", "pandas-stubs", "types-protobuf"}
 
 
 def modules_of(part: str) -> list[Path]:
-    return sorted((ROOT / part).rglob("*.py")) if (ROOT / part).is_dir() else sorted(ROOT.glob(f"{part}.py"))
+    found = (ROOT / part).rglob("*.py") if (ROOT / part).is_dir() else ROOT.glob(f"{part}.py")
+    return sorted(path for path in found if SMALL_SCRIPTS not in path.parents)
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Top-level names a file imports anywhere in it."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -86,7 +97,7 @@ def imported(path: Path) -> set[str]:
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             found.add(str(node.module).partition(".")[0])
-    return found
+    return frozenset(found)
 
 
 def module_name(path: Path) -> str:
@@ -111,24 +122,24 @@ def imported_modules(path: Path, known: dict[str, Path]) -> Iterator[str]:
         yield from (name for name in names if name in known)
 
 
-def floors(lines: str) -> dict[str, int]:
-    """Room -> its floor, of one line a floor."""
-    return {room: floor for floor, line in enumerate(lines.split("\n")) for room in re.findall(r"\w+", line)}
+def layers(lines: str) -> dict[str, int]:
+    """Package -> its layer, of one line a layer."""
+    return {name: layer for layer, line in enumerate(lines.split("\n")) for name in re.findall(r"\w+", line)}
 
 
-def imports_upwards(package: str, floor: dict[str, int]) -> list[str]:
-    """Imports inside a package, from one room to another, that do not go to a lower floor."""
+def imports_upwards(package: str, layer: dict[str, int]) -> list[str]:
+    """Imports inside a package, from one package in it to another, that do not go to a lower layer."""
     upwards = []
     for name, others in import_graph().items():
         for other in others:
             if name.startswith(f"{package}.") and other.startswith(f"{package}."):
-                room, imported_room = (each.removeprefix(f"{package}.").partition(".")[0] for each in (name, other))
-                if room != imported_room and floor[room] <= floor[imported_room]:
+                inner, other_inner = (each.removeprefix(f"{package}.").partition(".")[0] for each in (name, other))
+                if inner != other_inner and layer[inner] <= layer[other_inner]:
                     upwards.append(f"{name} imports {other}")
     return upwards
 
 
-def rooms_of(package: str) -> set[str]:
+def parts_of(package: str) -> set[str]:
     """Modules of a package and folders of modules in it."""
     folder = ROOT.joinpath(*package.split("."))
     modules = {path.relative_to(folder).with_suffix("").parts[0] for path in folder.rglob("*.py")}
@@ -145,68 +156,54 @@ def loaded_training_libraries(code: str) -> list[str]:
     return json.loads(done.stdout.rpartition("LOADED")[2])
 
 
-def test_importing_the_core_loads_no_training_library_and_no_web_framework():
-    code = "import sys, profet_core\nassert not {'streamlit', 'pandas', 'plotly'} & set(sys.modules)"
-    assert loaded_training_libraries(code) == []
+def test_reading_needs_the_standard_library_and_predicting_no_training_library(samples):
+    """In this order: what a later part may load, an earlier one may not."""
+    sample = next(iter(samples.values()))
+    trace, anchor = [str(sample.path)], ["--anchor", sample.anchor]
+    commands = [
+        ["predict", *trace, *anchor],
+        ["cost", *trace, *anchor, "--images", "100"],
+        ["advise", *trace, *anchor, "--images", "100"],
+        ["inspect", *trace],
+        ["scale", "--instance", sample.anchor, "--axis", "batch", "--min-ms", "1", "--max-ms", "2", "--at", "64"],
+        ["instances"],
+        ["--help"],
+    ]
+    code = f"""
+import sys
+from profet_core.catalog import load_shipped
+from profet_core.layers import counts_of, read_network
+from profet_core.profiles import read_profile, write_profile
+assert load_shipped()["g4dn.xlarge"].gpu_model == "T4"
+assert write_profile(read_profile(b'{{"Device_Conv2D": 51425.8}}'))
+assert counts_of("ResNet50", 224).parameters == 25_621_352
+assert read_network(b"kind,channels\\nflatten,\\ndense,10", "mine.csv", 28).counts.parameters == 23_530
+try:
+    read_network(b'{{"class_name": "Mine"}}')
+except ValueError:
+    pass
+assert not {{"numpy", "rapidfuzz", "google.protobuf"}} & set(sys.modules)
 
-
-def test_a_whole_prediction_loads_no_training_library():
-    code = """
 from profet_core import cost_table, load_catalog, load_models, predict, scale
 from profet_core.artifacts.samples import load_samples
 models, catalog, sample = load_models(), load_catalog(), load_samples()[0]
 for latency_ms in (sample.latency_ms, None):
     prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms)
-    assert {"given", "measured", "derived", "transferred"} == {row.basis for row in prediction.predictions}
+    assert {{"given", "measured", "derived", "transferred"}} == {{row.basis for row in prediction.predictions}}
 cost_table(prediction.latencies_ms, catalog, images=100, batch_size=sample.batch_size)
 scale(models, sample.anchor, "batch", 10, 100, 64)
-"""
-    assert loaded_training_libraries(code) == []
+assert not {{"streamlit", "pandas", "plotly"}} & set(sys.modules)
 
+from profet_http.app import create
+assert create().routes
+assert not {{"streamlit", "pandas", "plotly", "pyarrow"}} & set(sys.modules)
 
-def test_reading_profiles_and_the_catalogue_needs_the_standard_library_alone():
-    code = """
-import sys
-from profet_core.catalog import load_shipped
-from profet_core.profiles import read_profile, write_profile
-assert load_shipped()["g4dn.xlarge"].gpu_model == "T4"
-assert write_profile(read_profile(b'{"Device_Conv2D": 51425.8}'))
-assert not {"numpy", "rapidfuzz", "google.protobuf"} & set(sys.modules)
-"""
-    assert loaded_training_libraries(code) == []
-
-
-def test_reading_a_keras_model_and_counting_named_networks_need_the_standard_library_alone():
-    code = """
-import sys
-from profet_core.layers import counts_of, read_network
-assert counts_of("ResNet50", 224).parameters == 25_621_352
-assert read_network(b"kind,channels\\nflatten,\\ndense,10", "mine.csv", 28).counts.parameters == 23_530
-try:
-    read_network(b'{"class_name": "Mine"}')
-except ValueError:
-    pass
-assert not {"numpy", "google.protobuf"} & set(sys.modules)
-"""
-    assert loaded_training_libraries(code) == []
-
-
-@pytest.mark.parametrize("command", ["predict", "cost", "advise", "inspect", "scale", "instances", "--help"])
-def test_serving_commands_load_no_training_library(command, samples):
-    sample = next(iter(samples.values()))
-    arguments = {
-        "predict": [str(sample.path), "--anchor", sample.anchor],
-        "cost": [str(sample.path), "--anchor", sample.anchor, "--images", "100"],
-        "advise": [str(sample.path), "--anchor", sample.anchor, "--images", "100"],
-        "inspect": [str(sample.path)],
-        "scale": ["--instance", sample.anchor, "--axis", "batch", "--min-ms", "1", "--max-ms", "2", "--at", "64"],
-    }.get(command, [])
-    code = f"""
 from profet_cli.main import main
-try:
-    assert main({[command, *arguments]!r}) == 0
-except SystemExit as done:
-    assert done.code == 0
+for command in {commands!r}:
+    try:
+        assert main(command) == 0
+    except SystemExit as done:
+        assert done.code == 0
 """
     assert loaded_training_libraries(code) == []
 
@@ -223,52 +220,30 @@ assert not app.exception, app.exception
     assert loaded_training_libraries(code) == []
 
 
-def test_the_endpoint_loads_no_training_library_and_nothing_of_the_app():
-    code = """
-import sys
-from profet_http.app import create
-assert create().routes
-assert not {"streamlit", "pandas", "plotly", "pyarrow"} & set(sys.modules)
-"""
-    assert loaded_training_libraries(code) == []
-
-
 def test_every_page_is_a_script_named_as_its_folder():
     assert {page.name for page in PAGES} == {path.name for path in (ROOT / "pages").iterdir() if path.name[0] != "_"}
 
 
-@pytest.mark.parametrize("part", MAY_IMPORT)
-def test_imports_go_one_way(part):
-    for path in modules_of(part):
-        others = imported(path) & (set(MAY_IMPORT) - {part})
-        assert others <= MAY_IMPORT[part], f"{path.relative_to(ROOT)} imports {sorted(others - MAY_IMPORT[part])}"
-
-
-def test_no_module_imports_one_that_imports_it():
+def test_imports_go_one_way():
+    for part, allowed in MAY_IMPORT.items():
+        for path in modules_of(part):
+            others = imported(path) & (set(MAY_IMPORT) - {part})
+            assert others <= allowed, f"{path.relative_to(ROOT)} imports {sorted(others - allowed)}"
     graph = import_graph()
     assert len(graph) > 200 and graph["profet_core.profiles.formats"] > {"profet_core.profiles.record"}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" <- ".join(error.args[1]))
-
-
-def test_rooms_of_the_core_import_downwards():
-    document = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    floor = floors(document.partition("```rooms profet_core\n")[2].partition("```")[0])
-    assert rooms_of("profet_core") == set(floor)
-    assert imports_upwards("profet_core", floor) == []
-
-
-def test_the_room_that_reads_profiles_imports_downwards_and_no_format_another():
-    assert rooms_of("profet_core.profiles") == set(floors(PROFILES))
-    assert imports_upwards("profet_core.profiles", floors(PROFILES)) == []
-
-
-def test_no_module_imports_the_package_it_is_in():
-    for name, others in import_graph().items():
+    for name, others in graph.items():
         packages = {name[:end] for end, character in enumerate(name) if character == "."}
         assert not others & packages or name.endswith("__main__"), name
+
+
+def test_layers_of_the_core_import_downwards():
+    for package, lines in (("profet_core", CORE), ("profet_core.profiles", PROFILES)):
+        assert parts_of(package) == set(layers(lines))
+        assert imports_upwards(package, layers(lines)) == []
 
 
 def test_every_library_is_declared_and_every_declared_one_is_imported():
@@ -282,13 +257,9 @@ def test_every_library_is_declared_and_every_declared_one_is_imported():
     assert declared - libraries == UNIMPORTED
 
 
-@pytest.mark.parametrize("part", ["profet_core", "profet_http", "ui", "pages", "streamlit_app"])
-def test_serving_code_names_no_training_library(part):
-    for path in modules_of(part):
+def test_serving_code_names_no_training_library_and_the_core_no_web_framework():
+    for path in (path for part in SERVING for path in modules_of(part)):
         assert not imported(path) & set(TRAINING), path
-
-
-def test_the_core_knows_no_web_framework():
     for path in modules_of("profet_core"):
         assert not imported(path) & {"streamlit", "starlette", "uvicorn", "pandas", "plotly"}, path
 

@@ -96,7 +96,7 @@ def session():
     app.file_uploader[0].set_value(files).run()
     taken = app.session_state["own:profiles"]
     assert len(taken) >= 2, app.error
-    for page in ("profiles", "about", "sizes"):
+    for page in ("compare", "about", "sizes"):
         app.switch_page(f"../pages/{{page}}/{{page}}.py").run()
         assert not app.exception
 session()

@@ -27,11 +27,10 @@ def run(asked: Asked, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("method", ["default", "profet"])
-def test_a_prediction_asks_nobody_and_leaves_nothing_behind(asked, samples, method):
+def test_a_prediction_asks_nobody_and_leaves_nothing_behind(asked, samples):
     sample = next(iter(samples.values()))
     (asked.folder / "home").mkdir()
-    arguments = ["predict", str(sample.path), "--anchor", sample.anchor, "--method", method]
+    arguments = ["predict", str(sample.path), "--anchor", sample.anchor]
     done = run(asked, "-m", "profet_cli", *arguments)
     assert done.returncode == 0, done.stderr
     assert asked.hosts == []
@@ -67,14 +66,8 @@ libc.connect(libc.socket(2, 2, 0), address, len(address))
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", None], ids=["a page's", "the image's", "none named"])
-def test_a_starting_server_asks_nobody(asked, address):
-    with server_of(address=address, under=asked.under, environment=asked.environment):
-        pass
-    assert asked.outside == set()
-
-
-def test_a_browser_from_elsewhere_makes_the_server_ask_nobody(asked):
-    with server_of(under=asked.under, environment=asked.environment) as server:
+def test_neither_a_starting_server_nor_a_browser_from_elsewhere_makes_it_ask_anybody(asked, address):
+    with server_of(address=address, under=asked.under, environment=asked.environment) as server:
         connection = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc, timeout=20)
         upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
         key = {"Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==", "Origin": "http://elsewhere.example"}

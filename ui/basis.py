@@ -15,6 +15,24 @@ SHORT_BASIS = {
     Basis.SCALED_OUT: "scaled out",
     Basis.SHARPENED: "few steps measured",
 }
+#: The four words of charts and tables; `Basis` has the finer ones that documents have.
+GIVEN, MEASURED, DERIVED, ESTIMATED = "Given", "Measured", "Derived", "Estimated"
+FOUR_WORDS = {
+    Basis.GIVEN: GIVEN,
+    Basis.MEASURED: MEASURED,
+    Basis.DERIVED: DERIVED,
+    Basis.CARRIED: DERIVED,
+    Basis.SCALED_OUT: DERIVED,
+    Basis.SHARPENED: DERIVED,
+    Basis.TRANSFERRED: ESTIMATED,
+    Basis.CARRIED_BACK: ESTIMATED,
+}
+EXPLAINED = {
+    GIVEN: "your measurement",
+    MEASURED: "models trained on this GPU",
+    DERIVED: "scaled from a measured GPU or size",
+    ESTIMATED: "from GPU specs and benchmarks",
+}
 #: Marks, in charts, a latency whose GPU, or whose anchor's, nobody profiled for the training data.
 MARK = "*"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import streamlit as st
 
 from profet_core import NoPredictionError, ProfetError
 from ui.paths import page_path
-from ui.state.settings import ON_ANSWER
+from ui.state.settings import ON_PREDICT
 from ui.texts import plain
 
 _LOG = logging.getLogger(__name__)
@@ -24,12 +24,6 @@ UNEXPECTED = "Something went wrong on our side; your inputs are kept. Change an 
 def show_error(text: str) -> None:
     """One clear line: what is wrong and what to do."""
     st.error(plain(text), icon=":material/error:")
-
-
-def show_errors(problems: Mapping[str, str]) -> None:
-    """One line for each instance that has no number."""
-    for instance, line in problems.items():
-        show_error(f"{instance}: {line}")
 
 
 def show_warning(text: str) -> None:
@@ -45,10 +39,10 @@ def inside_link(label: str, sample: str | None = None) -> None:
     sample : its name, if it is one: then Profiles lists it.
     """
     st.page_link(
-        page_path("profiles"),
+        page_path("compare"),
         label=label,
         icon=":material/troubleshoot:",
-        query_params={"view": "inside", "inspect": sample or ON_ANSWER},
+        query_params={"view": "inside", "inspect": sample or ON_PREDICT},
     )
 
 

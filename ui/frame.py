@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 import streamlit as st
 
 from ui.errors import one_line_errors, show_error, show_warning
-from ui.state.address import write_address
-from ui.state.carried_profile import CARRY, take_carried
-from ui.state.held import held_in, linked_profile_is_missing, remember_recorded, reread_slot
-from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page
+from ui.state.carried_profile import CARRY, carried, take_carried
+from ui.state.held import held_in, linked_profile_is_missing, profile_defaults, remember_recorded, reread_slot
+from ui.state.link import follow_link, forget_given, keep_fields, turned_to_another_page, write_link
 from ui.state.own_gpus import visitors_resources
 from ui.state.resources import Resources
 from ui.state.settings import all_settings
@@ -49,7 +48,8 @@ def run_page(body: Callable[[Resources], None], keys: Callable[[Resources], Iter
         with one_line_errors():
             body(resources)
         remember_recorded(PROFILE_SLOT)
-        write_address(resources, keys)
+        defaults = {key: value for slot in ALL_SLOTS for key, value in profile_defaults(resources, slot).items()}
+        write_link(all_settings(resources), keys(resources), defaults, carried())
 
 
 def _say_of_server(resources: Resources) -> None:

@@ -1,38 +1,9 @@
-"""Whether a training step fits in each instance's GPU memory, shown before what it costs."""
+"""Words for whether a training step fits in GPU memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from profet_core.memory.fit import FitAnswer, Verdict, fits_by_instance
-from ui.predicted.outcome import Outcome
-from ui.state.resources import Resources
+from profet_core.memory.fit import FitAnswer, Verdict
 from ui.tables import MISSING
-
-
-def fits_of(
-    resources: Resources,
-    outcome: Outcome,
-    instances: Iterable[str],
-    batch_size: int | None = None,
-    pixels: int | None = None,
-    second: Outcome | None = None,
-) -> dict[str, FitAnswer]:
-    """Instance -> whether the shown profile's step fits there, as recorded or at another size.
-
-    `second` is of the profile of another size. Empty if these models have no memory law.
-    """
-    return fits_by_instance(
-        resources.models.memory,
-        resources.catalog,
-        resources.gpus,
-        outcome.held.profile,
-        outcome.prediction.anchor,
-        instances,
-        batch_size=batch_size,
-        pixels=pixels,
-        second=None if second is None else second.held.profile,
-    )
 
 
 def fit_cell(answer: FitAnswer | None) -> str:

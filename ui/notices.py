@@ -1,9 +1,13 @@
-"""What to keep in mind about the numbers: in one box, gravest first."""
+"""Warnings about the numbers, in one box, and the date of the prices."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import streamlit as st
 
+from profet_core.catalog import Instance
+from profet_core.catalog.price_age import price_age_years
 from profet_core.prediction.diagnosis import MOSTLY_BUSY, diagnose
 from profet_core.prediction.input_wait import input_wait_warning
 from ui.errors import show_error
@@ -16,12 +20,9 @@ from ui.texts import plain
 def show_notices(network: Network) -> None:
     """What could not be used, what the profile warns of, and what another GPU doesn't change."""
     outcome = network.outcome
-    for problem in (outcome.unused_measurement, network.problem):
-        if problem:
-            show_error(problem)
-    lines = [*besides_steps(outcome.prediction.warnings, outcome.held.profile, outcome.held.own)]
-    if network.second is not None:
-        lines += [f"Second profile: {line}" for line in network.second.prediction.warnings if line not in lines]
+    for problem in network.problems:
+        show_error(problem)
+    lines = [*besides_steps(network.training.warnings, outcome.held.profile, outcome.held.own)]
     lines += _what_waits(outcome)
     if len(lines) == 1:
         st.warning(plain(lines[0]), icon=":material/warning:")
@@ -30,6 +31,17 @@ def show_notices(network: Network) -> None:
     # Nothing is wrong with the numbers for these.
     for note in outcome.held.profile.ignored:
         st.caption(f"Left out of the file: {plain(note)}.")
+
+
+def price_line(offers: Iterable[Instance]) -> str:
+    """When the prices are from, and how to refresh those that are stale."""
+    dated = [offer for offer in offers if offer.as_of]
+    if not dated:
+        return ""
+    dates = sorted({offer.as_of for offer in dated})
+    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    stale = any(price_age_years(date) for date in dates)
+    return f"Prices of {span}{'; refresh them with `profet instances refresh`' if stale else ''}."
 
 
 def _what_waits(outcome: Outcome) -> list[str]:

@@ -1,4 +1,4 @@
-"""Components of our own: a script and a style each, served from here as files.
+"""Components of our own: a script and perhaps a style each, served from here as files.
 
 Streamlit takes scripts as text too, but runs such from blobs, which the content policy forbids.
 """
@@ -16,11 +16,12 @@ _PACKAGE = "profet"
 
 
 def own_component(name: str, beside: Path) -> Any:
-    """What mounts the component: `assets/<name>.js` and `assets/<name>.css` beside a module."""
+    """What mounts the component: `assets/<name>.js` beside a module, and `assets/<name>.css` if there is one."""
     manager = get_bidi_component_manager()
     full_name = f"{_PACKAGE}.{name}"
     if manager.get_component_asset_root(full_name) is None:
         # Streamlit finds only components of installed packages by itself.
         manifest = ComponentManifest(_PACKAGE, "1", [ComponentConfig(name, asset_dir="assets")])
         manager.register_from_manifest(manifest, beside.parent)
-    return st.components.v2.component(full_name, js=f"{name}.js", css=f"{name}.css", isolate_styles=False)
+    css = f"{name}.css" if (beside.parent / "assets" / f"{name}.css").exists() else None
+    return st.components.v2.component(full_name, js=f"{name}.js", css=css, isolate_styles=False)

@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 def unbroken(line: str) -> str:
     """`line` as text in which no line ends between a number and its unit.
 
-    >>> unbroken("95 % in 3 min 5 s") == "95\N{NO-BREAK SPACE}% in 3\N{NO-BREAK SPACE}min 5\N{NO-BREAK SPACE}s"
+    >>> unbroken("95% in 3 min 5 s") == "95% in 3\N{NO-BREAK SPACE}min 5\N{NO-BREAK SPACE}s"
     True
     """
     return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", plain(line))
@@ -33,16 +33,6 @@ def unbroken(line: str) -> str:
 def read_text(path: Path) -> str:
     """A text as it was written."""
     return path.read_text(encoding="utf-8")
-
-
-def paragraph(path: Path, **figures: object) -> str:
-    """A text file as one line, its figures filled in: for a part of a larger text.
-
-    Raises
-    ------
-    KeyError : the text names a figure that isn't given.
-    """
-    return Template(" ".join(read_text(path).splitlines())).substitute(figures)
 
 
 def show_text(path: Path, **figures: object) -> None:

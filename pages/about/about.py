@@ -1,67 +1,140 @@
-"""About: how good the predictions are in one screen; below, folded, the details, the guide and the recorder."""
+"""About: what PROFET is, and a short guide."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 
-from pages.about.accuracy.show import show_accuracy
-from pages.about.guide.credits import show_credits
-from pages.about.guide.files import show_files
-from pages.about.guide.method import show_method
-from pages.about.guide.own_gpu import show_own_gpu
-from pages.about.guide.prices import show_prices
-from pages.about.guide.record import show_recorder
-from pages.about.summary import show_summary
+from profet_core.cost import MEASURED_EPOCH_FACTOR
+from profet_core.layers.reading import FORMATS
+from profet_core.prediction.refusals import MOST_UNATTRIBUTED_SHARE
+from profet_core.prediction.unprofiled import basis_by_instance
+from profet_core.scaleout.strategies import MOST_GPUS
+from profet_core.scaling.axes import axis_range
+from profet_core.units import listed_price
+from profet_core.version import VERSION
+from ui.basis import SHORT_BASIS
 from ui.errors import one_line_errors
 from ui.frame import run_page
-from ui.state.page_keys import about_keys
+from ui.inputs.own_instances import say_whose
+from ui.inputs.uploads import CONVERT_COMMAND, max_upload_mb
+from ui.own_component import own_component
+from ui.phrases import rule_phrase
+from ui.recorder.route import recorder_address
+from ui.recorder.wheel import recorder_wheel
 from ui.state.resources import Resources
-from ui.state.settings import SECTIONS
+from ui.surer import quick_row
+from ui.tables import MISSING, price_source, show_table
+from ui.texts import plain, show_code, show_text
 
-#: Opens the keys of the sections.
-OPENED = "about:"
+_HERE = Path(__file__)
 _LEFT = "about:left"
-_ACCURACY, _RECORD, _METHOD, _FILES, _PRICES, _CREDITS, _OWN_GPU = SECTIONS
-#: Section -> its label, icon and what draws it.
-_SECTIONS: dict[str, tuple[str, str, Callable[[Resources], None]]] = {
-    _RECORD: ("Record a profile", ":material/fiber_manual_record:", show_recorder),
-    _OWN_GPU: ("Bring your own GPU", ":material/memory:", show_own_gpu),
-    _ACCURACY: ("Accuracy in detail", ":material/rule:", show_accuracy),
-    _METHOD: ("How the numbers are made, and what they can't tell", ":material/menu_book:", show_method),
-    _FILES: ("Which files are read", ":material/description:", show_files),
-    _PRICES: ("Instances and prices", ":material/payments:", show_prices),
-    _CREDITS: ("Who measured, licences, versions", ":material/copyright:", show_credits),
-}
 
 
 def body(resources: Resources) -> None:
     """Draw the page."""
-    st.title("How good is it?")
-    show_summary(resources)
-    st.header("More", anchor="more")
-    asked = st.session_state["open"]
-    for name in _SECTIONS:
-        # A link opens sections, and Back; else they are as the visitor left them.
-        if asked != st.session_state.get(_LEFT) or _key(name) not in st.session_state:
-            st.session_state[_key(name)] = name in asked
-    left = [name for name in _SECTIONS if _section(resources, name)]
-    st.session_state["open"] = st.session_state[_LEFT] = left
+    st.title("About")
+    st.markdown(
+        "PROFET predicts which cloud GPU to train a CNN on: how long training takes and what it costs on each instance "
+        "type. It needs a profile of one training step on a GPU that you have. A profile holds only the total time per "
+        "operation type, so your network's architecture stays private."
+    )
+    asked, opened = st.session_state["open"], []
+    is_new = asked != st.session_state.get(_LEFT)
+    for name, (label, icon, show) in _SECTIONS.items():
+        key = f"about:{name}"
+        # A link opens sections, and so does Back; otherwise they are as the visitor left them.
+        if is_new or key not in st.session_state:
+            st.session_state[key] = name in asked
+        section = st.expander(label, icon=f":material/{icon}:", key=key, on_change="rerun")
+        if section.open:
+            opened.append(name)
+            with section, one_line_errors():
+                show(resources)
+    target = f"about-{opened[0]}" if is_new and opened else ""
+    own_component("scroll_to", _HERE)(key="about-scroll", data={"key": target})
+    st.session_state["open"] = st.session_state[_LEFT] = opened
 
 
-def _section(resources: Resources, name: str) -> bool:
-    """Draw a section, its content if it is open; returns whether it is."""
-    label, icon, show = _SECTIONS[name]
-    section = st.expander(label, icon=icon, key=_key(name), on_change="rerun")
-    if section.open:
-        with section, one_line_errors():
-            show(resources)
-    return bool(section.open)
+def _record(_: Resources) -> None:
+    wheel = recorder_wheel()
+    st.markdown("Install the recorder on the training machine. It needs Python 3.11 to 3.13 and your framework.")
+    if address := recorder_address(st.context.url):
+        show_code(f"pip install {address}", wrap_lines=True)
+        st.caption("If that machine can't reach this server, copy the file there:")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            wheel.name, wheel.data, wheel.name, "application/octet-stream", key="record:wheel", on_click="ignore"
+        )
+        show_code(f"pip install ./{wheel.name}", wrap_lines=True)
+    show_text(_HERE.with_name("record.md"))
 
 
-def _key(name: str) -> str:
-    return f"{OPENED}{name}"
+def _own_gpu(resources: Resources) -> None:
+    row = quick_row(resources)
+    error = f" With {row.cells} measured steps, the mean error was {row.mean:.1f}%." if row else ""
+    show_text(_HERE.with_name("own_gpu.md"), error=error)
 
 
-run_page(body, about_keys)
+def _method(resources: Resources) -> None:
+    scale = resources.models.interval_scale(True)
+    low, high = MEASURED_EPOCH_FACTOR
+    show_text(
+        _HERE.with_name("method.md"),
+        rule=rule_phrase(resources.models.method("default").with_latency),
+        level="90%" if scale is None else f"{100 * scale.level:.0f}%",
+        most_gpus=MOST_GPUS,
+        batch="{}-{}".format(*axis_range("batch")),
+        pixels="{}-{}".format(*axis_range("pixels")),
+        epoch_longer=f"{100 * (low - 1):.0f}-{100 * (high - 1):.0f}%",
+    )
+
+
+def _files(_: Resources) -> None:
+    show_text(
+        _HERE.with_name("files.md"),
+        networks=FORMATS,
+        most_unknown=f"{100 * MOST_UNATTRIBUTED_SHARE:.0f}%",
+        convert_command=CONVERT_COMMAND,
+        max_upload_mb=max_upload_mb(),
+    )
+
+
+def _prices(resources: Resources) -> None:
+    st.markdown("On **Predict** you can set your own prices, region, and instances. They apply to your session only.")
+    say_whose(resources)
+    basis = basis_by_instance(resources.models, resources.catalog)
+    rows = [
+        {
+            "Instance": name,
+            "GPU": entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} × {entry.gpu}",
+            "Basis": SHORT_BASIS[basis[name]] if name in basis else MISSING,
+            "GPU memory": f"{entry.gpu_memory_gib:g} GiB",
+            "Price per hour": plain(listed_price(entry.usd_per_hour)),
+            "Price from": price_source(entry),
+            "Status": entry.status,
+        }
+        for name, entry in resources.catalog.items()
+    ]
+    show_table(rows, "Instances and prices")
+
+
+def _credits(resources: Resources) -> None:
+    show_text(_HERE.with_name("credits.md"))
+    fitted = ", ".join(f"{name} {version}" for name, version in resources.models.manifest["versions"].items())
+    st.caption(plain(f"PROFET {VERSION}. Models {resources.models.manifest['checksum'][:12]}, fitted with {fitted}."))
+
+
+#: Section -> its label, its icon, and what draws it.
+_SECTIONS: dict[str, tuple[str, str, Callable[[Resources], None]]] = {
+    "record": ("Record a profile", "fiber_manual_record", _record),
+    "own_gpu": ("Custom GPU", "memory", _own_gpu),
+    "method": ("Method and limits", "menu_book", _method),
+    "files": ("File formats and privacy", "description", _files),
+    "prices": ("Instances and prices", "payments", _prices),
+    "credits": ("Credits and license", "copyright", _credits),
+}
+
+run_page(body, lambda _: ("open",))

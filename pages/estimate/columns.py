@@ -1,17 +1,21 @@
-"""The table of No profile: an offer a row."""
+"""Columns of the result table of Without a profile."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
+from pages.estimate.inputs import METHOD_LABELS
 from profet_core.advice.plans import Plan
+from profet_core.advice.rows import offer_label
+from profet_core.catalog import Instance
 from profet_core.estimate.disagreement import Disagreement
 from profet_core.estimate.model import METHODS
 from profet_core.estimate.regimes import Regime
 from profet_core.latency import Interval
 from profet_core.memory.fit import FitAnswer
-from profet_core.units import format_duration, format_ms, format_usd
+from profet_core.units import format_ms, format_time, format_usd
 from ui.result_table.columns import Column
 from ui.result_table.plan_columns import (
     instance_column,
@@ -26,13 +30,13 @@ from ui.tables import MISSING
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """One offer.
+    """One offer with its estimate.
 
     Attributes
     ----------
-    plan : the training there. ends : of the step's latency.
-    regime : what was not measured. by_method : latency by each method, milliseconds.
-    profiled : what a profile says; None where there is none.
+    plan : the training there. ends : prediction interval of the step latency.
+    regime : similarity to the measurements. by_method : method -> latency, milliseconds.
+    profiled : comparison with a profile; None without one.
     """
 
     plan: Plan
@@ -43,14 +47,22 @@ class EstimateRow:
     by_method: Mapping[str, float]
     profiled: Disagreement | None
 
+    #: An estimate needs no anchor.
+    is_anchor: ClassVar[bool] = False
+
     @property
-    def instance(self) -> str:
-        """Its name."""
-        return self.plan.instance
+    def offer(self) -> Instance:
+        """What is rented."""
+        return self.plan.offer
+
+    @property
+    def label(self) -> str:
+        """The instance, with its market where that isn't on-demand."""
+        return offer_label(self.offer)
 
 
 def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
-    """All columns, in their order.
+    """All columns, in order.
 
     Parameters
     ----------
@@ -58,55 +70,53 @@ def estimate_columns(*, compared: bool) -> tuple[Column[EstimateRow], ...]:
     """
     return (
         instance_column(),
-        step_column(tip="Latency of a training step, told from the network's layers."),
+        step_column(tip="Step latency, estimated from the network's layers."),
         step_range_column(
             lambda row: row.ends,
-            tip="Held nine in ten latencies where the like was left out. Sorted by its upper end.",
+            tip="90% prediction interval. Sorted by its maximum.",
         ),
         *((_PROFILED,) if compared else ()),
-        memory_column(
-            tip="Whether a step fits in the GPU's memory, and the largest batch that does, by its layers.",
-        ),
+        memory_column(tip="Whether a step fits in GPU memory, and the largest batch that does."),
         Column(
             key="epoch_s",
-            title="Epoch",
-            cell=lambda row: format_duration(row.plan.total_s / row.epochs),
+            title="Time per epoch",
+            cell=lambda row: format_time(row.plan.total_s / row.epochs),
             value=lambda row: row.plan.total_s / row.epochs,
+            narrow_under="epoch_usd",
         ),
         Column(
             key="epoch_usd",
-            title="Cost of an epoch",
+            title="Cost per epoch",
             cell=lambda row: format_usd(row.plan.total_usd / row.epochs),
             value=lambda row: row.plan.total_usd / row.epochs,
         ),
         training_cost_column(by_default=False),
         Column(
             key="regime",
-            title="Beyond what was measured",
+            title="Case",
             cell=lambda row: row.regime.value,
             value=lambda row: row.regime.value,
             by_default=False,
-            tip="What of the question was not measured: it decides the method and the range.",
+            tip="Which part of the question was not measured.",
         ),
         *(_by_method(name) for name in METHODS),
-        sureness_column(),
+        sureness_column(narrow_under="latency_ms"),
     )
 
 
 _PROFILED: Column[EstimateRow] = Column(
     key="profiled_ms",
-    title="By profile",
+    title="From profile",
     cell=lambda row: MISSING if row.profiled is None else format_ms(row.profiled.profiled_ms),
     value=lambda row: None if row.profiled is None else row.profiled.profiled_ms,
-    tip="What your profile says of the same step.",
+    tip="Step latency predicted from your profile.",
 )
 
 
 def _by_method(name: str) -> Column[EstimateRow]:
-    key = name.replace("-", "_")
     return Column(
-        key=f"{key}_ms",
-        title=f"By {name}",
+        key=f"{name.replace('-', '_')}_ms",
+        title=METHOD_LABELS[name],
         cell=lambda row: format_ms(row.by_method[name]),
         value=lambda row: row.by_method[name],
         by_default=False,

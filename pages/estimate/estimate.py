@@ -1,4 +1,4 @@
-"""No profile: step latency, memory and cost of a network on every offer, told from its layers."""
+"""Without a profile: step latency, memory, and cost of a network on every offer, from its layers."""
 
 from __future__ import annotations
 
@@ -9,42 +9,49 @@ import streamlit as st
 
 from pages.estimate.columns import EstimateRow, estimate_columns
 from pages.estimate.inputs import network_question
-from pages.estimate.weights import show_weights
 from profet_core import NoPredictionError
 from profet_core.advice.plans import plan_of
 from profet_core.advice.request import Limits, Request, Workload
 from profet_core.answers.estimate import EstimateQuestion, other_sizes
-from profet_core.answers.narrowed import narrowed_rows
+from profet_core.answers.narrowed import market_offers, narrowed_rows
+from profet_core.estimate.amounts import WORK, step_amounts
+from profet_core.estimate.corrections import BoostedTrees, LogLinear
 from profet_core.estimate.disagreement import disagreement_words, disagreements
 from profet_core.estimate.estimate import Estimate, estimate
-from profet_core.estimate.model import estimate_model_of
+from profet_core.estimate.model import LIGHTGBM, LOG_LINEAR, XGBOOST, EstimateModel, estimate_model_of
+from profet_core.layers.counts import Counts
 from profet_core.prediction.records import Prediction
+from profet_core.units import format_ms, format_significant
 from ui.errors import show_warning
 from ui.frame import run_page
-from ui.inputs.narrowing import chosen_narrowing, narrowing_input
-from ui.inputs.offers import chosen_instances, offers_input
-from ui.inputs.table_rows import plans_with_a_row, rows_choice
-from ui.predicted.outcome import predict_slot
+from ui.inputs.narrowing import chosen_narrowing, filter_button
+from ui.inputs.offers import offer_values, prices_button
+from ui.inputs.presets import chosen_rows, preset_choice
+from ui.predicted.outcome import knowledge_of, predict_slot
 from ui.result_table.show import result_table
 from ui.state.held import held_in
 from ui.state.page_keys import estimate_keys
 from ui.state.resources import Resources
 from ui.state.settings import ESTIMATE_TABLE
 from ui.state.slots import PROFILE_SLOT
+from ui.tables import show_table
 from ui.texts import plain
+
+#: Features of the trees that are listed.
+_MOST_LISTED = 10
 
 
 def body(resources: Resources) -> None:
     """Draw the page."""
     with st.sidebar:
         question = network_question()
-    st.title("No profile yet?")
+    st.title("Without a profile")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        narrowing_input(resources)
-        offers_input(resources)
-        rows_place = st.container(width="content")
+        preset_choice()
+        filter_button(resources)
+        prices_button()
     if question is None:
-        st.info("Give a network's file to see how long its step takes.")
+        st.info("Upload a network file.")
         return
     found = _estimated(resources, question)
     st.markdown(plain(_network_words(found)))
@@ -52,19 +59,15 @@ def body(resources: Resources) -> None:
         show_warning(text)
     profiled, said = _profiled(resources, question)
     rows = _rows(resources, found, profiled)
-    with rows_place:
-        rows_choice([row.plan for row in rows])
     if profiled is not None:
         st.markdown(plain(disagreement_words(disagreements(found.rows, profiled))))
         for text in said:
             show_warning(text)
-    _table(rows, f"profet-no-profile-{question.batch_size}", compared=profiled is not None)
-    with st.expander(
-        "What these numbers are made of", icon=":material/function:", key="estimate:weights", on_change="rerun"
-    ) as fold:
+    _table(rows, f"profet-without-profile-{question.batch_size}", compared=profiled is not None)
+    with st.expander("Model details", icon=":material/function:", key="estimate:weights", on_change="rerun") as fold:
         if fold.open:
-            show_weights(estimate_model_of(resources.models), found.network, found.batch_size)
-    st.caption("A profile of one training step says more: Answer takes it. About says how far off both were.")
+            _show_details(estimate_model_of(resources.models), found.network, found.batch_size)
+    st.caption("A profile of one training step gives better predictions. See Predict and Accuracy.")
 
 
 def _estimated(resources: Resources, question: EstimateQuestion) -> Estimate:
@@ -86,12 +89,12 @@ def _network_words(found: Estimate) -> str:
     network = found.network
     return (
         f"{found.name}, {network.pixels} pixels, batch {found.batch_size}: {network.layers:,} layers, "
-        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs an image forward."
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward)."
     )
 
 
 def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Prediction | None, Sequence[str]]:
-    """What a profile of the visitor's own says, or a sample of this very step; and what to keep in mind of it."""
+    """The prediction from the visitor's profile, or from a sample of this very step, and its caveats."""
     held = held_in(resources, PROFILE_SLOT)
     if held.own is None:
         sample, asked = held.sample, (question.name, question.network.pixels, question.batch_size)
@@ -103,24 +106,29 @@ def _profiled(resources: Resources, question: EstimateQuestion) -> tuple[Predict
         return None, ()
     if held.own is None:
         return prediction, ()
-    unknown = "Whether your profile is of this network is not known: compare only if it is."
+    unknown = "Compare only if your profile is of this network."
     return prediction, (unknown, *other_sizes(held.profile, question))
 
 
 def _rows(resources: Resources, found: Estimate, profiled: Prediction | None) -> list[EstimateRow]:
-    """A row for each offer that counts, the cheapest first."""
-    state = st.session_state
+    """A row for each offer that the filter leaves, the cheapest first."""
+    state, values, narrowing = st.session_state, offer_values(resources), chosen_narrowing(resources)
     workload = Workload(
         state["images"], found.batch_size, state["epochs"], state["validation_images"], state["loading"]
     )
     request = Request(workload, Limits())
-    offers = chosen_instances(resources, ESTIMATE_TABLE.open_row)
-    steps = {row.instance: row for row in found.rows if row.instance in offers}
-    sure = narrowed_rows(steps.values(), chosen_narrowing(resources), offers, "")
-    compared = {} if profiled is None else {row.instance: row for row in disagreements(sure, profiled)}
+    offers, names = market_offers(
+        knowledge_of(resources),
+        narrowing,
+        values["market"],
+        price=values["price"],
+        spot_discount=values["spot_discount"],
+    )
+    sure = {row.instance: row for row in narrowed_rows(found.rows, narrowing, names, "")}
+    compared = {} if profiled is None else {row.instance: row for row in disagreements(sure.values(), profiled)}
     rows = [
         EstimateRow(
-            plan=plan_of(request, step, offers[step.instance]),
+            plan=plan_of(request, step, offer),
             ends=step.interval,
             epochs=state["epochs"],
             fit=found.fits.get(step.instance),
@@ -128,22 +136,21 @@ def _rows(resources: Resources, found: Estimate, profiled: Prediction | None) ->
             by_method=step.members,
             profiled=compared.get(step.instance),
         )
-        for step in sure
+        for offer in offers
+        if (step := sure.get(offer.name)) is not None
     ]
     return sorted(rows, key=lambda row: (row.plan.total_usd, row.plan.total_s))
 
 
 def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
-    """As many of the offers as are chosen; `stem` of the names of exports, `compared` with a profile."""
-    kept = [row.plan for row in rows if row.instance == ESTIMATE_TABLE.open_row]
-    shown = plans_with_a_row([row.plan for row in rows], kept)
+    """Draw the result table; `stem` of the names of exports, `compared` with a profile."""
     opened = result_table(
-        [row for row in rows if row.plan in shown],
+        chosen_rows(rows, keep=ESTIMATE_TABLE.open_row, every_node=bool(st.session_state["gpu_count"])),
         estimate_columns(compared=compared),
         key=ESTIMATE_TABLE.table,
         stem=stem,
-        title="Every offer, without a profile",
-        row_key=lambda row: row.instance,
+        title="Estimates without a profile",
+        row_key=lambda row: row.label,
     )
     if opened is not None:
         _show_opened(opened)
@@ -152,6 +159,44 @@ def _table(rows: Sequence[EstimateRow], stem: str, *, compared: bool) -> None:
 def _show_opened(row: EstimateRow) -> None:
     fit = "" if row.fit is None else f" Memory: {row.fit.verdict}, {row.fit.why}."
     st.markdown(plain(f"{row.plan.title}: {row.plan.basis}, {row.plan.latency_note}.{fit}"))
+
+
+def _show_details(model: EstimateModel, network: Counts, batch_size: int) -> None:
+    """Draw three tables."""
+    amounts = step_amounts([network], [batch_size])
+    st.markdown("**Roofline model**: time per kind of work on the measured GPUs.")
+    columns = {name: [*costs.parts_ms(amounts)[0].tolist()] for name, costs in model.costs.items()}
+    rows = [
+        {"Work": kind, "Amount": format_significant(float(amount))}
+        | {name: format_ms(parts[place]) for name, parts in columns.items()}
+        for place, (kind, amount) in enumerate(zip(WORK, amounts.work[0], strict=True))
+    ]
+    for title, of in (("CPU launch overhead", "launch_ms"), ("copy and start", "fixed_ms")):
+        found = {name: format_ms(float(getattr(costs, of)(amounts)[0])) for name, costs in model.costs.items()}
+        rows.append({"Work": title, "Amount": "", **found})
+    show_table(rows, "Time per kind of work")
+    names = [feature.name for feature in model.features]
+    line = model.corrections[LOG_LINEAR]
+    if isinstance(line, LogLinear):
+        st.markdown("**Log-linear regression**: selected features (logarithms) and weights.")
+        selected = [
+            {"Feature": names[column], "Weight": f"{weight:.3f}"}
+            for column, weight in zip(line.columns, line.weights, strict=True)
+        ]
+        show_table([*selected, {"Feature": "(intercept)", "Weight": f"{line.intercept:.3f}"}], "Selected features")
+    st.markdown("**Boosted trees**: share of splits per feature.")
+    shares = {name: _split_shares(model, name, names) for name in (XGBOOST, LIGHTGBM)}
+    most = sorted(names, key=lambda name: -shares[XGBOOST].get(name, 0.0))[:_MOST_LISTED]
+    trees = [{"Feature": name} | {key: f"{100 * of.get(name, 0):.0f}%" for key, of in shares.items()} for name in most]
+    show_table(trees, "Features of the trees")
+
+
+def _split_shares(model: EstimateModel, method: str, names: list[str]) -> dict[str, float]:
+    correction = model.corrections[method]
+    if not isinstance(correction, BoostedTrees):
+        return {}
+    columns = correction.trees.features[correction.trees.steps > 0].tolist()
+    return {name: columns.count(place) / len(columns) for place, name in enumerate(names) if columns}
 
 
 run_page(body, estimate_keys)

@@ -1,83 +1,94 @@
-"""Asks for the network, by one of several ways, and for the training on a many-core processor."""
+"""Inputs of Many-core CPUs: the network, its training, and a number of threads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import streamlit as st
 
-from pages.many_core.file_input import flops_of_file_input
 from profet_core.layers import counts_of, named_networks
+from profet_core.layers.network import Network as NetworkFile
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
 from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES, Network, Training
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_TRAINING
 from profet_core.manycore.scaled import nearest_published, scaled_network
+from ui.errors import show_error
 from ui.inputs.fields import choice
+from ui.inputs.network_file import network_file
 from ui.inputs.number_field import number_field, whole_field
 from ui.state.settings import MANYCORE_FROM
+from ui.texts import plain
 
-_PUBLISHED, _NAMED, _FLOPS = MANYCORE_FROM
-_FROM_LABELS: Mapping[str, str] = {_PUBLISHED: "Published", _NAMED: "Named", _FLOPS: "Yours"}
+_FROM_LABELS = {"published": "Published", "named": "Name", "flops": "Custom"}
+_FILE_TIP = (
+    "A Keras model (.keras or JSON), ONNX, or a layer table (CSV). Only its layers are read, and it is not kept."
+)
 
 
-def network_asked() -> Network:
-    """The network that is asked about.
+def network_input() -> Network:
+    """Ask for the network.
 
     Raises
     ------
     InputError : it can't be built for such images, or its FLOPs are out of bounds.
     """
-    choice("Network", "manycore_from", MANYCORE_FROM, _FROM_LABELS)
-    asked_by = st.session_state["manycore_from"]
-    if asked_by == _PUBLISHED:
-        choice("Published network", "manycore_network", tuple(PUBLISHED))
-        return PUBLISHED[st.session_state["manycore_network"]]
-    if asked_by == _NAMED:
-        st.selectbox("Its name", named_networks(), key="manycore_name", persist_state="session")
-        whole_field("Pixels a side", "manycore_pixels", MIN_PIXELS, MAX_PIXELS)
-        name = st.session_state["manycore_name"]
-        return scaled_network(name, counts_of(name, st.session_state["manycore_pixels"]).flops)
-    field = st.container()
-    # First: what is counted in a file goes into the field above.
-    flops_of_file_input()
-    with field:
-        number_field("FLOPs of an image, forward", "manycore_flops", tip="A multiply-add counts as two.")
-    return scaled_network("Your network", st.session_state["manycore_flops"])
-
-
-def training_asked(network: Network) -> Training:
-    """What is trained; empty fields are as it was published of the nearest network."""
-    published = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name]
-    images, tests = st.columns(2, gap="small")
-    with images:
-        _field("Images", "manycore_images", 1, MOST_IMAGES, published.images)
-    with tests:
-        _field("Test images", "manycore_test_images", 0, MOST_IMAGES, published.test_images)
-    _field("Epochs", "manycore_epochs", 1, MOST_EPOCHS, published.epochs)
     state = st.session_state
-    return Training(
-        images=_given(state["manycore_images"], published.images),
-        test_images=_given(state["manycore_test_images"], published.test_images),
-        epochs=_given(state["manycore_epochs"], published.epochs),
-    )
+    choice("Network", "manycore_from", MANYCORE_FROM, _FROM_LABELS)
+    if state["manycore_from"] == "published":
+        choice("Published network", "manycore_network", tuple(PUBLISHED))
+        return PUBLISHED[state["manycore_network"]]
+    if state["manycore_from"] == "named":
+        st.selectbox("Network name", named_networks(), key="manycore_name", persist_state="session")
+        whole_field("Image size (pixels)", "manycore_pixels", MIN_PIXELS, MAX_PIXELS)
+        name = state["manycore_name"]
+        return scaled_network(name, counts_of(name, state["manycore_pixels"]).flops)
+    field = st.container()
+    # Drawn first: the FLOPs of a file go into the field above.
+    _file_input()
+    with field:
+        number_field("FLOPs per image", "manycore_flops", tip="Forward pass. A multiply-add counts as two.")
+    return scaled_network("custom", state["manycore_flops"])
 
 
-def threads_asked() -> int | None:
-    """A number of threads beside the published ones."""
+def training_input(network: Network) -> Training:
+    """Ask for the training; empty fields stand for that of the published network with the nearest FLOPs."""
+    published = PUBLISHED_TRAINING[nearest_published(network.forward_flops).name]
+    left, right = st.columns(2, gap="small")
+    with left:
+        images = _field("Images", "manycore_images", 1, MOST_IMAGES, published.images)
+    with right:
+        test_images = _field("Test images", "manycore_test_images", 0, MOST_IMAGES, published.test_images)
+    epochs = _field("Epochs", "manycore_epochs", 1, MOST_EPOCHS, published.epochs)
+    return Training(images=images, test_images=test_images, epochs=epochs)
+
+
+def threads_input() -> int | None:
+    """Ask for a number of threads beside the published ones."""
     return whole_field(
-        "Your number of threads",
-        "manycore_threads",
-        FEWEST_THREADS,
-        MOST_THREADS,
-        empty="none",
-        tip="One more row of the table.",
+        "Threads", "manycore_threads", FEWEST_THREADS, MOST_THREADS, empty="none", tip="Adds a row to the table."
     )
 
 
-def _field(label: str, key: str, smallest: int, largest: int, published: int) -> None:
+def _field(label: str, key: str, smallest: int, largest: int, published: int) -> int:
     whole_field(label, key, smallest, largest, empty=f"{published:,}", tip="Empty: as published.")
+    value = st.session_state[key]
+    return published if value is None else value
 
 
-def _given(value: int | None, otherwise: int) -> int:
-    return otherwise if value is None else value
+def _file_input() -> None:
+    """Ask for a network's file; its FLOPs become the setting `manycore_flops`."""
+    state, field = st.session_state, st.container()
+    whole_field("Image size (pixels)", "manycore_file_pixels", MIN_PIXELS, MAX_PIXELS, empty="from file")
+    with field:
+        given = network_file("manycore", "Network file", _FILE_TIP, pixels=state["manycore_file_pixels"], keep=_counted)
+    if given.problem:
+        show_error(given.problem)
+    elif given.kept is not None and given.kept[0] == state["manycore_flops"]:
+        flops, caveats = given.kept
+        st.caption(f"FLOPs of {plain(given.name)}: {flops:,.0f}. {' '.join(map(plain, caveats))}")
+
+
+def _counted(network: NetworkFile) -> tuple[float, tuple[str, ...]]:
+    """All that is kept of a file: FLOPs per image, forward, and caveats."""
+    flops = scaled_network(network.name, network.counts.flops).forward_flops
+    st.session_state["manycore_flops"] = flops
+    return flops, network.caveats

@@ -1,22 +1,23 @@
-"""Many-core: how long a network trains on a many-core processor over threads, by both published models."""
+"""Many-core CPUs: training time over threads on an Intel Xeon Phi, by both published models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
-from pages.many_core.figure import threads_figure
-from pages.many_core.inputs import network_asked, threads_asked, training_asked
-from profet_core.manycore.answer import ManycoreAnswer, ThreadsRow, manycore
+from pages.many_core.inputs import network_input, threads_input, training_input
+from profet_core.manycore.answer import ThreadsRow, manycore
 from profet_core.manycore.contention import PUBLISHED_THREADS
 from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS, XEON_PHI_7120P
 from profet_core.manycore.network import Network, Training
 from profet_core.manycore.published import PUBLISHED, PUBLISHED_PREDICTIONS_MIN, PUBLISHED_TRAINING
-from profet_core.units import format_duration, format_significant
-from ui.charts.style import show_chart
+from profet_core.units import format_significant, format_time
+from ui.charts.scales import count_axis, number_axis, time_axis
+from ui.charts.style import BLUE, GREY, ORANGE, Part, framed, line_at, show_chart
 from ui.errors import show_warning
 from ui.frame import run_page
 from ui.inputs.fields import choice
@@ -26,9 +27,11 @@ from ui.state.settings import MANYCORE_SHOWS
 from ui.tables import MISSING, download_buttons, show_table
 from ui.texts import plain, show_text
 
-_TEXTS = Path(__file__).parent
 _SHOWS_LABELS = {"time": "Time", "speedup": "Speed-up"}
 _S_PER_MIN = 60
+_TICKS = (1, 4, 15, 60, 240, 960, 3_840)
+#: Beside the first and the last number of threads, whose marks would be cut.
+_MARGIN = 1.15
 #: The last thread before a first core takes one more.
 _CORE_STEPS = [cores * XEON_PHI_7120P.cores for cores in range(1, len(XEON_PHI_7120P.cpi) + 1)]
 #: Where the curves are computed: evenly in the logarithm, where they are published, and on both sides of each step.
@@ -44,69 +47,85 @@ _GRID = sorted(
 
 def body(_: Resources) -> None:
     """Draw the page."""
-    st.title("How long on a many-core processor?")
+    st.title("Many-core CPUs")
     with st.sidebar:
-        network = network_asked()
-        training = training_asked(network)
-        wanted = threads_asked()
+        network = network_input()
+        training = training_input(network)
+        threads = threads_input()
     choice("Show", "manycore_shows", MANYCORE_SHOWS, _SHOWS_LABELS)
-    st.markdown(_lead(network, training))
-    published_min = _published(network, training)
+    st.markdown(_summary(network, training))
+    as_published = PUBLISHED.get(network.name) is network and training == PUBLISHED_TRAINING[network.name]
+    published_min = PUBLISHED_PREDICTIONS_MIN[network.name] if as_published else {}
     curves = manycore(network, training, _GRID)
-    show_chart(
-        threads_figure(
-            curves.rows,
-            st.session_state["manycore_shows"],
-            published_min=published_min,
-            hardware_threads=_CORE_STEPS[-1],
-        ),
-        "threads",
-    )
+    show_chart(_figure(curves.rows, published_min), "threads")
     for note in curves.notes:
         show_warning(note)
-    _show_rows(manycore(network, training, [*PUBLISHED_THREADS, *([] if wanted is None else [wanted])]), published_min)
-    st.header("What of it carries to your processor?", anchor="carries")
-    show_text(_TEXTS / "carries.md")
+    rows = manycore(network, training, [*PUBLISHED_THREADS, *([] if threads is None else [threads])]).rows
+    show_table([_cells(row, published_min) for row in rows], "Time and speed-up over threads, by both models")
+    download_buttons([_data(row) for row in rows], "profet-many-core")
+    st.header("Does this apply to my CPU?", anchor="limits")
+    show_text(Path(__file__).with_name("limits.md"))
 
 
-def _lead(network: Network, training: Training) -> str:
+def _summary(network: Network, training: Training) -> str:
     machine = XEON_PHI_7120P
-    name = f"The {network.name} network" if network.name in PUBLISHED else plain(network.name)
     return (
-        f"**{name}**, {plain(format_significant(network.forward_flops / 1e6))} million FLOPs an image "
-        f"forward, {training.images:,} images and {training.test_images:,} test images, {training.epochs:,} epochs, on "
-        f"an {machine.name} with {machine.cores} cores."
+        f"Network **{plain(network.name)}**: {plain(format_significant(network.forward_flops / 1e6))} million FLOPs "
+        f"per image, {training.images:,} images, {training.test_images:,} test images, {training.epochs:,} epochs, on "
+        f"{machine.name} with {machine.cores} cores."
     )
 
 
-def _published(network: Network, training: Training) -> Mapping[int, float]:
-    """Threads -> minutes that were published of just this training."""
-    as_published = PUBLISHED.get(network.name) is network and training == PUBLISHED_TRAINING[network.name]
-    return PUBLISHED_PREDICTIONS_MIN[network.name] if as_published else {}
+def _figure(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> go.Figure:
+    """Both models over threads, both axes logarithmic; published times as marks."""
+    is_time = st.session_state["manycore_shows"] == "time"
+    words = format_time if is_time else format_significant
+    title = "Time" if is_time else "Speed-up over one thread"
+    a = [row.a.total_s if is_time else row.speedup_a for row in rows]
+    b = [row.b.total_s if is_time else row.speedup_b for row in rows]
+    threads = [row.threads for row in rows]
+    traces = [
+        _trace("(a) counted operations", threads, a, words, line={"color": BLUE, "width": 3}),
+        _trace("(b) measured times", threads, b, words, line={"color": ORANGE, "width": 3, "dash": "dash"}),
+    ]
+    if not is_time:
+        ends, line = [FEWEST_THREADS, MOST_THREADS], {"color": GREY, "width": 1, "dash": "dot"}
+        traces.append({**_trace("Ideal", ends, ends, words, line=line), "hovertemplate": None, "hoverinfo": "skip"})
+    elif published_min:
+        seconds = [minutes * _S_PER_MIN for minutes in published_min.values()]
+        marker = {"symbol": "diamond-open", "size": 11, "color": GREY, "line": {"width": 2}}
+        traces.append(_trace("Published", [*published_min], seconds, words, mode="markers", marker=marker))
+    return framed(
+        traces,
+        x=count_axis("Threads", FEWEST_THREADS / _MARGIN, MOST_THREADS * _MARGIN, _TICKS),
+        y=(time_axis if is_time else number_axis)([*a, *b]).part(title),
+        height=400,
+        name=f"{title} over threads, both models",
+        hovermode="x unified",
+        shapes=[line_at(x=_CORE_STEPS[-1], line={"color": GREY, "width": 1, "dash": "dot"})],
+    )
 
 
-def _show_rows(answer: ManycoreAnswer, published_min: Mapping[int, float]) -> None:
-    """The published numbers of threads, and the visitor's own."""
-    show_table(_cells(answer.rows, published_min), "Time and speed-up over threads, by both models")
-    download_buttons([_data(row) for row in answer.rows], "profet-many-core")
+def _trace(
+    name: str, x: Sequence[int], y: Sequence[float], words: Callable[[float], str], mode: str = "lines", **style: Part
+) -> Part:
+    hover = {"customdata": [f"{name} {words(value)}" for value in y], "hovertemplate": "%{customdata}<extra></extra>"}
+    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), **hover, **style}
 
 
-def _cells(rows: Sequence[ThreadsRow], published_min: Mapping[int, float]) -> list[dict[str, str]]:
-    found = []
-    for row in rows:
-        cells = {
-            "Threads": f"{row.threads:,}",
-            "(a)": format_duration(row.a.total_s),
-            "(a) speed-up": format_significant(row.speedup_a),
-            "(b)": format_duration(row.b.total_s),
-            "(b) speed-up": format_significant(row.speedup_b),
-        }
-        if published_min:
-            minutes = published_min.get(row.threads)
-            cells["Published (a)"] = MISSING if minutes is None else f"{minutes:.1f} min"
-            cells["(a), minutes"] = f"{row.a.total_s / _S_PER_MIN:,.1f}"
-        found.append(cells)
-    return found
+def _cells(row: ThreadsRow, published_min: Mapping[int, float]) -> dict[str, str]:
+    cells = {
+        "Threads": f"{row.threads:,}",
+        "(a)": format_time(row.a.total_s),
+        "(a) speed-up": format_significant(row.speedup_a),
+        "(b)": format_time(row.b.total_s),
+        "(b) speed-up": format_significant(row.speedup_b),
+    }
+    if not published_min:
+        return cells
+    minutes = published_min.get(row.threads)
+    published = MISSING if minutes is None else f"{minutes:.1f} min"
+    return {**cells, "Published (a)": published, "(a), minutes": f"{row.a.total_s / _S_PER_MIN:,.1f}"}
 
 
 def _data(row: ThreadsRow) -> dict[str, object]:
@@ -122,9 +141,4 @@ def _data(row: ThreadsRow) -> dict[str, object]:
     }
 
 
-def keys(_: Resources) -> Iterable[str]:
-    """Settings that the page's link carries."""
-    return manycore_keys()
-
-
-run_page(body, keys)
+run_page(body, lambda _: manycore_keys())

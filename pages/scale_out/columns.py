@@ -1,16 +1,16 @@
-"""The table of Scale out: a real offer a row, as so many whole nodes."""
+"""The table of Scale out: one offer per row, as whole machines."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from pages.scale_out.rows import OutRow
+from profet_core.advice.whole_nodes import WholeNodePlan
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.catalog.naming import machine_words
 from profet_core.units import (
-    format_duration,
-    format_duration_range,
     format_significant,
+    format_time,
+    format_time_range,
     format_usd,
     format_usd_range,
 )
@@ -23,17 +23,18 @@ from ui.result_table.plan_columns import (
     memory_words,
     range_column,
     step_column,
+    step_range_column,
     sureness_column,
 )
-from ui.tables import MISSING, format_range_ms, price_words
+from ui.tables import price_words
 
 
-def out_columns() -> tuple[Column[OutRow], ...]:
+def out_columns() -> tuple[Column[WholeNodePlan], ...]:
     """All columns, in their order."""
     return (*_step_columns(), *_epoch_columns(), *_machine_columns())
 
 
-def _step_columns() -> tuple[Column[OutRow], ...]:
+def _step_columns() -> tuple[Column[WholeNodePlan], ...]:
     return (
         Column(
             key="instance",
@@ -49,53 +50,42 @@ def _step_columns() -> tuple[Column[OutRow], ...]:
                 "batch_size": row.step.batch_size,
             },
         ),
-        step_column(tip="Of all GPUs together.", by_default=False),
-        Column(
-            key="latency_range_ms",
-            title="Step's range",
-            cell=_step_range,
-            value=lambda row: row.step.interval and row.step.interval.high_ms,
-            data=lambda row: {
-                "latency_low_ms": row.step.interval and row.step.interval.low_ms,
-                "latency_high_ms": row.step.interval and row.step.interval.high_ms,
-            },
-            narrow_under="latency_ms",
-            by_default=False,
-        ),
+        step_column(tip="Step latency on all GPUs.", by_default=False),
+        step_range_column(lambda row: row.plan.step_interval, tip="90% prediction interval.", by_default=False),
         Column(
             key="speed_up",
             title="Speed-up",
             cell=lambda row: Cell(format_significant(row.step.speed_up), beneath=f"of {row.step.gpus}"),
             value=lambda row: row.step.speed_up,
-            tip="Images a second over one GPU's, at the same batch a GPU.",
+            tip="Images/s of all GPUs over images/s of one, at the same batch per GPU.",
         ),
         images_column(by_default=False),
     )
 
 
-def _epoch_columns() -> tuple[Column[OutRow], ...]:
+def _epoch_columns() -> tuple[Column[WholeNodePlan], ...]:
     return (
         Column(
             key="epoch_s",
-            title="Epoch",
-            cell=lambda row: format_duration(row.plan.total_s),
-            value=lambda row: row.plan.total_s,
+            title="Epoch time",
+            cell=lambda row: format_time(row.epoch_s),
+            value=lambda row: row.epoch_s,
         ),
         range_column(
             key="epoch_range_s",
             title="Range",
             ends=lambda row: row.plan.interval and (row.plan.interval.low_s, row.plan.interval.high_s),
-            words=format_duration_range,
+            words=format_time_range,
             names=("epoch_low_s", "epoch_high_s"),
             beneath="epoch_s",
-            tip="Holds the time of nine in ten such predictions. Sorted by its upper end.",
+            tip="90% prediction interval. Sorted by its upper end.",
         ),
         Column(
             key="epoch_usd",
-            title="Cost",
-            cell=lambda row: format_usd(row.plan.total_usd),
-            value=lambda row: row.plan.total_usd,
-            tip="Of an epoch, all nodes paid whole.",
+            title="Epoch cost",
+            cell=lambda row: format_usd(row.epoch_usd),
+            value=lambda row: row.epoch_usd,
+            tip="You pay for whole machines.",
         ),
         range_column(
             key="cost_range_usd",
@@ -108,25 +98,26 @@ def _epoch_columns() -> tuple[Column[OutRow], ...]:
         ),
         Column(
             key="usd_per_hour",
-            title="$ an hour",
+            title="$/h",
             cell=_price_cell,
-            value=lambda row: row.plan.offer.usd_per_hour,
+            value=lambda row: row.usd_per_hour,
             data=lambda row: {
-                "usd_per_hour": row.plan.offer.usd_per_hour,
+                "usd_per_hour": row.usd_per_hour,
                 "node_usd_per_hour": row.offer.usd_per_hour,
                 "as_of": row.offer.as_of,
             },
-            tip="Of all nodes.",
+            tip="All machines together.",
+            narrow_under="epoch_usd",
         ),
         sureness_column(narrow_under="epoch_usd"),
     )
 
 
-def _machine_columns() -> tuple[Column[OutRow], ...]:
+def _machine_columns() -> tuple[Column[WholeNodePlan], ...]:
     return (
         Column(
             key="strategy",
-            title="Gradients by",
+            title="Strategy",
             cell=lambda row: row.step.strategy.words,
             value=lambda row: row.step.strategy.value,
             by_default=False,
@@ -141,7 +132,7 @@ def _machine_columns() -> tuple[Column[OutRow], ...]:
         ),
         Column(
             key="rests_on",
-            title="One GPU's step rests on",
+            title="Based on",
             cell=lambda row: row.one.basis.words,
             value=lambda row: row.one.basis.value,
             data=lambda row: {"one_gpu_ms": row.step.one_gpu_ms, "basis": row.one.basis.value},
@@ -156,28 +147,18 @@ def _machine_columns() -> tuple[Column[OutRow], ...]:
     )
 
 
-def row_key(row: OutRow) -> str:
-    """What tells an offer from the others, in links too."""
-    return row.plan.label
-
-
-def _instance_cell(row: OutRow) -> Cell:
+def _instance_cell(row: WholeNodePlan) -> Cell:
     name = machine_words(row.offer)
     said = (row.plan.gpu_words, memory_words(row))
     return machine_cell(name if row.nodes == 1 else f"{row.nodes} × {name}", row.offer.gpu, said)
 
 
-def _price_cell(row: OutRow) -> Cell:
+def _price_cell(row: WholeNodePlan) -> Cell:
     each = "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}"
     return Cell(price_words(row.plan.offer), beneath=each)
 
 
-def _step_range(row: OutRow) -> str:
-    ends = row.step.interval if row.plan.interval else None
-    return MISSING if ends is None else format_range_ms(ends.low_ms, ends.high_ms)
-
-
-def _links(row: OutRow) -> dict[str, str | float]:
+def _links(row: WholeNodePlan) -> dict[str, str | float]:
     links = load_interconnects().of(row.offer)
     return {
         "link": links.link.value,

@@ -1,4 +1,4 @@
-"""The curves of Scale out: a value over the number of GPUs, a line a strategy, and where more of them stop paying."""
+"""The chart of Scale out: speed-up, latency, time or cost over the number of GPUs, one line per strategy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from profet_core.scaleout.law import Strategy
-from profet_core.units import format_duration, format_ms, format_significant, format_usd
+from profet_core.units import format_ms, format_significant, format_time, format_usd
 from ui.charts.gpu_look import GREEN, MAGENTA, OCHRE, SKY
 from ui.charts.scales import Shown, count_axis, number_axis, time_axis, usd_axis
 from ui.charts.style import GREY, RED, Part, band, framed, line_at
@@ -24,9 +24,9 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 #: In the legend.
 _SHORT: Mapping[str, str] = {
     Strategy.RING: "ring",
-    Strategy.TREE: "tree, not measured",
-    Strategy.PS_CPU: "server on CPU, 2017",
-    Strategy.PS_GPU: "server on GPUs, 2017",
+    Strategy.TREE: "tree (not measured)",
+    Strategy.PS_CPU: "server on CPU (2017)",
+    Strategy.PS_GPU: "server on GPUs (2017)",
 }
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
 #: Beside the first and the last number of GPUs, whose marks would be cut.
@@ -35,9 +35,9 @@ _ROOM = 1.1
 
 SHOWN: Mapping[str, Shown] = {
     "speed_up": Shown("Speed-up", number_axis, format_significant),
-    "step": Shown("ms a step", number_axis, format_ms),
-    "time": Shown("An epoch", time_axis, format_duration),
-    "cost": Shown("Cost of an epoch", usd_axis, format_usd),
+    "step": Shown("Latency (ms/step)", number_axis, format_ms),
+    "time": Shown("Time per epoch", time_axis, format_time),
+    "cost": Shown("Cost per epoch ($)", usd_axis, format_usd),
 }
 
 
@@ -64,9 +64,8 @@ def out_curves(curves: Sequence[OutCurve], shows: str, *, pays_to: int | None, g
     Parameters
     ----------
     shows : a key of `SHOWN`.
-    pays_to : number of GPUs beyond which more of them make an epoch dearer by a larger factor than faster; None: not
-        within the curves.
-    gpus : the number that the table is of; None: each offer's own.
+    pays_to : number of GPUs beyond which cost rises faster than speed; None: not within the curves.
+    gpus : the number that the table is for; None: each offer's own.
     """
     shown = SHOWN[shows]
     counts = sorted({count for curve in curves for count in curve.gpus})
@@ -79,7 +78,7 @@ def out_curves(curves: Sequence[OutCurve], shows: str, *, pays_to: int | None, g
         x=count_axis("GPUs", counts[0] / _ROOM, counts[-1] * _ROOM, _TICKS),
         y=y.part(shown.title),
         height=_HEIGHT,
-        name=f"{shown.title} over the number of GPUs, a line a strategy",
+        name=f"{shown.title} over the number of GPUs, one line per strategy",
         hovermode="x unified",
         shapes=[line_at(x=gpus, line={"color": GREY, "width": 1, "dash": "dot"})] if gpus in counts else [],
     )
@@ -126,7 +125,7 @@ def _end(curves: Sequence[OutCurve], pays_to: int | None, shown: Shown) -> Itera
             value = curve.values[list(curve.gpus).index(pays_to)]
             yield {
                 "type": "scatter",
-                "name": "more stop paying",
+                "name": "cost rises faster beyond",
                 "x": [pays_to],
                 "y": [value],
                 "mode": "markers",

@@ -1,4 +1,4 @@
-"""Asks in the sidebar for one GPU's step, what GPUs share of it, and how many images an epoch has."""
+"""The sidebar of Scale out: the step on one GPU, how GPUs share it, and the images of an epoch."""
 
 from __future__ import annotations
 
@@ -12,21 +12,18 @@ from ui.inputs.number_field import number_field, whole_field
 from ui.inputs.parameters import gradients_input, parameters_input
 from ui.inputs.training import validation_input
 from ui.state.held import held_in
-from ui.state.offer_choices import offer_choices
 from ui.state.resources import Resources
 from ui.state.settings import BATCH_KEPT, MAX_IMAGES, ONE_GPU, STRATEGIES
 from ui.state.slots import PROFILE_SLOT
 
 _ONE_GPU_LABELS = {"predicted": "Predicted", "typed": "Measured"}
-_KEPT_LABELS = {"each": "Each GPU's", "all": "Of all GPUs"}
-_KEPT_TIP = (
-    "What of the batch stays as GPUs are added: each GPU's part, and a step has more images; or the whole of it."
-)
+_KEPT_LABELS = {"each": "Per-GPU batch", "all": "Global batch"}
+_KEPT_TIP = "Per-GPU batch: a step has more images with more GPUs. Global batch: the GPUs share one batch."
 
 
 def out_inputs(resources: Resources) -> None:
-    """Everything but what is rented out where."""
-    choice("One GPU's step", "one_gpu", ONE_GPU, _ONE_GPU_LABELS)
+    """Everything but the offers."""
+    choice("Step on one GPU", "one_gpu", ONE_GPU, _ONE_GPU_LABELS)
     if st.session_state["one_gpu"] == "typed":
         _typed_input(resources)
         parameters_input(None)
@@ -34,11 +31,11 @@ def out_inputs(resources: Resources) -> None:
         network_input(resources)
         parameters_input(_meta(resources))
     gradients_input()
-    choice("Batch that is kept", "batch_kept", BATCH_KEPT, _KEPT_LABELS, tip=_KEPT_TIP)
+    choice("Keep fixed", "batch_kept", BATCH_KEPT, _KEPT_LABELS, tip=_KEPT_TIP)
     if st.session_state["batch_kept"] == "all":
-        whole_field("Batch of all GPUs", "batch_of_all", 2, MAX_IMAGES, empty="one GPU's")
+        whole_field("Global batch", "batch_of_all", 2, MAX_IMAGES, empty="batch of one GPU")
     st.selectbox(
-        "How gradients are shared",
+        "Gradient exchange",
         STRATEGIES,
         format_func=_strategy_words,
         key="strategy",
@@ -46,10 +43,10 @@ def out_inputs(resources: Resources) -> None:
     )
     gpus, images = st.columns(2, gap="small")
     with gpus:
-        whole_field("GPUs", "gpus", 2, MOST_GPUS, empty="a machine's", tip="Of the table: whole machines together.")
+        whole_field("GPUs", "gpus", 2, MOST_GPUS, empty="one machine", tip="GPUs of whole machines together.")
     with images:
         whole_field("Images", "images", 1, MAX_IMAGES, tip="Training images per epoch.")
-    with st.expander("More"):
+    with st.expander("More options"):
         validation_input()
 
 
@@ -62,12 +59,12 @@ def _strategy_words(strategy: str) -> str:
 def _typed_input(resources: Resources) -> None:
     step, batch = st.columns(2, gap="small")
     with step:
-        number_field("Step (ms)", "one_gpu_ms", unit="ms", empty="measured")
+        number_field("Latency (ms)", "one_gpu_ms", unit="ms", empty="measured")
     with batch:
         whole_field("Batch size", "one_gpu_batch", 1, MAX_IMAGES)
     st.selectbox(
         "Measured on",
-        offer_choices(resources).gpus,
+        sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold),
         index=None,
         key="one_gpu_on",
         placeholder="which GPU?",

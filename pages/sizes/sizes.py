@@ -1,145 +1,178 @@
-"""Sizes: what the batch and the pixel size do to time and cost, from one profile or two, on every GPU."""
+"""Sizes: latency and cost over batch and image size, and the scaler between two measured latencies."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.sizes.columns import size_columns
-from pages.sizes.figure import size_curves
-from pages.sizes.source import Source
-from pages.sizes.typed import size_words, typed_inputs
-from pages.sizes.view import SizesView
-from profet_core import InputError
+from pages.sizes.scaler import show_scaler
+from profet_core.advice.plans import Plan
+from profet_core.answers.sizes import SizeCurve, SizePoint, SizesAnswer, answer_sizes
+from profet_core.memory.fit import does_not_fit
 from profet_core.scaling.axes import KNOTS, axis_range
+from profet_core.units import MS_PER_S
+from ui.charts.curves import Curve, curves
 from ui.charts.style import show_chart
 from ui.frame import run_page
 from ui.inputs.fields import choice
-from ui.inputs.narrowing import narrowing_input
-from ui.inputs.network import network_input, second_input, size_questions
-from ui.inputs.offers import chosen_instances
+from ui.inputs.narrowing import filter_button
+from ui.inputs.network import network_input, second_input
+from ui.inputs.offers import prices_button, with_offers
+from ui.inputs.presets import chosen_rows, drawn_rows, preset_choice
 from ui.inputs.recorded import latency_question
-from ui.inputs.table_rows import plans_with_a_mark, plans_with_a_row, rows_choice
-from ui.inputs.training import size_slider, workload_input
-from ui.live import live_part, live_view
-from ui.notices import show_notices
-from ui.predicted.network import current_network
+from ui.inputs.sizes import SIZE_LABELS, size_sliders
+from ui.inputs.training import validation_input, workload_input
+from ui.notices import price_line, show_notices
+from ui.predicted.network import Network, current_network
+from ui.predicted.outcome import PAGE, knowledge_of
 from ui.result_table.show import result_table
 from ui.state.page_keys import sizes_keys
 from ui.state.resources import Resources
-from ui.state.settings import AXES, EACH_AT, ENDS, SHOWS, SIZES_TABLE
-from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
+from ui.state.settings import AXES, EACH_AT, SCALES, SHOWS, SIZES_TABLE, SIZES_VIEWS
+from ui.state.slots import PROFILE_SLOT
+from ui.tables import plan_gpus
+from ui.texts import plain
 
-#: Where the curves are computed: evenly in the logarithm, and at every measured size.
-_GRID = {axis: sorted({*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 25))}) for axis in KNOTS}
-_OTHER = {"batch": "pixels", "pixels": "batch"}
-_AXIS_LABELS = {"batch": "Batch size", "pixels": "Pixel size"}
-_SHOWS_LABELS = {"latency": "Step", "images": "Images a second", "time": "Time", "cost": "Cost"}
-_ENDS_LABELS = {"profiles": "A profile", "typed": "Measured steps"}
+#: Where curves are computed beside the chosen size: evenly in the logarithm, and at every measured size.
+_GRID = {axis: {*KNOTS[axis], *(round(size) for size in np.geomspace(*axis_range(axis), 17))} for axis in KNOTS}
+_VIEWS = {"curves": "Curves", "scaler": "Scaler"}
+_SHOWS = {"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"}
+_AXES = {"batch": "Batch size", "pixels": "Image size"}
+_SCALES = {"log": "Log", "linear": "Linear"}
 
 
 def body(resources: Resources) -> None:
     """Draw the page."""
-    with st.sidebar:
-        _inputs(resources)
-    st.title("What do batch and pixel size do?")
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        choice("Size", "axis", AXES, _AXIS_LABELS)
-        choice("Show", "shows", SHOWS, _SHOWS_LABELS)
-        narrowing_input(resources)
-        rows_place = st.container(width="content")
-    axis = st.session_state["axis"]
-    source = _source(resources)
-    if source.network is not None and axis == "pixels" and source.pixels is None:
-        raise InputError("The profile doesn't say its pixel size: give the pixel size it was recorded at.")
-    _view(resources, source, axis, rows_place)
-
-
-def _inputs(resources: Resources) -> None:
-    choice("Curves from", "ends", ENDS, _ENDS_LABELS)
-    if st.session_state["ends"] == "typed":
-        typed_inputs(resources, st.session_state["axis"])
+    scaler = st.session_state["sizes_view"] == "scaler"
+    if not scaler:
+        with st.sidebar:
+            network_input(resources)
+            workload_input()
+            with st.expander("More options"):
+                validation_input()
+                second_input(resources)
+    st.title("Latency and cost by batch size and image size", anchor=False)
+    log = st.session_state["scale"] == "log"
+    if not scaler:
+        size_sliders(resources, log=log)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        choice("View", "sizes_view", SIZES_VIEWS, _VIEWS)
+        choice("Curve over", "axis", AXES, _AXES)
+        if not scaler:
+            choice("Show", "shows", SHOWS, _SHOWS)
+        choice("Scale", "scale", SCALES, _SCALES)
+        if not scaler:
+            preset_choice()
+            filter_button(resources)
+            prices_button()
+            gpus_place = st.container(width="content")
+    if scaler:
+        show_scaler(resources, st.session_state["axis"], log=log)
     else:
-        network_input(resources)
-        second_input(resources)
-    workload_input()
+        _show_curves(resources, st.session_state["axis"], gpus_place, log=log)
 
 
-def _source(resources: Resources) -> Source:
-    state = st.session_state
-    if state["ends"] == "typed":
-        return Source(None, state["batch"] or axis_range("batch")[0], None)
+def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *, log: bool) -> None:
     network = current_network(resources)
     latency_question(resources, PROFILE_SLOT, network.outcome)
-    if network.second is not None:
-        latency_question(resources, SECOND_SLOT, network.second)
-    pixels_too = state["axis"] == "pixels" or state["pixels"] is not None
-    size_questions(network.outcome.held, pixels_too=pixels_too)
     show_notices(network)
-    pixels = None if network.pixels is None else network.chosen_pixels
-    return Source(network, state["batch"] or network.sure_batch_size, pixels)
-
-
-def _view(resources: Resources, source: Source, axis: str, rows_place: DeltaGenerator) -> None:
-    """The curves, and what they say at the slider's size.
-
-    Parameters
-    ----------
-    rows_place : where it is asked how many offers are shown.
-    """
-    offers = chosen_instances(resources, SIZES_TABLE.open_row)
-    every = SizesView(resources, source, axis, offers)
-    plans = every.plans()
-    if not plans:
-        st.info("Give an instance's latency at both ends to see its curve.")
-        return
-    with rows_place:
-        rows_choice(plans)
-    kept = [plan for plan in plans if plan.instance in (source.anchor, SIZES_TABLE.open_row)]
-    view = every.narrowed(plans_with_a_row(plans, kept))
-    rows = every.narrowed(plans_with_a_mark(plans, kept)).rows(_GRID[axis])
-    chosen = SIZES_TABLE.open_row if SIZES_TABLE.open_row in rows else ""
-    figure = size_curves(
-        rows, _GRID[axis], axis, st.session_state["shows"], largest_fit=view.largest_fits(list(rows)), chosen=chosen
+    at = _chosen_size(network, axis)
+    smallest, largest = axis_range(axis)
+    answer = answer_sizes(
+        knowledge_of(resources),
+        with_offers(resources, network.question),
+        axis,
+        sorted(_GRID[axis] | ({at} if at and smallest <= at <= largest else set())),
+        PAGE,
+        choose=partial(chosen_rows, keep=SIZES_TABLE.open_row),
+        at_largest=axis == "batch" and st.session_state["each_at"] == "largest",
     )
-    with live_view("curves"):
-        show_chart(figure, "curves")
-        live_part(lambda: _at_slider(view, chosen), resources, sizes_keys)
-    if source.network is not None and source.other(axis) != source.recorded(_OTHER[axis]):
-        st.caption(f"At {size_words(_OTHER[axis], source.other(axis) or 0)}, as chosen on Answer.")
+    known = {curve.row.label: curve for curve in answer.curves}
+    if not known:
+        st.info("No instance here has a number. Choose another preset or widen the filter.", icon=":material/info:")
+        return
+    with gpus_place:
+        drawn = drawn_rows([curve.row for curve in answer.curves], keep=SIZES_TABLE.open_row)
+    shows = st.session_state["shows"]
+    lines = [_curve(known[row.label], answer.sizes, shows) for row in drawn]
+    show_chart(curves(lines, axis, shows, log=log, at=at), "curves")
     if axis == "pixels":
         st.caption(
-            "In the measurements a larger picture goes with more classes (32 pixels: 10; 64 and 128: 100; 224 and 256: "
-            "1000), so these curves include a growing last layer."
+            "The measured networks have more classes at larger images (32 pixels: 10; 64 and 128: 100; 224 and 256: "
+            "1,000), and so do these curves."
         )
+    _table(answer, axis, at)
 
 
-def _at_slider(view: SizesView, chosen: str) -> None:
-    """The slider, and every GPU at its size, or each at the largest batch that fits in its memory.
+def _chosen_size(network: Network, axis: str) -> int | None:
+    return network.question.at_batch or network.batch_size if axis == "batch" else network.chosen_pixels
 
-    Parameters
-    ----------
-    chosen : the row that was open when the curves were drawn.
-    """
-    source, axis = view.source, view.axis
-    at = size_slider(axis, source.recorded(axis))
-    rows = view.rows_at(at)
-    if axis == "batch" and source.network is not None:
-        choice("Each GPU at", "each_at", EACH_AT, {"size": f"Batch {at}", "largest": "Its largest batch that fits"})
-        if st.session_state["each_at"] == "largest":
-            rows = view.at_largest(rows)
-    opened = result_table(
-        rows,
+
+def _table(answer: SizesAnswer, axis: str, at: int | None) -> None:
+    """Every instance at the chosen size, or each at its largest batch that fits."""
+    if axis == "batch":
+        choice("Table at", "each_at", EACH_AT, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+    result_table(
+        sorted(answer.rows, key=_by_cost),
         size_columns(),
         key=SIZES_TABLE.table,
         stem=f"profet-{axis}-{at}",
-        title="Every GPU at this size",
-        row_key=lambda row: row.instance,
+        title=f"{SIZE_LABELS[axis]} {at}: every instance",
+        row_key=lambda row: row.plan.label,
     )
-    if (opened.instance if opened else "") != chosen:
-        # Its interval is drawn with the curves.
-        st.rerun()
+    without = [curve.row.offer.name for curve in answer.curves if does_not_fit(curve.row.fit)]
+    if without and st.session_state["each_at"] == "size":
+        shown, more = ", ".join(without[:4]), f" and {len(without) - 4} more" if len(without) > 4 else ""
+        st.caption(plain(f"Doesn't fit in memory at this size: {shown}{more}."))
+    st.caption(price_line(row.plan.offer for row in answer.rows))
+
+
+def _by_cost(row: SizePoint) -> tuple[float, float]:
+    return row.plan.total_usd, row.plan.total_s
+
+
+def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
+    row, points = curve.row, curve.points
+    ends = [found for point in points if (found := _ends(point.plan, shows)) is not None]
+    label = plan_gpus(points[0].plan)
+    return Curve(
+        label=f"{label} (anchor)" if row.is_anchor else label,
+        gpu=row.offer.gpu,
+        sizes=sizes,
+        values=[_value(point.plan, shows) for point in points],
+        ends=ends if len(ends) == len(points) else None,
+        largest_fit=curve.largest_fit,
+        chosen=row.label == SIZES_TABLE.open_row,
+    )
+
+
+def _value(plan: Plan, shows: str) -> float:
+    """Milliseconds per step, images per second, seconds or US dollars of the training."""
+    return {
+        "latency": plan.latency_ms,
+        "images": plan.images_per_s,
+        "time": plan.total_s,
+        "cost": plan.total_usd,
+    }[shows]
+
+
+def _ends(plan: Plan, shows: str) -> tuple[float, float] | None:
+    """Both ends of its interval, the smaller first; of what was measured, the value itself."""
+    step, total = plan.step_interval, plan.interval
+    if step is None or total is None:
+        return (_value(plan, shows),) * 2 if plan.basis.is_exact else None
+    per_s = plan.batch_size * MS_PER_S
+    return {
+        "latency": (step.low_ms, step.high_ms),
+        "images": (per_s / step.high_ms, per_s / step.low_ms),
+        "time": (total.low_s, total.high_s),
+        "cost": (total.low_usd, total.high_usd),
+    }[shows]
 
 
 run_page(body, sizes_keys)

@@ -17,7 +17,7 @@ from profet_collect.calibrate import expected_at_hand
 from profet_collect.expected import Expected
 from profet_collect.grid import BATCH_SIZES, PIXELS, Grid, cells_of, measurable, models_of
 from profet_collect.machine import Machine, installed_frameworks, machine_at_hand
-from profet_collect.quick import error_after, quick_cells
+from profet_collect.quick import known_error, quick_cells
 from profet_collect.run import Protocol, collect
 from profet_collect.store import locked_store, only_collector
 from profet_core.collected.record import FRAMEWORKS, PRECISIONS, STATUSES, Cell, CellResult, Framework, Precision
@@ -27,33 +27,41 @@ from profet_core.profiles.limits import is_short_text
 from profet_core.units import format_duration, whole_number
 
 _Word = TypeVar("_Word", bound=str)
-_STAND_IN = "the processor's operations count as a device's: a stand-in to try things out with, no measurement of a GPU"
+#: So few are measured without timing two others first.
+_UNTIMED_CELLS = 10
+_STAND_IN = "CPU operations count as GPU operations: for tests only, not a GPU measurement"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The instance, the grid, and how it is measured."""
     add_format(parser)
-    parser.add_argument("--instance", metavar="NAME", help="what this machine is to be called")
-    parser.add_argument("--out", metavar="DIR", help="folder to write, or to go on with (default: collected/NAME)")
-    parser.add_argument("--quick", action="store_true", help="20 minutes: the cells that tell most of a new GPU")
-    parser.add_argument("--plan", action="store_true", help="cells and minutes, without measuring them")
-    parser.add_argument("--frameworks", metavar="A,B", help="pytorch, tensorflow (default: what is installed)")
+    parser.add_argument("--instance", metavar="NAME", help="name of this machine")
+    parser.add_argument("--out", metavar="DIR", help="folder to write or resume (default: collected/NAME)")
+    parser.add_argument(
+        "--quick", action="store_true", help="20 minutes: only the most informative cells for a new GPU"
+    )
+    parser.add_argument("--plan", action="store_true", help="list the cells and their time, without measuring")
+    parser.add_argument("--frameworks", metavar="A,B", help="pytorch, tensorflow (default: all that are installed)")
     parser.add_argument(
         "--models-list",
         default="measured,newer",
         metavar="A,B",
-        help="networks by name; measured: the 15 published ones, newer: one of each newer family, all",
+        help="network names; measured: the 15 published ones; newer: one of each newer family; all",
     )
     parser.add_argument("--pixels", default=_joined(PIXELS), metavar="A,B", help=f"default: {_joined(PIXELS)}")
     parser.add_argument("--batch", default=_joined(BATCH_SIZES), metavar="A,B", help=f"default: {_joined(BATCH_SIZES)}")
     parser.add_argument("--precision", default="fp32", metavar="A,B", help="fp32, tf32, amp (default: fp32)")
-    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="of each cell (1)")
-    parser.add_argument("--warm-up", type=int, default=5, metavar="N", help="steps before anything is measured (5)")
-    parser.add_argument("--timed", type=int, default=10, metavar="N", help="steps whose median is the latency (10)")
-    parser.add_argument("--timeout", type=int, default=600, metavar="S", help="seconds a cell may take (600)")
-    parser.add_argument("--retry", action="store_true", help="measure again what failed or ran out of memory")
+    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="repeats per cell (default: 1)")
+    parser.add_argument("--warm-up", type=int, default=5, metavar="N", help="warm-up steps (default: 5)")
+    parser.add_argument(
+        "--timed", type=int, default=10, metavar="N", help="timed steps; their median is the latency (default: 10)"
+    )
+    parser.add_argument(
+        "--timeout", type=int, default=600, metavar="S", help="time limit per cell in seconds (default: 600)"
+    )
+    parser.add_argument("--retry", action="store_true", help="repeat cells that failed or ran out of memory")
     parser.add_argument("--device", choices=["gpu", "cpu"], default="gpu", help=f"cpu: {_STAND_IN}")
-    parser.add_argument("--threads", type=int, metavar="N", help="of a CPU")
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
     parser.add_argument("--seed", type=int, default=0)
     add_cloud(parser)
 
@@ -81,14 +89,15 @@ def _chosen(
     machine = machine_at_hand(grid.frameworks, options.device, options.threads)
     if options.device == "cpu":
         print(f"warning: {_STAND_IN}", file=sys.stderr)
-    expected = expected_at_hand(machine, protocol, is_timed=options.plan or options.quick)
+    is_timed = options.plan or options.quick or len(cells) > _UNTIMED_CELLS
+    expected = expected_at_hand(machine, protocol, is_timed=is_timed)
     wanted = _quick(grid, expected) if options.quick else cells
     chosen = measurable(wanted, machine.capability)
     if not chosen:
-        raise InputError("No cell is left: TF32 needs an NVIDIA GPU of compute capability 8 or higher.")
+        raise InputError("No cells remain: TF32 needs an NVIDIA GPU with compute capability 8 or higher.")
     if len(chosen) < len(wanted):
         left_out = len(wanted) - len(chosen)
-        print(f"warning: {left_out} cells in TF32 are left out: {machine.gpu} has none", file=sys.stderr)
+        print(f"warning: {left_out} TF32 cells are skipped: {machine.gpu} has no TF32", file=sys.stderr)
     return chosen, machine, expected
 
 
@@ -115,29 +124,35 @@ def _measure(
         )
         if options.quick:
             print(f"{_error_line(cells)}; --plan lists them", file=sys.stderr)
-        collect(cells, machine, store, expected, protocol)
-        results = [store.finished[cell] for cell in cells]
-    _show_end(options, folder, results, planned_s, perf_counter() - began)
+        try:
+            collect(cells, machine, store, expected, protocol)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"finished cells are in {folder}; run the same command to resume") from None
+        results = [store.finished[cell] for cell in left]
+    _show_end(options, folder, len(cells), results, planned_s, perf_counter() - began)
 
 
 def _error_line(cells: Sequence[Cell]) -> str:
-    """What the quick cells tell of a GPU."""
-    return (
-        "On the published GPUs, each left out in turn, these cells told the steps of other networks within "
-        f"{error_after(cells):.1f} % at the mean"
-    )
+    """What is known of the error with the quick cells."""
+    found = known_error(cells)
+    if found is None:
+        return "The error on other networks is unknown: these cells don't include the first one of --quick"
+    first, error = found
+    which = "these cells" if first == len(cells) else f"the first {first} of these cells"
+    return f"With {which}, the mean error on other networks was {error:.1f}% (published GPUs, each held out)"
 
 
 def _quick(grid: Grid, expected: Expected) -> list[Cell]:
     found = quick_cells(grid, expected.seconds)
     if not found:
-        raise InputError("No cell of --quick is in this grid and takes less than two minutes: leave --quick out.")
+        raise InputError("This grid has no --quick cell that takes less than two minutes: remove --quick.")
     return found
 
 
 def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Machine, expected: Expected) -> None:
     seconds = [expected.seconds(cell) for cell in cells]
     if options.format == "json":
+        found = known_error(cells) if options.quick else None
         rows = [
             {
                 "framework": cell.framework,
@@ -156,7 +171,8 @@ def _show_plan(options: argparse.Namespace, cells: Sequence[Cell], machine: Mach
                 "gpu": machine.gpu,
                 "cells": len(cells),
                 "minutes": round(sum(seconds) / 60, 1),
-                "left_out_error_percent": error_after(cells) if options.quick else None,
+                "left_out_error_percent": found[1] if found else None,
+                "left_out_error_cells": found[0] if found else None,
                 "rows": rows,
             }
         )
@@ -190,14 +206,21 @@ def _plan_rows(cells: Sequence[Cell], seconds: Sequence[float]) -> list[tuple[st
 
 
 def _show_end(
-    options: argparse.Namespace, folder: Path, results: Sequence[CellResult], planned_s: float, took_s: float
+    options: argparse.Namespace,
+    folder: Path,
+    cells: int,
+    results: Sequence[CellResult],
+    planned_s: float,
+    took_s: float,
 ) -> None:
+    """What this run measured; `cells` counts those of earlier ones too."""
     numbers = {status: sum(result.status == status for result in results) for status in STATUSES}
     if options.format == "json":
         document: Document = {
             "out": str(folder),
             "instance": options.instance,
-            "cells": len(results),
+            "cells": cells,
+            "measured": len(results),
             "ok": numbers["ok"],
             "out_of_memory": numbers["out-of-memory"],
             "failed": numbers["failed"],
@@ -206,9 +229,13 @@ def _show_end(
         }
         print_json(document)
         return
+    if not results:
+        print(f"{folder}: all {cells} cells are already measured")
+        return
     ends = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    took = f"{format_duration(took_s)}, planned were {format_duration(planned_s)}"
-    print(f"{folder}: {len(results)} cells ({ends}) in {took}")
+    took = f"{format_duration(took_s)} ({format_duration(planned_s)} planned)"
+    earlier = f"; {cells - len(results)} more were already measured" if cells > len(results) else ""
+    print(f"{folder}: {len(results)} cells measured ({ends}) in {took}{earlier}")
 
 
 def _grid(options: argparse.Namespace) -> Grid:
@@ -223,9 +250,9 @@ def _grid(options: argparse.Namespace) -> Grid:
         raise InputError("Neither PyTorch nor TensorFlow is installed for this Python: install one first.")
     precisions: tuple[Precision, ...] = _words("--precision", options.precision, PRECISIONS)
     if options.device == "cpu" and precisions != ("fp32",):
-        raise InputError("A processor is measured in FP32 alone: leave --precision out.")
+        raise InputError("CPUs support FP32 only: remove --precision.")
     if options.threads is not None and options.device != "cpu":
-        raise InputError("--threads is of a processor: use it with --device cpu.")
+        raise InputError("--threads is for CPUs: use it with --device cpu.")
     return Grid(
         models_of(options.models_list),
         _numbers("--pixels", options.pixels, 4096),
@@ -250,14 +277,14 @@ def _protocol(options: argparse.Namespace) -> Protocol:
 def _folder(options: argparse.Namespace) -> Path:
     """Where cells go; the instance's name is made a folder's."""
     if options.instance is None:
-        raise InputError("Say what this machine is to be called: --instance NAME.")
+        raise InputError("Say name of this machine: --instance NAME.")
     if not (is_short_text(options.instance) and options.instance.strip()):
         raise InputError("--instance must be a short text, such as g5.xlarge or my-rtx-4080.")
     if options.out is not None:
         return Path(options.out).expanduser()
     name = re.sub(r"[^\w.-]+", "-", options.instance).strip(".-")
     if not name:
-        raise InputError(f"{options.instance!a} makes no name of a folder: name one with --out.")
+        raise InputError(f"{options.instance!a} can't be a folder name: name a folder with --out.")
     return Path("collected") / name
 
 
@@ -275,7 +302,7 @@ def _grid_document(grid: Grid) -> Document:
 def _words(option: str, text: str, known: Sequence[_Word]) -> tuple[_Word, ...]:
     words = tuple(dict.fromkeys(word.strip().lower() for word in text.split(",") if word.strip()))
     if not words or set(words) - set(known):
-        raise InputError(f"{option} {text[:60]!a}: {', '.join(known)} are known.")
+        raise InputError(f"{option} {text[:60]!a}: choose from {', '.join(known)}.")
     return tuple(one for word in words for one in known if one == word)
 
 
@@ -283,7 +310,7 @@ def _numbers(option: str, text: str, most: int) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     valid = [word for word in words if word.isascii() and word.isdigit() and len(word) <= 6 and 0 < int(word) <= most]
     if not words or len(valid) != len(words):
-        raise InputError(f"{option} {text[:60]!a}: whole numbers from 1 to {most:,} are needed, as 32,64.")
+        raise InputError(f"{option} {text[:60]!a}: give whole numbers from 1 to {most:,}, such as 32,64.")
     return tuple(dict.fromkeys(map(int, words)))
 
 

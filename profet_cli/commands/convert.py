@@ -23,15 +23,15 @@ STDOUT = "-"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The trace, the file to write, and what the user knows of the step."""
     add_format(parser)
-    parser.add_argument("trace", metavar="TRACE", help="trace or profile in any format that is read")
+    parser.add_argument("trace", metavar="TRACE", help="trace or profile in any supported format")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="profile to write; - for stdout")
-    parser.add_argument("--force", action="store_true", help="replace FILE if it is there")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
     add_steps(parser)
     parser.add_argument("--batch-size", type=int, metavar="N", help="batch size of the profiled step")
-    parser.add_argument("--pixels", type=int, metavar="N", help="side of its images")
+    parser.add_argument("--pixels", type=int, metavar="N", help="height and width of its images")
     parser.add_argument("--latency-ms", type=float, metavar="MS", help="step latency without the profiler")
     parser.add_argument("--precision", metavar="P", help="fp32, tf32, mixed_float16 ...")
-    parser.add_argument("--gpu", metavar="NAME", help="GPU it was recorded on")
+    parser.add_argument("--gpu", metavar="NAME", help="GPU that it was recorded on")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -85,14 +85,14 @@ def _print_written(target: Path, profile: Profile) -> None:
     print(f"{target}: {len(profile.operations)} operation types, {steps}, from {profile.source_format}")
     if note := steps_note(profile):
         print(note)
-    print("It holds times per operation type and what you gave: no name of a layer, file or machine.")
+    print("It contains times per operation type and your options, but no names of layers, files or machines.")
 
 
 def _check_free(target: Path, trace: Path, *, force: bool) -> None:
     if target.is_dir():
         raise InputError(f"{target} is a folder: name a file to write.")
     if target.exists() and trace.exists() and target.samefile(trace):
-        raise InputError(f"{target} is the trace itself: name another file to write.")
+        raise InputError(f"{target} is the input trace: name another output file.")
     if target.exists() and not force:
         raise _taken(target)
 
@@ -109,4 +109,4 @@ def _write(target: Path, data: bytes, *, force: bool) -> None:
 
 
 def _taken(target: Path) -> InputError:
-    return InputError(f"{target} is there already: name another file, or add --force to replace it.")
+    return InputError(f"{target} exists: name another file, or use --force to overwrite it.")

@@ -50,7 +50,7 @@ def _print_costs(answer: CostAnswer, anchor: str, *, every: bool) -> None:
     table, fits = answer.table, answer.fits
     step_times = {row.instance: row for row in answer.training.steps.step_times}
     shown = table.rows if every else cheapest_by_gpu(table.rows, lambda row: row.offer, {anchor})
-    columns = ("instance", "GPU", "in memory (batch)", "an epoch", "$ an epoch", f"{table.epochs} epochs", "$ in all")
+    columns = ("instance", "GPU", "memory fit (batch)", "time/epoch", "$/epoch", f"{table.epochs} epochs", "total $")
     print_table(
         (*columns, "images/s", "speed-up", "basis", "status"),
         [_text_row(row, fit_cell(fits, row.instance), step_times[row.instance].basis) for row in shown],

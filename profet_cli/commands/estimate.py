@@ -32,26 +32,36 @@ from profet_core.units import format_duration, format_ms, format_usd
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The network, its step, and the offers."""
     add_format(parser)
-    parser.add_argument(
-        "network", metavar="NETWORK|FILE", help=f"a network by its name, such as ResNet50; or {FORMATS}"
-    )
+    parser.add_argument("network", metavar="NETWORK|FILE", help=f"network name, such as ResNet50, or {FORMATS}")
     parser.add_argument(
         "--pixels",
         type=int,
         metavar="N",
         help=f"height and width of the image (default: the file's, else {DEFAULT_PIXELS})",
     )
-    parser.add_argument("--classes", type=int, metavar="N", help="of a network by its name (default: as measured)")
+    parser.add_argument(
+        "--classes", type=int, metavar="N", help="number of classes of a named network (default: as measured)"
+    )
     parser.add_argument("--batch", required=True, type=int, metavar="N", help="batch size")
-    parser.add_argument("--method", default="default", help="default, law, log-linear, xgboost or lightgbm")
-    parser.add_argument("--optimiser", choices=tuple(OPTIMISERS), default="sgd", help="what it keeps counts in memory")
-    parser.add_argument("--fp32", action="store_true", help="without TF32 on Ampere and later")
-    parser.add_argument("--images", type=int, metavar="N", help="training images per epoch, for what an epoch costs")
-    parser.add_argument("--validation-images", type=int, default=0, metavar="N")
-    parser.add_argument("--epochs", type=int, default=1, metavar="N")
-    parser.add_argument("--profile", metavar="TRACE", help="a profile of the network, to compare with")
-    parser.add_argument("--anchor", metavar="INSTANCE|GPU", help="what TRACE was recorded on (default: what it names)")
-    parser.add_argument("--latency-ms", type=float, metavar="MS", help="measured step latency there")
+    parser.add_argument(
+        "--method", default="default", help="default, law (analytical model only), log-linear, xgboost or lightgbm"
+    )
+    parser.add_argument(
+        "--optimiser", choices=tuple(OPTIMISERS), default="sgd", help="optimizer; its state counts in memory"
+    )
+    parser.add_argument("--fp32", action="store_true", help="predict without TF32 on Ampere and later")
+    parser.add_argument("--images", type=int, metavar="N", help="training images per epoch; adds time and cost")
+    parser.add_argument("--validation-images", type=int, default=0, metavar="N", help="validation images per epoch")
+    parser.add_argument("--epochs", type=int, default=1, metavar="N", help="number of epochs (default: 1)")
+    parser.add_argument("--profile", metavar="TRACE", help="profile of the network to compare with")
+    parser.add_argument(
+        "--anchor",
+        metavar="INSTANCE|GPU",
+        help="instance or GPU that TRACE was recorded on (default: the GPU named in TRACE)",
+    )
+    parser.add_argument(
+        "--latency-ms", type=float, metavar="MS", help="measured step latency on the anchor, in milliseconds"
+    )
     add_models(parser)
     add_narrowing(parser)
     add_sureness(parser)
@@ -87,7 +97,7 @@ def _question(options: argparse.Namespace) -> EstimateQuestion:
             fp32=options.fp32,
         )
     elif options.anchor is not None or options.latency_ms is not None:
-        raise InputError("--anchor and --latency-ms are of a profile: name it with --profile.")
+        raise InputError("--anchor and --latency-ms need a profile: name it with --profile.")
     named = {
         "profiled": profiled,
         **{
@@ -101,7 +111,7 @@ def _question(options: argparse.Namespace) -> EstimateQuestion:
     path = Path(options.network)
     if path.is_file():
         if options.classes is not None:
-            raise InputError("--classes is for networks by their name: a file says its own.")
+            raise InputError("--classes is for named networks: a file has its own.")
         network = read_network(path, path.name, options.pixels)
         return EstimateQuestion(
             network=network.counts, name=network.name, caveats=network.caveats, batch_size=options.batch, **named
@@ -117,16 +127,16 @@ def _print(answer: EstimateAnswer, *, every: bool) -> None:
     shown = rows if every else cheapest_by_gpu(rows, lambda row: row.offer, ())
     print_warnings(answer.warnings)
     print(
-        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, nothing profiled: {network.layers} layers, "
-        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs an image forward; "
-        f"by {found.method}."
+        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers} layers, "
+        f"{network.parameters / 1e6:.3g} million parameters, {network.flops / 1e9:.3g} GFLOPs per image (forward); "
+        f"method: {found.method}."
     )
     costs = None if answer.costs is None else {row.instance: row for row in answer.costs.rows}
     compared = {row.instance: row for row in answer.disagreements}
-    header = ["instance", "GPU", "ms a step", "low (90%)", "high (90%)"]
+    header = ["instance", "GPU", "ms/step", "low (90%)", "high (90%)"]
     header += ["by profile"] * bool(compared)
-    header += ["in memory (batch)", "$ per 1,000 steps"]
-    header += [] if costs is None else ["an epoch", "$ an epoch"]
+    header += ["memory fit (batch)", "$ per 1,000 steps"]
+    header += [] if costs is None else ["time/epoch", "$/epoch"]
     lines = []
     for row in shown:
         by_profile = compared.get(row.instance)
@@ -135,7 +145,7 @@ def _print(answer: EstimateAnswer, *, every: bool) -> None:
         line += [fit_cell(found.fits, row.instance), cell(row.cost_per_1000_steps_usd, format_usd)]
         line += [] if costs is None else _cost_cells(costs[row.instance])
         lines.append((*line, format_usd(row.usd_per_hour), row.basis, row.status))
-    print_table((*header, "$ an hour", "basis", "status"), lines)
+    print_table((*header, "$/h", "basis", "status"), lines)
     print_hidden(len(rows) - len(shown))
     print_notes(shown)
     print_old_prices(row.offer for row in shown)

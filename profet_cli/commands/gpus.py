@@ -35,28 +35,28 @@ from profet_core.units import listed_price
 
 #: Action -> its line in `profet gpus --help`.
 ACTIONS = {
-    "list": "list your own GPUs (as without an action)",
-    "add": "add a GPU of your own, or change what you say of one",
-    "remove": "take one away",
+    "list": "list your custom GPUs (default action)",
+    "add": "add or change a custom GPU",
+    "remove": "remove a custom GPU",
 }
 #: Column of the file -> what its option is for.
 _OPTIONS = {
-    "like": "the GPU whose data sheet it takes what you don't say from, such as L4",
-    "fp32_tflops": "peak in FP32",
-    "tf32_tensor_dense_tflops": f"peak in TF32 without sparsity; {HAS_NONE}: it has no TF32",
-    "memory_gib": "its memory",
-    "bandwidth_gb_per_s": "of its memory",
+    "like": "similar GPU that missing specs are taken from, such as L4",
+    "fp32_tflops": "peak FP32 throughput",
+    "tf32_tensor_dense_tflops": f"peak TF32 throughput without sparsity; {HAS_NONE}: no TF32",
+    "memory_gib": "memory size",
+    "bandwidth_gb_per_s": "memory bandwidth",
     "tdp_w": "power limit",
-    "images_per_s": "a training throughput on one such GPU, measured or published",
-    "network": "what ran at it, such as ResNet50",
-    "pixels": "at which pixel size; default 224",
-    "batch_size": "at which batch size",
-    "precision": f"{' or '.join(PRECISIONS)}; default {PRECISIONS[0]}",
-    "times_reference": "instead of a throughput: how many times as fast as a V100",
-    "times_log_sd": "how sure that is: standard deviation of its logarithm, such as 0.1",
-    "usd_per_hour": f"what an hour costs; default: the power limit at ${USD_PER_KWH:.2f} a kWh",
-    "as_of": "date of all that, such as 2026-06-30; default today",
-    "source": "where the throughput is from",
+    "images_per_s": "training throughput on one GPU, measured or published",
+    "network": "network of the throughput, such as ResNet50",
+    "pixels": "pixel size of the throughput (default: 224)",
+    "batch_size": "batch size of the throughput",
+    "precision": f"{' or '.join(PRECISIONS)} (default: {PRECISIONS[0]})",
+    "times_reference": "speed relative to a V100, instead of a throughput",
+    "times_log_sd": "uncertainty of that speed: standard deviation of its logarithm, such as 0.1",
+    "usd_per_hour": f"price per hour (default: electricity for the power limit at ${USD_PER_KWH:.2f} per kWh)",
+    "as_of": "date of these values, such as 2026-06-30 (default: today)",
+    "source": "source of the throughput",
 }
 
 
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
         print_json(own_gpus_document(rows))
         return
     print_table(
-        ("GPU", "instance", "like", "GiB", "images a second", "$ an hour"),
+        ("GPU", "instance", "like", "GiB", "images/s", "$/h"),
         [
             (
                 row.name,
@@ -107,9 +107,9 @@ def _add(options: argparse.Namespace) -> None:
         if transfer is not None:
             check_own_gpu(transfer, new)
         if new.instance in load_catalog():
-            raise InputError(f"There is an instance {new.instance} already: give {new.name} another name.")
+            raise InputError(f"Instance {new.instance} exists: give {new.name} another name.")
         write_own_gpus(path, [*(row for row in rows if row.name != new.name), new])
-    _say(options, path, "gpu", new, f"is {new.instance}, {listed_price(new.offer.usd_per_hour)} an hour; in {path}")
+    _say(options, path, "gpu", new, f"is {new.instance}, {listed_price(new.offer.usd_per_hour)}/h; saved in {path}")
 
 
 def _law() -> TransferModel | None:
@@ -135,7 +135,7 @@ def _remove(options: argparse.Namespace) -> None:
         removed = next((row for row in rows if row.name == options.name), None)
         if removed is None:
             names = ", ".join(row.name for row in rows) or "none"
-            raise InputError(f"Your own file {path} has no GPU {options.name!r}; it has: {names}.")
+            raise InputError(f"Your file {path} has no GPU {options.name!r}; it has: {names}.")
         write_own_gpus(path, [row for row in rows if row is not removed])
     _say(options, path, "removed", removed, f"is removed from {path}")
 
@@ -150,5 +150,5 @@ def _say(options: argparse.Namespace, path: Path, key: str, own: OwnGpu, text: s
 def _writable_path() -> Path:
     path = own_gpus_path()
     if path is None:
-        raise InputError(f"There is no place for your own GPUs: name a file in {OWN_GPUS_VARIABLE}.")
+        raise InputError(f"There is no file for your custom GPUs: set {OWN_GPUS_VARIABLE}.")
     return path

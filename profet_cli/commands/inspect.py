@@ -102,7 +102,7 @@ def _known_by(row: Placement) -> str:
     if not row.on_device:
         return MISSING
     if row.set_aside:
-        return "set aside"
+        return "excluded"
     if row.operation_class is None:
-        return "unknown, left out"
-    return "a kind like it" if row.stands_in else "kind"
+        return "unknown, ignored"
+    return "similar kind" if row.stands_in else "kind"

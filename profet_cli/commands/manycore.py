@@ -31,17 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "network",
         nargs="?",
         metavar="NETWORK|FILE",
-        help=f"{', '.join(PUBLISHED)}: as published; a network's name, such as ResNet50; or a .keras or ONNX file or a "
-        "layer table",
+        help=f"{', '.join(PUBLISHED)}(published networks), a network name such as ResNet50, or a .keras, ONNX or "
+        "layer table file",
+    )
+    parser.add_argument("--pixels", type=int, help=f"height and width of the image (default: {_PIXELS}, or the file's)")
+    parser.add_argument("--flops", type=float, metavar="N", help="forward FLOPs per image, instead of NETWORK")
+    parser.add_argument(
+        "--forward-ms", type=float, metavar="MS", help="for model (b): forward time per image on one thread"
     )
     parser.add_argument(
-        "--pixels", type=int, help=f"pixels a side of an image (default: {_PIXELS}, of a FILE what it says)"
+        "--backward-ms", type=float, metavar="MS", help="for model (b): backward time per image, including the update"
     )
-    parser.add_argument("--flops", type=float, metavar="N", help="instead of NETWORK: FLOPs of an image, forward")
-    parser.add_argument(
-        "--forward-ms", type=float, metavar="MS", help="for model (b): an image forward, measured on one thread"
-    )
-    parser.add_argument("--backward-ms", type=float, metavar="MS", help="the same backward, with the update")
     parser.add_argument(
         "--threads",
         type=thread_counts,
@@ -61,7 +61,7 @@ def thread_counts(text: str) -> list[int]:
         return [typed_whole(each, FEWEST_THREADS, MOST_THREADS).value for each in names(text)]
     except InputError:
         raise argparse.ArgumentTypeError(
-            f"{text[:40]!a} are no numbers from {FEWEST_THREADS} to {MOST_THREADS}, such as 1,60,240"
+            f"{text[:40]!a} are not numbers from {FEWEST_THREADS} to {MOST_THREADS}, such as 1,60,240"
         ) from None
 
 
@@ -80,11 +80,11 @@ def _network(options: argparse.Namespace) -> Network:
         raise InputError(f"Name a network ({', '.join(PUBLISHED)}, ResNet50, ...) or give its --flops.")
     if options.flops is not None:
         if options.pixels is not None:
-            raise InputError("--flops are of an image of any size: leave --pixels out.")
+            raise InputError("--flops already covers the image size: remove --pixels.")
         return scaled_network("own", options.flops)
     if options.network in PUBLISHED:
         if options.pixels is not None:
-            raise InputError(f"The {options.network} network is of 29 pixels: leave --pixels out.")
+            raise InputError(f"The {options.network} network has 29 pixels: remove --pixels.")
         return PUBLISHED[options.network]
     return _counted(options.network, options.pixels)
 
@@ -120,8 +120,8 @@ def _with_measured_times(network: Network, options: argparse.Namespace) -> Netwo
         raise InputError("Give both --forward-ms and --backward-ms, measured on one thread.")
     return replace(
         network,
-        forward_s=positive_number("The time of an image forward", forward_ms) / MS_PER_S,
-        backward_s=positive_number("The time of an image backward", backward_ms) / MS_PER_S,
+        forward_s=positive_number("The forward time per image", forward_ms) / MS_PER_S,
+        backward_s=positive_number("The backward time per image", backward_ms) / MS_PER_S,
     )
 
 
@@ -138,7 +138,7 @@ def _training(network: Network, options: argparse.Namespace) -> Training:
 def _print_answer(answer: ManycoreAnswer) -> None:
     network, training, machine = answer.network, answer.training, answer.machine
     print(
-        f"{network.name}: {format_significant(network.forward_flops / 1e6)} million FLOPs an image forward; "
+        f"{network.name}: {format_significant(network.forward_flops / 1e6)} million forward FLOPs per image; "
         f"{training.images:,} images, {training.test_images:,} test images, {training.epochs:,} epochs on "
         f"{machine.name}, {machine.cores} cores\n"
     )
@@ -157,7 +157,7 @@ def _print_answer(answer: ManycoreAnswer) -> None:
             for row in answer.rows
         ],
     )
-    print("\n(a): operations counted; (b): times of an image measured. After Viebke et al. 2019, as recalled.")
+    print("\n(a): from operation counts; (b): from measured times per image. After Viebke et al. 2019, as recalled.")
     print_warnings(answer.notes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 
 from profet_cli.arguments import (
     EVERY_OFFER_HELP,
@@ -10,7 +11,6 @@ from profet_cli.arguments import (
     add_narrowing,
     add_profile,
     add_sureness,
-    instance_number,
     names,
 )
 from profet_cli.memory import fit_cell
@@ -27,25 +27,14 @@ from profet_core.units import format_ms, format_usd
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The profile, what was measured on targets, and the targets."""
+    """The profile and the targets."""
     add_format(parser)
     add_profile(parser)
-    parser.add_argument(
-        "--measured",
-        action="append",
-        type=instance_number,
-        default=[],
-        metavar="INSTANCE=MS",
-        help="a latency you measured on a target with the same network",
-    )
-    parser.add_argument(
-        "--measured-trace", metavar="TRACE", help="the anchor's profile of what was measured, if not TRACE"
-    )
-    parser.add_argument("--measured-trace-latency-ms", type=float, help="its anchor latency")
     add_narrowing(parser)
     add_sureness(parser)
     parser.add_argument("--every-offer", action="store_true", help=EVERY_OFFER_HELP)
-    parser.add_argument("--targets", type=names, metavar="A,B", help="instances to predict (default: all others)")
+    targets = "instances or GPUs to predict: p3.2xlarge,H100 (default: all)"
+    parser.add_argument("--targets", type=names, metavar="A,B", help=targets)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -55,21 +44,21 @@ def run(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json(prediction_document(answer.prediction, answer.fits))
     else:
-        every = options.every_offer or question.narrowing.is_narrow or bool(question.targets)
-        _print_prediction(answer, every=every)
+        every = options.every_offer or question.narrowing.is_narrow
+        _print_prediction(answer, {answer.prediction.anchor, *(question.targets or ())}, every=every)
 
 
-def _print_prediction(answer: PredictAnswer, *, every: bool) -> None:
+def _print_prediction(answer: PredictAnswer, kept: Collection[str], *, every: bool) -> None:
     prediction, profile, fits = answer.prediction, answer.profile, answer.fits
     rows = prediction.predictions
-    shown = rows if every else cheapest_by_gpu(rows, lambda row: row.offer, {prediction.anchor})
+    shown = rows if every else cheapest_by_gpu(rows, lambda row: row.offer, kept)
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in profile.ignored)))
     level = prediction.interval_level
     bounds = () if level is None else (f"low ({level:.0%})", f"high ({level:.0%})")
     print_table(
         (
-            *("instance", "GPU", "ms a step", *bounds, "in memory (batch)", "$ per 1,000 steps"),
-            *("$ an hour", "$ a GPU", "basis", "status"),
+            *("instance", "GPU", "ms/step", *bounds, "memory fit (batch)", "$ per 1,000 steps"),
+            *("$/h", "$/GPU/h", "basis", "status"),
         ),
         [_text_row(row, fit_cell(fits, row.instance), level is not None) for row in shown],
     )
@@ -87,8 +76,8 @@ def _print_prediction(answer: PredictAnswer, *, every: bool) -> None:
 
 def _likeness_text(likeness: Likeness) -> str:
     return (
-        f"This network is {likeness.words} those of the training data; left-out networks this far off were predicted "
-        f"with a mean error of {likeness.error_words}."
+        f"This network is {likeness.phrase} the training data; held-out networks at this distance had a mean error "
+        f"of {likeness.error_words}."
     )
 
 

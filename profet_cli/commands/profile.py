@@ -16,25 +16,27 @@ SEPARATOR = "--"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The script and the recording; no `--format`, for stdout belongs to the script."""
     parser.usage = f"{parser.prog} [options] SCRIPT [{SEPARATOR} ARGUMENT ...]"
-    parser.add_argument("script", metavar="SCRIPT", help="the Python file that trains; its own arguments follow `--`")
+    parser.add_argument("script", metavar="SCRIPT", help="Python training script; its arguments follow `--`")
     parser.add_argument("-m", "--module", action="store_true", help="SCRIPT names a module, as in python -m")
     parser.add_argument("-o", "--output", default="profile.json", metavar="FILE", help="default: profile.json")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
-    parser.add_argument("--warm-up", type=int, default=5, metavar="N", help="steps before anything is measured (5)")
-    parser.add_argument("--timed", type=int, default=10, metavar="N", help="steps whose median is the latency (10)")
-    parser.add_argument("--profiled", type=int, default=1, metavar="N", help="steps in the profile, averaged (1)")
+    parser.add_argument("--warm-up", type=int, default=5, metavar="N", help="warm-up steps (default: 5)")
+    parser.add_argument(
+        "--timed", type=int, default=10, metavar="N", help="timed steps; their median is the latency (default: 10)"
+    )
+    parser.add_argument("--profiled", type=int, default=1, metavar="N", help="profiled steps, averaged (default: 1)")
     parser.add_argument("--batch-size", type=int, metavar="N", help="instead of what the data show")
     parser.add_argument("--pixels", type=int, metavar="N", help="instead of what the data show")
     parser.add_argument("--parameters", type=int, metavar="N", help="instead of what the network shows")
-    parser.add_argument("--precision", metavar="NAME", help="fp32, tf32, mixed fp16 ...; instead of what is detected")
+    parser.add_argument("--precision", metavar="NAME", help="fp32, tf32, mixed fp16, ... (default: detected)")
     parser.add_argument(
         "--device",
         choices=["gpu", "cpu"],
         default="gpu",
-        help="cpu: the processor's operations count as a device's, as those of `profet collect --device cpu`",
+        help="cpu: CPU operations count as GPU operations, as in `profet collect --device cpu`",
     )
-    parser.add_argument("--keep-running", action="store_true", help="let the script go on after the recording")
-    parser.add_argument("--keep-trace", metavar="DIR", help="keep the raw trace too; it names the network's layers")
+    parser.add_argument("--keep-running", action="store_true", help="let the script continue after the recording")
+    parser.add_argument("--keep-trace", metavar="DIR", help="also keep the raw trace, which names the network's layers")
 
 
 def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
@@ -42,13 +44,13 @@ def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
     end = arguments.index(SEPARATOR) if SEPARATOR in arguments else len(arguments)
     options, unknown = parser.parse_known_args(arguments[:end])
     if unknown:
-        raise InputError(f"Unknown arguments {' '.join(unknown)}: what belongs to the script follows `{SEPARATOR}`.")
+        raise InputError(f"Unknown arguments {' '.join(unknown)}: put the script's arguments after `{SEPARATOR}`.")
     options.script_arguments = list(arguments[end + 1 :])
     return options
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the script and write the profile; every message is on stderr, stdout is the script's."""
+    """Run the script and write the profile; every message is on stderr, stdout and exit status are the script's."""
     plan = record_plan(
         options.output,
         warm_up=options.warm_up,
@@ -62,6 +64,9 @@ def run(options: argparse.Namespace) -> None:
         force=options.force,
         keep_trace=options.keep_trace,
     )
-    record_script(
+    status = record_script(
         options.script, options.script_arguments, plan, module=options.module, keep_running=options.keep_running
     )
+    if status:
+        # The script's own; what it said is on stderr.
+        raise SystemExit(status)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import argparse
 from dataclasses import fields
 
-from profet_cli.arguments import EVERY_OFFER_HELP, add_format, add_models, add_narrowing, count
+from profet_cli.arguments import (
+    EVERY_OFFER_HELP,
+    add_format,
+    add_models,
+    add_narrowing,
+    add_prices,
+    add_spot_discount,
+    add_sureness,
+    count,
+)
 from profet_cli.inputs import read_profile_file
 from profet_cli.memory import fit_words
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
@@ -28,12 +37,12 @@ from profet_core.scaleout.work import GRADIENT_BYTES
 from profet_core.units import format_duration, format_ms, format_significant, format_usd
 
 _PLAN_COLUMNS = (
-    *("instance", "GPUs", "step", "images/s", "speed-up", "90 %"),
-    *("an epoch", "$ an epoch", "$ an hour", "memory", "status"),
+    *("instance", "GPUs", "step", "images/s", "speed-up", "90%"),
+    *("time/epoch", "$/epoch", "$/h", "memory", "status"),
 )
 _STRATEGY_HELP = (
-    "how gradients are shared (default, and best: ring, as today's frameworks do; tree was not measured, ps-cpu and "
-    "ps-gpu in 2017 only)"
+    "how GPUs exchange gradients (default and best: ring, which frameworks use today; tree is not measured, ps-cpu "
+    "and ps-gpu only in 2017)"
 )
 #: Options that make the question.
 _FIELDS = (*OF_PROFILE, *(field.name for field in fields(ScaleoutQuestion) if field.name != "training"))
@@ -43,25 +52,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One GPU's step, the network, how many GPUs and how, the training, and which offers."""
     add_format(parser)
     add = parser.add_argument
-    add("trace", metavar="TRACE", nargs="?", help="profile of one GPU's training steps (or --step-ms and --gpu)")
-    add("--anchor", metavar="INSTANCE|GPU", help="what TRACE was recorded on (default: the GPU that it names)")
-    add("--latency-ms", type=float, help="measured step latency on the anchor, milliseconds")
-    add("--steps", type=int, metavar="N", help="training steps TRACE covers (default: what it tells)")
-    add("--profiled-batch", type=int, metavar="N", help="batch size TRACE was recorded at (default: what it tells)")
-    add("--profiled-pixels", type=int, metavar="N", help="pixel size TRACE was recorded at")
-    add("--step-ms", type=float, help="one GPU's measured step instead of TRACE, with --gpu and --batch")
-    add("--batch", type=int, metavar="N", help="batch of each GPU, whatever their number (default: the profiled one)")
-    add("--global-batch", type=int, metavar="N", help="batch of all GPUs together, shared by them")
-    add("--network", metavar="NAME", help="the network of that name: ResNet50")
-    add("--parameters", type=count, metavar="N", help="or its parameters: 25.6e6 (default: what TRACE tells)")
-    add("--tensors", type=int, metavar="N", help="its weight tensors, for one-process: ResNet50 has 161")
-    add("--precision", choices=GRADIENT_BYTES, default="fp32", help="gradients travel in (default: fp32)")
+    add("trace", metavar="TRACE", nargs="?", help="profile of training steps on one GPU (or use --step-ms and --gpu)")
+    add(
+        "--anchor",
+        metavar="INSTANCE|GPU",
+        help="instance or GPU that TRACE was recorded on (default: the GPU named in TRACE)",
+    )
+    add("--latency-ms", type=float, help="measured step latency on the anchor, in milliseconds")
+    add("--steps", type=int, metavar="N", help="number of training steps in TRACE (default: from TRACE)")
+    add("--profiled-batch", type=int, metavar="N", help="batch size of TRACE (default: from TRACE)")
+    add("--profiled-pixels", type=int, metavar="N", help="pixel size of TRACE")
+    add("--step-ms", type=float, help="measured step latency on one GPU instead of TRACE; needs --gpu and --batch")
+    add("--batch", type=int, metavar="N", help="keep this batch size per GPU (default: the profiled one)")
+    add("--global-batch", type=int, metavar="N", help="keep this global batch size, divided over all GPUs")
+    add("--network", metavar="NAME", help="network name, such as ResNet50")
+    add("--parameters", type=count, metavar="N", help="number of parameters, such as 25.6e6 (default: from TRACE)")
+    add("--tensors", type=int, metavar="N", help="number of weight tensors, for one-process; ResNet50 has 161")
+    add("--precision", choices=GRADIENT_BYTES, default="fp32", help="gradient precision (default: fp32)")
     add("--gpus", type=_counts, default=(), metavar="1,2,4", help="numbers of GPUs (default: 1, 2, 4, ... 64)")
+    add(
+        "--total-gpus",
+        type=int,
+        metavar="N",
+        help="offers as whole nodes with N GPUs together (default: one node each)",
+    )
     add("--strategy", choices=STRATEGY_CHOICES, default=Strategy.RING.value, help=_STRATEGY_HELP)
-    add("--instance", metavar="NAME", help="on nodes of this offer (default: eight of the anchor's GPU)")
+    add("--instance", metavar="NAME", help="machine to scale out on (default: eight of the anchor's GPU)")
     add("--images", type=int, default=USUAL_IMAGES, help="training images per epoch (default: ImageNet's)")
     add("--validation-images", type=int, default=0)
     add_narrowing(parser)
+    add_sureness(parser)
+    add_prices(parser)
+    add_spot_discount(parser)
     add("--every-offer", action="store_true", help=EVERY_OFFER_HELP)
     add_models(parser)
 
@@ -82,7 +104,7 @@ def run(options: argparse.Namespace) -> None:
 def _question(options: argparse.Namespace) -> ScaleoutQuestion:
     """Of the options of its fields' names."""
     profile = None if options.trace is None else read_profile_file(options.trace)
-    given = {name: getattr(options, name) for name in _FIELDS}
+    given = {name: getattr(options, name) for name in _FIELDS} | {"price": dict(options.price)}
     return scaleout_question({**given, "profile": profile}, COMMAND_LINE)
 
 
@@ -91,7 +113,7 @@ def _counts(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(",") if part.strip())
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 1,2,4,8") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 1,2,4,8") from None
 
 
 def _print_curve(answer: ScaledTraining) -> None:
@@ -101,22 +123,25 @@ def _print_curve(answer: ScaledTraining) -> None:
     print(f"{network}, on {where}: {answer.interconnect.words}{assumed}\n")
     strong = any(row.over_one for row in answer.curve)
     columns = (
-        *("GPUs", "nodes", "batch", "step", "90 %", "images/s", "speed-up", "90 %"),
-        *(("over one GPU",) if strong else ()),
-        *("an epoch", "$ an epoch", "memory"),
+        *("GPUs", "nodes", "batch", "step", "90%", "images/s", "speed-up", "90%"),
+        *(("vs. 1 GPU",) if strong else ()),
+        *("time/epoch", "$/epoch", "memory"),
     )
     print_table(columns, [_curve_row(row, strong=strong) for row in answer.curve])
     if strong:
-        print("speed-up: over one GPU with as large a part of the batch; over one GPU: with the whole batch")
+        print(
+            "speed-up: relative to one GPU with the same batch per GPU; "
+            "vs. 1 GPU: relative to one GPU with the whole batch"
+        )
     if len(answer.curve) > 1:
         print(_paying(answer.last_paying))
 
 
 def _paying(last: int | None) -> str:
     if last is None:
-        return "more GPUs pay up to the last row: none makes an epoch dearer by a larger factor than faster"
+        return "adding GPUs pays off up to the last row: cost never rises faster than speed"
     gpus = "1 GPU" if last == 1 else f"{last} GPUs"
-    return f"pays up to {gpus}: the next row makes an epoch dearer by a larger factor than faster"
+    return f"adding GPUs pays off up to {gpus}: beyond that, cost rises faster than speed"
 
 
 def _curve_row(row: CurveRow, *, strong: bool) -> tuple[str, ...]:
@@ -149,7 +174,7 @@ def _speed_up(step: ScaledStep) -> tuple[str, str]:
 
 def _print_strategies(answer: ScaledTraining) -> None:
     strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
-    print("\nstep by strategy")
+    print("\nstep latency by strategy")
     print_table(
         ("GPUs", *(f"{each} ({CHECKED_ON[each]})" if each in CHECKED_ON else each for each in strategies)),
         [
@@ -161,10 +186,10 @@ def _print_strategies(answer: ScaledTraining) -> None:
 
 def _print_offers(answer: ScaledTraining, *, every: bool) -> None:
     if not answer.plans:
-        print("\nno offer of several GPUs has a known step")
+        print("\nno multi-GPU offer has a known step latency")
         return
     shown = answer.plans if every else cheapest_by_gpu(answer.plans, lambda plan: plan.offer, set())
-    print("\nwhole nodes, all GPUs training")
+    print("\nwhole machines, all GPUs training")
     print_table(_PLAN_COLUMNS, [_plan_row(plan) for plan in shown])
     print_hidden(len(answer.plans) - len(shown))
     print_old_prices(plan.offer for plan in shown)

@@ -14,21 +14,21 @@ STOP_WITHIN_S = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Where to listen, and with how many processes."""
-    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="0.0.0.0 for all (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8502, metavar="N", help="default: 8502")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, one a core (default: 1)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="address; 0.0.0.0 for all (default: 127.0.0.1)"
+    )
+    parser.add_argument("--port", type=int, default=8502, metavar="N", help="port (default: 8502)")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="worker processes, at most one per core (default: 1)"
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     """Serve until stopped."""
-    try:
-        import uvicorn
+    import uvicorn
 
-        import profet_http.app  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"This command needs the serving set ({error.name} is missing): pip install -r requirements-serve.txt"
-        ) from None
+    import profet_http.app  # noqa: F401, missed here and not in each worker
+
     if not 0 < options.port < 2**16:
         raise InputError(f"The port must be a whole number from 1 to 65535, not {options.port}.")
     if not 0 < options.workers <= 64:

@@ -55,7 +55,7 @@ def measure(task: Task, timeout_s: float) -> Measured:
     if end.status is None:
         return Measured("failed", f"it took more than {timeout_s:g} s")
     if end.status == -signal.SIGKILL and _killed_for_memory() > killed_before:
-        return Measured("out-of-memory", "the system ended it: the machine's memory was full")
+        return Measured("out-of-memory", "the system killed it: the machine ran out of memory")
     words = f"signal {-end.status}" if end.status < 0 else f"exit status {end.status}"
     status: Status = "out-of-memory" if says_full_memory(end.log) else "failed"
     return Measured(status, f"its process ended with {words}{end.said}")
@@ -72,7 +72,7 @@ def look(task: Task, timeout_s: float) -> Seen:
         end = _end_of(task, Path(folder), timeout_s)
     if end.document is None:
         name = _TORCH_OR_TENSORFLOW[task.framework]
-        raise InputError(f"{name} can't be started{end.said}: mend it, or leave it out with --frameworks.")
+        raise InputError(f"{name} can't be started{end.said}: fix it, or exclude it with --frameworks.")
     return Seen(**end.document)
 
 

@@ -41,5 +41,7 @@ def bucket_of(text: str) -> Bucket:
     """
     found = _NAME.fullmatch(text)
     if found is None or ".." in text:
-        raise InputError(f"--bucket {text[:80]!a}: name one that is there, as s3://my-bucket or gs://my-bucket/folder.")
+        raise InputError(
+            f"--bucket {text[:80]!a}: name an existing bucket, such as s3://my-bucket or gs://my-bucket/folder."
+        )
     return Bucket(found[1], found[2], found[3].strip("/"))

@@ -59,12 +59,12 @@ def named(catalog: Catalog, instances: Sequence[str], market: str) -> list[Rente
         usual = catalog[name]
         if sky_machine(usual) is None:
             why = f"it has {usual.gpu_count} GPUs" if usual.gpu_count != 1 else "SkyPilot has no such machine"
-            raise InputError(f"{name} can't be collected on through SkyPilot: {why}.")
+            raise InputError(f"{name} can't be used with SkyPilot: {why}.")
         if usual.status != "available":
             raise InputError(f"{name} is {usual.status}: name another instance, or its GPU with --gpu.")
         offers = _rentable(catalog, [name], market)
         if not offers:
-            raise InputError(f"{name} has no {market} price: take --market {_other(market)}.")
+            raise InputError(f"{name} has no {market} price: use --market {_other(market)}.")
         found.append(_rented(catalog, offers[0]))
     return found
 
@@ -74,15 +74,17 @@ def _cheapest(catalog: Catalog, name: str, market: str, providers: Sequence[str]
     names = [one for one in catalog if catalog[one].gpu in meant]
     if not meant:
         known = sorted({offer.gpu_model for offer in catalog.values() if sky_machine(offer)})
-        raise InputError(f"Unknown GPU {name[:60]!a}: {', '.join(known)} can be rented.")
+        raise InputError(f"Unknown GPU {name[:60]!a}: choose from {', '.join(known)}.")
     offers = [one for one in _rentable(catalog, names, market) if not providers or one.provider in providers]
     if not offers:
         where = f" on {' or '.join(providers)}" if providers else ""
         others = [
             one for one in _rentable(catalog, names, _other(market)) if not providers or one.provider in providers
         ]
-        more = f": take --market {_other(market)}" if others else ""
-        raise InputError(f"No machine with one {name} is offered as {market}{where or ' where buckets mount'}{more}.")
+        more = f": use --market {_other(market)}" if others else ""
+        raise InputError(
+            f"No cloud{where or ' with bucket support'} offers a machine with one {name} as {market}{more}."
+        )
     return _rented(catalog, min(offers, key=lambda one: (one.usd_per_hour, one.name)))
 
 
@@ -108,7 +110,7 @@ def _rented(catalog: Catalog, offer: Instance) -> Rented:
 def _check_providers(providers: Sequence[str]) -> None:
     for name in providers:
         if name not in CLOUDS:
-            raise InputError(f"Unknown cloud {name[:60]!a}: a fleet is rented on {', '.join(CLOUDS)}.")
+            raise InputError(f"Unknown cloud {name[:60]!a}: choose from {', '.join(CLOUDS)}.")
 
 
 def _other(market: str) -> str:

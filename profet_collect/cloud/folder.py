@@ -23,7 +23,7 @@ def check_new(folder: Path) -> None:
     InputError : it is.
     """
     if folder.exists() or folder.is_symlink():
-        raise InputError(f"{folder} is there already: name a folder that isn't.")
+        raise InputError(f"{folder} exists: name a new folder.")
 
 
 def write_folder(folder: Path, texts: Mapping[str, str]) -> None:

@@ -60,7 +60,7 @@ def cloud_tasks(fleet: Sequence[Rented], grid: Grid, protocol: Protocol, *, is_q
         cells = tuple(measurable(found, rented.gpu.compute_capability))
         if not cells:
             why = "TF32 needs compute capability 8" if found else "no cell of --quick takes less than two minutes"
-            raise InputError(f"No cell is left for {rented.offer.name}: {why}.")
+            raise InputError(f"No cells remain for {rented.offer.name}: {why}.")
         seconds = SETUP_S + sum(map(expected.seconds, cells))
         tasks.append(CloudTask(task_name(rented.offer.name), rented, cells, seconds))
     return tasks

@@ -40,7 +40,7 @@ set -eu
 store="$HOME/collected/$PROFET_NAME"
 kept="$PROFET_KEPT/$PROFET_NAME"
 mkdir -p "$store" "$kept"
-# What a machine measured that was taken away comes first; the collection goes on behind it.
+# Cells of an interrupted machine come first; the collection continues after them.
 for file in manifest.json cells.jsonl; do
   if [ -s "$kept/$file" ] && [ ! -e "$store/$file" ]; then cp "$kept/$file" "$store/$file"; fi
 done
@@ -60,19 +60,19 @@ wait "$collector"
 
 _LAUNCH = """\
 #!/bin/sh
-# Launches every task as a managed job: one that is preempted goes on where its bucket says. Needs SkyPilot
+# Launches every task as a managed job: a preempted one resumes from its bucket. Needs SkyPilot
 # (pip install "skypilot[aws,gcp]==SKYPILOT") with the clouds and the bucket's enabled: sky check
 set -eu
 cd "$(dirname "$0")"
 for task in TASKS; do
   sky jobs launch --yes --detach-run "$task"
 done
-echo "sky jobs queue tells how far they are; ./fetch.sh fetches what there is, as often as you like."
+echo "sky jobs queue shows their progress; run ./fetch.sh at any time to fetch finished cells."
 """
 
 _FETCH = """\
 #!/bin/sh
-# Copies home what was measured so far, and makes a new dataset of it: ./fetch.sh [NAME]
+# Copies all finished cells here and makes a new dataset: ./fetch.sh [NAME]
 set -eu
 cd "$(dirname "$0")"
 out="${1:-measured-$(date +%Y%m%d-%H%M%S)}"
@@ -82,8 +82,8 @@ set --
 for folder in COLLECTIONS; do
   if [ -s "$folder/cells.jsonl" ]; then set -- "$@" "$folder"; else echo "$folder: no cell yet" >&2; fi
 done
-[ $# -gt 0 ] || { echo "Nothing was measured yet: sky jobs queue tells how far the jobs are." >&2; exit 1; }
-# Several are joined as `profet data merge` joins datasets.
+[ $# -gt 0 ] || { echo "No cells are finished yet: sky jobs queue shows the progress." >&2; exit 1; }
+# Several are merged as by `profet data merge`.
 profet data import "$@" --out "$out"
 profet data check "$out"
 echo "profet train --data PUBLISHED --data $(pwd)/$out --out MODELS learns from it."

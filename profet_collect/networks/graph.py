@@ -179,7 +179,7 @@ class _GraphBuilder(Builder):
         if isinstance(shape, _Output):
             return shape.node
         if self.nodes:
-            raise InputError("a layer's input is no layer's output: this network can't be built.")
+            raise InputError("a layer's input is not the output of any layer: this network can't be built.")
         self.nodes.append(Node("input", (), shape))
         return 0
 

@@ -1,1 +1,1 @@
-"""The measured accuracy that ships with the models, as records."""
+"""Measured accuracy that ships with the models, as records."""

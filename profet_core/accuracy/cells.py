@@ -13,7 +13,7 @@ class CellsErrors:
     Attributes
     ----------
     mape : mean absolute error, the mean of the draws. worst_draw : of the draw with the largest.
-    missed_90 : of measured latencies, outside their 90 % interval. median_interval_pct : of the interval's upper half.
+    missed_90 : of measured latencies, outside their 90% interval. median_interval_pct : of the interval's upper half.
     as_anchor_mape : with the GPU as anchor, to the others.
     """
 

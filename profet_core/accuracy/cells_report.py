@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from profet_core.accuracy.cells import CellsAccuracy, CellsErrors, CellsRow
 from profet_core.accuracy.reading import ReportFile, by_name, count, read_record, text
-from profet_core.files import finite_number, models_folder
+from profet_core.files import JsonObject, finite_number, models_folder
 
 CELLS_REPORT_NAME = "cells_validation.json"
 
@@ -24,7 +23,7 @@ def load_cells_accuracy(folder: Path | str | None = None) -> CellsAccuracy:
     return ReportFile(path, "The accuracy report", "profet validate --cells --card").read(read_cells_accuracy)
 
 
-def read_cells_accuracy(report: Mapping) -> CellsAccuracy:
+def read_cells_accuracy(report: JsonObject) -> CellsAccuracy:
     """The records of a report; `KeyError`, `TypeError` or `ValueError` where a figure is missing or none."""
     found = CellsAccuracy(
         made=text(report["made"]),
@@ -41,7 +40,7 @@ def read_cells_accuracy(report: Mapping) -> CellsAccuracy:
     return found
 
 
-def _row(row: Mapping) -> CellsRow:
+def _row(row: JsonObject) -> CellsRow:
     return CellsRow(
         cells=count(row["cells"]),
         gpus=by_name(row["gpus"], lambda errors: read_record(CellsErrors, errors)),

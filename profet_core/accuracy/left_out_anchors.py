@@ -15,7 +15,7 @@ class AnchorFigures:
     bias : geometric mean of predicted over measured, less 1. mape : mean absolute error.
     mape_without_resnet50 : the same without the network whose latency on the anchor was known.
     mape_law_alone : of the law without the models that its profiles are carried to.
-    missed_90 : share outside the 90 % interval. median_interval_pct : median of the interval's upper half.
+    missed_90 : share outside the 90% interval. median_interval_pct : median of the interval's upper half.
     """
 
     bias: float

@@ -13,7 +13,7 @@ class PublishedTable:
     ----------
     held_back : nothing of the table was known; else its ResNet-50 was, and other networks are judged.
     n : ratios, from every profiled anchor. bias : geometric mean of predicted over published latency, less 1.
-    worst : the error furthest from 0. missed_90 : share outside the 90 % interval.
+    worst : the error furthest from 0. missed_90 : share outside the 90% interval.
     """
 
     gpu: str
@@ -35,7 +35,7 @@ class SelfCheck:
     Attributes
     ----------
     own_point : predicted over published speed of ResNet-50, less 1. point_sd : the point's own noise.
-    falls_batch, falls_pixels : larger steps that are predicted faster by more than 5 %.
+    falls_batch, falls_pixels : larger steps that are predicted faster by more than 5%.
     below_unsaid : steps predicted below the network's fastest on V100 and not said to be limited by the host.
     """
 

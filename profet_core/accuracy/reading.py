@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from profet_core.errors import ArtifactError
-from profet_core.files import finite_number, manifest_checksum, shown, strict_json
+from profet_core.files import JsonObject, finite_number, manifest_checksum, shown, strict_json
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -34,7 +34,7 @@ class ReportFile:
     title: str
     command: str
 
-    def read(self, parse: Callable[[Mapping], Value]) -> Value:
+    def read(self, parse: Callable[[JsonObject], Value]) -> Value:
         """What `parse` makes of the report.
 
         Raises
@@ -46,7 +46,7 @@ class ReportFile:
             raise ArtifactError(f"{self.title} {shown(self.path)} is missing: {self._remedy}.")
         return found
 
-    def read_signed(self, parse: Callable[[Mapping], Value], **made_for: str) -> Value:
+    def read_signed(self, parse: Callable[[JsonObject], Value], **made_for: str) -> Value:
         """The same of a report with a checksum of its own.
 
         Parameters
@@ -58,7 +58,7 @@ class ReportFile:
         ArtifactError : it is missing, damaged or changed, or was made for other coefficients.
         """
 
-        def checked(report: Mapping) -> Value:
+        def checked(report: JsonObject) -> Value:
             if report.get("checksum") != manifest_checksum(report):
                 raise ValueError("changed")
             for name, loaded in made_for.items():
@@ -67,7 +67,7 @@ class ReportFile:
 
         return self.read(checked)
 
-    def read_if_there(self, parse: Callable[[Mapping], Value]) -> Value | None:
+    def read_if_there(self, parse: Callable[[JsonObject], Value]) -> Value | None:
         """The same; None where it is missing.
 
         Raises
@@ -99,11 +99,11 @@ class ReportFile:
 
     @property
     def _remedy(self) -> str:
-        return f"get it again (git checkout models) or run `{self.command}`"
+        return f"restore it (git checkout models) or run `{self.command}`"
 
 
 def read_record(
-    kind: type[Record], row: Mapping, readers: Mapping[str, Callable[[Any], object]] | None = None
+    kind: type[Record], row: JsonObject, readers: Mapping[str, Callable[[Any], object]] | None = None
 ) -> Record:
     """A record whose fields a row names as the record does; `readers` : type of a field -> what reads it, if unusual.
 
@@ -150,7 +150,7 @@ def optional(reader: Callable[[Any], Value]) -> Callable[[object], Value | None]
     return lambda value: None if value is None else reader(value)
 
 
-def by_name(rows: Mapping, reader: Callable[[Any], Value]) -> dict[str, Value]:
+def by_name(rows: JsonObject, reader: Callable[[Any], Value]) -> dict[str, Value]:
     """Each value of a table of names as `reader` reads it."""
     return {text(name): reader(value) for name, value in rows.items()}
 

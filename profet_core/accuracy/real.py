@@ -57,7 +57,7 @@ class RealReport:
     @property
     def alike(self) -> tuple[tuple[RealCheck, ...], ...]:
         """All checks, those together that differ in the profile alone."""
-        groups: dict[tuple, list[RealCheck]] = {}
+        groups: dict[tuple[str, ...], list[RealCheck]] = {}
         for check in self.checks:
             key = (check.anchor, check.target, check.framework, check.kind)
             groups.setdefault(key, []).append(check)
@@ -77,7 +77,7 @@ class RealReport:
                 found[here[name]] = (*found.get(here[name], ()), step_ms)
         return found
 
-    def document(self) -> dict:
+    def document(self) -> dict[str, object]:
         """The report as `profet validate --real --format json` prints it; all figures percent or milliseconds."""
         ends = {(check.anchor, check.target): check for check in self.checks}
         return {

@@ -9,7 +9,7 @@ from profet_core.latency import Basis
 
 @dataclass(frozen=True, slots=True)
 class PredictedLatency:
-    """A predicted step latency and its 90 % interval, milliseconds."""
+    """A predicted step latency and its 90% interval, milliseconds."""
 
     latency_ms: float
     low_ms: float

@@ -14,7 +14,7 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class RealFigures:
-    """Over `n` predictions, percent: mean absolute error, and share of measurements inside the 90 % interval."""
+    """Over `n` predictions, percent: mean absolute error, and share of measurements inside the 90% interval."""
 
     n: int
     error: Errors

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from profet_core.accuracy.reading import ReportFile, positive, read_record, text
 from profet_core.accuracy.real import RealReport
 from profet_core.accuracy.real_checks import PredictedLatency, RealCheck, RealReading
 from profet_core.artifacts.models import Models
+from profet_core.files import JsonObject
 from profet_core.latency import Basis
 
 REAL_REPORT_NAME = "real_profiles.json"
@@ -28,7 +27,7 @@ def load_real_report(models: Models) -> RealReport | None:
     return found
 
 
-def _report(document: Mapping) -> RealReport:
+def _report(document: JsonObject) -> RealReport:
     return RealReport(
         models_checksum=text(document["models_checksum"]),
         made=text(document["made"]),
@@ -37,9 +36,9 @@ def _report(document: Mapping) -> RealReport:
     )
 
 
-def _check(row: Mapping) -> RealCheck:
+def _check(row: JsonObject) -> RealCheck:
     return read_record(RealCheck, row, {"float": positive, "Basis": Basis, "PredictedLatency": _predicted})
 
 
-def _predicted(row: Mapping) -> PredictedLatency:
+def _predicted(row: JsonObject) -> PredictedLatency:
     return read_record(PredictedLatency, row, {"float": positive})

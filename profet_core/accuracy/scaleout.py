@@ -24,7 +24,7 @@ class ScaleErrors:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Percent of `n` measured steps that lie inside their 90 % interval."""
+    """Percent of `n` measured steps that lie inside their 90% interval."""
 
     n: int
     covered_90: float
@@ -36,7 +36,7 @@ class LeftOutScale:
 
     Attributes
     ----------
-    hard : steps whose scaling is under 90 %. covered_90 : percent of measured steps inside their 90 % interval.
+    hard : steps whose scaling is under 90%. covered_90 : percent of measured steps inside their 90% interval.
     median_interval_pct : median of the interval's upper half.
     by_fold, by_strategy : what was left out, and how gradients were shared -> its errors.
     covered_by_strategy : how gradients were shared -> its intervals. covered_by_gpus : the same by number of GPUs, each

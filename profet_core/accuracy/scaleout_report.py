@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from profet_core.accuracy.reading import ReportFile, by_name, count, read_record, text
 from profet_core.accuracy.scaleout import Covered, LeftOutScale, ScaleDataSet, ScaleErrors, ScaleoutAccuracy
-from profet_core.files import finite_number, models_folder
+from profet_core.files import JsonObject, finite_number, models_folder
 from profet_core.scaleout.model import ScaleoutModel
 
 SCALEOUT_REPORT_NAME = "scaleout_validation.json"
@@ -25,7 +24,7 @@ def load_scaleout_accuracy(model: ScaleoutModel, folder: Path | str | None = Non
     return file.read_signed(read_scaleout_accuracy, scaleout=model.checksum)
 
 
-def read_scaleout_accuracy(report: Mapping) -> ScaleoutAccuracy:
+def read_scaleout_accuracy(report: JsonObject) -> ScaleoutAccuracy:
     """The records of a report; `KeyError`, `TypeError` or `ValueError` where a figure is missing or none."""
     found = ScaleoutAccuracy(
         made=text(report["made"]),
@@ -39,7 +38,7 @@ def read_scaleout_accuracy(report: Mapping) -> ScaleoutAccuracy:
     return found
 
 
-def _data_set(row: Mapping) -> ScaleDataSet:
+def _data_set(row: JsonObject) -> ScaleDataSet:
     return ScaleDataSet(
         n=count(row["n"]),
         networks=_left_out(row["networks"]),
@@ -49,7 +48,7 @@ def _data_set(row: Mapping) -> ScaleDataSet:
     )
 
 
-def _left_out(row: Mapping) -> LeftOutScale:
+def _left_out(row: JsonObject) -> LeftOutScale:
     return LeftOutScale(
         every=_errors(row["every"]),
         hard=_errors(row["hard"]),
@@ -62,9 +61,9 @@ def _left_out(row: Mapping) -> LeftOutScale:
     )
 
 
-def _covered(row: Mapping) -> Covered:
+def _covered(row: JsonObject) -> Covered:
     return read_record(Covered, row)
 
 
-def _errors(row: Mapping) -> ScaleErrors:
+def _errors(row: JsonObject) -> ScaleErrors:
     return read_record(ScaleErrors, row)

@@ -10,7 +10,7 @@ from profet_core.accuracy.left_out_anchors import AnchorAccuracy
 from profet_core.accuracy.memory import MemoryAccuracy
 from profet_core.accuracy.published import PublishedTable, SelfCheck
 
-#: Percent of measurements that a 90 % interval may miss.
+#: Percent of measurements that a 90% interval may miss.
 PROMISED_MISSES = 10.0
 #: The route without a correction, and by the one that saw both GPUs but not the network.
 RAW, CORRECTED = "raw", "corrected"
@@ -24,7 +24,7 @@ class Figures:
     ----------
     bias : geometric mean of predicted over measured, less 1. mape : mean absolute error.
     mape_without_resnet50 : the same without the network whose latency on the GPU was known.
-    missed_90 : share outside the 90 % interval. median_interval_pct : median of the interval's upper half.
+    missed_90 : share outside the 90% interval. median_interval_pct : median of the interval's upper half.
     """
 
     bias: float
@@ -157,10 +157,6 @@ class TransferAccuracy:
     def worst(self, known: bool) -> Direction:
         """The direction with the largest error."""
         return max(self.directions, key=lambda row: row.point[known].mape)
-
-    def worst_sheet_only(self, known: bool) -> Direction:
-        """The same with the data sheet alone."""
-        return max(self.directions, key=lambda row: row.sheet_only[known].mape)
 
     def worst_constant(self) -> Direction:
         """The same of one plain constant."""

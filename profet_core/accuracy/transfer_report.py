@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import TypeVar
@@ -24,7 +24,7 @@ from profet_core.accuracy.transfer import (
     Served,
     TransferAccuracy,
 )
-from profet_core.files import finite_number, models_folder
+from profet_core.files import JsonObject, finite_number, models_folder
 from profet_core.memory.model import MemoryModel
 from profet_core.transfer.model import TransferModel
 
@@ -51,7 +51,7 @@ def load_transfer_accuracy(
     return file.read_signed(read_transfer_accuracy, transfer=model.checksum, memory=memory.checksum)
 
 
-def read_transfer_accuracy(report: Mapping) -> TransferAccuracy:
+def read_transfer_accuracy(report: JsonObject) -> TransferAccuracy:
     """The records of a report; `KeyError`, `TypeError` or `ValueError` where a figure is missing or none."""
     gpus, derived, published = report["left_out_gpus"], report["derived"], report["published"]
     routes = dict(derived["routes"])
@@ -80,7 +80,7 @@ def read_transfer_accuracy(report: Mapping) -> TransferAccuracy:
     return found
 
 
-def _anchors(report: Mapping) -> AnchorAccuracy:
+def _anchors(report: JsonObject) -> AnchorAccuracy:
     return AnchorAccuracy(
         directions=tuple(
             AnchorDirection(text(row["anchor"]), text(row["target"]), count(row["n"]), _anchor_figures(row))
@@ -91,25 +91,25 @@ def _anchors(report: Mapping) -> AnchorAccuracy:
     )
 
 
-def _table(row: Mapping) -> PublishedTable:
+def _table(row: JsonObject) -> PublishedTable:
     found = read_record(PublishedTable, row, _NAMES)
     if not found.n or found.bias <= -100:
         raise ValueError("no ratio")
     return found
 
 
-def _self_check(row: Mapping) -> SelfCheck:
+def _self_check(row: JsonObject) -> SelfCheck:
     found = read_record(SelfCheck, row)
     if found.own_point <= -100:
         raise ValueError("no speed")
     return found
 
 
-def _anchor_figures(row: Mapping) -> dict[bool, AnchorFigures]:
+def _anchor_figures(row: JsonObject) -> dict[bool, AnchorFigures]:
     return {known: _figures(row, f"{{}}_{case}", AnchorFigures) for known, case in _CASES.items()}
 
 
-def _left_out(row: Mapping) -> LeftOutGpu:
+def _left_out(row: JsonObject) -> LeftOutGpu:
     return LeftOutGpu(
         point=_by_case(row, "{}", _CASES),
         sheet_only=_by_case(row, "sheet_only_{}", _CASES),
@@ -117,7 +117,7 @@ def _left_out(row: Mapping) -> LeftOutGpu:
     )
 
 
-def _direction(row: Mapping) -> Direction:
+def _direction(row: JsonObject) -> Direction:
     errors = _left_out(row)
     return Direction(
         errors.point,
@@ -129,7 +129,7 @@ def _direction(row: Mapping) -> Direction:
     )
 
 
-def _other_gpu(row: Mapping) -> OtherGpu:
+def _other_gpu(row: JsonObject) -> OtherGpu:
     published = _figures(row, "published_{}_with_latency", Figures) if "published_mape_with_latency" in row else None
     return OtherGpu(
         point=_by_case(row, "{}", [True]),
@@ -141,23 +141,23 @@ def _other_gpu(row: Mapping) -> OtherGpu:
     )
 
 
-def _by_case(row: Mapping, name: str, given: Iterable[bool]) -> dict[bool, Figures]:
+def _by_case(row: JsonObject, name: str, given: Iterable[bool]) -> dict[bool, Figures]:
     return {known: _figures(row, f"{name}_{_CASES[known]}", Figures) for known in given}
 
 
-def _figures(row: Mapping, name: str, kind: type[AnyFigures]) -> AnyFigures:
+def _figures(row: JsonObject, name: str, kind: type[AnyFigures]) -> AnyFigures:
     return kind(**{field.name: finite_number(row[name.format(field.name)]) for field in fields(kind)})
 
 
-def _route(row: Mapping) -> Route:
+def _route(row: JsonObject) -> Route:
     return Route(count(row["n"]), *_route_ends(row), finite_number(row["median_ratio_t4_to_v100"]))
 
 
-def _route_ends(row: Mapping) -> tuple[float, float]:
+def _route_ends(row: JsonObject) -> tuple[float, float]:
     return finite_number(row["T4 -> V100"]), finite_number(row["V100 -> T4"])
 
 
-def _derived(row: Mapping) -> DerivedGpu:
+def _derived(row: JsonObject) -> DerivedGpu:
     return DerivedGpu(
         n=count(row["n"]),
         law=finite_number(row["law"]),
@@ -168,7 +168,7 @@ def _derived(row: Mapping) -> DerivedGpu:
     )
 
 
-def _served(row: Mapping) -> Served:
+def _served(row: JsonObject) -> Served:
     share = optional(finite_number)
     return Served(
         anchor=text(row["anchor"]),
@@ -181,11 +181,11 @@ def _served(row: Mapping) -> Served:
     )
 
 
-def _both(row: Mapping, name: str) -> Errors:
+def _both(row: JsonObject, name: str) -> Errors:
     return Errors(*(finite_number(row[f"{name}_{case}"]) for case in _CASES.values()))
 
 
-def _memory(row: Mapping) -> MemoryAccuracy:
+def _memory(row: JsonObject) -> MemoryAccuracy:
     return MemoryAccuracy(
         architectures=count(row["architectures"]),
         certain=finite_number(row["certain"]),
@@ -198,7 +198,7 @@ def _memory(row: Mapping) -> MemoryAccuracy:
     )
 
 
-def _scores(row: Mapping) -> MemoryScores:
+def _scores(row: JsonObject) -> MemoryScores:
     found = read_record(MemoryScores, row)
     if found.did_not_run < 1:
         raise ValueError("a recall needs something that did not run")

@@ -96,7 +96,7 @@ class GrowthAccuracy:
         from the measured ones at both ends of the axis.
     axis : "batch", "pixels" or "both". knots : measured sizes in between, and one; None: all.
     proportional : error if latency grew in proportion; None where that was not asked.
-    covered : share of measurements inside the 90 % interval. half_width : its median.
+    covered : share of measurements inside the 90% interval. half_width : its median.
     """
 
     known: str

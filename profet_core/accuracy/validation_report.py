@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from profet_core.accuracy.errors import Errors
 from profet_core.accuracy.reading import ReportFile, by_name, count, positive, read_record, text
@@ -19,7 +19,7 @@ from profet_core.accuracy.validation import (
     Validation,
 )
 from profet_core.artifacts.models import Models
-from profet_core.files import finite_number
+from profet_core.files import JsonObject, finite_number
 
 VALIDATION_NAME = "validation.json"
 _CASES = ("with_latency", "without_latency")
@@ -38,7 +38,7 @@ def load_validation(models: Models) -> Validation:
     return found
 
 
-def _validation(report: Mapping) -> Validation:
+def _validation(report: JsonObject) -> Validation:
     default, documented, original = report["default"], report["profet"], report["original"]
     points = tuple(read_record(MeasuredPoint, row, {"float": positive}) for row in report["scatter"])
     if not points or not default["pairs"] or not default["by_model"]:
@@ -76,7 +76,7 @@ def _validation(report: Mapping) -> Validation:
     )
 
 
-def growth_accuracies(report: Mapping) -> Iterator[GrowthAccuracy]:
+def growth_accuracies(report: JsonObject) -> Iterator[GrowthAccuracy]:
     """The records of the report's section on other sizes."""
     for known, rows in report.items():
         for row in rows:
@@ -92,7 +92,7 @@ def growth_accuracies(report: Mapping) -> Iterator[GrowthAccuracy]:
             )
 
 
-def _pairs(default: Mapping, documented: Mapping, original: Mapping) -> tuple[PairAccuracy, ...]:
+def _pairs(default: JsonObject, documented: JsonObject, original: JsonObject) -> tuple[PairAccuracy, ...]:
     documented_errors, original_errors = _errors_by_pair(documented), _errors_by_pair(original)
     return tuple(
         PairAccuracy(
@@ -109,11 +109,11 @@ def _pairs(default: Mapping, documented: Mapping, original: Mapping) -> tuple[Pa
     )
 
 
-def _errors_by_pair(report: Mapping) -> dict[tuple[str, str], Errors]:
+def _errors_by_pair(report: JsonObject) -> dict[tuple[str, str], Errors]:
     return {(row["anchor"], row["target"]): _errors(row) for row in report["pairs"]}
 
 
-def _over_pairs(row: Mapping) -> LeftOutAccuracy:
+def _over_pairs(row: JsonObject) -> LeftOutAccuracy:
     """A row over pairs names its figures with the latency given without saying so."""
     covered, width = (
         Errors(finite_number(row[name]), finite_number(row[f"{name}_without_latency"]))
@@ -122,15 +122,15 @@ def _over_pairs(row: Mapping) -> LeftOutAccuracy:
     return LeftOutAccuracy(_errors(row), covered, width)
 
 
-def _left_out(row: Mapping) -> LeftOutAccuracy:
+def _left_out(row: JsonObject) -> LeftOutAccuracy:
     return LeftOutAccuracy(_errors(row), _errors(row, "coverage_90_{}"), _errors(row, "median_interval_pct_{}"))
 
 
-def _errors(row: Mapping, name: str = "mape_{}") -> Errors:
+def _errors(row: JsonObject, name: str = "mape_{}") -> Errors:
     return Errors(*(finite_number(row[name.format(case)]) for case in _CASES))
 
 
-def _over_unlike(by_model: Mapping, points: tuple[MeasuredPoint, ...]) -> Errors:
+def _over_unlike(by_model: JsonObject, points: tuple[MeasuredPoint, ...]) -> Errors:
     """Mean over the architectures without a near relative, each with the weight of its workloads."""
     weights = Counter(point.model for point in points if point.model not in WITH_TWIN)
     rows = {name: _errors(by_model[name]) for name in weights}
@@ -141,11 +141,11 @@ def _over_unlike(by_model: Mapping, points: tuple[MeasuredPoint, ...]) -> Errors
     return Errors(mean(lambda row: row.with_latency), mean(lambda row: row.without_latency))
 
 
-def _fastest(row: Mapping) -> FastestNamed:
+def _fastest(row: JsonObject) -> FastestNamed:
     return FastestNamed(finite_number(row["right_percent"]), finite_number(row["regret_percent"]))
 
 
-def _scalers(report: Mapping, original: Mapping) -> Iterator[ScalerAccuracy]:
+def _scalers(report: JsonObject, original: JsonObject) -> Iterator[ScalerAccuracy]:
     for method, key in (("default", "settings_default"), ("documented", "settings")):
         for name, row in report.get(key, {}).items():
             axis, ends = name.rsplit("_", 1)

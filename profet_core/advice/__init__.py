@@ -1,1 +1,1 @@
-"""Which offer to rent for a training, and how sure that is."""
+"""Recommend which offer to rent, and with what confidence."""

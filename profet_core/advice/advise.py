@@ -11,9 +11,11 @@ from profet_core.advice.comparison import compare
 from profet_core.advice.frontier import frontier
 from profet_core.advice.picks import Criterion, Pick, pick_of
 from profet_core.advice.plans import Node, Plan, plan_of
+from profet_core.advice.recommend import cheapest_of
 from profet_core.advice.request import Limits, Request, Workload
 from profet_core.advice.within import Within, within_limits
 from profet_core.catalog import Instance
+from profet_core.catalog.nodes import without_larger_nodes
 from profet_core.errors import InputError
 from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer, Verdict
@@ -63,7 +65,6 @@ class Advice:
     ----------
     plans : cheapest first. frontier : the plans that none dominates, fastest first.
     within : what keeps to the limits; None if there are none.
-    upgrades : along the frontier, from the cheapest to the fastest.
     """
 
     request: Request
@@ -72,9 +73,17 @@ class Advice:
     cheapest: Pick
     within: Within | None
     frontier: tuple[Plan, ...]
-    upgrades: tuple[Upgrade, ...]
-    dominated: tuple[Dominated, ...]
     excluded: tuple[ExcludedInstance, ...]
+
+    @property
+    def upgrades(self) -> tuple[Upgrade, ...]:
+        """Steps along the frontier, from the cheapest to the fastest."""
+        return _upgrades(self.frontier)
+
+    @property
+    def dominated(self) -> tuple[Dominated, ...]:
+        """Plans off the frontier, each beside the one that most surely dominates it."""
+        return _dominated(self.plans, self.frontier)
 
     @property
     def answer(self) -> Plan:
@@ -123,17 +132,18 @@ def advise(
     plans, excluded = _plans(request, rows, _Market(_by_instance(offers), include_retired, fits or {}, nodes or {}))
     if not plans:
         reasons = "; ".join(f"{one.instance}: {one.reason}" for one in excluded) or "no instance has a latency"
-        raise InputError(f"There is nothing to choose from ({reasons}).")
-    best = frontier(plans)
+        raise InputError(f"There is no offer to choose from ({reasons}).")
+    # Nobody pays for eight GPUs to train on one of them where one can be had alone.
+    small = {offer.offer_key for offer in without_larger_nodes([plan.offer for plan in plans])}
+    sensible = plans if nodes else [plan for plan in plans if plan.offer.offer_key in small]
+    best = frontier(sensible)
     return Advice(
         request=request,
         plans=tuple(plans),
-        fastest=pick_of(best[0], plans, Criterion.FASTER),
-        cheapest=pick_of(best[-1], plans, Criterion.CHEAPER),
-        within=within_limits(plans, request.limits),
+        fastest=pick_of(best[0], sensible, Criterion.FASTER),
+        cheapest=pick_of(cheapest_of(sensible), sensible, Criterion.CHEAPER),
+        within=within_limits(sensible, request.limits),
         frontier=tuple(best),
-        upgrades=_upgrades(best),
-        dominated=_dominated(plans, best),
         excluded=tuple(excluded),
     )
 
@@ -155,16 +165,16 @@ class _Market:
     def why_not(self, row: StepTime) -> str:
         """Why no plan can be made for a row; empty if one can."""
         if row.latency_ms is None:
-            return "its latency is not given"
+            return "no latency given"
         if row.instance not in self.offers:
             return "no price in this market"
         if not self.rentable(row.instance):
-            return "retired, no longer rented out"
+            return "retired"
         return self._fit_words(row.instance, Verdict.DOES_NOT_FIT, "does not fit in memory")
 
     def fit_note(self, instance: str) -> str:
         """What to keep in mind about memory; empty if nothing."""
-        return self._fit_words(instance, Verdict.CANT_TELL, "can't tell whether it fits in memory")
+        return self._fit_words(instance, Verdict.CANT_TELL, "may not fit in memory")
 
     def _fit_words(self, instance: str, verdict: Verdict, words: str) -> str:
         fit = self.fits.get(instance)
@@ -201,12 +211,14 @@ def _upgrades(best: Sequence[Plan]) -> tuple[Upgrade, ...]:
 
 
 def _dominated(plans: Sequence[Plan], best: Sequence[Plan]) -> tuple[Dominated, ...]:
-    """Plans off the frontier, each beside the one that most surely dominates it."""
     found = []
     for plan in plans:
         if plan in best:
             continue
         better = [other for other in best if other.total_s <= plan.total_s and other.total_usd <= plan.total_usd]
+        if not better:
+            # A node of several GPUs, one of which trains, is beaten by none of the others.
+            continue
         rivals = [compare(other, plan) for other in better]
         surest = max(rivals, key=lambda rival: -1.0 if rival.dominates is None else rival.dominates)
         found.append(Dominated(plan, surest.a, surest.dominates))

@@ -15,7 +15,7 @@ INTERVAL_LEVEL = 0.90
 #: predictions, as `python -m profet_lab.validation.advice_calibration` prints it (lowest pair 0.16, highest 0.68).
 ERROR_CORRELATION = 0.42
 
-#: Share of claims called 80 % to 90 % sure that came true on left-out architectures; measured by the same command.
+#: Share of claims called 80% to 90% sure that came true on left-out architectures; measured by the same command.
 CAME_TRUE_80_TO_90 = 0.92
 
 #: No chance from an interval is called surer than this, or its opposite: 15 architectures show nothing of rarer misses.
@@ -92,7 +92,7 @@ def interval_ends(value: float, deviation: float, level: float = INTERVAL_LEVEL)
 
 def whole_percent(chance: float) -> int:
     """A chance in whole percent, rounded down: what is shown, and what claims are decided by."""
-    # A trifle more: 0.29 is 28.999999999999996 %.
+    # A trifle more: 0.29 is 28.999999999999996%.
     return math.floor(100 * chance + 1e-9)
 
 
@@ -102,10 +102,10 @@ def format_certainty(chance: float) -> str:
     Rounded down, so that what falls short of a claim's least chance is never written as if it had it.
 
     >>> format_certainty(0.879), format_certainty(0.9999), format_certainty(0.001), format_certainty(1.0)
-    ('87 %', 'over 99 %', 'under 1 %', '100 %')
+    ('87%', 'over 99%', 'under 1%', '100%')
     """
     if 0 < chance < 0.01:
-        return "under 1 %"
+        return "under 1%"
     if 0.99 < chance < 1:
-        return "over 99 %"
-    return f"{whole_percent(chance)} %"
+        return "over 99%"
+    return f"{whole_percent(chance)}%"

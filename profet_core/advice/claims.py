@@ -7,7 +7,7 @@ from profet_core.advice.plans import Plan
 
 #: Below this chance that one offer beats another there is no telling them apart.
 CLOSE_CALL = 0.80
-#: The same where the GPU of one was not profiled: the interval must exclude a tie, and the 90 % one leaves 5 % on that
+#: The same where the GPU of one was not profiled: the interval must exclude a tie, and the 90% one leaves 5% on that
 #: side. How often such claims about the A10G came true is in `profet validate --transfer`.
 CLOSE_CALL_OF_ESTIMATES = (1 + INTERVAL_LEVEL) / 2
 
@@ -22,4 +22,4 @@ def why_too_close(certainty: float) -> str:
     """Follows a chance that makes no claim though it would between steps of profiled GPUs; else empty."""
     if whole_percent(certainty) < whole_percent(CLOSE_CALL):
         return ""
-    return f"; with a step that nobody profiled there a claim takes {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"
+    return f"; unprofiled GPUs need {format_certainty(CLOSE_CALL_OF_ESTIMATES)}"

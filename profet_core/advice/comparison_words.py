@@ -22,12 +22,13 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
     ratios, prices = _ends(found)
     what = "A step" if a.gpus == b.gpus else "It"
     lines.append(
-        f"{what} takes {format_significant(found.latency_ratio)} times as long on {a.label} as on {b.label}{ratios}; "
-        f"at these prices {a.label} is the cheaper one below {format_significant(found.break_even_ratio)} times."
+        f"{what} takes {format_significant(found.latency_ratio)} times as long on {a.label} as on "
+        f"{b.label}{ratios}; at these prices {a.label} is cheaper below "
+        f"{format_significant(found.break_even_ratio)} times."
     )
     lines.append(
-        f"Or: {a.label} is the cheaper one below {format_usd(found.break_even_usd_per_hour)} an hour{prices}; it costs "
-        f"{format_usd(a.offer.usd_per_hour)}."
+        f"{a.label} is cheaper below {format_usd(found.break_even_usd_per_hour)}/h{prices}; it costs "
+        f"{format_usd(a.offer.usd_per_hour)}/h."
     )
     return (*lines, *basis_caveats((a, b)))
 
@@ -35,14 +36,14 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
 def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
     """What stands behind a time that is no measurement of its GPU, one sentence a kind."""
     for basis, words in (
-        (Basis.DERIVED, "Derived from others' biased timings, not from a profile of the GPU"),
-        (Basis.TRANSFERRED, "A rough estimate, as nobody profiled the GPU"),
-        (Basis.SHARPENED, "Estimated, and corrected by a few steps that were measured on the GPU"),
-        (Basis.CARRIED_BACK, "From a profile of a GPU that nobody profiled for the models"),
+        (Basis.DERIVED, "Derived from third-party timings, which are biased, not from a profile of this GPU"),
+        (Basis.TRANSFERRED, "Rough estimate for an unprofiled GPU"),
+        (Basis.SHARPENED, "Estimated and calibrated with a few steps measured on this GPU"),
+        (Basis.CARRIED_BACK, "Predicted from a profile of a GPU that the models have no profiles of"),
     ):
         names = dict.fromkeys(plan.instance for plan in plans if plan.basis == basis)
         if names:
-            yield f"{words}: the time on {' and on '.join(names)}."
+            yield f"{words}: {' and '.join(names)}."
 
 
 def _ends(found: Comparison) -> tuple[str, str]:
@@ -56,7 +57,7 @@ def _ends(found: Comparison) -> tuple[str, str]:
 
 
 def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> str:
-    """'A is cheaper than B with 87 % certainty (1.9 times by the estimate)', the likelier one named first.
+    """'A is cheaper than B with 87% certainty (1.9 times by the estimate)', the likelier one named first.
 
     Parameters
     ----------
@@ -64,10 +65,10 @@ def _verdict(a: Plan, b: Plan, chance: float | None, word: str, gain: float) -> 
     """
     if gain < 1:
         return _verdict(b, a, None if chance is None else 1 - chance, word, 1 / gain)
-    by = f" ({format_significant(gain)} times by the estimate)"
+    by = f" (about {format_significant(gain)} times)"
     if chance is None:
-        return f"{a.label} is {word} than {b.label}{by}; without intervals nobody can say how sure that is."
+        return f"{a.label} is {word} than {b.label}{by}; without intervals the confidence is unknown."
     if not is_claimed(chance, a, b):
-        sure = f"{format_certainty(chance)} certainty{by}{why_too_close(chance)}"
-        return f"Too close to call which is {word}: {a.label} with {sure}."
-    return f"{a.label} is {word} than {b.label} with {format_certainty(chance)} certainty{by}."
+        sure = f"{format_certainty(chance)} confidence{by}{why_too_close(chance)}"
+        return f"Neither is clearly {word}: {a.label} with {sure}."
+    return f"{a.label} is {word} than {b.label} with {format_certainty(chance)} confidence{by}."

@@ -43,7 +43,7 @@ def _kept(within: Within, plan: Plan) -> str:
     if chance is None:
         return f"expected to be {limits_phrase(within.limits)}"
     expected = "" if within.sure is not None else "expected to be "
-    return f"{expected}{limits_phrase(within.limits)} ({format_certainty(chance)} sure)"
+    return f"{expected}{limits_phrase(within.limits)} ({format_certainty(chance)} likely)"
 
 
 def _beside(advice: Advice, plan: Plan, pick: Pick | None) -> str:

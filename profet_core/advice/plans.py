@@ -62,7 +62,7 @@ class Plan:
         if nothing is to say.
     deviation : standard deviation of the latency's logarithm; 0 for a given latency, None where nothing is known.
     relative : of a derived latency, how sure its ratio to another instance's is; None elsewhere.
-    interval : None where the latency has none.
+    interval : None where the latency has none. step_interval : of the latency itself.
     in_time, in_budget : chance that the limit is kept to, 0 to 1; None without a limit or a deviation.
     fit_note : what to keep in mind about memory; empty if nothing.
     limited_by_host : a faster GPU would take as long, so GPUs tie where this holds.
@@ -86,6 +86,7 @@ class Plan:
     gpus: int
     batch_size: int
     scaling_deviation: float
+    step_interval: Interval | None = None
 
     @property
     def note(self) -> str:
@@ -95,8 +96,10 @@ class Plan:
     @property
     def _node_note(self) -> str:
         if self.gpus > 1:
-            return f"all {self.gpus} GPUs train: {self.batch_size:,} images a step"
-        return f"price of the whole node of {self.offer.gpu_count} GPUs, speed of one" if self.whole_node else ""
+            return f"all {self.gpus} GPUs train: {self.batch_size:,} images per step"
+        return (
+            f"price of the whole machine with {self.offer.gpu_count} GPUs, speed of one GPU" if self.whole_node else ""
+        )
 
     @property
     def gpu_words(self) -> str:
@@ -178,6 +181,7 @@ def plan_of(request: Request, row: StepTime, offer: Instance, fit_note: str = ""
         gpus=gpus,
         batch_size=work.batch_size,
         scaling_deviation=0.0 if node is None else deviation_of_interval(node.log_half_width, level),
+        step_interval=row.interval,
     )
 
 

@@ -75,7 +75,7 @@ class Limits:
             positive_number("The budget in US dollars", self.budget_usd)
         if not 0.5 <= self.certainty < 1:
             raise InputError(
-                f"The certainty must be a share from 0.5 to less than 1, such as 0.9, not {self.certainty:g}."
+                f"The certainty must be at least 0.5 and less than 1, such as 0.9, not {self.certainty:g}."
             )
 
     @property

@@ -12,7 +12,7 @@ from profet_core.latency import NORMAL_90, Basis, Interval
 if TYPE_CHECKING:
     from profet_core.advice.plans import Plan
 
-#: Half the widths of a 90 % interval, as a share of the latency, up to which a number is good, and fair.
+#: Half the widths of a 90% interval, as a share of the latency, up to which a number is good, and fair.
 GOOD_HALF_WIDTH, FAIR_HALF_WIDTH = 0.20, 0.50
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from profet_core.advice.plans import Node
+from profet_core.advice.plans import Node, Plan
 from profet_core.catalog import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.latency import Basis, StepTime
 from profet_core.prediction.records import node_note
 from profet_core.scaleout.caveats import host_memory_caveat
 from profet_core.scaleout.model import ScaleoutModel
+from profet_core.scaleout.offers import NodePlan
 from profet_core.scaleout.step import ScaledStep, best_step
 from profet_core.scaleout.strategies import BEST, MOST_GPUS, strategies_of
 from profet_core.scaleout.work import GpuStep
@@ -26,12 +27,13 @@ class Gradients:
     ----------
     parameters : of the network. precision : one of `scaleout.work.GRADIENT_BYTES`; frameworks keep FP32 gradients in
         mixed precision too, unless told otherwise.
-    pixels : of an image's side; None: not known.
+    pixels : of an image's side; None: not known. tensors : the network's weight tensors, for one process.
     """
 
     parameters: float
     precision: str = "fp32"
     pixels: int | None = None
+    tensors: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,26 @@ class OnGpus:
     step: ScaledStep
     row: StepTime
     node: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeNodePlan(NodePlan):
+    """A training on whole nodes of one offer, as advice has it.
+
+    Attributes
+    ----------
+    one : one GPU's step there. plan : of one epoch, at the price of all nodes.
+    is_anchor : the profile was recorded there.
+    """
+
+    one: StepTime
+    plan: Plan
+    is_anchor: bool = False
+
+    @property
+    def label(self) -> str:
+        """The instance, with its market where that isn't on-demand."""
+        return self.plan.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +120,7 @@ def on_gpus(
         parameters=gradients.parameters,
         precision=gradients.precision,
         pixels=gradients.pixels,
+        tensors=gradients.tensors,
         interval=row.interval,
     )
     links = load_interconnects().of(offer)

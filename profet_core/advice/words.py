@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from profet_core.advice.advise import Advice, Dominated, Upgrade
 from profet_core.advice.certainty import format_certainty
 from profet_core.advice.claims import is_claimed, why_too_close
@@ -11,13 +13,14 @@ from profet_core.advice.picks import Pick, Rival
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Request
 from profet_core.advice.within import Within
-from profet_core.catalog.offers import SPOT, is_guess
+from profet_core.catalog.instance import SPOT
+from profet_core.catalog.offers import is_guess
 from profet_core.cost import MEASURED_EPOCH_FACTOR
 from profet_core.units import S_PER_HOUR, format_duration, format_usd
 
 SPOT_CAVEAT = (
-    "A spot instance can be taken back at any time: save checkpoints. Time and money lost to interruptions are not in "
-    "these numbers, and spot prices change."
+    "Spot instances can be interrupted at any time: save checkpoints. These numbers don't include time and money "
+    "lost to interruptions, and spot prices change."
 )
 #: Below this chance a plan that is expected to miss a limit is not worth naming.
 _WORTH_A_TRY = 0.05
@@ -36,7 +39,7 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
 def plan_phrase(plan: Plan) -> str:
     """'g4dn.xlarge at $0.526 an hour (5 h 3 min, $2.66)'."""
     totals = f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"
-    return f"{plan.label} at {format_usd(plan.offer.usd_per_hour)} an hour ({totals})"
+    return f"{plan.label} at {format_usd(plan.offer.usd_per_hour)}/h ({totals})"
 
 
 def limits_phrase(limits: Limits) -> str:
@@ -50,13 +53,13 @@ def limits_phrase(limits: Limits) -> str:
 
 
 def pick_line(pick: Pick) -> str:
-    """How sure a pick is: 'cheaper than g5.xlarge with 97 % certainty'."""
+    """How sure a pick is: 'cheaper than g5.xlarge with 97% certainty'."""
     if pick.rival is None:
         return ""
     name, chance = pick.rival.plan.label, format_certainty(pick.rival.certainty)
     if pick.close_rival:
-        return f"too close to call against {name} ({chance}{why_too_close(pick.rival.certainty)})"
-    return f"{pick.criterion} than {name} with {chance} certainty"
+        return f"statistically tied with {name} ({chance}{why_too_close(pick.rival.certainty)})"
+    return f"{pick.criterion} than {name} with {chance} confidence"
 
 
 def upgrade_line(upgrade: Upgrade) -> str:
@@ -64,27 +67,27 @@ def upgrade_line(upgrade: Upgrade) -> str:
     doubt = ""
     if upgrade.certainty is not None and not is_claimed(upgrade.certainty, upgrade.faster, upgrade.cheaper):
         why = why_too_close(upgrade.certainty)
-        doubt = f", too close to call (sooner with {format_certainty(upgrade.certainty)}{why})"
+        doubt = f", not certain ({format_certainty(upgrade.certainty)} likely to be sooner{why})"
     sooner, a_dollar = (format_duration(hours * S_PER_HOUR) for hours in (upgrade.saves_h, upgrade.hours_per_usd))
     return (
         f"{upgrade.faster.label} instead of {upgrade.cheaper.label}: {sooner} sooner for "
-        f"{format_usd(upgrade.extra_usd)} more, {a_dollar} a dollar{doubt}"
+        f"{format_usd(upgrade.extra_usd)} more, {a_dollar} per dollar{doubt}"
     )
 
 
-def dominated_lines(advice: Advice) -> list[str]:
+def dominated_lines(dominated: Iterable[Dominated]) -> list[str]:
     """What another instance beats in time and money; that spot is cheaper than on-demand goes without saying."""
-    return [dominated_line(one) for one in advice.dominated if one.by.instance != one.plan.instance]
+    return [dominated_line(one) for one in dominated if one.by.instance != one.plan.instance]
 
 
 def dominated_line(one: Dominated) -> str:
-    """'p2.xlarge by g4dn.xlarge (over 99 % sure)', of what is beaten in time and money."""
+    """'p2.xlarge by g4dn.xlarge (over 99% sure)', of what is beaten in time and money."""
     if one.certainty is None:
-        return f"{one.plan.label} by {one.by.label}"
+        return f"{one.plan.label}: {one.by.label} is better"
     if is_claimed(one.certainty, one.plan, one.by):
-        return f"{one.plan.label} by {one.by.label} ({format_certainty(one.certainty)} sure)"
+        return f"{one.plan.label}: {one.by.label} is better ({format_certainty(one.certainty)} likely)"
     why = why_too_close(one.certainty)
-    return f"{one.plan.label} perhaps by {one.by.label} ({format_certainty(one.certainty)} sure{why})"
+    return f"{one.plan.label}: {one.by.label} may be better ({format_certainty(one.certainty)} likely{why})"
 
 
 def _cheapest(advice: Advice) -> tuple[str, ...]:
@@ -92,19 +95,22 @@ def _cheapest(advice: Advice) -> tuple[str, ...]:
     phrase = f"{pick.plan.verb} {plan_phrase(pick.plan)}"
     if close := pick.close_rival:
         return (
-            f"{phrase} or {plan_phrase(close.plan)}: too close to call which is cheaper {_close(pick, close)}.",
+            f"{phrase} or {plan_phrase(close.plan)}: they may cost about the same {_close(pick, close)}.",
             *_other_criterion(pick, close),
         )
     if len(advice.plans) == 1:
-        return (f"There is only {plan_phrase(pick.plan)}.",)
+        return (f"The only option is {plan_phrase(pick.plan)}.",)
     if pick.rival is not None:
-        return (f"{phrase}: the cheapest with {format_certainty(pick.rival.certainty)} certainty.",)
-    doubt = " by the estimate; without intervals nobody can say how sure that is" if _other_gpus(advice, pick) else ""
+        return (f"{phrase}: the cheapest with {format_certainty(pick.rival.certainty)} confidence.",)
+    doubt = " by the estimate; without intervals the confidence is unknown" if _other_gpus(advice, pick) else ""
     return (f"{phrase}: the cheapest{doubt}.",)
 
 
 def _close(pick: Pick, rival: Rival) -> str:
-    return f"({format_certainty(rival.certainty)} for {pick.plan.label}{why_too_close(rival.certainty)})"
+    return (
+        f"({format_certainty(rival.certainty)} that {pick.plan.label} is "
+        f"{pick.criterion}{why_too_close(rival.certainty)})"
+    )
 
 
 def _other_gpus(advice: Advice, pick: Pick) -> bool:
@@ -118,8 +124,8 @@ def _other_criterion(pick: Pick, rival: Rival) -> tuple[str, ...]:
     for one, against in ((pick.plan, rival.plan), (rival.plan, pick.plan)):
         chance = other.certainty(compare(one, against))
         if chance is not None and is_claimed(chance, one, against):
-            return (f"Of the two, {one.label} is {other} with {format_certainty(chance)} certainty.",)
-    return (f"Which of the two is {other} is too close to call as well.",)
+            return (f"{one.label} is {other} with {format_certainty(chance)} confidence.",)
+    return (f"Neither is clearly {other}.",)
 
 
 def _fastest(advice: Advice) -> tuple[str, ...]:
@@ -129,7 +135,7 @@ def _fastest(advice: Advice) -> tuple[str, ...]:
     line = pick_line(pick)
     doubt = f": {line}" if line else " by the estimate" if _other_gpus(advice, pick) else ""
     if pick.plan == advice.cheapest.plan:
-        return (f"It is the fastest too{doubt}.",)
+        return (f"It is also the fastest{doubt}.",)
     return (f"The fastest is {plan_phrase(pick.plan)}{doubt}.",)
 
 
@@ -140,17 +146,17 @@ def _within_limits(within: Within, answer: Plan) -> tuple[str, ...]:
     pick, goal = within.sure_pick, limits_phrase(within.limits)
     least = format_certainty(within.limits.certainty)
     phrase = f"{answer.verb} {plan_phrase(answer)}"
-    lines = [f"{phrase}: the {best} {goal} with at least {least} certainty{_sure(answer, ' ({})')}."]
+    lines = [f"{phrase}: the {best} {goal} with at least {least} confidence{_sure(answer, ' ({})')}."]
     if close := pick.close_rival:
         lines.append(
-            f"{plan_phrase(close.plan)} keeps to it too; too close to call which is {pick.criterion} "
+            f"{plan_phrase(close.plan)} also meets the limits; neither is clearly {pick.criterion} "
             f"{_close(pick, close)}."
         )
         lines += _other_criterion(pick, close)
     bolder = within.expected
     if bolder is not None and bolder != answer and pick.criterion.total(bolder) < pick.criterion.total(answer):
-        doubt = _sure(bolder, "that is only {}") or "without an interval nobody can say how sure that is"
-        lines.append(f"{plan_phrase(bolder)} is expected to keep to it too, but {doubt}.")
+        doubt = _sure(bolder, "that is only {}") or "without an interval the confidence is unknown"
+        lines.append(f"{plan_phrase(bolder)} is also expected to meet the limits, but {doubt}.")
     return tuple(lines)
 
 
@@ -163,14 +169,14 @@ def _only_expected(within: Within, answer: Plan, best: str) -> tuple[str, ...]:
         return (line,)
     surest = ""
     if within.surest is not None and within.surest != answer:
-        surest = f"; the surest is {plan_phrase(within.surest)}{_sure(within.surest, ', {}')}"
-    return (line, f"Nothing keeps to that with {format_certainty(within.limits.certainty)} certainty{surest}.")
+        surest = f"; the most likely to do so is {plan_phrase(within.surest)}{_sure(within.surest, ', {}')}"
+    return (line, f"No offer meets the limits with {format_certainty(within.limits.certainty)} confidence{surest}.")
 
 
 def _sure(plan: Plan, form: str) -> str:
-    """'87 % sure' in place of the form's braces; empty where nothing is known."""
+    """'87% sure' in place of the form's braces; empty where nothing is known."""
     chance = plan.within_limits
-    return "" if chance is None else form.format(f"{format_certainty(chance)} sure")
+    return "" if chance is None else form.format(f"{format_certainty(chance)} likely")
 
 
 def out_of_reach_sentences(within: Within) -> tuple[str, ...]:
@@ -179,26 +185,26 @@ def out_of_reach_sentences(within: Within) -> tuple[str, ...]:
     if within.over_s:
         misses.append(f"{format_duration(within.over_s)} too late")
     if within.over_usd:
-        misses.append(f"{format_usd(within.over_usd)} over the budget")
+        misses.append(f"{format_usd(within.over_usd)} over budget")
     line = (
-        f"Nothing is expected to be {limits_phrase(within.limits)}: {plan_phrase(within.nearest)} comes nearest, "
+        f"No offer is expected to be {limits_phrase(within.limits)}: {plan_phrase(within.nearest)} comes closest, "
         f"{' and '.join(misses)}."
     )
     surest = within.surest
     if surest is None or (surest.within_limits or 0) < _WORTH_A_TRY:
         return (line,)
-    return (line, f"It may still work on {surest.label}: {_sure(surest, '{}')}.")
+    return (line, f"{surest.label} may still work: {_sure(surest, '{}')}.")
 
 
 def _caveats(advice: Advice, plan: Plan | None) -> tuple[str, ...]:
     found = list(basis_caveats(named_plans(advice)))
     if plan is not None:
-        found.append(f"Keep in mind: {plan.note}." if plan.note else "")
+        found.append(f"Note: {plan.note}." if plan.note else "")
         found.append(_start_up_caveat(advice.request, plan))
     if any(one.offer.market == SPOT for one in advice.plans):
         found.append(SPOT_CAVEAT)
     if any(is_guess(one.offer) for one in advice.plans):
-        found.append("What spot costs is your guess, not a price that anybody offers.")
+        found.append("Spot prices are your guess, not published prices.")
     return tuple(line for line in found if line)
 
 
@@ -223,6 +229,6 @@ def _start_up_caveat(request: Request, plan: Plan) -> str:
     if not any(near):
         return ""
     return (
-        f"It is a near thing: measured epochs took {100 * low - 100:.0f} % to {100 * high - 100:.0f} % longer than "
-        "their steps, for loading data and start-up."
+        f"This is close: measured epochs took {100 * low - 100:.0f}% to {100 * high - 100:.0f}% longer than their "
+        "steps because of data loading and start-up."
     )

@@ -1,1 +1,1 @@
-"""What a person asks, through whichever channel, and the answer in records; `documents` makes JSON of it."""
+"""Entry points for pages, CLI and HTTP: question in, answer record out."""

@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from profet_core.advice.advise import Advice, advise
 from profet_core.advice.comparison import Comparison, compare
 from profet_core.advice.plans import Plan
 from profet_core.advice.request import Limits, Workload
+from profet_core.advice.rows import OfferRow, offer_rows
 from profet_core.advice.whole_nodes import Gradients, WholeNodes, whole_nodes
-from profet_core.answers.narrowed import narrowed_rows
+from profet_core.answers.narrowed import market_offers, narrowed_rows
 from profet_core.answers.parameters import asked_parameters
 from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
 from profet_core.answers.training import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog import Instance
-from profet_core.catalog.narrowing import narrowed, narrowed_catalog
-from profet_core.catalog.offers import offers_in_market
 from profet_core.errors import InputError
+from profet_core.latency import StepTime
+from profet_core.memory.fit import FitAnswer
 
 #: What to say where models lack what scales a step out.
-NO_SCALEOUT = "These models don't say how a step goes on several GPUs: get them again (git checkout models)."
+NO_SCALEOUT = "These models don't support several GPUs: restore them (git checkout models)."
 
 
 @dataclass(frozen=True, slots=True)
 class AdviseAnswer:
-    """The advice, the training it is for, and two plans compared if that was asked for."""
+    """The advice, the training it is for, and two plans compared if that was asked for.
+
+    Attributes
+    ----------
+    rows : one per offer that was asked for, those without a number too.
+    """
 
     training: PredictedTraining
     advice: Advice
+    rows: tuple[OfferRow, ...]
     comparison: Comparison | None
+
+    @property
+    def fits(self) -> dict[str, FitAnswer]:
+        """Instance -> whether a step fits in its memory; empty if the models have no memory model."""
+        return {row.offer.name: row.fit for row in self.rows if row.fit is not None}
 
 
 def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spelling) -> AdviseAnswer:
@@ -41,53 +53,65 @@ def answer_advise(knowledge: Knowledge, question: AdviseQuestion, spelling: Spel
     """
     limits = Limits(question.deadline_hours, question.budget_usd, question.certainty)
     narrowing = question.narrowing
-    # Guesses of spot prices are made from on-demand ones: the market narrows last.
-    catalog, names = narrowed_catalog(knowledge.catalog, replace(narrowing, market=None), knowledge.gpus)
-    offers = offers_in_market(
-        catalog, question.market, own_usd_per_hour=question.price, spot_discount=question.spot_discount
+    offers, names = market_offers(
+        knowledge, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
     )
-    offers = tuple(offer for offer in offers if offer.name in names)
-    if not offers:
-        # Says what to widen.
-        narrowed(knowledge.catalog.all_offers, narrowing, knowledge.gpus)
     training = predicted_training(knowledge, question, spelling)
     steps = training.steps
-    nodes = _nodes(knowledge, question, training, offers, spelling)
+    pixels = steps.pixels or training.pixels
+    nodes = node_rows(knowledge, question, training, steps.step_times, offers, (steps.batch_size, pixels), spelling)
     rows = narrowed_rows(nodes.rows, narrowing, names, training.prediction.anchor)
+    fits = fits_in_training(knowledge, training, steps.latencies_ms)
     advice = advise(
         [row for row in rows if row.instance in names],
         offers,
-        Workload(question.images, steps.batch_size, question.epochs, question.validation_images),
+        Workload(
+            steps.batch_size if question.images is None else question.images,
+            steps.batch_size,
+            question.epochs,
+            question.validation_images,
+            question.with_loading,
+        ),
         limits,
         include_retired=question.include_retired,
-        fits=fits_in_training(knowledge, training, steps.latencies_ms),
+        fits=fits,
         nodes=nodes.nodes,
         interval_level=training.prediction.interval_level,
     )
+    anchor = training.prediction.anchor
+    table = offer_rows(advice, offers, fits, anchor)
     comparison = None if question.compare is None else _compared(advice, question.compare, spelling)
-    return AdviseAnswer(training, advice, comparison)
+    return AdviseAnswer(training, advice, tuple(table), comparison)
 
 
-def _nodes(
+def node_rows(
     knowledge: Knowledge,
     question: AdviseQuestion,
     training: PredictedTraining,
+    rows: Sequence[StepTime],
     offers: Sequence[Instance],
+    size: tuple[int, int | None],
     spelling: Spelling,
 ) -> WholeNodes:
-    """Rows of whole nodes, if they are asked for; else of one GPU each."""
-    steps = training.steps
+    """Steps of whole nodes, if they are asked for; else of one GPU each, as they are.
+
+    Parameters
+    ----------
+    rows : steps of one GPU, at `size`: batch size and pixels.
+    """
     if not question.whole_nodes and question.network is None and question.parameters is None:
-        return WholeNodes(steps.step_times, {})
-    pixels = steps.pixels or training.pixels
+        return WholeNodes(tuple(rows), {})
+    batch_size, pixels = size
     known = asked_parameters(question.network, question.parameters, training.profile.meta, pixels)
     if known is None:
         network, parameters = spelling.option("network"), spelling.option("parameters")
-        raise InputError(f"Say what the GPUs of a node share: the network with {network}, or {parameters}.")
+        raise InputError(
+            f"Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it."
+        )
     if knowledge.models.scaleout is None:
         raise InputError(NO_SCALEOUT)
     gradients = Gradients(known.count, pixels=pixels)
-    return whole_nodes(knowledge.models.scaleout, steps.step_times, offers, gradients, steps.batch_size)
+    return whole_nodes(knowledge.models.scaleout, rows, offers, gradients, batch_size)
 
 
 def _compared(advice: Advice, chosen: Sequence[str], spelling: Spelling) -> Comparison:
@@ -98,6 +122,6 @@ def _compared(advice: Advice, chosen: Sequence[str], spelling: Spelling) -> Comp
     if unknown is not None or len(chosen) != 2:
         wrong = f"not {unknown!r}" if unknown is not None else f"not {len(chosen)} of them"
         plans = ", ".join(plan.label for plan in advice.plans)
-        raise InputError(f"{spelling.option('compare')} takes two of {plans}; {wrong}.")
+        raise InputError(f"{spelling.option('compare')} takes two of {plans}, {wrong}.")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b, advice.request.interval_level)

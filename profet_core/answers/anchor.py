@@ -22,15 +22,15 @@ def question_anchor(knowledge: Knowledge, question: ProfileQuestion, spelling: S
     recorded, option = question.profile.meta.gpu, spelling.option("anchor")
     if recorded is None:
         raise InputError(
-            f"{spelling.profile} does not say which GPU it was recorded on: say it with {option}, an instance or a GPU "
-            "by its name."
+            f"{spelling.profile} does not name the GPU it was recorded on: give it with {option}, an instance or a "
+            "GPU name."
         )
     if reason := unknown_gpu(models, recorded):
         raise NoPredictionError(reason)
     found = recorded_on(models, recorded)
     if found is None:
         raise InputError(
-            f"{spelling.profile} was recorded on {recorded}, which may be more than one GPU: say which with {option}, "
+            f"{spelling.profile} was recorded on {recorded}, which matches more than one GPU: choose with {option} "
             f"one of {', '.join(anchor_names(models))}."
         )
     return found

@@ -40,7 +40,7 @@ def answer_cost(knowledge: Knowledge, question: TrainingQuestion, spelling: Spel
     table = cost_table(
         {name: latency_ms for name, latency_ms in training.steps.latencies_ms.items() if name in wanted},
         knowledge.catalog,
-        images=question.images,
+        images=training.steps.batch_size if question.images is None else question.images,
         validation_images=question.validation_images,
         batch_size=training.steps.batch_size,
         epochs=question.epochs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from profet_core.answers.narrowed import narrowed_knowledge, narrowed_rows
 from profet_core.answers.predict import predicted_profile
@@ -23,6 +23,8 @@ from profet_core.profiles import Profile
 
 #: Of networks by name where no size is given.
 DEFAULT_PIXELS = 224
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +136,7 @@ def _check_wanted(
     unwanted = [name for name in targets or () if name in knowledge.catalog and name not in names]
     if unwanted:
         raise NoOffersError(
-            f"Not among the offers asked for: {', '.join(unwanted)}. Leave {spelling.option('targets')} or the "
-            "narrowing out."
+            f"Not among the selected offers: {', '.join(unwanted)}. Remove {spelling.option('targets')} or the filters."
         )
 
 
@@ -143,7 +144,7 @@ def _narrowed(found: Estimate, narrowing: Narrowing, names: Collection[str]) -> 
     rows = tuple(narrowed_rows(found.rows, narrowing, names, ""))
     kept = {row.instance for row in rows}
 
-    def of(values: Mapping) -> dict:
+    def of(values: Mapping[str, Value]) -> dict[str, Value]:
         return {name: value for name, value in values.items() if name in kept}
 
     return replace(found, rows=rows, regimes=of(found.regimes), fits=of(found.fits))
@@ -152,7 +153,7 @@ def _narrowed(found: Estimate, narrowing: Narrowing, names: Collection[str]) -> 
 def _costs(knowledge: Knowledge, question: EstimateQuestion, found: Estimate) -> CostTable | None:
     if question.images is None:
         if question.validation_images:
-            raise InputError("Say how many training images an epoch has, too.")
+            raise InputError("Also give the training images per epoch.")
         return None
     return cost_table(
         {row.instance: row.latency_ms for row in found.rows if row.latency_ms is not None},
@@ -184,7 +185,7 @@ def other_sizes(profile: Profile, question: EstimateQuestion) -> tuple[str, ...]
         ("pixel size", profile.meta.pixels, question.network.pixels),
     )
     return tuple(
-        f"The profile was recorded at {what} {recorded}, the estimate is for {wanted}: they are of different steps."
+        f"The profile was recorded at {what} {recorded}, the estimate is for {wanted}: these are different steps."
         for what, recorded, wanted in sizes
         if recorded is not None and recorded != wanted
     )

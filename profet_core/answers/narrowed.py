@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 from profet_core.advice.sureness import sureness
 from profet_core.answers.questions import Knowledge
-from profet_core.catalog.narrowing import Narrowing, narrowed_catalog
-from profet_core.catalog.offers import NoOffersError
+from profet_core.catalog import Instance
+from profet_core.catalog.narrowing import Narrowing, narrowed, narrowed_catalog
+from profet_core.catalog.offers import NoOffersError, offers_in_market
 from profet_core.latency import StepTime
 
 Row = TypeVar("Row", bound=StepTime)
@@ -24,6 +25,34 @@ def narrowed_knowledge(knowledge: Knowledge, narrowing: Narrowing) -> tuple[Know
     """
     catalog, names = narrowed_catalog(knowledge.catalog, narrowing, knowledge.gpus)
     return replace(knowledge, catalog=catalog), names
+
+
+def market_offers(
+    knowledge: Knowledge,
+    narrowing: Narrowing,
+    market: str,
+    *,
+    price: Mapping[str, float] | None = None,
+    spot_discount: float | None = None,
+) -> tuple[tuple[Instance, ...], Collection[str]]:
+    """The wanted offers of a market, at own prices where there are any, and the names of their instances.
+
+    Raises
+    ------
+    NoOffersError : there is none, and what to widen.
+    """
+    # Guesses of spot prices are made from on-demand ones: the market narrows last.
+    catalog, names = narrowed_catalog(knowledge.catalog, replace(narrowing, market=None), knowledge.gpus)
+    try:
+        offers = offers_in_market(catalog, market, own_usd_per_hour=price, spot_discount=spot_discount)
+    except NoOffersError:
+        # Says what to widen.
+        narrowed(knowledge.catalog.all_offers, narrowing, knowledge.gpus)
+        raise
+    offers = tuple(offer for offer in offers if offer.name in names)
+    if not offers:
+        narrowed(knowledge.catalog.all_offers, narrowing, knowledge.gpus)
+    return offers, names
 
 
 def narrowed_rows(rows: Iterable[Row], narrowing: Narrowing, names: Collection[str], anchor: str) -> list[Row]:
@@ -42,6 +71,6 @@ def narrowed_rows(rows: Iterable[Row], narrowing: Narrowing, names: Collection[s
     if anchor not in names and all(row.instance == anchor for row in found):
         others = [step for name, step in steps.items() if name != anchor]
         if not others:
-            raise NoOffersError("Nothing can be predicted for these offers: their GPUs have no data sheet here.")
-        raise NoOffersError(f"No number is {narrowing.sureness}: the surest is {max(others).word}.")
+            raise NoOffersError("These offers can't be predicted: their GPU specs are unknown.")
+        raise NoOffersError(f"No prediction has confidence {narrowing.sureness}: the highest is {max(others).word}.")
     return found

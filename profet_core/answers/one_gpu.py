@@ -102,8 +102,12 @@ class PredictedOneGpu:
     def _not_known(self, instance: str, batch_size: int, given_ms: float | None) -> str:
         option = self.spelling.option
         if given_ms is None:
-            return f"The step on {instance} is not known: give its latency ({option('latency_ms')}) or name another."
-        return f"The step on {instance} is not known at batch {batch_size}: name an instance ({option('instance')})."
+            return (
+                f"The step latency on {instance} is unknown: give it ({option('latency_ms')}) or name another instance."
+            )
+        return (
+            f"The step latency on {instance} at batch {batch_size} is unknown: name an instance ({option('instance')})."
+        )
 
     def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
         """Whether it fits in the memory of one GPU there; None if the models have no memory law."""
@@ -146,10 +150,11 @@ class MeasuredOneGpu:
         InputError : another GPU, or another batch size than the measured one.
         """
         if instance and instance not in self.known:
-            raise InputError(f"{instance} has another GPU than {self.gpu}, on which the step was measured.")
+            raise InputError(f"The step was measured on {self.gpu}, but {instance} has another GPU.")
         if batch_size != self.batch_size:
             raise InputError(
-                f"A measured step tells batch {self.batch_size} a GPU, not {batch_size}: that takes a profile."
+                f"The measured step is for batch {self.batch_size} per GPU, not {batch_size}: another batch "
+                "size needs a profile."
             )
         return StepTime(instance=instance, latency_ms=self.latency_ms, basis=Basis.GIVEN)
 
@@ -172,9 +177,9 @@ def measured_one_gpu(
     InputError : no GPU is named, or several, or a name that several have; no batch size, or no latency that may be.
     """
     if len(gpus) != 1:
-        raise InputError(f"Say on which one GPU the step was measured: {spelling.option('gpu')} V100.")
+        raise InputError(f"Give the GPU that the step was measured on: {spelling.option('gpu')} V100.")
     if batch_size is None:
-        raise InputError(f"Say at which batch size the step was measured: {spelling.option('batch')} 64.")
+        raise InputError(f"Give the batch size that the step was measured at: {spelling.option('batch')} 64.")
     # As an anchor's name is read: of "A100" nobody knows which, and an A100's step on PCIe is not one on SXM4.
     gpu = knowledge.gpus.find(gpus[0]).name
     return MeasuredOneGpu(

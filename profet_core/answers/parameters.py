@@ -51,7 +51,7 @@ def parameters_of(text: str, pixels: int | None = None) -> NetworkParameters:
             name = network_name(typed)
         except InputError:
             shown = ascii(typed[:LONGEST_NETWORK])
-            raise InputError(f"{shown} is no network that is known by name: give its parameters, as 25.6M.") from None
+            raise InputError(f"Unknown network {shown}: give its number of parameters, such as 25.6M.") from None
         return NetworkParameters(counts_of(name, pixels or USUAL_PIXELS).parameters, name)
     return NetworkParameters(_checked(typed_count(typed).value))
 

@@ -51,6 +51,10 @@ class Spelling:
     option: Callable[[str], str]
 
 
+def _counts(given: int | Sequence[int] | None) -> tuple[int, ...]:
+    return () if given is None else (given,) if isinstance(given, int) else tuple(given)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffersQuestion:
     """Which offers of the catalogue; each field as `Narrowing` has it, empty or None where it narrows nothing."""
@@ -59,7 +63,7 @@ class OffersQuestion:
     region: str | None = None
     market: str | None = None
     gpu: Sequence[str] = ()
-    gpu_count: int | None = None
+    gpu_count: int | Sequence[int] | None = None
     min_memory_gib: float | None = None
 
     @property
@@ -74,7 +78,7 @@ class OffersQuestion:
             region=self.region,
             market=self.market,
             gpu=tuple(self.gpu),
-            gpu_count=() if self.gpu_count is None else (self.gpu_count,),
+            gpu_count=_counts(self.gpu_count),
             min_memory_gib=self.min_memory_gib,
             sureness=sureness,
         )
@@ -92,17 +96,26 @@ class ProfileQuestion(OffersQuestion):
     without_latency : ignore the profile's own latency. trust_latency : use a latency even if it looks wrong.
     fp32 : the training runs without TF32 where there is TF32.
     sureness : "rough", "fair" or "good": only numbers at least as sure.
+    profiled_batch, profiled_pixels : sizes the profile was recorded at; None: what it says.
+    measured : target -> a latency measured there with the same network, milliseconds; it corrects the prediction.
+    measured_trace : the anchor's profile of what was measured, if not `profile`; `measured_trace_latency_ms`: its
+        anchor latency.
     """
 
     profile: Profile
     anchor: str | None = None
     steps: int | None = None
+    profiled_batch: int | None = None
+    profiled_pixels: int | None = None
     latency_ms: float | None = None
     without_latency: bool = False
     trust_latency: bool = False
     method: str = "default"
     fp32: bool = False
     sureness: str | None = None
+    measured: Mapping[str, float] = field(default_factory=dict)
+    measured_trace: Profile | None = None
+    measured_trace_latency_ms: float | None = None
 
     @property
     def narrowing(self) -> Narrowing:
@@ -112,18 +125,8 @@ class ProfileQuestion(OffersQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictQuestion(ProfileQuestion):
-    """How long a step takes on `targets`; None: on all others than the anchor.
+    """How long a step takes on `targets`; None: on all others than the anchor."""
 
-    Attributes
-    ----------
-    measured : target -> a latency measured there with the same network, milliseconds; it corrects the others.
-    measured_trace : the anchor's profile of what was measured, if not `profile`; `measured_trace_latency_ms`: its
-        anchor latency.
-    """
-
-    measured: Mapping[str, float] = field(default_factory=dict)
-    measured_trace: Profile | None = None
-    measured_trace_latency_ms: float | None = None
     targets: Sequence[str] | None = None
 
 
@@ -133,27 +136,24 @@ class TrainingQuestion(ProfileQuestion):
 
     Attributes
     ----------
-    images, validation_images : per epoch.
-    profiled_batch : batch size the profile was recorded at; None: what it tells.
+    images, validation_images : per epoch; images None: the training is one step, whatever its batch size.
     price : instance -> a price of the user's own, US dollars an hour.
-    profiled_pixels : pixel size it was recorded at; None: what it tells.
     at_batch, at_pixels : other sizes than the profiled ones.
-    second : another profile of the network, recorded on the anchor at another size, to be surer there; `second_batch`,
-        `second_pixels`, `second_latency_ms`: of it, as those of `profile`.
+    second : another profile of the network, recorded on the anchor at another size; with it sizes between are more
+        accurate. `second_batch`, `second_pixels`, `second_latency_ms`, `second_steps`: as those of `profile`.
     """
 
-    images: int
+    images: int | None
     validation_images: int = 0
-    profiled_batch: int | None = None
     epochs: int = 1
     price: Mapping[str, float] = field(default_factory=dict)
-    profiled_pixels: int | None = None
     at_batch: int | None = None
     at_pixels: int | None = None
     second: Profile | None = None
     second_batch: int | None = None
     second_pixels: int | None = None
     second_latency_ms: float | None = None
+    second_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +164,7 @@ class AdviseQuestion(TrainingQuestion):
     ----------
     deadline_hours, budget_usd : limits; `certainty` : chance with which they must be kept to.
     market, spot_discount : as `catalog.offers.offers_in_market` takes them.
+    with_loading : add what measured epochs took beyond their steps, 6 to 9%.
     include_retired : instances that can't be rented any more too.
     compare : two plans, by instance or by "instance market".
     whole_nodes : a node of several GPUs with all of them training, each at the batch of one; without it its speed is
@@ -176,6 +177,7 @@ class AdviseQuestion(TrainingQuestion):
     certainty: float = 0.9
     market: str = ON_DEMAND
     spot_discount: float | None = None
+    with_loading: bool = False
     include_retired: bool = False
     compare: Sequence[str] | None = None
     whole_nodes: bool = False

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from profet_core.answers.narrowed import narrowed_knowledge
+from profet_core.advice.plans import plan_of
+from profet_core.advice.request import Limits, Request, Workload
+from profet_core.advice.sureness import plan_sureness
+from profet_core.advice.whole_nodes import Gradients, WholeNodePlan, on_gpus
+from profet_core.answers.advise import NO_SCALEOUT
+from profet_core.answers.narrowed import market_offers, narrowed_knowledge
 from profet_core.answers.one_gpu import OneGpu, PredictedOneGpu, measured_one_gpu
 from profet_core.answers.parameters import NetworkParameters, asked_parameters
 from profet_core.answers.questions import Knowledge, OffersQuestion, Spelling, TrainingQuestion
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
+from profet_core.catalog.narrowing import Narrowing
+from profet_core.catalog.offers import NoOffersError
 from profet_core.cost import cost_usd, epoch_steps
 from profet_core.errors import ArtifactError, InputError
 from profet_core.memory.fit import does_not_fit
 from profet_core.scaleout.caveats import scaling_warnings
 from profet_core.scaleout.curve import batch_per_gpu, usual_counts
 from profet_core.scaleout.model import ScaleoutModel
-from profet_core.scaleout.offers import NodePlan, node_plan, stops_paying
+from profet_core.scaleout.offers import stops_paying
 from profet_core.scaleout.step import ScaledStep, best_step, scaled_step
 from profet_core.scaleout.strategies import MOST_GPUS, Strategy, strategies_of
-from profet_core.scaleout.training import CurveRow, ScaledTraining
+from profet_core.scaleout.training import CurveRow, ScaledEpoch, ScaledTraining
 from profet_core.scaleout.work import GpuStep
 from profet_core.training.known import BATCH_SIZES
 from profet_core.units import MS_PER_S, positive_number, whole_number
@@ -42,9 +49,11 @@ class ScaleoutQuestion(OffersQuestion):
     training : the profile and its training; None where `step_ms` is given. Its `at_batch` is one GPU's.
     step_ms, batch : a step measured on the one GPU that `gpu` names, and its batch size; else None.
     gpus : numbers of GPUs; empty: 1, 2, 4, ... as the node allows.
+    total_gpus : each offer as whole nodes that have so many GPUs together; None: one node each.
     global_batch : of all GPUs, shared by them (strong scaling); None: each keeps its own batch (weak scaling).
-    instance : whose nodes the numbers of GPUs are counted on; None: eight of the anchor's GPU.
+    instance : whose nodes the numbers of GPUs are counted on, or the label of a plan; None: eight of the anchor's GPU.
     network, parameters : what gradients are of, by name or by number; None: what the profile tells.
+    sureness, price, spot_discount : as `AdviseQuestion` has them.
     """
 
     training: TrainingQuestion | None = None
@@ -60,6 +69,15 @@ class ScaleoutQuestion(OffersQuestion):
     precision: str = "fp32"
     images: int = USUAL_IMAGES
     validation_images: int = 0
+    total_gpus: int | None = None
+    sureness: str | None = None
+    price: Mapping[str, float] = field(default_factory=dict)
+    spot_discount: float | None = None
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """Which offers, and how sure of them."""
+        return self.narrowed_to(self.sureness)
 
 
 #: What says something of a profile only, named as options and request fields are.
@@ -79,11 +97,11 @@ def scaleout_question(given: Mapping[str, Any], spelling: Spelling) -> ScaleoutQ
     if given.get("profile") is None:
         if of_profile:
             named = ", ".join(spelling.option(name) for name in of_profile)
-            raise InputError(f"Without {spelling.profile} there is nothing to say with {named}.")
+            raise InputError(f"{named} needs {spelling.profile}.")
         return ScaleoutQuestion(**rest, batch=given.get("batch"))
     if given.get("batch") is not None and given.get("global_batch") is not None:
         each, of_all = (spelling.option(name) for name in ("batch", "global_batch"))
-        raise InputError(f"{each} is of each GPU and {of_all} of all of them: give one.")
+        raise InputError(f"{each} is the batch per GPU, {of_all} the global batch: give one of them.")
     images = rest.get("images", USUAL_IMAGES)
     training = TrainingQuestion(profile=given["profile"], images=images, at_batch=given.get("batch"), **of_profile)
     return ScaleoutQuestion(**rest, training=training)
@@ -96,31 +114,40 @@ def answer_scaleout(knowledge: Knowledge, question: ScaleoutQuestion, spelling: 
     ------
     ProfetError : one line that says what is wrong with the question and what to do.
     """
+    return scaleout_plans(knowledge, question, spelling).on(question.instance)
+
+
+def scaleout_plans(knowledge: Knowledge, question: ScaleoutQuestion, spelling: Spelling) -> ScaleoutPlans:
+    """As `answer_scaleout`, where the instance is chosen by its plan; raises the same."""
     model = knowledge.models.scaleout
     if model is None:
-        raise ArtifactError("These models don't say how a step goes on several GPUs: run `profet train --scaleout`.")
-    return _Answering(knowledge, question, spelling, model).answer()
+        raise ArtifactError(NO_SCALEOUT)
+    strategies_of(question.strategy)
+    if question.total_gpus is not None and whole_number("The number of GPUs", question.total_gpus) > MOST_GPUS:
+        raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {question.total_gpus}.")
+    return ScaleoutPlans(knowledge, question, spelling, model)
 
 
 @dataclass(frozen=True)
-class _Answering:
+class ScaleoutPlans:
+    """Plans of every offer, and the curve on any one of them."""
+
     knowledge: Knowledge
     question: ScaleoutQuestion
     spelling: Spelling
     model: ScaleoutModel
 
-    def answer(self) -> ScaledTraining:
+    def on(self, instance: str | None) -> ScaledTraining:
+        """The curve on nodes of one offer, by its name or its plan's label; None: eight of the anchor's GPU."""
         question = self.question
-        strategies_of(question.strategy)
-        wanted, names = narrowed_knowledge(self.knowledge, question.narrowing)
-        offer = None if question.instance is None else wanted.catalog[question.instance]
+        offer = None if instance is None else self._offer(instance)
         links = self._links(offer)
         counts = self._counts(links.gpus, offer)
         network = self._network
         curve = tuple(self._curve_row(gpus, offer, links) for gpus in counts)
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
-        offers = [wanted.catalog[name] for name in wanted.catalog if name in names]
+        plans = self.plans
         warnings = (*self.source.warnings, *scaling_warnings((row.step for row in curve), links))
         return ScaledTraining(
             network=network.name,
@@ -136,16 +163,34 @@ class _Answering:
             interconnect=links,
             curve=curve,
             last_paying=None if place is None else curve[place].step.gpus,
-            plans=self._plans(offers),
+            plans=plans,
             warnings=tuple(dict.fromkeys(warnings)),
         )
+
+    @cached_property
+    def _offers(self) -> tuple[tuple[Instance, ...], Mapping[str, Instance]]:
+        """Those that are wanted, and every instance at the price that counts."""
+        question, narrowing = self.question, self.question.narrowing
+        if question.market is not None:
+            found, _ = market_offers(
+                self.knowledge, narrowing, question.market, price=question.price, spot_discount=question.spot_discount
+            )
+            return found, {**self.knowledge.catalog, **{offer.name: offer for offer in found}}
+        wanted, names = narrowed_knowledge(self.knowledge, narrowing)
+        catalog = wanted.catalog.with_prices(question.price)
+        return tuple(catalog[name] for name in catalog if name in names), catalog
+
+    def _offer(self, instance: str) -> Instance:
+        """The offer of a plan, by its label; else an instance."""
+        planned = next((plan.offer for plan in self.plans if plan.label == instance), None)
+        return planned or self._offers[1][instance]
 
     @cached_property
     def source(self) -> OneGpu:
         """Where one GPU's step comes from."""
         question, spelling = self.question, self.spelling
         if (question.training is None) == (question.step_ms is None):
-            raise InputError(f"Give {spelling.profile} or {spelling.option('step_ms')}, one of them.")
+            raise InputError(f"Give either {spelling.profile} or {spelling.option('step_ms')}.")
         if question.training is not None:
             return PredictedOneGpu(self.knowledge, question.training, spelling)
         return measured_one_gpu(self.knowledge, question.gpu, question.step_ms or 0.0, question.batch, spelling)
@@ -156,7 +201,7 @@ class _Answering:
         found = asked_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
         if found is None:
             raise InputError(
-                f"Say which network it is, {option('network')} ResNet50, or {option('parameters')} 25.6e6."
+                f"Give the network, {option('network')} ResNet50, or its parameters, {option('parameters')} 25.6e6."
             )
         return found
 
@@ -181,22 +226,26 @@ class _Answering:
         if not self.question.gpus:
             # One process reaches no further than its node.
             most = per_node if self.question.strategy == Strategy.ONE_PROCESS else MOST_GPUS
-            usual = [
+            total = self.question.total_gpus
+            usual = {*usual_counts(per_node), *((total,) if total and _fits_nodes(total, per_node) else ())}
+            known = [
                 gpus
-                for gpus in usual_counts(per_node)
+                for gpus in sorted(usual)
                 if gpus <= most and self._can_share(gpus) and self.source.tells(self._batch(gpus))
             ]
-            if not usual:
+            if not known:
                 raise InputError(
-                    f"No number of GPUs can share a global batch of {self.question.global_batch}: change it."
+                    f"No number of GPUs divides a global batch of {self.question.global_batch}: choose another one."
                 )
-            return tuple(usual)
+            return tuple(known)
         for gpus in self.question.gpus:
             if whole_number("The number of GPUs", gpus) > MOST_GPUS:
-                raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: more were not measured.")
+                raise InputError(
+                    f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: there are no measurements above that."
+                )
             if not _fits_nodes(gpus, per_node):
                 node = f"{per_node} GPUs" if offer is None else f"{offer.name}, which has {per_node} GPUs"
-                raise InputError(f"{gpus} GPUs are more than a node of {node}, and no whole nodes of it.")
+                raise InputError(f"{gpus} GPUs don't fill whole machines of {node}: choose a multiple.")
         return tuple(sorted(set(self.question.gpus)))
 
     def _can_share(self, gpus: int) -> bool:
@@ -224,15 +273,22 @@ class _Answering:
         )
 
     def _curve_row(self, gpus: int, offer: Instance | None, links: Interconnect) -> CurveRow:
-        question = self.question
         step = self._step(self._start(offer), gpus)
-        scaled = best_step(self.model, step, links, gpus, strategies_of(question.strategy))
-        epoch_ms = epoch_steps(question.images, scaled.batch_size, question.validation_images) * scaled.latency_ms
-        usd = None if offer is None else cost_usd(epoch_ms, scaled.nodes * offer.usd_per_hour)
+        epoch = self._epoch(best_step(self.model, step, links, gpus, strategies_of(self.question.strategy)), offer)
+        scaled = epoch.step
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (step.tensors and scaled.nodes == 1)]
-        others = {each: scaled_step(self.model, step, links, gpus, each).latency_ms for each in can}
+        others = {each: self._epoch(scaled_step(self.model, step, links, gpus, each), offer) for each in can}
         fit = self.source.fit_at(self._start(offer), step.batch_size)
-        return CurveRow(scaled, epoch_ms / MS_PER_S, usd, self._over_one(scaled, offer), others, fit)
+        return CurveRow(scaled, epoch.epoch_s, epoch.epoch_usd, self._over_one(scaled, offer), others, fit)
+
+    def _epoch(self, step: ScaledStep, offer: Instance | None) -> ScaledEpoch:
+        one = self.source.step_at(self._start(offer), step.batch_per_gpu)
+        if one.interval is None and not one.basis.is_exact:
+            # The error of scaling alone is not the error of the step.
+            step = replace(step, interval=None)
+        epoch_ms = epoch_steps(self.question.images, step.batch_size, self.question.validation_images) * step.latency_ms
+        usd = None if offer is None else cost_usd(epoch_ms, step.nodes * offer.usd_per_hour)
+        return ScaledEpoch(step, epoch_ms / MS_PER_S, usd)
 
     def _over_one(self, scaled: ScaledStep, offer: Instance | None) -> float | None:
         """At most the number of GPUs: one of them takes the whole batch no slower than part after part."""
@@ -242,25 +298,48 @@ class _Answering:
         whole_ms = self.source.step_at(self._start(offer), batch).latency_ms
         return None if whole_ms is None else min(whole_ms, scaled.gpus * scaled.one_gpu_ms) / scaled.latency_ms
 
-    def _plans(self, offers: Sequence[Instance]) -> tuple[NodePlan, ...]:
-        question, known = self.question, self.source.known
-        plans = [
-            node_plan(
-                self.model,
-                self._step(offer.name, offer.gpu_count),
-                offer,
-                images=question.images,
-                validation_images=question.validation_images,
-                strategy=question.strategy,
-            )
-            for offer in offers
-            if 1 < offer.gpu_count <= MOST_GPUS
-            and offer.name in known
-            and self._can_share(offer.gpu_count)
-            and self.source.tells(self._batch(offer.gpu_count))
-        ]
-        judged = [replace(plan, fit=self.source.fit_at(plan.offer.name, plan.step.batch_per_gpu)) for plan in plans]
-        return tuple(sorted(judged, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
+    @cached_property
+    def plans(self) -> tuple[WholeNodePlan, ...]:
+        """Offers as whole nodes, as `ScaledTraining` has them; those as sure as is wanted.
+
+        Raises
+        ------
+        NoOffersError : no number is as sure.
+        """
+        found = [plan for offer in self._offers[0] if (plan := self._plan(offer)) is not None]
+        least = self.question.narrowing.least_sureness
+        sure = [plan for plan in found if plan_sureness(plan.plan) >= least]
+        if found and not sure:
+            best = max(plan_sureness(plan.plan) for plan in found)
+            raise NoOffersError(f"No number is {self.question.sureness}: the surest is {best.word}.")
+        return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
+
+    def _plan(self, offer: Instance) -> WholeNodePlan | None:
+        """One offer with all GPUs of its nodes training, as a plan of `answer_advise`; None where it can't be."""
+        question, total = self.question, self.question.total_gpus
+        gpus = total or offer.gpu_count
+        if gpus > MOST_GPUS or gpus % offer.gpu_count or (total is None and offer.gpu_count == 1):
+            return None
+        if offer.name not in self.source.known or not self._can_share(gpus) or not self.source.tells(self._batch(gpus)):
+            return None
+        batch_size = self._batch(gpus)
+        one = self.source.step_at(offer.name, batch_size)
+        shared = Gradients(self._network.count, question.precision, self.source.pixels, question.tensors)
+        found = on_gpus(self.model, one, offer, gpus, shared, batch_size, question.strategy)
+        paid = replace(offer, usd_per_hour=found.step.nodes * offer.usd_per_hour)
+        work = Workload(question.images, batch_size, validation_images=question.validation_images)
+        plan = plan_of(Request(work, Limits()), found.row, paid, node=found.node)
+        return WholeNodePlan(
+            offer,
+            found.step,
+            paid.usd_per_hour,
+            plan.total_s,
+            plan.total_usd,
+            self.source.fit_at(offer.name, batch_size),
+            one=one,
+            plan=plan,
+            is_anchor=self.source.gpu in (offer.name, offer.gpu),
+        )
 
 
 def _fits_nodes(gpus: int, per_node: int) -> bool:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from profet_core.answers.predict import predicted_profile, predicted_question
+from profet_core.answers.predict import corrected, predicted_profile, predicted_question, sized
 from profet_core.answers.questions import Knowledge, Spelling, TrainingQuestion
-from profet_core.cost import check_profiled_batch
-from profet_core.errors import InputError, NoPredictionError
+from profet_core.errors import InputError, NoPredictionError, OptionalInputError, ProfetError
+from profet_core.latency import StepTime
 from profet_core.memory.fit import FitAnswer, fits_by_instance
 from profet_core.prediction.records import Prediction
+from profet_core.prediction.steps import read_as
 from profet_core.profiles import Profile
 from profet_core.training.ends import other_networks
-from profet_core.training.sizes import KnownStep, steps_at
+from profet_core.training.sizes import KnownStep, curves_at, joint_predictions, steps_at
 from profet_core.training.steps import TrainingSteps, steps_as_profiled
 
-#: What pixels change beside the images, wherever latencies are carried to other pixels.
+#: What pixels change beside the images, wherever latencies are scaled to other pixels.
 CLASSES_GROW = (
-    "The measured networks have more classes at more pixels (10 at 32; 100 at 64 and 128; 1,000 at 224 and 256), "
-    "and so has this estimate: a network that keeps its classes changes less."
+    "The measured networks have more classes at larger image sizes (10 at 32 pixels; 100 at 64 and 128; 1,000 at "
+    "224 and 256), and this estimate assumes the same. A network with a fixed number of classes changes less."
 )
+NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,110 +31,152 @@ class PredictedTraining:
 
     Attributes
     ----------
-    warnings : of the prediction, of that of `second`, and of carrying.
-    pixels : the profile was recorded at; None: not known.
-    second : the profile of the same network at another size, with its sizes; None where none is given.
+    profile : with the sizes and the number of steps that are known.
+    warnings : of the prediction, of that of `second`, and of scaling to another size.
+    known : the profiled steps that other sizes are scaled from; the second one is of the second profile.
     """
 
     profile: Profile
     prediction: Prediction
     steps: TrainingSteps
     warnings: tuple[str, ...]
-    pixels: int | None = None
-    second: Profile | None = None
+    known: tuple[KnownStep, ...]
+
+    @property
+    def pixels(self) -> int | None:
+        """Pixel size the profile was recorded at; None: not known."""
+        return self.profile.meta.pixels
+
+    @property
+    def second(self) -> Profile | None:
+        """The profile of the same network at another size; None without one."""
+        return self.known[1].sized_profile if len(self.known) > 1 else None
 
 
 def predicted_training(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling) -> PredictedTraining:
-    """Predict the profile, and carry its latencies to `at_batch` and `at_pixels` if these are given.
+    """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
 
     Raises
     ------
     InputError : a size that is out of range, not known, or contradicts what a profile says.
+    OptionalInputError : `second` or `measured` can't be used.
     """
     profile, prediction = predicted_question(knowledge, question, spelling)
-    batch_size = check_profiled_batch(question.profiled_batch, profile.meta.batch_size)
-    pixels = _recorded("pixels", question.profiled_pixels, profile.meta.pixels, spelling.option("profiled_pixels"))
-    if question.at_batch is None and question.at_pixels is None:
-        if question.second is not None:
-            raise second_alone(spelling)
-        steps = steps_as_profiled(prediction, batch_size)
-        return PredictedTraining(profile, prediction, steps, prediction.warnings, pixels)
-    if question.at_pixels is not None and pixels is None:
-        raise InputError(f"Say at which pixel size it was recorded: {spelling.option('profiled_pixels')}.")
-    known = [KnownStep(profile, prediction, batch_size, pixels)]
-    second_profile = None
-    warnings = list(prediction.warnings)
+    prediction = corrected(knowledge, question, spelling, profile, prediction)
+    first = KnownStep(profile, prediction, profile.meta.batch_size, profile.meta.pixels)
+    if first.batch_size is None and question.images is not None:
+        raise InputError(NO_BATCH)
+    if question.at_pixels is not None and first.pixels is None:
+        raise InputError(f"Give the pixel size it was recorded at: {spelling.option('profiled_pixels')}.")
+    known: tuple[KnownStep, ...] = (first,)
+    warnings = list(first.prediction.warnings)
     if question.second is not None:
-        second = _second_step(knowledge, question, spelling)
-        known.append(second)
-        second_profile = second.sized_profile
-        name = spelling.option("second")
-        told = (*second.prediction.warnings, *other_networks(profile, second.profile))
-        warnings += [f"{name}: {text}" for text in told]
-    wanted = batch_size if question.at_batch is None else question.at_batch
-    steps = steps_at(knowledge.models, known, batch_size=wanted, pixels=question.at_pixels)
+        second = _second_step(knowledge, question, spelling, first)
+        warnings += [f"Second profile: {text}" for text in second.prediction.warnings if text not in warnings]
+        known = joint_predictions((first, second))
     if question.at_pixels is not None and any(step.pixels != question.at_pixels for step in known):
         warnings.append(CLASSES_GROW)
-    return PredictedTraining(profile, prediction, steps, tuple(warnings), pixels, second_profile)
+    return PredictedTraining(profile, known[0].prediction, _steps(knowledge, question, known), tuple(warnings), known)
+
+
+def training_curves(
+    knowledge: Knowledge,
+    training: PredictedTraining,
+    axis: str,
+    sizes: Sequence[int],
+    other_size: int | None,
+    instances: Collection[str],
+) -> Mapping[str, tuple[StepTime, ...]]:
+    """Instance -> its step at each size of an axis, "batch" or "pixels", as `predicted_training` has it there.
+
+    Raises
+    ------
+    InputError : a size that is out of range, or not known.
+    """
+    return curves_at(knowledge.models, training.known, axis, sizes, other_size, instances=instances)
 
 
 def fits_in_training(
     knowledge: Knowledge, training: PredictedTraining, instances: Iterable[str]
 ) -> Mapping[str, FitAnswer]:
     """Instance -> whether a step of the training fits in its memory; empty if the models have no memory law."""
-    # What a step holds grows with its pixels as with its images.
-    area = 1.0 if None in (training.pixels, training.steps.pixels) else _area(training)
-    found = fits_by_instance(
+    batch_size = None if training.profile.meta.batch_size is None else training.steps.batch_size
+    return fits_at(knowledge, training, instances, batch_size, training.steps.pixels or training.pixels)
+
+
+def fits_at(
+    knowledge: Knowledge,
+    training: PredictedTraining,
+    instances: Iterable[str],
+    batch_size: int | None,
+    pixels: int | None,
+) -> Mapping[str, FitAnswer]:
+    """As `fits_in_training`, at another size."""
+    return fits_by_instance(
         knowledge.models.memory,
         knowledge.catalog,
         knowledge.gpus,
         training.profile,
         training.prediction.anchor,
         instances,
-        batch_size=max(1, round(training.steps.batch_size * area)),
+        batch_size=batch_size,
+        pixels=pixels,
         second=training.second,
     )
-    if area == 1:
-        return found
-    return {
-        name: replace(fit, largest_batch=None if fit.largest_batch is None else int(fit.largest_batch / area) or None)
-        for name, fit in found.items()
-    }
 
 
-def second_alone(spelling: Spelling) -> InputError:
-    """What to raise where `second` comes without another size."""
-    at_batch, at_pixels, second = (spelling.option(name) for name in ("at_batch", "at_pixels", "second"))
-    return InputError(f"{second} is for another size: name it with {at_batch} or {at_pixels}.")
-
-
-def _area(training: PredictedTraining) -> float:
-    """Area of an image over that of the profiled step."""
-    return ((training.steps.pixels or 1) / (training.pixels or 1)) ** 2
-
-
-def _recorded(what: str, given: int | None, told: int | None, option: str) -> int | None:
-    """The size a profile was recorded at, as somebody gave it or as it tells."""
-    if None not in (given, told) and given != told:
-        raise InputError(f"The profile says it was recorded at {told} {what}, not {given}: leave {option} out.")
-    return told if given is None else given
-
-
-def _second_step(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling) -> KnownStep:
-    """`second`, and what is predicted from it."""
-    name, profile = spelling.option("second"), question.second
-    if profile is None:
-        raise InputError(f"{name} is missing.")
-    batch_size = _recorded(
-        "images a step", question.second_batch, profile.meta.batch_size, spelling.option("second_batch")
-    )
-    pixels = _recorded("pixels", question.second_pixels, profile.meta.pixels, spelling.option("second_pixels"))
-    try:
-        counted, prediction = predicted_profile(knowledge, question, spelling, profile, question.second_latency_ms)
-    except NoPredictionError as error:
-        raise NoPredictionError(f"{name}: {error}") from None
+def _steps(knowledge: Knowledge, question: TrainingQuestion, known: Sequence[KnownStep]) -> TrainingSteps:
+    first = known[0]
+    batch_size = first.batch_size if question.at_batch is None else question.at_batch
+    pixels = first.pixels if question.at_pixels is None else question.at_pixels
     if batch_size is None:
-        raise InputError(f"{name}: say at which batch size it was recorded: {spelling.option('second_batch')}.")
-    if question.at_pixels is not None and pixels is None:
-        raise InputError(f"{name}: say at which pixel size it was recorded: {spelling.option('second_pixels')}.")
-    return KnownStep(counted, prediction, batch_size, pixels)
+        return replace(steps_as_profiled(first.prediction, 1), pixels=pixels)
+    if first.is_at(batch_size, pixels):
+        # Sizes beyond those that steps are scaled to can be asked as they were profiled.
+        return replace(steps_as_profiled(first.prediction, batch_size), pixels=pixels)
+    return steps_at(knowledge.models, known, batch_size=batch_size, pixels=pixels)
+
+
+def _second_step(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling, first: KnownStep) -> KnownStep:
+    """`second`, and what is predicted from it.
+
+    Raises
+    ------
+    OptionalInputError : it can't be used beside the first, and why.
+    """
+    try:
+        found = _predicted_second(knowledge, question, spelling)
+        _check_together(first, found, spelling)
+    except ProfetError as error:
+        text = str(error)
+        name = spelling.option("second")
+        kind = NoSecondPredictionError if isinstance(error, NoPredictionError) else OptionalInputError
+        raise kind(text if text.startswith(name) else f"{name}: {text}", "second") from None
+    return found
+
+
+class NoSecondPredictionError(OptionalInputError, NoPredictionError):
+    """Nothing can be predicted from the second profile."""
+
+
+def _predicted_second(knowledge: Knowledge, question: TrainingQuestion, spelling: Spelling) -> KnownStep:
+    if question.second is None:
+        raise InputError("it is missing.")
+    profile = read_as(question.second, question.second_steps)
+    profile = sized(profile, question.second_batch, question.second_pixels, spelling, "second")
+    counted, prediction = predicted_profile(knowledge, question, spelling, profile, question.second_latency_ms)
+    return KnownStep(counted, prediction, counted.meta.batch_size, counted.meta.pixels)
+
+
+def _check_together(first: KnownStep, second: KnownStep, spelling: Spelling) -> None:
+    """Refuse a second profile that is not another size of the first one's network."""
+    if second.profile.operations == first.profile.operations:
+        raise InputError("it is the same as the first profile: give a profile at another size.")
+    if second.batch_size is None:
+        raise InputError(f"give the batch size it was recorded at: {spelling.option('second_batch')}.")
+    if first.pixels is not None and second.pixels is None:
+        raise InputError(f"give the pixel size it was recorded at: {spelling.option('second_pixels')}.")
+    if lines := other_networks(first.profile, second.profile):
+        raise InputError(lines[0])
+    if (first.batch_size, first.pixels) == (second.batch_size, second.pixels):
+        raise InputError("it has the same batch and pixel size as the first: give a profile at another size.")

@@ -1,1 +1,1 @@
-"""What ships beside the code: models and sample traces."""
+"""Load the models and sample traces that ship with the code."""

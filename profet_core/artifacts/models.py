@@ -35,7 +35,7 @@ MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 2
 
 Coefficients = TypeVar("Coefficients", TransferModel, MemoryModel, GrowthModel)
-_DOWNLOAD_AGAIN = "get the models again (git checkout models) or run `profet train`"
+_DOWNLOAD_AGAIN = "restore the models (git checkout models) or run `profet train`"
 _TRAIN_AGAIN = "run `profet train` with its data again"
 
 
@@ -251,7 +251,7 @@ class Models:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return
         if there != self.manifest.get("checksum"):
-            raise ArtifactError("The models were replaced while this program ran: start it again.")
+            raise ArtifactError("The models changed while this program was running: restart it.")
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def _layer_models(folder: Path, record: LayerRecord) -> Models:
     if models.manifest["checksum"] != record.checksum or not {one.instance for one in record.machines} <= set(
         models.instances
     ):
-        raise ArtifactError(f"{shown(folder / OWN_PAIRS_NAME)} and its models don't belong together: {_TRAIN_AGAIN}.")
+        raise ArtifactError(f"{shown(folder / OWN_PAIRS_NAME)} and its models don't match: {_TRAIN_AGAIN}.")
     return models
 
 

@@ -5,12 +5,11 @@ Each layer is a models folder of its own below this one. The folder that it lies
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from profet_core.errors import ArtifactError
-from profet_core.files import damaged, finite_number, read_coefficients, shown
+from profet_core.files import JsonObject, damaged, finite_number, read_coefficients, shown
 
 OWN_PAIRS_NAME, OWN_PAIRS_VERSION = "own_pairs.json", 1
 #: Folder below the models' own that holds a folder a layer.
@@ -58,14 +57,14 @@ def read_layers(folder: Path, base_checksum: str) -> tuple[LayerRecord, ...]:
         return ()
     content = read_coefficients(path, OWN_PAIRS_VERSION)
     if content.get("base_checksum") != base_checksum:
-        raise ArtifactError(f"{shown(path)} lies over other models: run `profet train` with its data again.")
+        raise ArtifactError(f"{shown(path)} was made for other models: run `profet train` with its data again.")
     try:
         return tuple(_layer(row) for row in content["layers"])
     except (KeyError, TypeError, ValueError, AttributeError):
         raise damaged(path) from None
 
 
-def layer_content(record: LayerRecord) -> dict:
+def layer_content(record: LayerRecord) -> dict[str, object]:
     """As `read_layers` reads it."""
     return {
         "folder": record.folder,
@@ -77,7 +76,7 @@ def layer_content(record: LayerRecord) -> dict:
     }
 
 
-def _layer(row: Mapping) -> LayerRecord:
+def _layer(row: JsonObject) -> LayerRecord:
     folder = str(row["folder"])
     if folder != f"{LAYERS_FOLDER}/{folder.rpartition('/')[2]}" or not folder.rpartition("/")[2].isalnum():
         raise ValueError("a layer lies below its models")

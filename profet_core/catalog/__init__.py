@@ -1,4 +1,4 @@
-"""The instance catalogue: GPU, price, region, date and status of each instance that can be rented or could be."""
+"""GPUs, instances and dated prices."""
 
 from profet_core.catalog.collection import HOME_REGION, Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model, load_gpus

@@ -23,5 +23,5 @@ def agreeing(row: Instance) -> Instance:
         try:
             gpus.check_memory(row.gpu, row.gpu_memory_gib)
         except InputError as error:
-            raise InputError(f"{row.name}: {error}: gpu_memory_gib is of one GPU.") from None
+            raise InputError(f"{row.name}: {error}: gpu_memory_gib is the memory of one GPU.") from None
     return row

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, SPOT
 from profet_core.errors import InputError
 
 A100_40, A100_40_PCIE = "A100-SXM4-40GB", "A100-PCIE-40GB"
@@ -69,7 +70,7 @@ class Machines:
         InputError : a GPU that has no line here.
         """
         if listed not in USUAL_GPUS:
-            raise InputError(f"The GPU {listed!r} has no data sheet: name one in USUAL_GPUS.")
+            raise InputError(f"The GPU {listed!r} has no specs: name one in USUAL_GPUS.")
         return self.gpu or USUAL_GPUS[listed]
 
 
@@ -85,6 +86,15 @@ def _runpod(name: str) -> str:
 def _vast(name: str) -> str:
     """'1x-A100_SXM4' of '1x-A100_SXM4-32-65536': vCPUs and memory are the market's minimum, not a machine's."""
     return re.sub(r"-\d+-\d+$", "", name)
+
+
+#: Clouds whose prices are private hosts' bids.
+_MARKETPLACES = frozenset({"vast"})
+
+
+def market_of(provider: str, *, spot: bool) -> str:
+    """The market that a cloud's published price is of."""
+    return SPOT if spot else MARKETPLACE if provider in _MARKETPLACES else ON_DEMAND
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,5 +190,5 @@ def machine_facts(provider: str, machine: str) -> Machines:
 
 def _cloud(provider: str) -> Cloud:
     if provider not in CLOUDS:
-        raise InputError(f"Nothing is known of the cloud {provider!r}: add its machines to CLOUDS.")
+        raise InputError(f"Unknown cloud {provider!r}: add its machines to CLOUDS.")
     return CLOUDS[provider]

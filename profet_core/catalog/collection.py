@@ -7,14 +7,14 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar, overload
 
-from profet_core.catalog.instance import ON_DEMAND, OWN_PRICE, Instance, machine_of
+from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, OWN_PRICE, Instance, machine_of
 from profet_core.errors import CatalogError, InputError
 from profet_core.units import positive_number
 
 #: Prices are shown for this region and market unless someone asks for another.
 HOME_REGION = "us-east-1"
 Default = TypeVar("Default")
-_MARKET_ORDER = (OWN_PRICE, ON_DEMAND)
+_MARKET_ORDER = (OWN_PRICE, ON_DEMAND, MARKETPLACE)
 
 
 class Catalog(Mapping[str, Instance]):
@@ -30,9 +30,7 @@ class Catalog(Mapping[str, Instance]):
             offers.setdefault(instance.name, []).append(instance)
         for name, rows in offers.items():
             if len({row.offer_key for row in rows}) != len(rows):
-                raise CatalogError(
-                    f"The catalogue names an instance twice: keep one row each of {name} for a region and market."
-                )
+                raise CatalogError(f"The catalog lists {name} twice for a region and market: keep one row.")
             for row in rows[1:]:
                 _check_same_machine(rows[0], row)
             rows.sort(key=_rank)
@@ -114,7 +112,7 @@ class Catalog(Mapping[str, Instance]):
         return Catalog(sorted([*rows, *own], key=lambda row: place[row.name]))
 
 
-def _rank(row: Instance) -> tuple:
+def _rank(row: Instance) -> tuple[int, bool, bool, float]:
     market = _MARKET_ORDER.index(row.market) if row.market in _MARKET_ORDER else len(_MARKET_ORDER)
     return market, not row.own, row.region != HOME_REGION, row.usd_per_hour
 
@@ -131,4 +129,4 @@ def _check_same_machine(one: Instance, other: Instance) -> None:
 def _check_same_column(one: Instance, other: Instance, column: str) -> None:
     first, second = getattr(one, column), getattr(other, column)
     if first != second:
-        raise CatalogError(f"{one.name}: {column} is {first!r} in one row and {second!r} in another: make them agree.")
+        raise CatalogError(f"{one.name}: {column} is {first!r} in one row and {second!r} in another: make them equal.")

@@ -78,7 +78,7 @@ class Gpu:
             if getattr(self, column) is not None:
                 positive_number(f"{self.name}: {column}", getattr(self, column))
         if not self.source:
-            raise InputError(f"{self.name}: source is empty: say where the figures come from.")
+            raise InputError(f"{self.name}: source is empty: give the source of the figures.")
 
     def __hash__(self) -> int:
         # Many offers share a GPU, and no two GPUs a name.
@@ -106,7 +106,7 @@ class Gpus(Mapping[str, Gpu]):
         self._by_name = MappingProxyType({gpu.name: gpu for gpu in gpus})
         self.own = frozenset(own)
         if len({gpu.name.lower() for gpu in gpus}) != len(gpus):
-            raise CatalogError("The GPU table names a GPU twice: keep one row each.")
+            raise CatalogError("The GPU table lists a GPU twice: keep one row.")
         self._by_bare: dict[str, list[Gpu]] = {}
         self._by_model: dict[str, list[Gpu]] = {}
         for gpu in gpus:
@@ -164,12 +164,12 @@ class Gpus(Mapping[str, Gpu]):
             raise InputError(f"{name!r} may be any of {', '.join(gpu.name for gpu in same)}: give the full name.")
         self.check_memory(name, memory_gib)
         if is_part_of_a_gpu(name) or is_laptops(name):
-            what = "a part of a GPU" if is_part_of_a_gpu(name) else "a laptop's GPU"
-            raise InputError(f"{name!r} is {what}, not the card whose data sheet is here.")
+            what = "a GPU slice" if is_part_of_a_gpu(name) else "a laptop GPU"
+            raise InputError(f"{name!r} is {what}, not the card that specs are known for.")
         names = {spelling.lower(): gpu.name for gpu in self.values() for spelling in (gpu.name, gpu.model)}
         close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
         meant = f"; did you mean {names[close[0]]}?" if close else "."
-        raise InputError(f"Unknown GPU {name!r}{meant} Known are {', '.join(self)}.")
+        raise InputError(f"Unknown GPU {name!r}{meant} Known GPUs: {', '.join(self)}.")
 
     def check_memory(self, name: str, memory_gib: float | None) -> None:
         """Refuse a memory that no GPU of that name has; a name without a data sheet may have any.

@@ -15,9 +15,11 @@ from profet_core.units import listed_price, positive_number, whole_number
 
 STATUSES = ("available", "retired")
 ON_DEMAND, SPOT, RESERVED = "on-demand", "spot", "reserved"
+#: Auction prices of private hosts: they change by the hour and are never shown as on-demand.
+MARKETPLACE = "marketplace"
 #: Hardware of one's own, at what an hour of it costs; it is there whatever the market.
 OWN_HARDWARE = "own"
-MARKETS = (ON_DEMAND, SPOT, RESERVED, OWN_HARDWARE)
+MARKETS = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, OWN_HARDWARE)
 #: What `Catalog.with_prices` calls a price that somebody typed in.
 OWN_PRICE = "own price"
 
@@ -98,7 +100,7 @@ class Instance:
             raise InputError(f"{self.name}: market must be one of {', '.join(MARKETS)}, not {self.market!r}.")
         if not _PROVIDER.fullmatch(self.provider):
             raise InputError(
-                f"{self.name}: provider must be a short name in small letters such as aws, not {self.provider!r}."
+                f"{self.name}: provider must be a short lowercase name such as aws, not {self.provider!r}."
             )
 
     @property
@@ -116,7 +118,7 @@ class Instance:
         """What to say beside the price of a node of several GPUs; None for one GPU."""
         if self.gpu_count == 1:
             return None
-        return f"{listed_price(self.usd_per_hour)} an hour is the whole node of {self.gpu_count} GPUs"
+        return f"{listed_price(self.usd_per_hour)}/h is the price of the whole machine with {self.gpu_count} GPUs"
 
     @property
     def offer_key(self) -> tuple[str, str, str, str]:
@@ -134,7 +136,7 @@ def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") 
     name = row["instance"]
     for column in (*OFFER_COLUMNS, "gpu"):
         if not row[column]:
-            more = ": give its price, or take the row out" if column == "usd_per_hour" else ""
+            more = ": give its price or remove the row" if column == "usd_per_hour" else ""
             raise InputError(f"{name}: {column} is empty{more}.")
     check_date(name, row["as_of"])
     # Text and numbers, by column; `Instance` checks them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -125,7 +125,7 @@ class Interconnects(Mapping[str, Interconnect]):
     def __getitem__(self, name: str) -> Interconnect:
         return self._rows[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
 
     def __len__(self) -> int:
@@ -140,7 +140,7 @@ class Interconnects(Mapping[str, Interconnect]):
         if instance is not None and instance in self._rows:
             return replace(self._rows[instance], gpus=gpus)
         row = self._rows.get(gpu) or self._rows.get(gpu_model(gpu))
-        said = "links as its GPU's form usually has them"
+        said = "typical links for this GPU's form factor"
         if row is None:
             row, said = _PLAIN, "links assumed: PCIe 4, 10 Gb/s between nodes"
         return replace(row, gpus=gpus, assumed="; ".join(filter(None, (said, row.assumed))))

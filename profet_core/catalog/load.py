@@ -20,7 +20,9 @@ from profet_core.errors import CatalogError
 
 #: What a server says where it goes on without its own list. `profet instances` tells what is wrong: the file's place is
 #: nothing for a log that others may read.
-OWN_LEFT_OUT = "The server's own list of instances or GPUs can't be read and is left out: `profet instances` says why."
+OWN_LEFT_OUT = (
+    "The server's custom list of instances or GPUs can't be read and is ignored: run `profet instances` for the reason."
+)
 
 
 def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalog:
@@ -37,11 +39,11 @@ def load_catalog(path: Path | None = None, *, own: Path | None = None) -> Catalo
     CatalogError : one line that names the row and column that is wrong.
     """
     if path is not None:
-        text = file_text(path, "The catalogue")
+        text = file_text(path, "The catalog")
         return Catalog(
             read_records(
                 text,
-                "Catalogue",
+                "Catalog",
                 key="instance",
                 required=REQUIRED_COLUMNS,
                 optional=OPTIONAL_COLUMNS,
@@ -69,7 +71,7 @@ def load_catalog_with_own(path: Path | None = None) -> tuple[Catalog, str | None
     try:
         return shipped.with_own(read_own(path, shipped)), None
     except CatalogError as error:
-        return shipped, f"{error} Repair or remove your own file {path}."
+        return shipped, f"{error} Fix or remove your file {path}."
 
 
 def load_served_catalog() -> tuple[Catalog, str | None]:
@@ -95,7 +97,7 @@ def load_shipped() -> Catalog:
     machines = {
         row["instance"]: row
         for row in read_records(
-            shipped_text("instances.csv"), "Catalogue", key="instance", required=(*MACHINE_COLUMNS, "source"), make=dict
+            shipped_text("instances.csv"), "Catalog", key="instance", required=(*MACHINE_COLUMNS, "source"), make=dict
         )
     }
 
@@ -105,7 +107,7 @@ def load_shipped() -> Catalog:
         machine = machines[price["instance"]]
         return instance_from_row({**machine, **price}, machine_source=machine["source"])
 
-    prices = read_records(shipped_text("prices.csv"), "Catalogue", key="instance", required=OFFER_COLUMNS, make=priced)
+    prices = read_records(shipped_text("prices.csv"), "Catalog", key="instance", required=OFFER_COLUMNS, make=priced)
     unpriced = machines.keys() - {row.name for row in prices}
     if unpriced:
         raise CatalogError(f"prices.csv has no price of {', '.join(sorted(unpriced))}.")

@@ -17,6 +17,8 @@ _CLOUDS = {
     "vast": "Vast",
     "verda": "Verda",
 }
+#: Form factors as NVIDIA writes them, and models that are sold with different memory.
+_FORMS, _BY_MEMORY = {"SXM": "SXM", "PCIE": "PCIe", "NVL": "NVL"}, ("A100",)
 
 
 def cloud_words(provider: str) -> str:
@@ -37,8 +39,16 @@ def machine_words(offer: Instance) -> str:
 
 
 def gpu_words(offer: Instance) -> str:
-    """A GPU's model in few letters: 'V100', 'RTX 4090'."""
-    return re.sub(r"^(NVIDIA |GeForce )+| Generation$", "", offer.gpu_model)
+    """A GPU's model and variant in few letters: 'T4', 'RTX 4090', 'H100 PCIe', 'A100 80 GB SXM'."""
+    return _gpu_words(offer.gpu, offer.gpu_model)
+
+
+def _gpu_words(gpu: str, model: str) -> str:
+    short = re.sub(r"^(NVIDIA |GeForce )+| Generation$", "", model)
+    form = re.search(r"-(SXM|PCIE|NVL)", gpu)
+    memory = re.search(r"-(\d+)GB$", gpu) if model in _BY_MEMORY else None
+    parts = (short, f"{memory[1]} GB" if memory else "", _FORMS[form[1]] if form else "")
+    return " ".join(part for part in parts if part)
 
 
 def gpu_and_cloud(offer: Instance) -> str:

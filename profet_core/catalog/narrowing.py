@@ -28,7 +28,7 @@ class Narrowing:
     ----------
     provider : clouds, such as "aws", in capitals or not; "own" for one's own.
     region : a whole region, or a part of one such as "US" of "Texas, US, NA".
-    market : "on-demand", "spot", "reserved" or "any"; hardware of one's own counts in each.
+    market : one of `offers.MARKET_CHOICES`; hardware of one's own counts in each.
     gpu : GPUs by their name or model, such as "V100" or "A100 80GB".
     gpu_count : numbers of GPUs of a whole offer.
     min_memory_gib : of one GPU, at least.
@@ -52,7 +52,7 @@ class Narrowing:
         if self.market not in (None, ANY_MARKET, *MARKETS):
             raise InputError(f"Unknown market {self.market!r}: choose one of {', '.join((*MARKETS, ANY_MARKET))}.")
         if self.sureness not in (None, *SURENESS_WORDS):
-            raise InputError(f"Unknown sureness {self.sureness!r}: choose one of {', '.join(SURENESS_WORDS)}.")
+            raise InputError(f"Unknown confidence {self.sureness!r}: choose one of {', '.join(SURENESS_WORDS)}.")
 
     @property
     def least_sureness(self) -> int:
@@ -157,7 +157,7 @@ def _what_to_widen(
         left = sum(all(asks(offer) for asks in others) for offer in offers)
         if left:
             ways.append(f"{_words(name, narrowing)} ({left} {'offer' if left == 1 else 'offers'} without it)")
-    return f"No offer has all of {asked}: widen {' or '.join(ways) if ways else 'more than one of them'}."
+    return f"No offer matches all of {asked}: relax {' or '.join(ways) if ways else 'more than one of them'}."
 
 
 def _words(field: str, narrowing: Narrowing) -> str:
@@ -165,7 +165,7 @@ def _words(field: str, narrowing: Narrowing) -> str:
     value = getattr(narrowing, field)
     texts = " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
     if field == "min_memory_gib":
-        return f"{narrowing.min_memory_gib:g} GiB a GPU"
+        return f"{narrowing.min_memory_gib:g} GiB per GPU"
     if field == "gpu_count":
         return f"{texts} GPUs"
     return f"{_FIELD_WORDS[field]} {texts}"

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from profet_core.catalog.collection import Catalog
-from profet_core.catalog.instance import ON_DEMAND, OWN_HARDWARE, RESERVED, SPOT, Instance
+from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, OWN_HARDWARE, RESERVED, SPOT, Instance
 from profet_core.errors import InputError
 from profet_core.units import positive_number
 
 #: What offers are chosen by: one market that instances are rented in, or all of them.
 ANY_MARKET = "any"
-MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, ANY_MARKET)
+MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, ANY_MARKET)
 _GUESSED = "guessed:"
 
 
@@ -32,7 +32,7 @@ def offers_in_market(
 
     Parameters
     ----------
-    market : "on-demand", "spot", "reserved" or "any"; hardware of one's own counts in each.
+    market : one of `MARKET_CHOICES`; hardware of one's own counts in each.
     region : None: the catalogue's usual region where the instance has an offer there, else its cheapest.
     own_usd_per_hour : instance -> a price of the user's own; it replaces the instance's offers in every market.
     spot_discount : share that spot is cheaper than on-demand, 0 to 1, for instances without a spot price in the
@@ -58,7 +58,7 @@ def offers_in_market(
     if not found:
         where = f" in {region}" if region else ""
         guess = ", or a spot discount" if market in (SPOT, ANY_MARKET) else ""
-        raise NoOffersError(f"The catalogue has no {market} prices{where}: give prices of your own{guess}.")
+        raise NoOffersError(f"The catalog has no {market} prices{where}: give your own prices{guess}.")
     return tuple(found)
 
 
@@ -78,7 +78,7 @@ def _one_a_market(offers: tuple[Instance, ...], region: str | None) -> dict[str,
 
 def _at_discount(offer: Instance, discount: float) -> Instance:
     if positive_number("The spot discount", discount) >= 1:
-        raise InputError(f"The spot discount must be a share between 0 and 1, such as 0.6, not {discount:g}.")
+        raise InputError(f"The spot discount must be between 0 and 1, such as 0.6, not {discount:g}.")
     return replace(
         offer,
         usd_per_hour=offer.usd_per_hour * (1 - discount),

@@ -90,14 +90,14 @@ def read_own(path: Path | None, shipped: Catalog) -> list[Instance]:
     """
     if path is None or not _is_there(path):
         return []
-    return parse_own(file_text(path, "The own catalogue"), shipped)
+    return parse_own(file_text(path, "The custom catalog"), shipped)
 
 
 def parse_own(text: str, shipped: Catalog) -> list[Instance]:
     """The rows of an own file's text; as `read_own`."""
     return read_records(
         text,
-        "Own catalogue",
+        "Custom catalog",
         key="instance",
         required=REQUIRED_COLUMNS,
         optional=OPTIONAL_COLUMNS,
@@ -194,7 +194,7 @@ def _writing_own(path: Path) -> Iterator[None]:
         yield
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise CatalogError(f"Your own file {path} can't be written: {reason}.") from None
+        raise CatalogError(f"Your file {path} can't be written: {reason}.") from None
 
 
 def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
@@ -208,7 +208,7 @@ def _is_there(path: Path) -> bool:
     try:
         return path.exists()
     except OSError as error:
-        raise CatalogError(f"The own catalogue {path} can't be read: {error.strerror}.") from None
+        raise CatalogError(f"The custom catalog {path} can't be read: {error.strerror}.") from None
 
 
 def _machine_cell(row: Row, column: str, known: Instance | None) -> str:
@@ -225,7 +225,7 @@ def _machine_cell(row: Row, column: str, known: Instance | None) -> str:
             return str(load_gpus().find(row["gpu"]).memory_gib)
         except InputError:
             raise InputError(
-                f"{row['instance']}: gpu_memory_gib is empty, and {row['gpu']!r} is no GPU with a data sheet here."
+                f"{row['instance']}: gpu_memory_gib is empty, and the specs of {row['gpu']!r} are unknown: give it."
             ) from None
     return {"gpu_count": "1", "status": "available", "provider": OWN_PROVIDER}[column]
 

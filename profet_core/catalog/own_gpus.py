@@ -133,7 +133,7 @@ class OwnGpu:
     def offer(self) -> Instance:
         """One such GPU as an instance of the user's own hardware."""
         priced = self.usd_per_hour is not None
-        electricity = f"electricity of {self.gpu.tdp_w:g} W at ${USD_PER_KWH:g} a kWh, assumed"
+        electricity = f"electricity for {self.gpu.tdp_w:g} W at ${USD_PER_KWH:g} per kWh, assumed"
         return Instance(
             name=self.instance,
             gpu=self.name,
@@ -154,9 +154,7 @@ class OwnGpu:
 
 def _check_precision(precision: str) -> None:
     if precision not in PRECISIONS:
-        raise InputError(
-            f"precision must be {' or '.join(PRECISIONS)}, not {precision!r}: steps are predicted in these."
-        )
+        raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision!r}: only these are predicted.")
 
 
 def electricity_usd_per_hour(tdp_w: float) -> float:
@@ -178,7 +176,7 @@ def own_gpu_of(cells: Mapping[str, str], shipped: Gpus) -> OwnGpu:
     row = {column: str(cells.get(column) or "").strip() for column in GPU_COLUMNS}
     name = _checked_name(row["gpu"], shipped)
     if not row["like"]:
-        raise InputError(f"{name}: say which GPU it is like: what it doesn't say is taken from that data sheet.")
+        raise InputError(f"{name}: name a similar GPU: missing specs are taken from it.")
     like = shipped.find(row["like"])
     row["like"], row["as_of"] = like.name, row["as_of"] or date.today().isoformat()
     return OwnGpu(
@@ -258,16 +256,16 @@ def read_own_gpus(path: Path | None, shipped: Gpus) -> tuple[OwnGpu, ...]:
     if path is None or not path.exists():
         return ()
     try:
-        return parse_own_gpus(file_text(path, "Your own list of GPUs"), shipped)
+        return parse_own_gpus(file_text(path, "Your list of GPUs"), shipped)
     except CatalogError as error:
-        raise CatalogError(f"{error} Repair or remove your own file {path}.") from None
+        raise CatalogError(f"{error} Fix or remove your file {path}.") from None
 
 
 def parse_own_gpus(text: str, shipped: Gpus) -> tuple[OwnGpu, ...]:
     """The GPUs of an own file's text; as `read_own_gpus`."""
     found = read_records(
         text,
-        "Own GPUs",
+        "Custom GPUs",
         key="gpu",
         required=GPU_COLUMNS[1:],
         make=lambda row: own_gpu_of(row, shipped),
@@ -276,7 +274,7 @@ def parse_own_gpus(text: str, shipped: Gpus) -> tuple[OwnGpu, ...]:
     try:
         return checked_own_gpus(found)
     except InputError as error:
-        raise CatalogError(f"Own GPUs: {error}") from None
+        raise CatalogError(f"Custom GPUs: {error}") from None
 
 
 def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:
@@ -290,9 +288,9 @@ def checked_own_gpus(found: Iterable[OwnGpu]) -> tuple[OwnGpu, ...]:
     names = [row.instance for row in rows]
     twice = next((row.name for row in rows if names.count(row.instance) > 1), None)
     if twice is not None:
-        raise InputError(f"{twice} is there twice among your own GPUs: keep one.")
+        raise InputError(f"{twice} is listed twice among your custom GPUs: keep one.")
     if len(rows) > MAX_OWN_GPUS:
-        raise InputError(f"You would have {len(rows)} GPUs of your own, and {MAX_OWN_GPUS} is all there is room for.")
+        raise InputError(f"You have {len(rows)} custom GPUs, and {MAX_OWN_GPUS} is the maximum.")
     return rows
 
 
@@ -355,7 +353,7 @@ def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
             return None
         missing = next((column for column in ("network", "batch_size") if not row[column]), None)
         if missing is not None:
-            raise InputError(f"{missing} is empty: say what ran at {row['images_per_s']} images a second.")
+            raise InputError(f"{missing} is empty: give the workload that ran at {row['images_per_s']} images/s.")
         return ThroughputPoint(
             images_per_s=number_in(row, "gpu", "images_per_s", float),
             network=row["network"],
@@ -371,12 +369,12 @@ def _checked_name(name: str, shipped: Gpus) -> str:
     if not name:
         raise InputError("Give the GPU a name.")
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
-        raise InputError(f"A GPU's name has letters, digits, spaces and .()/_- only, unlike {name[:60]!r}.")
+        raise InputError(f"A GPU name may only have letters, digits, spaces and .()/_-, not {name[:60]!r}.")
     same = shipped.called(name)
     if same is not None:
-        raise InputError(f"{name} is in the catalogue as {same.name}: choose that one, or take another name.")
+        raise InputError(f"The catalog already has {name} as {same.name}: use that one, or choose another name.")
     model = gpu_model(name)
     if model in {gpu.model for gpu in shipped.values()}:
         # Laptop parts have no such designation: they stay addable by their names.
-        raise InputError(f"{name} would be read as {model}: leave that out of the name.")
+        raise InputError(f"{name} would be read as {model}: remove that from the name.")
     return name

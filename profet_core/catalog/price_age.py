@@ -28,4 +28,4 @@ def old_price_note(offer: Instance, today: date | None = None) -> str:
     years = price_age_years(offer.as_of, today)
     if years < 1:
         return ""
-    return f"price of {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old"
+    return f"price from {offer.as_of}, over {'a year' if years == 1 else f'{years} years'} old"

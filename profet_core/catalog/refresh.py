@@ -136,7 +136,7 @@ def check_believable(changes: Iterable[PriceChange]) -> None:
     doubts = [change.doubt for change in changes if change.doubt and not change.kept]
     if doubts:
         more = f" ({len(doubts) - 1} more like this)" if len(doubts) > 1 else ""
-        raise CatalogError(f"{doubts[0]}{more}: nothing was changed. Use --force if it is right.")
+        raise CatalogError(f"{doubts[0]}{more}: nothing was changed. Use --force to accept it.")
 
 
 def _key_of(price: PublishedPrice) -> tuple[str, str, str]:
@@ -198,9 +198,9 @@ def _change(catalog: Catalog, price: PublishedPrice, source_prefix: str) -> Pric
 def _doubt(price: PublishedPrice, usual: Instance, old: Instance | None) -> str | None:
     what = f"{price.instance} ({price.region}, {price.market})"
     if price.gpu_count != usual.gpu_count:
-        return f"{what} is listed with {price.gpu_count} GPUs, the catalogue has {usual.gpu_count}"
+        return f"{what} is listed with {price.gpu_count} GPUs, the catalog has {usual.gpu_count}"
     known, smallest = (old, 1 / LARGEST_FACTOR) if old is not None else (usual, SMALLEST_SPOT_SHARE)
     if smallest <= price.usd_per_hour / known.usd_per_hour <= LARGEST_FACTOR:
         return None
     beside = f"{listed_price(known.usd_per_hour)}" + ("" if old is not None else f" ({known.market})")
-    return f"{what} is listed at {listed_price(price.usd_per_hour)} an hour beside {beside}"
+    return f"{what} is listed at {listed_price(price.usd_per_hour)}/h, but the catalog has {beside}"

@@ -16,6 +16,8 @@ LONGEST_NAME, LONGEST_CELL = 100, 500
 
 Record = TypeVar("Record")
 Row = Mapping[str, str]
+#: As `csv` reads them: None where a row is short.
+_Cells = Mapping[str, str | None]
 
 
 def shipped_text(name: str) -> str:
@@ -92,13 +94,13 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
-def _filled(row: Mapping, optional: Sequence[str]) -> Mapping:
+def _filled(row: _Cells, optional: Sequence[str]) -> _Cells:
     """The row, with empty cells for optional ones that it lacks."""
     missing = [column for column in optional if row.get(column) is None]
     return {**row, **dict.fromkeys(missing, "")} if missing else row
 
 
-def _checked(row: Mapping, key: str, required: Sequence[str]) -> dict[str, str]:
+def _checked(row: _Cells, key: str, required: Sequence[str]) -> dict[str, str]:
     name = str(row.get(key) or "").strip()
     if not name.isprintable():
         raise InputError(f"the {key} name {_shortened(name)!r} holds a line break or control character.")

@@ -1,1 +1,1 @@
-"""What `profet collect` leaves behind: a folder with `manifest.json` and `cells.jsonl`, and how both are read."""
+"""Read and describe the folders that `profet collect` writes."""

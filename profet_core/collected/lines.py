@@ -32,9 +32,9 @@ def whole_lines(data: bytes, name: str) -> Iterator[tuple[CellResult, int]]:
             if end == len(data):
                 # The disk got the line's end before what is in it.
                 return
-            raise InputError(f"line {number} of {name} is damaged: remove that line, its cell is measured again.")
+            raise InputError(f"line {number} of {name} is damaged: remove that line, and its cell is measured again.")
         if result.cell in seen:
-            raise InputError(f"line {number} of {name} has a cell that is there already: remove one of the lines.")
+            raise InputError(f"line {number} of {name} has a cell twice: remove one of the lines.")
         seen.add(result.cell)
         yield result, end
 
@@ -48,7 +48,7 @@ def _result(line: bytes) -> CellResult | None:
         return None
 
 
-def _crc(cell: dict) -> int:
+def _crc(cell: object) -> int:
     return zlib.crc32(_compact(cell))
 
 

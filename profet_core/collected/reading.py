@@ -40,7 +40,7 @@ def read_collection(folder: Path) -> Collection:
     """
     manifest = read_manifest(folder)
     if manifest is None:
-        raise InputError(f"{folder} has no {MANIFEST_NAME}: it is no folder that `profet collect` wrote.")
+        raise InputError(f"{folder} has no {MANIFEST_NAME}: choose a folder that `profet collect` wrote.")
     return Collection(manifest, tuple(result for result, _ in whole_lines(read_cells(folder), CELLS_NAME)))
 
 
@@ -60,7 +60,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         raise InputError(f"{folder / MANIFEST_NAME} is damaged: collect into another folder.") from None
     version = manifest.get("layout_version") if isinstance(manifest, dict) else None
-    if version != LAYOUT_VERSION:
+    if not isinstance(manifest, dict) or version != LAYOUT_VERSION:
         raise InputError(f"{folder} has layout {version!r}; this version reads layout {LAYOUT_VERSION}.")
     return manifest
 

@@ -1,1 +1,1 @@
-"""Answers as JSON documents, whichever channel they go through; keys and their order are a contract."""
+"""Answers as JSON documents; keys and their order are a contract."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from profet_core.advice.advise import Advice, Dominated, ExcludedInstance, Upgrade
 from profet_core.advice.comparison import Comparison
@@ -13,10 +13,17 @@ from profet_core.advice.request import Workload
 from profet_core.advice.within import Within
 from profet_core.advice.words import answer_sentences
 from profet_core.catalog.price_age import old_price_note
-from profet_core.documents.parts import Document
+from profet_core.documents.parts import Document, memory_document
+from profet_core.memory.fit import FitAnswer
 
 
-def advice_document(advice: Advice, comparison: Comparison | None, anchor: str, warnings: Sequence[str]) -> Document:
+def advice_document(
+    advice: Advice,
+    comparison: Comparison | None,
+    anchor: str,
+    fits: Mapping[str, FitAnswer],
+    warnings: Sequence[str],
+) -> Document:
     """The advice; `within` is null without limits, `comparison` unless two plans were compared."""
     return {
         "anchor": anchor,
@@ -33,6 +40,7 @@ def advice_document(advice: Advice, comparison: Comparison | None, anchor: str, 
         "beaten": [_dominated_document(dominated) for dominated in advice.dominated],
         "left_out": [_excluded_document(excluded) for excluded in advice.excluded],
         "comparison": comparison and _comparison_document(comparison),
+        "memory": memory_document(fits),
         "warnings": list(warnings),
     }
 

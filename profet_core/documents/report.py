@@ -108,8 +108,8 @@ def _training(request: Request) -> str:
     work = request.workload
     validation = f", {work.validation_images:,} validation images" if work.validation_images else ""
     epochs = "1 epoch" if work.epochs == 1 else f"{work.epochs:,} epochs"
-    loading = "; loading data counted" if work.with_loading else "; steps alone, without loading data"
-    return f"{work.images:,} images{validation} an epoch, {epochs}, batch size {work.batch_size:,}{loading}"
+    loading = "; includes data loading" if work.with_loading else "; steps only, without data loading"
+    return f"{work.images:,} images{validation} per epoch, {epochs}, batch size {work.batch_size:,}{loading}"
 
 
 def _limits(request: Request) -> list[tuple[str, str]]:
@@ -164,9 +164,9 @@ def _notes(advice: Advice, source: ReportSource) -> str:
     """What to keep in mind, what numbers rest on, and where prices are from; each once."""
     good, fair = MEASURED_ERRORS[Sureness.GOOD], MEASURED_ERRORS[Sureness.FAIR]
     sure = (
-        f"A range holds {100 * advice.request.interval_level:.0f} % of such predictions. On networks that the models "
-        f"had not seen the mean error of what is good was {good.mean_pct:.0f} %, of what is fair {fair.mean_pct:.0f} "
-        "%; rough has the order of magnitude."
+        f"Ranges are {100 * advice.request.interval_level:.0f}% prediction intervals. On held-out networks, the "
+        f"mean error of good predictions was {good.mean_pct:.0f}%, of fair ones {fair.mean_pct:.0f}%; rough ones "
+        "give the order of magnitude."
     )
     bases = dict.fromkeys(plan.basis for plan in advice.plans)
     rests = "; ".join(f"{_names(advice.plans, basis)}: {basis.words}" for basis in bases)
@@ -176,9 +176,9 @@ def _notes(advice: Advice, source: ReportSource) -> str:
         f"{more} more plans are not shown." if more > 0 else "",
         *source.warnings,
         sure,
-        f"Times rest on: {rests}.",
+        f"Basis of the times: {rests}.",
         f"Prices from: {'; '.join(sources)}." if sources else "",
-        f"Left out: {_left_out(advice)}." if advice.excluded else "",
+        f"Not shown: {_left_out(advice)}." if advice.excluded else "",
     ]
     return "\n".join(f'<p class="small">{escape(line)}</p>' for line in lines if line)
 

@@ -13,7 +13,7 @@ from profet_core.units import S_PER_HOUR
 
 W_PER_KW = 1_000.0
 
-#: A virtual processor at full load: Cloud Carbon Footprint's mean of AWS' processors at 100 %.
+#: A virtual processor at full load: Cloud Carbon Footprint's mean of AWS' processors at 100%.
 W_PER_VCPU = 3.5
 #: An idle GPU's power over its board power: Cloud Carbon Footprint has an A100 of 400 W at 46 W.
 IDLE_SHARE = 46 / 400

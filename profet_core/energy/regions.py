@@ -37,7 +37,7 @@ class Region:
         if positive_number(f"{self.name}: pue", self.pue) < 1:
             raise InputError(f"{self.name}: pue must be at least 1, not {self.pue:g}.")
         if not self.source:
-            raise InputError(f"{self.name}: source is empty: say where the figures come from.")
+            raise InputError(f"{self.name}: source is empty: give the source of the figures.")
 
 
 @cache
@@ -53,7 +53,7 @@ def load_regions() -> Mapping[str, Region]:
     rows = read_records(text, "The region table", key="region", required=required, make=_region)
     found = {region.name: region for region in rows}
     if len(found) != len(rows):
-        raise CatalogError("The region table names a region twice: keep one row each.")
+        raise CatalogError("The region table lists a region twice: keep one row.")
     return MappingProxyType(found)
 
 

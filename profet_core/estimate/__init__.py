@@ -1,1 +1,1 @@
-"""Step latency without a profile: from what a network's layers ask of a GPU."""
+"""Step latency without a profile, from a network's layers."""

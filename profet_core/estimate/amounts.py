@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.layers.counts import Counts
 
 #: Kinds of work that a GPU does at speeds of their own. Parameters count apart from FLOPs because a step reads, derives
@@ -37,14 +38,14 @@ class StepAmounts:
     batch_sizes, pixels, convolutions, dense_layers, normalisations, layers : (steps,).
     """
 
-    work: np.ndarray
-    image_values: np.ndarray
-    batch_sizes: np.ndarray
-    pixels: np.ndarray
-    convolutions: np.ndarray
-    dense_layers: np.ndarray
-    normalisations: np.ndarray
-    layers: np.ndarray
+    work: FloatArray
+    image_values: FloatArray
+    batch_sizes: FloatArray
+    pixels: FloatArray
+    convolutions: FloatArray
+    dense_layers: FloatArray
+    normalisations: FloatArray
+    layers: FloatArray
 
     def __len__(self) -> int:
         return len(self.batch_sizes)
@@ -57,7 +58,7 @@ class StepAmounts:
 def step_amounts(networks: Sequence[Counts], batch_sizes: Sequence[int]) -> StepAmounts:
     """What a step of each network asks for at the batch size beside it."""
 
-    def each(name: str) -> np.ndarray:
+    def each(name: str) -> FloatArray:
         return np.array([getattr(network, name) for network in networks], float)
 
     batches, pixels, convolutions = np.array(batch_sizes, float), each("pixels"), each("convolutions")

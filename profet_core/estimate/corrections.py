@@ -7,13 +7,14 @@ from typing import Protocol
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.fitted.trees import TreeStack
 
 
 class Correction(Protocol):
     """One method's correction."""
 
-    def log_ratio(self, features: np.ndarray) -> np.ndarray:
+    def log_ratio(self, features: FloatArray) -> FloatArray:
         """log(latency / law), (steps, features) -> (steps,)."""
         ...
 
@@ -22,7 +23,7 @@ class Correction(Protocol):
 class NoCorrection:
     """The law as it is."""
 
-    def log_ratio(self, features: np.ndarray) -> np.ndarray:
+    def log_ratio(self, features: FloatArray) -> FloatArray:
         """Zeros, (steps,)."""
         return np.zeros(len(features))
 
@@ -41,9 +42,10 @@ class LogLinear:
     intercept: float
     law: int
 
-    def log_ratio(self, features: np.ndarray) -> np.ndarray:
+    def log_ratio(self, features: FloatArray) -> FloatArray:
         """log(latency / law), (steps, features) -> (steps,)."""
-        return self.intercept + features[:, list(self.columns)] @ np.array(self.weights) - features[:, self.law]
+        log_ms: FloatArray = features[:, list(self.columns)] @ np.array(self.weights)
+        return self.intercept + log_ms - features[:, self.law]
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,6 @@ class BoostedTrees:
 
     trees: TreeStack
 
-    def log_ratio(self, features: np.ndarray) -> np.ndarray:
+    def log_ratio(self, features: FloatArray) -> FloatArray:
         """log(latency / law), (steps, features) -> (steps,)."""
         return self.trees.run(features)[0, :, 0]

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.estimate.amounts import StepAmounts
 from profet_core.latency import JOINED
 from profet_core.transfer.hosts import Host, host_named
@@ -43,23 +44,23 @@ class GpuCosts:
         """The host it was measured in."""
         return host_named(self.host)
 
-    def parts_ms(self, amounts: StepAmounts) -> np.ndarray:
+    def parts_ms(self, amounts: StepAmounts) -> FloatArray:
         """Work by kind, (steps, kinds)."""
-        return amounts.work * np.array(self.work_ms)
+        return amounts.work * np.array(self.work_ms, np.float64)
 
-    def launch_ms(self, amounts: StepAmounts, host: Host | None = None) -> np.ndarray:
+    def launch_ms(self, amounts: StepAmounts, host: Host | None = None) -> FloatArray:
         """What a host (None: its own) needs to launch the steps, (steps,)."""
         reference_ms = self.layer_ms * amounts.layers + self.convolution_ms * amounts.convolutions
         return reference_ms * (host or self.measured_host).launch
 
-    def fixed_ms(self, amounts: StepAmounts, host: Host | None = None) -> np.ndarray:
+    def fixed_ms(self, amounts: StepAmounts, host: Host | None = None) -> FloatArray:
         """Copy and start, which nothing hides, (steps,)."""
         host = host or self.measured_host
         return self.value_ms * host.copy * amounts.image_values + self.start_ms * host.launch
 
     def latency_ms(
-        self, amounts: StepAmounts, log_gain: float | np.ndarray = 0.0, host: Host | None = None
-    ) -> np.ndarray:
+        self, amounts: StepAmounts, log_gain: float | FloatArray = 0.0, host: Host | None = None
+    ) -> FloatArray:
         """Milliseconds a step, (steps,) or (gains, steps).
 
         Parameters
@@ -67,6 +68,6 @@ class GpuCosts:
         log_gain : how many times faster than this one the GPU works, in the logarithm; a number or (gains, 1).
         host : another one than its own.
         """
-        work_ms = self.parts_ms(amounts).sum(axis=1) * np.exp(-np.asarray(log_gain, float))
+        work_ms: FloatArray = self.parts_ms(amounts).sum(axis=1) * np.exp(-np.asarray(log_gain, float))
         launch_ms = self.launch_ms(amounts, host)
         return (work_ms**JOINED + launch_ms**JOINED) ** (1 / JOINED) + self.fixed_ms(amounts, host)

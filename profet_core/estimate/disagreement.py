@@ -53,17 +53,17 @@ def disagreements(rows: Iterable[InstancePrediction], profiled: Prediction) -> t
 def disagreement_words(found: Sequence[Disagreement]) -> str:
     """One sentence on how far estimate and profile are apart.
 
-    >>> disagreement_words([Disagreement("a", 110, 100, True), Disagreement("b", 120, 100, False)])
-    'Estimate and profile differ by 15.0 % (the median of 2 offers, 20.0 % at most); their ranges overlap on 1 of them.'
+    >>> disagreement_words([Disagreement("a", 110, 100, True), Disagreement("b", 120, 100, False)]).partition(";")[0]
+    'The estimate and the profile differ by 15.0% (the median of 2 offers, 20.0% at most)'
     """
     if not found:
-        return "Estimate and profile have no offer in common."
+        return "The estimate and the profile have no offer in common."
     off = sorted(100 * (math.exp(abs(math.log(row.ratio))) - 1) for row in found)
     middle = len(off) // 2
     median = off[middle] if len(off) % 2 else (off[middle - 1] + off[middle]) / 2
     overlapping = sum(row.overlap is True for row in found)
     several = "offer" if len(found) == 1 else "offers"
     return (
-        f"Estimate and profile differ by {format_significant(median)} % (the median of {len(found)} {several}, "
-        f"{format_significant(off[-1])} % at most); their ranges overlap on {overlapping} of them."
+        f"The estimate and the profile differ by {format_significant(median)}% (the median of {len(found)} "
+        f"{several}, {format_significant(off[-1])}% at most); their ranges overlap on {overlapping} of them."
     )

@@ -122,7 +122,7 @@ def estimate(
     batch_size = _batch(batch_size)
     method = model.method(method)
     if optimiser not in OPTIMISERS:
-        raise InputError(f"Unknown optimiser {optimiser!r}: use one of {', '.join(OPTIMISERS)}.")
+        raise InputError(f"Unknown optimizer {optimiser!r}: use one of {', '.join(OPTIMISERS)}.")
     question = _asked(model, transfer, Step(network, name, batch_size, method, tf32))
     placed = _placed(models, transfer, catalog, targets)
     found = {one: _on_gpu(question, one) for one in dict.fromkeys(placed.values())}
@@ -185,9 +185,9 @@ def _placed(
         return every
     for name in targets:
         if name not in catalog:
-            raise InputError(f"{name!r} is no instance of the catalogue: `profet instances` lists them.")
+            raise InputError(f"Unknown instance {name!r}: `profet instances` lists all.")
         if name not in every:
-            raise InputError(f"Nothing can be estimated for {name}: its GPU has no data sheet here.")
+            raise InputError(f"{name} can't be estimated: its GPU specs are unknown.")
     return {name: every[name] for name in dict.fromkeys(targets)}
 
 
@@ -302,11 +302,11 @@ def _fits(
 def _warnings(network: Counts, batch_size: int) -> tuple[str, ...]:
     found = []
     if not BATCHES[0] <= batch_size <= BATCHES[1]:
-        found.append(f"Batches of {BATCHES[0]} to {BATCHES[1]} were measured: {batch_size} is beyond.")
+        found.append(f"Batch size {batch_size} is outside the measured range of {BATCHES[0]} to {BATCHES[1]}.")
     if not PIXELS[0] <= network.pixels <= PIXELS[1]:
-        found.append(f"Images of {PIXELS[0]} to {PIXELS[1]} pixels were measured: {network.pixels} is beyond.")
+        found.append(f"{network.pixels} pixels is outside the measured range of {PIXELS[0]} to {PIXELS[1]}.")
     if network.depthwise_flops and measured_network(network) is None:
         found.append(
-            "Depthwise convolutions were measured in MobileNetV2 alone, of 3 x 3: others are told more roughly."
+            "Only MobileNetV2's 3 x 3 depthwise convolutions were measured: others are estimated less accurately."
         )
     return tuple(found)

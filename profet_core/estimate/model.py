@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.artifacts.models import Models
 from profet_core.errors import ArtifactError, InputError
 from profet_core.estimate.amounts import WORK, StepAmounts
@@ -18,7 +19,7 @@ from profet_core.estimate.costs import GpuCosts
 from profet_core.estimate.features import BY_LAW, Feature, feature_matrix, features_of
 from profet_core.estimate.reach import KnownSteps
 from profet_core.estimate.regimes import Regime
-from profet_core.files import damaged, finite_number, load_coefficients, models_folder, sha256_hex, shown
+from profet_core.files import JsonObject, damaged, finite_number, load_coefficients, models_folder, sha256_hex, shown
 from profet_core.fitted.files import read_fitted
 from profet_core.fitted.trees import TreeStack
 
@@ -39,7 +40,7 @@ class EstimateModel:
     costs : measured instance -> what its GPU takes for each unit of work.
     corrections : method -> correction of the law. default : the method that inner folds chose most often; one for all
         regimes, so that no answer falls where a question turns from one to another.
-    log_half_widths : regime -> method -> what 90 % of its errors lay within where just this was left out.
+    log_half_widths : regime -> method -> what 90% of its errors lay within where just this was left out.
     fitted_on : file -> hash of what it was fitted on, and how many workloads. checksum : of the file's content.
     """
 
@@ -81,7 +82,7 @@ class EstimateModel:
             found[name] = KnownSteps(costs, correction.log_ratio(features))
         return found
 
-    def measured_ms(self, amounts: StepAmounts, instance: str, method: str) -> np.ndarray:
+    def measured_ms(self, amounts: StepAmounts, instance: str, method: str) -> FloatArray:
         """Milliseconds a step on a measured instance, (steps,)."""
         known = self.known_steps(amounts, method)[instance]
         return known.costs.latency_ms(amounts) * np.exp(known.log_ratio)
@@ -113,7 +114,7 @@ def load_estimate(folder: Path | str | None = None) -> EstimateModel:
     """
     found = models_folder(folder)
 
-    def parse(content: Mapping) -> EstimateModel:
+    def parse(content: JsonObject) -> EstimateModel:
         trees = {
             name: _trees(found / row["file"], row["sha256"])
             for name, row in content["methods"].items()
@@ -128,14 +129,14 @@ def _trees(path: Path, sha256: str) -> TreeStack:
     try:
         data = path.read_bytes()
     except OSError:
-        raise ArtifactError(f"{shown(path)} is missing: get it again (git checkout models).") from None
+        raise ArtifactError(f"{shown(path)} is missing: restore it (git checkout models).") from None
     fitted = read_fitted(data) if sha256_hex(data) == sha256 else None
     if not isinstance(fitted, TreeStack):
         raise damaged(path)
     return fitted
 
 
-def estimate_model(content: Mapping, trees: Mapping[str, TreeStack]) -> EstimateModel:
+def estimate_model(content: JsonObject, trees: Mapping[str, TreeStack]) -> EstimateModel:
     """The model a file's content describes; `ValueError` or the like if it describes none.
 
     Parameters
@@ -163,7 +164,7 @@ def estimate_model(content: Mapping, trees: Mapping[str, TreeStack]) -> Estimate
     )
 
 
-def _costs(row: Mapping) -> GpuCosts:
+def _costs(row: JsonObject) -> GpuCosts:
     work_ms = tuple(finite_number(row["work_ms"][kind]) for kind in WORK)
     numbers = {key: finite_number(row[key]) for key in ("layer_ms", "convolution_ms", "start_ms", "value_ms")}
     if min(*work_ms, *numbers.values()) < 0:
@@ -171,7 +172,7 @@ def _costs(row: Mapping) -> GpuCosts:
     return GpuCosts(str(row["gpu"]), str(row["host"]), work_ms, log_speed=finite_number(row["log_speed"]), **numbers)
 
 
-def _log_linear(row: Mapping, columns: Mapping[str, int]) -> LogLinear:
+def _log_linear(row: JsonObject, columns: Mapping[str, int]) -> LogLinear:
     selected = row["selected"]
     return LogLinear(
         columns=tuple(columns[one["feature"]] for one in selected),

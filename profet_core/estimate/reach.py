@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.estimate.amounts import StepAmounts
 from profet_core.estimate.costs import GpuCosts
 from profet_core.transfer.carry import WEIGHTS
@@ -26,10 +27,10 @@ class KnownSteps:
     """The same steps on one GPU where networks were measured. log_ratio : correction of the law there, (steps,)."""
 
     costs: GpuCosts
-    log_ratio: np.ndarray
+    log_ratio: FloatArray
 
 
-def reached_ms(known: Mapping[str, KnownSteps], amounts: StepAmounts, log_speed: float, host: Host) -> np.ndarray:
+def reached_ms(known: Mapping[str, KnownSteps], amounts: StepAmounts, log_speed: float, host: Host) -> FloatArray:
     """Milliseconds a step on another GPU, (steps,); never more than on a slower one in the same host.
 
     Parameters
@@ -47,7 +48,8 @@ def reached_ms(known: Mapping[str, KnownSteps], amounts: StepAmounts, log_speed:
     )
     nearness = np.exp(-WEIGHTS.nearness * np.abs(gains))
     weights = nearness / nearness.sum(axis=0)
-    return np.exp((weights * logs).sum(axis=0)).min(axis=0)
+    least_ms: FloatArray = np.exp((weights * logs).sum(axis=0)).min(axis=0)
+    return least_ms
 
 
 def speed_weights(known: Mapping[str, GpuCosts], log_speed: float) -> dict[str, float]:

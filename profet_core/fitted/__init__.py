@@ -1,1 +1,1 @@
-"""What training fitted, as arrays, and how numpy runs it: dense layers and trees."""
+"""Run fitted dense layers and trees with numpy."""

@@ -40,12 +40,14 @@ class DenseStack:
     @property
     def models(self) -> int:
         """Number of networks."""
-        return self.kernels[0].shape[0]
+        models: int = self.kernels[0].shape[0]
+        return models
 
     @property
     def inputs(self) -> int:
         """Number of values that each network sees of a row."""
-        return self.kernels[0].shape[1]
+        inputs: int = self.kernels[0].shape[1]
+        return inputs
 
     def run(self, seen: np.ndarray) -> np.ndarray:
         """All networks' outputs, (rows, inputs) -> (models, rows, outputs)."""
@@ -66,6 +68,9 @@ class DenseStack:
         return value
 
     def _activated(self, value: np.ndarray) -> np.ndarray:
+        activated: np.ndarray
         if self.activation == "relu":
-            return np.maximum(value, 0, out=value)
-        return value / (1 + np.exp(-np.maximum(value, -_FARTHEST)))
+            activated = np.maximum(value, 0, out=value)
+        else:
+            activated = value / (1 + np.exp(-np.maximum(value, -_FARTHEST)))
+        return activated

@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
+
 #: Rows times trees that go down together: their buffers stay in the processor's cache.
 _TOGETHER = 40_000
 
@@ -30,7 +32,7 @@ class TreeStack:
     roots: np.ndarray
     features: np.ndarray
     steps: np.ndarray
-    numbers: np.ndarray
+    numbers: FloatArray
     inputs: int
 
     def __post_init__(self) -> None:
@@ -44,9 +46,9 @@ class TreeStack:
     @property
     def models(self) -> int:
         """Number of ensembles."""
-        return self.roots.shape[0]
+        return len(self.roots)
 
-    def run(self, seen: np.ndarray) -> np.ndarray:
+    def run(self, seen: FloatArray) -> FloatArray:
         """All ensembles' answers, (rows, inputs) -> (models, rows, 1)."""
         if seen.shape[1] != self.inputs:
             raise ValueError(f"{self.inputs} columns are needed, not {seen.shape[1]}")
@@ -54,7 +56,7 @@ class TreeStack:
         parts = [self._run(seen[start : start + chunk]) for start in range(0, len(seen), chunk)]
         return np.concatenate(parts, axis=1) if parts else np.zeros((self.models, 0, 1))
 
-    def _run(self, seen: np.ndarray) -> np.ndarray:
+    def _run(self, seen: FloatArray) -> FloatArray:
         # One tree's rows lie side by side: its few nodes stay in the processor's cache.
         rows = np.arange(len(seen))
         values = np.ascontiguousarray(seen.T, float).ravel()
@@ -70,7 +72,8 @@ class TreeStack:
             self._lefts.take(at, out=place, mode="clip")
             np.add(place, value > threshold, out=at)
         leaves = self.numbers.take(at).reshape(*self.roots.shape, len(seen))
-        return leaves.sum(axis=1)[..., None]
+        sums: FloatArray = leaves.sum(axis=1)
+        return sums[..., None]
 
     @cached_property
     def _columns(self) -> np.ndarray:
@@ -79,10 +82,11 @@ class TreeStack:
     @cached_property
     def _lefts(self) -> np.ndarray:
         """Left child of each node; a leaf is its own."""
-        return np.arange(len(self.steps)) + self.steps
+        lefts: np.ndarray = np.arange(len(self.steps)) + self.steps
+        return lefts
 
     @cached_property
-    def _thresholds(self) -> np.ndarray:
+    def _thresholds(self) -> FloatArray:
         """Threshold of each node; no value goes right of a leaf."""
         return np.where(self.steps > 0, self.numbers, np.inf)
 

@@ -1,4 +1,4 @@
-"""What a network is made of: its layers, and the parameters, operations and activations counted from them."""
+"""Networks as layers: parameters, FLOPs and activations."""
 
 from profet_core.layers.counts import Counts
 from profet_core.layers.network import Network

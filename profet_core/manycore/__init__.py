@@ -1,1 +1,1 @@
-"""How long a CNN trains on a many-core CPU, over threads: the two models after Viebke et al. 2019 (Xeon Phi)."""
+"""Training time on many-core CPUs (Viebke et al. 2019, Xeon Phi)."""

@@ -59,7 +59,7 @@ def manycore(
     """
     wanted = sorted(set(threads))
     if not wanted:
-        raise InputError("Name at least one number of threads, such as 1,60,240.")
+        raise InputError("Give at least one number of threads, such as 1,60,240.")
     a_alone, b_alone = (time(network, machine, training, 1) for time in (time_by_operations, time_by_images))
     rows = []
     for count in wanted:
@@ -85,11 +85,11 @@ def _notes(network: Network, rows: Iterable[ThreadsRow]) -> Iterable[str]:
         times = network.forward_flops / end.forward_flops
         apart = f"{times:,.0f} times" if times >= 10 else f"{times:.2g} times"
         yield (
-            f"An image takes {apart} the FLOPs of the {end.name} network, the nearest of the published ones: what is "
-            "known of that one was scaled in proportion."
+            f"An image takes {apart} the FLOPs of the {end.name} network, the closest published one: its values "
+            "were scaled in proportion."
         )
     if any(row.extrapolated for row in rows):
         yield (
-            f"Above {MOST_MEASURED_THREADS} threads memory contention was extrapolated, and more cores are meant than "
-            "the processor has."
+            f"Above {MOST_MEASURED_THREADS} threads, memory contention is extrapolated and the processor would "
+            "need more cores."
         )

@@ -36,4 +36,5 @@ def between(at: float, low: tuple[float, float], high: tuple[float, float]) -> f
     20.0
     """
     exponent = math.log(high[1] / low[1]) / math.log(high[0] / low[0])
-    return low[1] * (at / low[0]) ** exponent
+    times: float = (at / low[0]) ** exponent
+    return low[1] * times

@@ -34,9 +34,7 @@ def scaled_network(name: str, forward_flops: float) -> Network:
     InputError : the FLOPs are out of bounds.
     """
     if not FEWEST_FLOPS <= forward_flops <= MOST_FLOPS:
-        raise InputError(
-            f"The FLOPs of an image must be a number from {FEWEST_FLOPS:g} to {MOST_FLOPS:g}, not {forward_flops:g}."
-        )
+        raise InputError(f"The FLOPs per image must be from {FEWEST_FLOPS:g} to {MOST_FLOPS:g}, not {forward_flops:g}.")
 
     def grown(name: str) -> float:
         return _at_flops(attrgetter(name), forward_flops)

@@ -1,1 +1,1 @@
-"""Does a training step fit in a GPU's memory?"""
+"""Predict if a training step fits in GPU memory."""

@@ -18,7 +18,7 @@ from profet_core.profiles.record import Profile
 from profet_core.units import positive_number, whole_number
 
 LARGEST_BATCH = 65_536
-_SIZE_UNKNOWN = "the profile does not say the size it was recorded at"
+_SIZE_UNKNOWN = "the profile does not include the size it was recorded at"
 
 
 class Verdict(StrEnum):
@@ -95,7 +95,7 @@ def _gpu_memory_gib(catalog: Catalog, gpus: Gpus, name: str) -> float:
         return catalog[name].gpu_memory_gib
     gpu = anchor_sheet(catalog, gpus, name)
     if gpu is None:
-        raise InputError(f"{name!r} is no instance of the catalogue and no GPU with a data sheet.")
+        raise InputError(f"{name!r} is neither an instance of the catalog nor a known GPU.")
     return gpu.memory_gib
 
 
@@ -164,8 +164,10 @@ class _KnownStep:
             return FitAnswer(Verdict.FITS, self.model.ran_probability, None, why)
         if self.need is None:
             smaller = self.target_gib < self.anchor_gib
-            beyond = "less memory than the GPU it ran on" if smaller else "a larger step than ran"
-            return FitAnswer(Verdict.CANT_TELL, None, None, f"{beyond}, and the profile does not tell what it needs")
+            beyond = "less memory than the GPU it ran on" if smaller else "a larger step than the recorded one"
+            return FitAnswer(
+                Verdict.CANT_TELL, None, None, f"{beyond}, and the profile does not show how much memory it needs"
+            )
         chance = self._chance(self.need, growth, self.need.probability(self.anchor_gib, 1.0))
         needed = f"needs about {self.need.needed_gib(growth):.2g} of {self.target_gib:g} GiB"
         return FitAnswer(self._verdict(chance), chance, None, f"{needed}, from {self.need.source}")

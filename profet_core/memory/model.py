@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 
-from profet_core.files import damaged, default_models_folder, finite_number, read_coefficients
+from profet_core.files import JsonObject, damaged, default_models_folder, finite_number, read_coefficients
 
 MEMORY_NAME = "memory.json"
 MEMORY_VERSION = 1
@@ -157,7 +157,7 @@ def load_memory(folder: Path | str | None = None) -> MemoryModel:
         raise damaged(path) from None
 
 
-def memory_model(content: Mapping) -> MemoryModel:
+def memory_model(content: JsonObject) -> MemoryModel:
     """The model a file's content describes; `ValueError` or the like if it describes none."""
     traffic = content["traffic"]
     return MemoryModel(
@@ -177,12 +177,12 @@ def memory_model(content: Mapping) -> MemoryModel:
     )
 
 
-def _positive(kind: type, row: Mapping) -> dict[str, float]:
+def _positive(kind: type, row: JsonObject) -> dict[str, float]:
     values = {field.name: finite_number(row[field.name]) for field in fields(kind)}
     if min(values.values()) <= 0:
         raise ValueError(f"{kind.__name__} holds a number that is not positive")
     return values
 
 
-def _numbers(row: Mapping) -> Mapping[str, float]:
+def _numbers(row: JsonObject) -> Mapping[str, float]:
     return MappingProxyType({str(name): finite_number(value) for name, value in row.items()})

@@ -1,1 +1,1 @@
-"""The default method's members: their inputs and outputs, how they are run, and their intervals."""
+"""Members of the default method: inputs, outputs and intervals."""

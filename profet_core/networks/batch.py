@@ -10,7 +10,7 @@ import numpy as np
 
 from profet_core.networks.stacks import StepInputs, step_inputs
 from profet_core.operations.classes import IDLE_CLASS, ClassTimes, load_operation_classes
-from profet_core.operations.clusters import UnknownOperations
+from profet_core.operations.unknown import UnknownOperations
 from profet_core.profiles.record import Profile
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.latency import NORMAL_90
 from profet_core.units import SMALLEST_NUMBER
 
@@ -42,8 +43,8 @@ class IntervalScale:
     error_by_distance: Sequence[float]
 
     def log_half_width(
-        self, anchor: str, target: str, member_ms: np.ndarray, distance: np.ndarray, doubt: np.ndarray
-    ) -> np.ndarray:
+        self, anchor: str, target: str, member_ms: FloatArray, distance: FloatArray, doubt: FloatArray
+    ) -> FloatArray:
         """Half width in the logarithm, at most `MOST_LOG_HALF_WIDTH`, (profiles,).
 
         Parameters
@@ -53,24 +54,24 @@ class IntervalScale:
         features = scale_features(member_ms, distance)
         log_scale = self.offset[anchor][target] + features @ np.array([self.spread, self.distance])
         # Cut before the power too: zero times infinity is no number.
-        scale = np.exp(np.minimum(log_scale, _MOST_LOG_SCALE))
+        scale: FloatArray = np.exp(np.minimum(log_scale, _MOST_LOG_SCALE))
         return np.minimum(np.hypot(self.quantile[anchor][target] * scale, NORMAL_90 * doubt), MOST_LOG_HALF_WIDTH)
 
 
-def scale_features(member_ms: np.ndarray, distance: np.ndarray) -> np.ndarray:
+def scale_features(member_ms: FloatArray, distance: FloatArray) -> FloatArray:
     """Log spread of the members and log distance, (profiles, 2), from latencies (profiles, members)."""
     spread = np.log(np.maximum(member_ms, SMALLEST_NUMBER)).std(axis=1)
     return np.column_stack([np.log(spread + SPREAD_OFFSET), np.log(distance + DISTANCE_OFFSET)])
 
 
-def class_shares(classes_ms: np.ndarray, device_classes: int) -> np.ndarray:
+def class_shares(classes_ms: FloatArray, device_classes: int) -> FloatArray:
     """Where a profile lies: roots of its class shares, and a little of its total time. (profiles, classes + 1)."""
     device = classes_ms[:, :device_classes]
     total = np.maximum(device.sum(axis=1, keepdims=True), 1e-3)
     return np.hstack([np.sqrt(device / total), TOTAL_WEIGHT * np.log(total)])
 
 
-def nearest_distance(shares: np.ndarray, reference: np.ndarray, block: int = 512) -> np.ndarray:
+def nearest_distance(shares: FloatArray, reference: FloatArray, block: int = 512) -> FloatArray:
     """Euclidean distance of each profile to the nearest row of `reference`, (profiles,)."""
     squares = (reference**2).sum(axis=1)
     parts = []

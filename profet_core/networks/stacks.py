@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.networks.members import network_inputs, network_latency
 from profet_core.operations.classes import ClassTimes
 from profet_core.operations.repair import repair_factor
@@ -32,14 +33,14 @@ class StepInputs:
     doubt : (profiles,), standard deviation of the logarithm of what the repair took for the step; 0 for the others.
     """
 
-    classes_ms: np.ndarray
-    unknown_ms: np.ndarray
-    latency_ms: np.ndarray | None
-    sizes: np.ndarray | None
-    repaired: np.ndarray
-    doubt: np.ndarray
+    classes_ms: FloatArray
+    unknown_ms: FloatArray
+    latency_ms: FloatArray | None
+    sizes: FloatArray | None
+    repaired: FloatArray
+    doubt: FloatArray
 
-    def of_rows(self, rows: np.ndarray, sizes: np.ndarray | None) -> StepInputs:
+    def of_rows(self, rows: np.ndarray, sizes: FloatArray | None) -> StepInputs:
         """Those of some profiles, by their numbers, with sizes of their own."""
         return StepInputs(
             classes_ms=self.classes_ms[rows],
@@ -55,8 +56,8 @@ def step_inputs(
     times: ClassTimes,
     device_classes: int,
     idle_column: int,
-    latency_ms: np.ndarray | None,
-    sizes: np.ndarray | None,
+    latency_ms: FloatArray | None,
+    sizes: FloatArray | None,
     unseen: np.ndarray | None = None,
 ) -> StepInputs:
     """Prepare class times for the networks.
@@ -84,27 +85,27 @@ def step_inputs(
 
 
 def without_unseen(
-    classes_ms: np.ndarray, unknown_ms: np.ndarray, unseen: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+    classes_ms: FloatArray, unknown_ms: FloatArray, unseen: np.ndarray | None
+) -> tuple[FloatArray, FloatArray]:
     """Class times (profiles, classes) and unknown time (profiles, 1), unseen classes (boolean) counted as unknown."""
     if unseen is None or not unseen.any():
         return classes_ms, unknown_ms
     return np.where(unseen, 0.0, classes_ms), unknown_ms + classes_ms[:, unseen].sum(axis=1, keepdims=True)
 
 
-def known_part(latency_ms: np.ndarray, unknown_ms: np.ndarray) -> np.ndarray:
+def known_part(latency_ms: FloatArray, unknown_ms: FloatArray) -> FloatArray:
     """Latencies (profiles,) without the unknown operations' part (profiles, 1), (profiles, 1)."""
     return np.maximum(latency_ms[:, None] - unknown_ms, LEAST_KNOWN_SHARE * latency_ms[:, None])
 
 
 def member_latency(
     member: str,
-    run: Callable[[np.ndarray], np.ndarray],
+    run: Callable[[FloatArray], FloatArray],
     inputs: StepInputs,
     device_classes: int,
-    constants: np.ndarray,
-    typical_log_ratio: np.ndarray,
-) -> np.ndarray:
+    constants: FloatArray,
+    typical_log_ratio: FloatArray,
+) -> FloatArray:
     """Latency on each target, milliseconds, shape (targets, profiles).
 
     Parameters
@@ -116,5 +117,6 @@ def member_latency(
     seen = network_inputs(np, member, inputs.classes_ms, device_classes, inputs.latency_ms, inputs.sizes)
     raw = run(seen)
     known = network_latency(np, member, raw, inputs.classes_ms, device_classes, inputs.latency_ms, constants)
-    ratio = np.exp(UNKNOWN_POWER * np.asarray(typical_log_ratio))[:, None, None]
-    return (known + inputs.unknown_ms * ratio)[..., 0]
+    ratio: FloatArray = np.exp(UNKNOWN_POWER * np.asarray(typical_log_ratio))[:, None, None]
+    latency_ms: FloatArray = known + inputs.unknown_ms * ratio
+    return latency_ms[..., 0]

@@ -1,1 +1,1 @@
-"""What operations are: their kind, class and cluster, and the repair of profiles that were cut short."""
+"""Kinds, classes and clusters of operations; imputation of truncated profiles."""

@@ -1,1 +1,1 @@
-"""From a profile to the step latency on every instance."""
+"""Predict step latency on every instance from a profile."""

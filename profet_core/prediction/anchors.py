@@ -13,9 +13,9 @@ from profet_core.transfer.hosts import REFERENCE_HOST, UNKNOWN_HOST, Host, host_
 if TYPE_CHECKING:
     from profet_core.artifacts.models import Models
 
-_ADD_IT = "add it as a GPU of your own, by that name."
-_NO_WHOLE_GPU = "a part of a GPU, whose speed is its slice's: record the step on a whole GPU."
-_NO_CARD = f"a laptop's GPU, which runs slower than the card of that name: {_ADD_IT}"
+_ADD_IT = "add it as a custom GPU with that name."
+_NO_WHOLE_GPU = "a GPU slice: record the step on a whole GPU."
+_NO_CARD = f"a laptop GPU, which is slower than the card of that name: {_ADD_IT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
         gpu = transfer.gpus.find(name) if entry is None else transfer.gpus.find(entry.gpu, entry.gpu_memory_gib)
     except InputError as error:
         raise InputError(
-            f"Unknown anchor {name!r}: choose one of {', '.join(models.instances)}, any instance of the catalogue, or "
-            f"a GPU by its name. {error}"
+            f"Unknown anchor {name!r}: choose one of {', '.join(models.instances)}, any instance of the catalog, "
+            f"or a GPU name. {error}"
         ) from None
     host = UNKNOWN_HOST if entry is None else host_named(entry.host)
     same = next((known for known, row in transfer.step.instances.items() if row.gpu == gpu.name), None)
@@ -105,7 +105,7 @@ def unknown_gpu(models: Models, recorded: str) -> str:
     says = f"The profile says it was recorded on {recorded}"
     if reason := _no_card(recorded):
         return f"{says}, {reason}"
-    return "" if models.transfer is None else f"{says}, of which no data sheet is known here: {_ADD_IT}"
+    return "" if models.transfer is None else f"{says}, whose specs are unknown: {_ADD_IT}"
 
 
 def _no_card(name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.artifacts.methods import Method
 from profet_core.artifacts.models import Models
 from profet_core.networks.batch import ProfileBatch
@@ -44,14 +45,14 @@ def estimate(models: Models, method: Method, batch: ProfileBatch, targets: Seque
     )
 
 
-def joined_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> np.ndarray:
+def joined_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> FloatArray:
     """Latencies alone as `estimate` joins them, milliseconds, (targets, profiles)."""
     rule = method.rule(batch.latency_known)
     member_ms = _members_ms(models, method, batch, targets)
     return combine(np.stack([member_ms[name] for name in rule.members], axis=-1), rule.combine, rule.weights)
 
 
-def _members_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> dict[str, np.ndarray]:
+def _members_ms(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> dict[str, FloatArray]:
     groups = list(_by_sizes(batch))
     rule = method.rule(batch.latency_known)
     return {name: _member_ms(models, batch, targets, name, groups) for name in rule.members}
@@ -67,7 +68,7 @@ def _by_sizes(batch: ProfileBatch) -> Iterable[tuple[np.ndarray, StepInputs]]:
         yield without, batch.inputs.of_rows(without, None)
 
 
-def _sizes(profiles: Sequence[Profile]) -> tuple[np.ndarray, np.ndarray]:
+def _sizes(profiles: Sequence[Profile]) -> tuple[FloatArray, np.ndarray]:
     """Batch and pixel size as inputs, and whether both are known and within the range of the training data."""
     values = np.array([(p.meta.batch_size or 0, p.meta.pixels or 0) for p in profiles], float)
     lowest, highest = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
@@ -82,7 +83,7 @@ def _member_ms(
     targets: Sequence[str],
     member: str,
     groups: Iterable[tuple[np.ndarray, StepInputs]],
-) -> np.ndarray:
+) -> FloatArray:
     """One member's latencies, milliseconds, (targets, profiles)."""
     device = len(load_operation_classes().device)
     found = np.empty((len(targets), len(batch.profiles)))
@@ -96,15 +97,16 @@ def _member_ms(
 
 
 def _log_half_width(
-    scale: IntervalScale, batch: ProfileBatch, targets: Sequence[str], member_ms: np.ndarray, distance: np.ndarray
-) -> np.ndarray:
+    scale: IntervalScale, batch: ProfileBatch, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray
+) -> FloatArray:
     """Half the interval's width in the logarithm, (targets, profiles); `member_ms` : (targets, profiles, members)."""
     doubt = batch.inputs.doubt
     half = [
         scale.log_half_width(batch.anchor, target, values, distance, doubt)
         for target, values in zip(targets, member_ms, strict=True)
     ]
-    return np.stack(half) + np.array([unattributed_log_width(profile) for profile in batch.profiles])
+    unattributed: FloatArray = np.array([unattributed_log_width(profile) for profile in batch.profiles])
+    return np.stack(half) + unattributed
 
 
 def _likeness(scale: IntervalScale, distance: float) -> Likeness:
@@ -116,12 +118,13 @@ def _warnings(repair_factor: float, likeness: Likeness | None) -> tuple[str, ...
     found = []
     if repair_factor > NOTABLE_REPAIR:
         found.append(
-            "Operations that every training step has are missing (TensorFlow keeps the 500 costliest). "
-            f"The device time was scaled up by {repair_factor:.2f} to make up for it, and the interval is wider."
+            "The profile is truncated: operations that every training step has are missing (TensorFlow keeps the "
+            f"500 costliest). The device time was scaled up by {repair_factor:.2f} to compensate, and the interval "
+            "is wider."
         )
     if likeness and likeness.warned_of:
         found.append(
-            f"This network is {likeness.words} those of the training data: left-out networks this far off were "
-            f"predicted with a mean error of {likeness.error_words}."
+            f"This network is {likeness.phrase} the training data: held-out networks this different had a mean "
+            f"error of {likeness.error_words}."
         )
     return tuple(found)

@@ -59,7 +59,7 @@ def _wrong_gpu_warning(models: Models, profile: Profile, anchor: Anchor) -> str 
     if recorded is None or gpu is None or _same_gpu(models, recorded, gpu):
         return None
     given = f"the anchor is {gpu}" if anchor.name == gpu else f"{anchor.name} has {gpu}"
-    return f"The profile says it was recorded on {recorded}, but {given}: is the anchor right?"
+    return f"The profile says it was recorded on {recorded}, but {given}: check the anchor."
 
 
 def _same_gpu(models: Models, recorded: str, gpu: str) -> bool:
@@ -73,8 +73,8 @@ def _unprofiled_anchor_warning(anchor: Anchor) -> str | None:
     if anchor.gpu is None:
         return None
     return (
-        f"Nobody profiled {anchor.gpu.name} for the models: the profile is carried to profiled GPUs by how fast each "
-        "is at each kind of operation, and all numbers are less sure."
+        f"The models have no profiles of {anchor.gpu.name}: the profile is scaled to profiled GPUs by their speed "
+        "at each kind of operation. All predictions are less certain."
     )
 
 
@@ -83,7 +83,8 @@ def _precision_warning(profile: Profile, anchor: Anchor) -> str | None:
     if said in ("fp32", "float32") or (said == TF32 and anchor.gpu is not None):
         return None
     return (
-        f"The profile says {profile.meta.precision}; the models were trained on FP32 steps only: expect larger errors."
+        f"The profile's precision is {profile.meta.precision}, but the models were trained on FP32 steps only: "
+        "expect larger errors."
     )
 
 
@@ -91,18 +92,15 @@ def _compiled_warning(profile: Profile) -> str | None:
     if not profile.meta.compiled:
         return None
     return (
-        "This step was compiled (XLA or torch.compile), which joins operations into one; the models were trained on "
-        "steps that were not: expect larger errors."
+        "This step was compiled (XLA or torch.compile), which fuses operations. The models were trained on "
+        "uncompiled steps: expect larger errors."
     )
 
 
 def _unattributed_warning(profile: Profile) -> str | None:
     if profile.unknown_share <= WARNED_UNATTRIBUTED_SHARE:
         return None
-    return (
-        f"{profile.unknown_share:.0%} of the GPU's time belongs to no operation that the profile names: "
-        "the interval is wider."
-    )
+    return f"{profile.unknown_share:.0%} of the GPU time belongs to no named operation: the interval is wider."
 
 
 def _unknown_warning(unknown: UnknownOperations) -> str | None:
@@ -110,12 +108,12 @@ def _unknown_warning(unknown: UnknownOperations) -> str | None:
     if not set(unknown.names) - ({UNKNOWN_DEVICE_OPERATION} & set(unknown.left_out)):
         return None
     parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
-    parts += [f"{name} left out" for name in unknown.left_out]
+    parts += [f"{name} ignored" for name in unknown.left_out]
     shown = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
-    weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "too little to matter much"
+    weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "negligible"
     count = len(unknown.names)
     noun = "operation" if count == 1 else "operations"
-    return f"{count} {noun} unknown to the models, {unknown.share:.1%} of the busy time ({weight}): {shown}."
+    return f"The models don't know {count} {noun}, {unknown.share:.1%} of the busy time ({weight}): {shown}."
 
 
 def _range_warning(known: TrainingRange, profile: Profile, anchor: str) -> str | None:
@@ -125,15 +123,13 @@ def _range_warning(known: TrainingRange, profile: Profile, anchor: str) -> str |
         return None
     side = "shorter" if total < low else "longer"
     return (
-        f"This step is {side} on the GPU than any in the training data of {anchor} "
-        f"({format_ms(total / US_PER_MS)} of device time, known {format_ms(low / US_PER_MS)} to "
-        f"{format_ms(high / US_PER_MS)}): the prediction is an extrapolation."
+        f"This step's GPU time is {side} than any in the training data of {anchor} ({format_ms(total / US_PER_MS)} "
+        f"of device time, known {format_ms(low / US_PER_MS)} to {format_ms(high / US_PER_MS)}): the prediction is "
+        "an extrapolation."
     )
 
 
 def _floor_warning(at_floor: Sequence[str]) -> str | None:
     if not at_floor:
         return None
-    return (
-        f"The prediction for {', '.join(at_floor)} fell below anything measured and was held at half the fastest step."
-    )
+    return f"The prediction for {', '.join(at_floor)} fell below all measurements and was set to half the fastest step."

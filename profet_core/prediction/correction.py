@@ -27,6 +27,7 @@ def correct_by_measurement(
     *,
     meta: ProfileMeta,
     reference_meta: ProfileMeta,
+    same_gpu: Mapping[str, str] | None = None,
 ) -> Prediction:
     """A prediction whose targets are corrected by measured latencies of the same network.
 
@@ -40,6 +41,7 @@ def correct_by_measurement(
         of another batch or pixel size of the same network, profiled on the same anchor.
     measured_ms : target -> measured step latency, milliseconds.
     meta, reference_meta : of the two profiles, for their sizes.
+    same_gpu : other target -> the measured target with the same GPU, by whose error it is corrected too.
 
     Raises
     ------
@@ -49,15 +51,18 @@ def correct_by_measurement(
     errors = {target: _error(prediction, reference, target, value) for target, value in measured_ms.items()}
     factors = {target: error**share for target, error in errors.items()}
     doubts = tuple(
-        f"{format_ms(measured_ms[target])} on {target} is far from the {format_ms(reference.latencies_ms[target])} "
-        "predicted there: is it milliseconds per step, and of the same network?"
+        f"{format_ms(measured_ms[target])} on {target} is far from the prediction of "
+        f"{format_ms(reference.latencies_ms[target])}: check that it is in milliseconds per step and for the same "
+        "network."
         for target, error in errors.items()
         if not 1 / SLIP_FACTOR <= error <= SLIP_FACTOR
     )
     notes = tuple(
-        f"{target} was corrected by {100 * (factor - 1):+.1f} %, from the latency you measured there."
+        f"{target} was corrected by {100 * (factor - 1):+.1f}%, from the latency you measured "
+        f"there{', and so were other offers of its GPU' if target in (same_gpu or {}).values() else ''}."
         for target, factor in factors.items()
     )
+    factors = {other: factors[target] for other, target in (same_gpu or {}).items()} | factors
     rows = tuple(_corrected(row, factors) for row in prediction.predictions)
     return replace(prediction, predictions=rows, warnings=(*prediction.warnings, *doubts, *notes))
 
@@ -84,7 +89,7 @@ def _error(prediction: Prediction, reference: Prediction, target: str, measured_
     predicted_ms = reference.latencies_ms
     if target == prediction.anchor or target not in prediction.latencies_ms or target not in predicted_ms:
         others = ", ".join(row.instance for row in prediction.predictions if row.instance != prediction.anchor)
-        raise InputError(f"A measured latency must be of a predicted target ({others}), not {target!r}.")
+        raise InputError(f"A measured latency must be for a predicted target ({others}), not {target!r}.")
     return positive_number(f"The measured latency of {target}", measured_ms) / predicted_ms[target]
 
 

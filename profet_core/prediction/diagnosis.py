@@ -11,13 +11,13 @@ from profet_core.units import US_PER_MS
 
 Kind = Literal["busy", "idle", "input", "no GPU"]
 
-#: The GPU worked for less than this share of the step. With the step's latency known 5.8 % of the 11,052 training
-#: profiles lie below; the fastest of the other instances ran them about as fast (median), and 6 % of them more than 1.5
-#: times as fast; of the others 2.9 times and 74 % (`python -m profet_lab.validation.diagnosis_check`, as all counts
+#: The GPU worked for less than this share of the step. With the step's latency known 5.8% of the 11,052 training
+#: profiles lie below; the fastest of the other instances ran them about as fast (median), and 6% of them more than 1.5
+#: times as fast; of the others 2.9 times and 74% (`python -m profet_lab.validation.diagnosis_check`, as all counts
 #: here).
 IDLE_BELOW = 0.55
-#: The same from the profile alone: the profiler slows short steps, which then look more idle. 7.9 % lie below; the
-#: fastest other instance ran 6 % of them more than 1.5 times as fast.
+#: The same from the profile alone: the profiler slows short steps, which then look more idle. 7.9% lie below; the
+#: fastest other instance ran 6% of them more than 1.5 times as fast.
 IDLE_BELOW_WITHOUT_LATENCY = 0.40
 #: Waiting for input above this share of the step while the GPU worked for less than that share of it: 15 of the
 #: training profiles, all of the two smallest networks. A PyTorch step waits for its loader; tf.data may read beside it.
@@ -53,21 +53,21 @@ class Diagnosis:
     def sentence(self) -> str:
         """One line for a person."""
         if self.gpu_busy_share is None:
-            return "No GPU time was recorded, so nothing can be said about how busy a GPU was."
-        busy = f"the GPU worked for about {self.gpu_busy_share:.0%} of the step"
+            return "No GPU time was recorded, so GPU utilization is unknown."
+        busy = f"the GPU is busy for about {self.gpu_busy_share:.0%} of the step"
         if self.kind == "input":
             return (
-                f"This step waits for its input: the pipeline took about {self.input_share:.0%} of it and {busy}. "
-                "Another GPU won't fix it: prefetch, cache or read with more workers first."
+                f"This step is input-bound: the input pipeline takes about {self.input_share:.0%} of it, and "
+                f"{busy}. A faster GPU won't help: prefetch, cache or use more loader workers first."
             )
         if self.kind == "idle":
             return (
-                f"This step leaves the GPU waiting: {busy}. Another GPU won't fix it: give it larger batches or fewer, "
-                "larger operations, or rent a cheaper one."
+                f"This step leaves the GPU idle: {busy}. A faster GPU won't help: use larger batches or fewer, "
+                "larger operations, or rent a cheaper GPU."
             )
         if self.gpu_busy_share < MOSTLY_BUSY:
-            return f"{busy[0].upper()}{busy[1:]}: a faster GPU shortens that part only."
-        return f"Nothing holds the GPU up much: {busy}."
+            return f"{busy[0].upper()}{busy[1:]}: a faster GPU shortens only that part."
+        return f"The GPU is well utilized: {busy}."
 
 
 def diagnose(profile: Profile, latency_ms: float | None = None) -> Diagnosis:

@@ -9,13 +9,19 @@ from itertools import compress
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.artifacts.models import Models
 from profet_core.errors import InputError
 from profet_core.latency import Basis, Interval, StepTime
 from profet_core.networks.intervals import BAND_WORDS
-from profet_core.operations.clusters import UnknownOperations
+from profet_core.operations.unknown import UnknownOperations
 from profet_core.transfer.known import Latencies
 from profet_core.units import SMALLEST_NUMBER
+
+#: Band word -> how a sentence compares the profile with the training data.
+_PHRASES = dict(
+    zip(BAND_WORDS, ("similar to", "somewhat different from", "not similar to", "very different from"), strict=True)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +45,15 @@ class Likeness:
         return self.words.startswith(("unlike", "very unlike"))
 
     @property
+    def phrase(self) -> str:
+        """Goes before "the training data" in a sentence."""
+        return _PHRASES[self.words]
+
+    @property
     def error_words(self) -> str:
         """The mean error as a phrase; the farthest band has no end, so what was seen in it is the least to expect."""
         least = "at least " if self.words == BAND_WORDS[-1] else ""
-        return f"{least}{self.error_percent:.0f} %"
+        return f"{least}{self.error_percent:.0f}%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +92,17 @@ class Estimates:
     """
 
     targets: Sequence[str]
-    member_ms: Mapping[str, np.ndarray]
-    joined_ms: np.ndarray
-    floor_ms: np.ndarray
-    log_half_width: np.ndarray | None
+    member_ms: Mapping[str, FloatArray]
+    joined_ms: FloatArray
+    floor_ms: FloatArray
+    log_half_width: FloatArray | None
     interval_level: float | None
     unknown: Sequence[UnknownOperations]
     likeness: Sequence[Likeness | None]
     warnings: Sequence[tuple[str, ...]]
 
     @cached_property
-    def latency_ms(self) -> np.ndarray:
+    def latency_ms(self) -> FloatArray:
         """Joined and held at the floor, (targets, profiles)."""
         return np.maximum(self.joined_ms, self.floor_ms[:, None])
 
@@ -137,12 +148,12 @@ class Estimates:
         ]
 
 
-def floors_ms(models: Models, targets: Sequence[str]) -> np.ndarray:
+def floors_ms(models: Models, targets: Sequence[str]) -> FloatArray:
     """No step of the training data was faster than twice this, (targets,); a member may extrapolate below zero."""
     return np.array([models.ranges[name].latency_ms[0] / 2 for name in targets])
 
 
-def combine(member_ms: np.ndarray, how: str, weights: Sequence[float] | None = None) -> np.ndarray:
+def combine(member_ms: FloatArray, how: str, weights: Sequence[float] | None = None) -> FloatArray:
     """Join the members' latencies, shape (..., members) -> (...,).
 
     Parameters
@@ -161,8 +172,10 @@ def combine(member_ms: np.ndarray, how: str, weights: Sequence[float] | None = N
     if how == "median":
         return np.median(member_ms, axis=-1)
     if how == "mean":
-        return np.mean(member_ms, axis=-1)
+        mean_ms: FloatArray = np.mean(member_ms, axis=-1)
+        return mean_ms
     if how == "geometric mean":
         # A member that extrapolates below zero has no logarithm; next to nothing brings the estimate to the floor.
-        return np.exp(np.average(np.log(np.maximum(member_ms, SMALLEST_NUMBER)), axis=-1, weights=weights))
+        mean_log: FloatArray = np.average(np.log(np.maximum(member_ms, SMALLEST_NUMBER)), axis=-1, weights=weights)
+        return np.exp(mean_log)
     raise InputError(f"Unknown ensemble rule {how!r}.")

@@ -12,12 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from profet_core.artifacts.models import Method, Models
+from profet_core.arrays import FloatArray
+from profet_core.artifacts.methods import Method
+from profet_core.artifacts.models import Models
 from profet_core.catalog.gpus import Gpu
 from profet_core.networks.batch import ProfileBatch
 from profet_core.networks.stacks import StepInputs, known_part, without_unseen
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
-from profet_core.operations.clusters import UnknownOperations
+from profet_core.operations.unknown import UnknownOperations
 from profet_core.prediction import by_class
 from profet_core.prediction.estimates import Estimates, floors_ms
 from profet_core.prediction.host_time import host_times_ms
@@ -64,14 +66,14 @@ class ForeignEstimates:
     estimates : latencies on each of them. own_ms : on the GPU itself, (profiles,), measured or by the profile.
     recorded : the steps as if recorded on the reference instance: where other GPUs are reached from.
     known : profiled instance -> latencies to reach other GPUs from, exact: the doubt about all of them is one.
-    log_half_width : of everything that is told from these profiles, 90 %, (profiles,).
+    log_half_width : of everything that is told from these profiles, 90%, (profiles,).
     """
 
     estimates: Estimates
-    own_ms: np.ndarray
+    own_ms: FloatArray
     recorded: AnchorSteps
     known: Mapping[str, Latencies]
-    log_half_width: np.ndarray
+    log_half_width: FloatArray
 
 
 def foreign_estimates(
@@ -110,7 +112,7 @@ def foreign_estimates(
     )
 
 
-def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, half: np.ndarray) -> Estimates:
+def _joined(models: Models, method: Method, batch: ProfileBatch, back: CarriedBack, half: FloatArray) -> Estimates:
     """Law and models as one estimate a profiled instance."""
     names = list(back.by_instance)
     batches = {name: _carried_batch(batch, name, there) for name, there in back.by_instance.items()}
@@ -163,6 +165,7 @@ def carried_inputs(
     )
 
 
-def law_and_models(law_ms: np.ndarray, models_ms: np.ndarray) -> np.ndarray:
+def law_and_models(law_ms: FloatArray, models_ms: FloatArray) -> FloatArray:
     """Both as one latency, (profiles,); `models_ms`: by where profiles were carried to, (instances, profiles)."""
-    return np.exp(LAW_SHARE * np.log(law_ms) + (1 - LAW_SHARE) * np.log(models_ms).mean(axis=0))
+    mean_log: FloatArray = np.log(models_ms).mean(axis=0)
+    return np.exp(LAW_SHARE * np.log(law_ms) + (1 - LAW_SHARE) * mean_log)

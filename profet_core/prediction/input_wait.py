@@ -51,6 +51,6 @@ def input_wait_warning(profile: Profile) -> str | None:
         return None
     share = wait_ms * US_PER_MS / profile.device_total_us
     return (
-        f"For {format_ms(wait_ms)} of the step ({share:.0%}) the GPU waits for its input. Predictions are of the rest: "
-        "that wait is the host's and the loader's, and another GPU does not shorten it."
+        f"The GPU waits for input for {format_ms(wait_ms)} of the step ({share:.0%}). Predictions exclude this "
+        "data-loading stall: another GPU does not shorten it."
     )

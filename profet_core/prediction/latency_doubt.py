@@ -35,8 +35,8 @@ def check_latency(models: Models, profile: Profile, anchor: str, latency_ms: flo
     suggested_ms = latency_ms * MS_PER_UNIT[unit] if unit else None
     expected_ms = device_ms * models.ranges[anchor].median_latency_per_device_total
     raise LatencyDoubtError(
-        f"A latency of {format_ms(latency_ms)} makes no sense beside this profile, which{_read_as(profile, steps)} "
-        f"suggests about {format_ms(expected_ms)}: {_hint(latency_ms, unit, steps)}",
+        f"A latency of {format_ms(latency_ms)} doesn't fit this profile, which{_read_as(profile, steps)} suggests "
+        f"about {format_ms(expected_ms)}: {_hint(latency_ms, unit, steps)}",
         latency_ms=latency_ms,
         expected_ms=expected_ms,
         suggested_ms=suggested_ms,

@@ -16,7 +16,7 @@ from profet_core.profiles.record import Profile
 from profet_core.transfer.own_gpu import speed_bounds, with_own_gpus
 from profet_core.units import format_ms, format_significant, positive_number
 
-#: Medians of the same step, measured again, differ by so much (the measurements' own runs: 0.6 to 2.5 %).
+#: Medians of the same step, measured again, differ by so much (the measurements' own runs: 0.6 to 2.5%).
 STEP_LOG_SD = 0.03
 _HALVINGS = 40
 
@@ -46,7 +46,7 @@ def speed_of_step(
     positive_number("A step's latency", measured_ms)
     transfer = models.transfer
     if transfer is None:
-        raise ArtifactError("These models know no GPUs but those that were profiled.")
+        raise ArtifactError("These models support profiled GPUs only.")
     priced = with_offers_of(catalog, [own])
 
     # Without TF32 cores it is FP32 whatever was asked for.
@@ -72,12 +72,13 @@ def _check_within(own: OwnGpu, measured_ms: float, slow: StepTime, fast: StepTim
         return
     if fast.limited_by_host and measured_ms <= fast_ms:
         raise InputError(
-            f"{own.name}: the host alone needs {format_ms(fast_ms)} to launch this step: {format_ms(measured_ms)} say "
-            "nothing of the GPU. Measure a larger batch."
+            f"{own.name}: CPU launch overhead alone takes {format_ms(fast_ms)}, so {format_ms(measured_ms)} "
+            "doesn't show the GPU's speed. Measure a larger batch."
         )
     raise InputError(
-        f"{own.name}: {format_ms(measured_ms)} a step can't be: its data sheet allows {format_significant(fast_ms)} to "
-        f"{format_ms(slow_ms)}. Is it milliseconds, of this network at this size?"
+        f"{own.name}: {format_ms(measured_ms)} per step is not plausible: its specs allow "
+        f"{format_significant(fast_ms)} to {format_ms(slow_ms)}. Check that it is in milliseconds, for this "
+        "network at this size."
     )
 
 

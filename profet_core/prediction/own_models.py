@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.artifacts.models import Models, OwnLayer
 from profet_core.artifacts.own_layers import OwnMachine
 from profet_core.artifacts.training_range import TrainingRange
@@ -39,11 +40,12 @@ class OwnTarget:
     machine: OwnMachine | None
 
     @property
-    def own_ms(self) -> np.ndarray:
+    def own_ms(self) -> FloatArray:
         """By these models alone, (profiles,)."""
-        return self.estimates.latency_ms[self.row]
+        latency_ms: FloatArray = self.estimates.latency_ms[self.row]
+        return latency_ms
 
-    def joined_ms(self, law_ms: np.ndarray) -> np.ndarray:
+    def joined_ms(self, law_ms: FloatArray) -> FloatArray:
         """Joined with what the law tells, (profiles,)."""
         return np.exp(self.law_share * np.log(law_ms) + (1 - self.law_share) * np.log(self.own_ms))
 
@@ -52,7 +54,7 @@ class OwnTarget:
 
         Parameters
         ----------
-        other_host_log : doubt about another host than the one that was measured, half a 90 % interval.
+        other_host_log : doubt about another host than the one that was measured, half a 90% interval.
         """
         if law.latency_ms is None:
             return law

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profet_core.artifacts.models import Method, Models
+from profet_core.artifacts.methods import Method
+from profet_core.artifacts.models import Models
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError, NoPredictionError
@@ -217,7 +218,8 @@ def _request(models: Models, catalog: Catalog, anchor: str, targets: Sequence[st
     if chosen.kind != "classes":
         if found.name not in models.instances:
             raise InputError(
-                f"The documented ensemble starts from {', '.join(models.instances)} only: take the default method."
+                f"The documented ensemble supports only the anchors {', '.join(models.instances)}: use the "
+                "default method."
             )
         priced = _priced(models, catalog, anchor)
         return _Request(models, catalog, chosen, found, dict.fromkeys(_check_targets(priced, anchor, targets)), {})
@@ -260,7 +262,7 @@ def _check_targets(instances: Sequence[str], anchor: str, targets: Sequence[str]
         if target not in known:
             raise InputError(f"Unknown target {target!r}: choose one of {', '.join(known)}.")
     if not others:
-        raise InputError(f"Name at least one target beside the anchor: {', '.join(known)}.")
+        raise InputError(f"Name at least one target other than the anchor: {', '.join(known)}.")
     return others
 
 
@@ -269,7 +271,9 @@ def _steps(profiles: Sequence[Profile], latencies_ms: Sequence[float] | None) ->
     if latencies_ms is None:
         return [_Step(counted(profile, None), None) for profile in profiles]
     if len(latencies_ms) != len(profiles):
-        raise InputError(f"{len(latencies_ms)} latencies were given for {len(profiles)} profiles: give one each.")
+        raise InputError(
+            f"{len(latencies_ms)} latencies were given for {len(profiles)} profiles: give one per profile."
+        )
     known_ms = [positive_number("The anchor's latency", value) for value in latencies_ms]
     return [_Step(counted(profile, value), value) for profile, value in zip(profiles, known_ms, strict=True)]
 

@@ -108,5 +108,5 @@ def _judged(models: Models, catalog: Catalog, one: RecordedProfile) -> tuple[Eac
     try:
         check_latency(models, profile, anchor.instance, one.latency_ms)
     except InputError as error:
-        return EachPrediction(profile, doubt=f"{error} Predicted without it."), None
+        return EachPrediction(profile, doubt=f"{error} The prediction doesn't use it."), None
     return EachPrediction(profile), one.latency_ms

@@ -93,4 +93,4 @@ def prediction_row(catalog: Catalog, step: StepTime, members: Mapping[str, float
 
 def node_note(entry: Instance) -> str:
     """What a row of one GPU says last where the price is of several."""
-    return f"latency of one GPU, price of the whole node of {entry.gpu_count}"
+    return f"latency of one GPU, price of the whole machine with {entry.gpu_count}"

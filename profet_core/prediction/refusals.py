@@ -20,7 +20,7 @@ MOST_UNATTRIBUTED_SHARE, WARNED_UNATTRIBUTED_SHARE = 0.20, 0.05
 #: Above this share of the GPU's busy time in operations of no known kind the rest is no picture of the step.
 MOST_UNPLACED_SHARE = 0.50
 #: A GPU that worked for less of what the profile spans did not run a whole step in it: in the idlest of the 11,052
-#: PROFET profiles it worked for 8 %.
+#: PROFET profiles it worked for 8%.
 LEAST_BUSY_SHARE = 0.05
 
 
@@ -32,26 +32,26 @@ def refusal(profile: Profile) -> str:
         return NO_DEVICE
     if profile.meta.compiled and "torch" not in (profile.meta.framework or "").lower():
         return (
-            "XLA joined this step's operations into kernels of its own, and the models know single operations: "
-            "record it again with jit_compile=False."
+            "XLA fused this step's operations, and the models need single operations: record it again with "
+            "jit_compile=False."
         )
     busy_share = profile.device_busy_us / profile.device_total_us
     if busy_share < LEAST_BUSY_SHARE:
         return (
-            f"The GPU worked for {busy_share:.1%} of the time this profile spans, which holds little of a training "
-            "step: record a whole step after some warm-up steps, with its input at hand."
+            f"The GPU is busy for {busy_share:.1%} of this profile, which is too little for a training step: "
+            "record a whole step after a few warm-up steps, with its input ready."
         )
     if profile.unknown_share > MOST_UNATTRIBUTED_SHARE:
         return (
-            f"{profile.unknown_share:.0%} of the GPU's time belongs to no operation that the profile names: record it "
-            "again with the host's operations too, without XLA, torch.compile or CUDA graphs."
+            f"{profile.unknown_share:.0%} of the GPU time belongs to no named operation: record it again with CPU "
+            "operations too, and without XLA, torch.compile or CUDA graphs."
         )
     unplaced_us = _unplaced_us(profile)
     if (share := sum(unplaced_us.values()) / profile.device_busy_us) > MOST_UNPLACED_SHARE:
         longest = max(unplaced_us, key=lambda name: unplaced_us[name]).removeprefix(DEVICE_PREFIX)
         return (
-            f"{share:.0%} of the GPU's time is in operations that nothing is known of, {longest} the longest: record "
-            "a CNN's training step with the framework's own operations."
+            f"{share:.0%} of the GPU time is in unknown operations, {longest} the longest: record a CNN training "
+            "step with the framework's own operations."
         )
     return ""
 
@@ -74,8 +74,8 @@ def foreign_refusal(profile: Profile) -> str:
     if said in (FP32, "float32", TF32):
         return ""
     return (
-        f"The profile says {profile.meta.precision}, and of GPUs that nobody profiled the speed is known in FP32 and "
-        "TF32 only: record it without mixed precision."
+        f"The profile's precision is {profile.meta.precision}, but unprofiled GPUs support FP32 and TF32 only: "
+        "record it without mixed precision."
     )
 
 

@@ -8,7 +8,7 @@ from profet_core.profiles.record import Profile
 from profet_core.units import US_PER_MS, whole_number
 
 #: Device rows of one step, idle included, over its latency in the 11,052 PROFET profiles: the median, and the range
-#: that all but 1 % on either side lie in (`python -m profet_lab.validation.step_ratio`). Above 1 is the profiler's own
+#: that all but 1% on either side lie in (`python -m profet_lab.validation.step_ratio`). Above 1 is the profiler's own
 #: cost, which small steps feel most; far below lie profiles that were cut.
 TYPICAL_RATIO = 1.054
 USUAL_RATIOS = 0.745, 1.96
@@ -73,8 +73,10 @@ def steps_note(profile: Profile) -> str | None:
     """A caveat on the number of steps where the file does not hold it; None if it does."""
     count = "one step" if profile.steps == 1 else f"{profile.steps} steps"
     if profile.steps_basis == "inferred":
-        return f"The file does not say how many steps it covers; its times and the latency fit {count}."
+        return f"The file does not include its number of steps; its times and the latency match {count}."
     if profile.steps_basis == "assumed":
         recipe = " (PROFET's recorder profiles two)" if profile.steps == 2 else ""
-        return f"The file does not say how many steps it covers: read as {count}{recipe}. Say so if it covers others."
+        return (
+            f"The file does not include its number of steps: {count} assumed{recipe}. Give the number if that is wrong."
+        )
     return None

@@ -93,7 +93,7 @@ class UnprofiledAnchor:
     Attributes
     ----------
     anchor : its name. latencies : of the steps on the GPU itself.
-    log_half_width : doubt about all that is told of other GPUs from its profiles, half a 90 % interval, (profiles,).
+    log_half_width : doubt about all that is told of other GPUs from its profiles, half a 90% interval, (profiles,).
     ran_in_tf32 : the steps, where the GPU has it.
     """
 
@@ -106,7 +106,7 @@ class UnprofiledAnchor:
     @property
     def note(self) -> str:
         """What a row that is told from its profiles rests on."""
-        return f"from a profile of {self.gpu.name}, which nobody profiled for the models"
+        return f"from a profile of {self.gpu.name}, which the models have no profiles of"
 
 
 def recorded_steps(batch: ProfileBatch) -> AnchorSteps:
@@ -144,7 +144,7 @@ def unprofiled_steps(
         latencies[recorded.anchor] = Latencies.measured(recorded.latency_ms)
     elif own is None:
         latencies[recorded.anchor] = _own_latencies(transfer, recorded)
-        more[recorded.anchor] = "by the profile, as none was given"
+        more[recorded.anchor] = "estimated from the profile, as none was given"
     # Offers are many, GPUs and hosts are few: each pair is estimated once, and its offers share what was found.
     distinct = dict.fromkeys(placed.values())
     same = {one: _same_as(one[0], profiled, latencies, own, more, tf32) for one in distinct}
@@ -193,7 +193,7 @@ def _same_as(
     same_precision = own is not None and (gpu.tf32_tensor_dense_tflops is None or own.ran_in_tf32 is tf32)
     if own is not None and gpu.name == own.gpu.name and same_precision:
         # No models learned from this GPU, given as its latency may be.
-        said = "by the profile, as none was given" if own.latencies.log_half_width.any() else ""
+        said = "estimated from the profile, as none was given" if own.latencies.log_half_width.any() else ""
         return _SameGpu(own.anchor, own.latencies, Basis.CARRIED_BACK, said)
     name = profiled.get(gpu.name)
     if name is None:

@@ -1,4 +1,4 @@
-"""Reads and writes profiles: the time per operation type of one training step. `formats` lists what is read."""
+"""Read and write profiles, one reader per format."""
 
 from profet_core.profiles.formats import READERS, Reader
 from profet_core.profiles.profet_json.writer import write_profile

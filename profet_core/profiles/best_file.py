@@ -43,7 +43,7 @@ class _Candidate:
         return found[-1] if found else ""
 
     @property
-    def order(self) -> tuple:
+    def order(self) -> tuple[int, list[str | tuple[int, str]]]:
         """Lowest rank first, then by name, numbers in it as numbers."""
         parts = enumerate(_NUMBERS.split(self.file.name))
         return self.rank, [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else part for at, part in parts]
@@ -125,7 +125,7 @@ def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, wher
 
 def _nothing_found(files: Sequence[ArchivedFile], where: str) -> str:
     if any(file.name.endswith("/data.pkl") or file.name == "data.pkl" for file in files):
-        return "this is a PyTorch checkpoint, no profile: upload the trace that torch.profiler writes."
+        return "this is a PyTorch checkpoint, not a profile: upload the trace that torch.profiler writes."
     return (
         f"the {where} holds no profile among its {len(files)} files: upload an xplane.pb or trace.json.gz of "
         "TensorFlow, or a trace of torch.profiler."

@@ -42,7 +42,7 @@ class NamesKept:
         """
         self._left -= getsizeof(name) + _ENTRY_BYTES
         if self._left < 0:
-            raise ProfileError("The trace has more names, or longer ones, than any network's: record fewer steps.")
+            raise ProfileError("The trace has too many names, or names that are too long: record fewer steps.")
 
 
 def check_operations(count: int) -> None:

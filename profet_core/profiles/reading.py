@@ -76,7 +76,7 @@ def _read(content: Content, name: str) -> Profile:
         return reader.read(content)
     what, instead = what_it_is(content.head, name) or ("", "")
     formats = "upload " + ", ".join(reader.NAME for reader in reversed(READERS))
-    raise ProfileError(f"this is {what and what + ', '}no profile that can be read: {instead or formats}.")
+    raise ProfileError(f"this is {what and what + ', '}not a supported profile: {instead or formats}.")
 
 
 def shown_file_name(name: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -27,8 +28,17 @@ US_DIGITS = 6
 StepsBasis = Literal["marked", "counted", "stated", "given", "inferred", "assumed"]
 #: Why a profile without device rows gets no prediction.
 NO_DEVICE = (
-    "This profile holds no GPU time (no Device_ rows): it was recorded on a CPU, so no GPU's latency can be told from "
-    "it. Record the step on the anchor's GPU."
+    "This profile has no GPU time (no Device_ rows): it was recorded on a CPU and can't be used to predict GPU "
+    "latency. Record the step on the anchor's GPU."
+)
+#: Why a profile without any of a network's work gets no prediction.
+NO_WORK = (
+    "This profile has no convolution, matrix product or backward pass, so it is not a training step: profile a "
+    "whole step, from the batch to the optimizer update."
+)
+#: What any network's training step has some of; compiled kernels may hide the names.
+_WORK = re.compile(
+    r"conv|mat_?mul|mm\b|gemm|einsum|grad|back|rnn|lstm|gru|attention|xla|fus|triton|unknown", re.IGNORECASE
 )
 
 
@@ -128,7 +138,7 @@ class Profile:
 
 
 def running(profile: Profile) -> Profile:
-    """`profile`, refused if nothing in it took any time.
+    """`profile`, refused if nothing in it took any time; no step if it holds none of a network's work.
 
     Raises
     ------
@@ -136,4 +146,17 @@ def running(profile: Profile) -> Profile:
     """
     if profile.device_total_us + profile.host_total_us == 0:
         raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
+    # One of a CPU has no number in any case, and is told so.
+    on_device = [name for name in profile.operations if name.startswith(DEVICE_PREFIX)]
+    if profile.device_busy_us > 0 and not profile.refusal and not holds_work(on_device):
+        return replace(profile, refusal=NO_WORK)
     return profile
+
+
+def holds_work(operations: Iterable[str]) -> bool:
+    """True if any of these does what every network's training step does: a convolution, a product, a gradient.
+
+    >>> holds_work(["Device_Relu", "Device_ResourceApplyAdam"]), holds_work(["Device_ReluGrad"])
+    (False, True)
+    """
+    return any(_WORK.search(name) for name in operations)

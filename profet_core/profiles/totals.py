@@ -40,7 +40,7 @@ def profile_from_totals(
     means_us = {name: total_us / steps for name, total_us in totals_us.items()}
     for name, mean_us in means_us.items():
         if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:
-            raise ProfileError(f"{name} adds up to a time that no training step takes: record the profile again.")
+            raise ProfileError(f"{name} adds up to an implausible time: record the profile again.")
     return running(
         Profile(
             operations=means_us,

@@ -1,1 +1,1 @@
-"""Training on several GPUs: a step on 1 to 64 of them, in one node and across nodes, and what that costs."""
+"""Step latency and cost on 1 to 64 GPUs."""

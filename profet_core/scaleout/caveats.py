@@ -13,7 +13,9 @@ _MANY = 4
 #: How far from the measured network one is still like it: by a factor of 2.
 _LIKE_MEASURED = network_doubt(2 * 10 / 8)
 
-HOST_MEMORY = "machines of 4 or more GPUs that share through host memory differ: some took up to 3.6 times as long"
+HOST_MEMORY = (
+    "machines with 4 or more GPUs that communicate through host memory vary: some took up to 3.6 times as long"
+)
 
 
 def host_memory_caveat(step: ScaledStep, links: Interconnect) -> str:
@@ -26,10 +28,10 @@ def scaling_warnings(steps: Iterable[ScaledStep], links: Interconnect) -> list[s
     found = list(steps)
     warnings = []
     if any(host_memory_caveat(step, links) for step in found):
-        warnings.append(f"GPUs without peer access: {HOST_MEMORY} as is said here.")
+        warnings.append(f"GPUs without peer access: {HOST_MEMORY} as predicted.")
     if any(step.nodes > 1 for step in found) and network_doubt(links.network_gb_per_s) > _LIKE_MEASURED:
         warnings.append(
-            f"Between machines only 10 Gb/s were measured, not {links.network_gbit_per_s:g}: the intervals there are "
-            "wider by judgement."
+            f"Only 10 Gb/s between machines was measured, not {links.network_gbit_per_s:g}: the intervals are "
+            "wider by judgment."
         )
     return warnings

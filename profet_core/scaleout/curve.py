@@ -29,5 +29,7 @@ def batch_per_gpu(global_batch: int, gpus: int) -> int:
     InputError : it can't be shared evenly.
     """
     if whole_number("The global batch", global_batch) % whole_number("The number of GPUs", gpus):
-        raise InputError(f"A global batch of {global_batch} can't be shared evenly by {gpus} GPUs: choose a multiple.")
+        raise InputError(
+            f"A global batch of {global_batch} does not divide evenly over {gpus} GPUs: choose a multiple."
+        )
     return global_batch // gpus

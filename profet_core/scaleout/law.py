@@ -12,12 +12,12 @@ from enum import StrEnum
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from profet_core.arrays import FloatArray
 from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.scaleout.model import ScaleoutModel
 
-Values: TypeAlias = float | NDArray[np.float64]
+Values: TypeAlias = float | FloatArray
 
 #: The backward pass's share of a step: two convolutions for one forward.
 BACKWARD_SHARE = 2 / 3

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from profet_core.catalog.interconnects import Link
-from profet_core.files import finite_number, load_coefficients, models_folder
+from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 
 SCALEOUT_NAME = "scaleout.json"
 SCALEOUT_VERSION = 2
@@ -30,7 +30,7 @@ NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """90 % half width of a step in the logarithm, one GPU's step known: more, the more several GPUs add to it.
+    """90% half width of a step in the logarithm, one GPU's step known: more, the more several GPUs add to it.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def load_scaleout(folder: Path | str | None = None) -> ScaleoutModel:
     return load_coefficients(models_folder(folder) / SCALEOUT_NAME, SCALEOUT_VERSION, scaleout_model)
 
 
-def scaleout_model(content: Mapping) -> ScaleoutModel:
+def scaleout_model(content: JsonObject) -> ScaleoutModel:
     """The model a file's content describes; `ValueError` or the like if it describes none."""
     numbers = {name: finite_number(content[name]) for name in NUMBERS}
     widths, by_one_process = _widths(content["widths"]), _widths(content["one_process_widths"])
@@ -103,7 +103,7 @@ def scaleout_model(content: Mapping) -> ScaleoutModel:
     of_widths = [part for each in (*widths.values(), *by_one_process.values()) for part in astuple(each)]
     least = [*numbers.values(), *of_widths]
     if min(shares) <= 0 or max(*shares, numbers["overlap"]) > 1 or min(least) < 0:
-        raise ValueError("no law of several GPUs")
+        raise ValueError("no multi-GPU model")
     if set(efficiency) != set(Link) or not set(widths) == set(by_one_process) == set(Link):
         raise ValueError("not every link")
     return ScaleoutModel(
@@ -115,6 +115,6 @@ def scaleout_model(content: Mapping) -> ScaleoutModel:
     )
 
 
-def _widths(rows: Mapping) -> dict[Link, Width]:
+def _widths(rows: JsonObject) -> dict[Link, Width]:
     names = [part.name for part in fields(Width)]
     return {Link(link): Width(**{name: finite_number(row[name]) for name in names}) for link, row in rows.items()}

@@ -32,10 +32,10 @@ class ScaledStep:
     Attributes
     ----------
     batch_per_gpu : images a step on each. latency_ms : of the step.
-    interval : 90 %, never below the single GPU's; None: exact, or not known.
+    interval : 90%, never below the single GPU's; None: exact, or not known.
     one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
     sharing_ms : what sharing gradients takes within the nodes and between them, hidden or not; None of one process.
-    log_half_width : 90 % half width that scaling alone brings, in the logarithm; None on one GPU.
+    log_half_width : 90% half width that scaling alone brings, in the logarithm; None on one GPU.
     """
 
     layout: Layout
@@ -79,7 +79,7 @@ class ScaledStep:
 
     @property
     def speed_up_range(self) -> tuple[float, float] | None:
-        """90 %; what is not known of one GPU's own step is common to both and left out, never above perfect scaling."""
+        """90%; what is not known of one GPU's own step is common to both and left out, never above perfect scaling."""
         if self.log_half_width is None:
             return None
         spread = math.exp(self.log_half_width)
@@ -138,9 +138,11 @@ def best_step(
 
 def _by_one_process(model: ScaleoutModel, step: GpuStep, layout: Layout, interconnect: Interconnect) -> ScaledStep:
     if layout.nodes > 1:
-        raise InputError(f"One process reaches the GPUs of one node, {layout.gpus_per_node}: choose another strategy.")
+        raise InputError(
+            f"One process can use the {layout.gpus_per_node} GPUs of one machine only: choose another strategy."
+        )
     if step.tensors is None:
-        raise InputError("Say how many weight tensors the network has: one process spends time on each.")
+        raise InputError("Give the number of weight tensors: one process spends time on each.")
     links, tensors, gpus = Links.of(interconnect), float(step.tensors), float(layout.gpus)
     lows, middle, highs = (
         float(one_process_ms(model, each, gpus, links, step.gradient_bytes, tensors)) for each in _ends(step)
@@ -167,7 +169,7 @@ def _ends(step: GpuStep) -> tuple[float, float, float]:
 def _half_width(
     model: ScaleoutModel, strategy: Strategy, layout: Layout, interconnect: Interconnect, added_share: float
 ) -> float | None:
-    """90 % half width that scaling brings, in the logarithm; None on one GPU, of which nothing is scaled."""
+    """90% half width that scaling brings, in the logarithm; None on one GPU, of which nothing is scaled."""
     if layout.gpus == 1:
         return None
     widths = model.one_process_widths if strategy is Strategy.ONE_PROCESS else model.widths

@@ -46,12 +46,15 @@ class Layout:
         InputError : no number of GPUs from 1 to `MOST_GPUS`, or more than a node and not whole nodes.
         """
         if whole_number("The number of GPUs", gpus) > MOST_GPUS:
-            raise InputError(f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: more were not measured.")
+            raise InputError(
+                f"The number of GPUs must be at most {MOST_GPUS}, not {gpus}: there are no measurements above that."
+            )
         if gpus <= gpus_per_node:
             return cls(1, gpus)
         if gpus % gpus_per_node:
             raise InputError(
-                f"{gpus} GPUs are no whole nodes of {gpus_per_node}: choose a multiple of {gpus_per_node}, or fewer."
+                f"{gpus} GPUs don't fill whole machines of {gpus_per_node}: choose a multiple of "
+                f"{gpus_per_node}, or fewer."
             )
         return cls(gpus // gpus_per_node, gpus_per_node)
 

@@ -15,24 +15,45 @@ from profet_core.scaleout.step import ScaledStep
 
 
 @dataclass(frozen=True, slots=True)
-class CurveRow:
-    """So many GPUs.
+class ScaledEpoch:
+    """One pass over the images on so many GPUs.
 
     Attributes
     ----------
     epoch_usd : at the offer's price, its nodes paid whole; None where no offer is named.
-    over_one : of strong scaling, how many times as fast as one GPU with the whole batch; None of weak scaling, and
-        where that one's step can't be told.
-    other_ms : strategy -> its step, of those that can be told.
-    fit : whether a GPU's part fits in its memory; None where the step was measured.
     """
 
     step: ScaledStep
     epoch_s: float
     epoch_usd: float | None
+
+    @property
+    def shares(self) -> tuple[float, float] | None:
+        """Both ends of the step's interval as shares of the step: those of time and cost too; None without one."""
+        ends = self.step.interval
+        return ends and (ends.low_ms / self.step.latency_ms, ends.high_ms / self.step.latency_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRow(ScaledEpoch):
+    """So many GPUs.
+
+    Attributes
+    ----------
+    over_one : of strong scaling, how many times as fast as one GPU with the whole batch; None of weak scaling, and
+        where that one's step can't be told.
+    others : strategy -> the same by it, of those that can be told.
+    fit : whether a GPU's part fits in its memory; None where the step was measured.
+    """
+
     over_one: float | None
-    other_ms: Mapping[Strategy, float]
+    others: Mapping[Strategy, ScaledEpoch]
     fit: FitAnswer | None
+
+    @property
+    def other_ms(self) -> Mapping[Strategy, float]:
+        """Strategy -> its step."""
+        return {strategy: epoch.step.latency_ms for strategy, epoch in self.others.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +66,8 @@ class ScaledTraining:
     global_batch : of all GPUs, shared by them; None: each keeps its own.
     offer : whose nodes the curve is on; None: `gpu` in a usual node. one_gpu : what the curve starts from.
     last_paying : number of GPUs after which the next makes an epoch dearer by a larger factor than faster; None: none.
-    plans : each offer of several GPUs as one node, the cheapest epoch first, and last what a step does not fit on.
+    plans : each offer of several GPUs as one node, or as so many as were asked for; the cheapest epoch first, and last
+        what a step does not fit on.
     """
 
     network: str

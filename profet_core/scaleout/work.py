@@ -20,7 +20,7 @@ class GpuStep:
 
     Attributes
     ----------
-    latency_ms : measured or predicted. interval : 90 %; None: exact, or not known.
+    latency_ms : measured or predicted. interval : 90%; None: exact, or not known.
     batch_size : images a step on this one GPU.
     parameters : of the network.
     precision : one of `GRADIENT_BYTES`.

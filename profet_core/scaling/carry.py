@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.scaling.growth import AnyGrowth, CarryError
 
-#: Between two sizes errors are this much of what each end's would leave, joined: 90 % of the measured latencies between
+#: Between two sizes errors are this much of what each end's would leave, joined: 90% of the measured latencies between
 #: both ends of an axis lay within 0.53 of it along the batch and 0.61 along pixels.
 BETWEEN = 0.6
 
@@ -17,10 +18,10 @@ BETWEEN = 0.6
 class Sizes:
     """Batch sizes and areas of an image, each (sizes,); area 1 throughout where pixels are not known."""
 
-    batch: np.ndarray
-    area: np.ndarray
+    batch: FloatArray
+    area: FloatArray
 
-    def over(self, other: SizePoint) -> tuple[np.ndarray, np.ndarray]:
+    def over(self, other: SizePoint) -> tuple[FloatArray, FloatArray]:
         """log(batch / other's), log(area / other's)."""
         return np.log(self.batch / other.batch), np.log(self.area / other.area)
 
@@ -48,17 +49,17 @@ class KnownPoint:
     """
 
     at: SizePoint
-    log_ms: np.ndarray
-    log_half_width: np.ndarray
+    log_ms: FloatArray
+    log_half_width: FloatArray
     growth: AnyGrowth
 
 
 @dataclass(frozen=True)
 class Carried:
-    """Latencies and half the 90 % interval's width in the logarithm, both (instances, sizes)."""
+    """Latencies and half the 90% interval's width in the logarithm, both (instances, sizes)."""
 
-    log_ms: np.ndarray
-    log_half_width: np.ndarray
+    log_ms: FloatArray
+    log_half_width: FloatArray
 
 
 def carry_one(known: KnownPoint, error: CarryError, sizes: Sizes) -> Carried:
@@ -86,7 +87,7 @@ def carry_two(first: KnownPoint, second: KnownPoint, error: CarryError, sizes: S
     return Carried(log_ms, _pooled_half(first, second, by_first, by_second, np.where(within, BETWEEN, 1.0)))
 
 
-def _mean_growth(first: KnownPoint, second: KnownPoint, sizes: Sizes) -> np.ndarray:
+def _mean_growth(first: KnownPoint, second: KnownPoint, sizes: Sizes) -> FloatArray:
     by_first, by_second = (point.growth.log_growth(*sizes.over(point.at)) for point in (first, second))
     return (by_first + by_second) / 2
 
@@ -95,7 +96,7 @@ def _at(point: SizePoint) -> Sizes:
     return Sizes(np.array([point.batch]), np.array([point.area]))
 
 
-def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> np.ndarray:
+def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> FloatArray:
     """Between both by the growth through them, stretched by what no growth explains; beyond them as profiles tell."""
     rise = large.log_ms - small.log_ms
     log_batch, log_area = (float(values[0]) for values in _at(large.at).over(small.at))
@@ -107,21 +108,21 @@ def _stretched(small: KnownPoint, large: KnownPoint, sizes: Sizes) -> np.ndarray
     return small.log_ms[:, None] + rise[:, None] * between + np.minimum(below, 0) + np.maximum(above, 0)
 
 
-def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> np.ndarray:
+def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: Sizes) -> FloatArray:
     """Of `deep` the batch is larger, of `wide` the area: each tells its own level, and one axis leads to the other."""
     grown = _mean_growth(wide, deep, sizes)
     by_wide, by_deep = (
         point.log_ms[:, None] + grown - _mean_growth(wide, deep, _at(point.at)) for point in (wide, deep)
     )
-    to_deep = np.clip(np.log(sizes.batch / wide.at.batch) / np.log(deep.at.batch / wide.at.batch), 0, 1)
-    to_wide = np.clip(np.log(sizes.area / deep.at.area) / np.log(wide.at.area / deep.at.area), 0, 1)
+    to_deep: FloatArray = np.clip(np.log(sizes.batch / wide.at.batch) / np.log(deep.at.batch / wide.at.batch), 0, 1)
+    to_wide: FloatArray = np.clip(np.log(sizes.area / deep.at.area) / np.log(wide.at.area / deep.at.area), 0, 1)
     higher = by_deep - by_wide
     return np.where(higher >= 0, by_wide + higher * to_deep, by_deep - higher * to_wide)
 
 
 def _pooled_half(
-    first: KnownPoint, second: KnownPoint, by_first: np.ndarray, by_second: np.ndarray, factor: np.ndarray
-) -> np.ndarray:
+    first: KnownPoint, second: KnownPoint, by_first: FloatArray, by_second: FloatArray, factor: FloatArray
+) -> FloatArray:
     """The nearer of both counts more, and together they carry less far than each alone."""
     both = np.hypot(by_first, by_second)
     share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)

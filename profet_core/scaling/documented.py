@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.errors import ArtifactError
 from profet_core.scaling.axes import AXIS_RANGE
 
@@ -31,16 +32,16 @@ class DocumentedScaler:
     def __post_init__(self) -> None:
         smallest, largest = AXIS_RANGE[self.axis]
         slopes = [self.linear + 2 * self.quadratic * size for size in (smallest, largest)]
-        ends = [self._polynomial(size) for size in (smallest, largest)]
+        ends = self._polynomial(np.array([smallest, largest], float))
         if not np.allclose(ends, [0, 1], atol=1e-6) or min(slopes) < -1e-9:
             raise ArtifactError(
                 f"The {self.axis} scaler of {self.instance} is not a rising curve from 0 to 1: retrain."
             )
 
-    def _polynomial(self, sizes):
+    def _polynomial(self, sizes: FloatArray) -> FloatArray:
         return self.intercept + self.linear * sizes + self.quadratic * sizes**2
 
-    def scaled(self, sizes: np.ndarray) -> np.ndarray:
+    def scaled(self, sizes: FloatArray) -> FloatArray:
         """Scaled latency (0 at the smallest size, 1 at the largest) at `sizes`; exact at both ends, never falling."""
         smallest, largest = AXIS_RANGE[self.axis]
         scaled = np.clip(self._polynomial(np.asarray(sizes, float)), 0.0, 1.0)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.errors import ArtifactError
 from profet_core.latency import JOINED
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
@@ -64,17 +65,17 @@ class Growth:
     sharpness : k; the larger, the more the step is the larger of both parts instead of their sum.
     """
 
-    share_logit: np.ndarray
-    batch_power: np.ndarray
-    area_power: np.ndarray
+    share_logit: FloatArray
+    batch_power: FloatArray
+    area_power: FloatArray
     sharpness: float
 
     @property
-    def share(self) -> np.ndarray:
+    def share(self) -> FloatArray:
         """s, 0 to 1."""
         return 1 / (1 + np.exp(-self.share_logit))
 
-    def log_growth(self, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+    def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
         """log(latency / known latency), (instances, sizes).
 
         Parameters
@@ -87,7 +88,7 @@ class Growth:
         joined = np.logaddexp(still, growing + self.sharpness * work) / self.sharpness
         return (1 - LEAST_GROWTH) * joined + LEAST_GROWTH * work
 
-    def through(self, log_batch: float, log_area: float, rise: np.ndarray) -> Growth:
+    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> Growth:
         """The growth of steps that are known at a larger size too, `log_batch` and `log_area` away.
 
         Then two latencies tell better than a profile: a part that stays and one in proportion to the work, with that
@@ -109,13 +110,13 @@ class AnyGrowth(Protocol):
     """What `Growth` and `ReachedGrowth` are."""
 
     @property
-    def share(self) -> np.ndarray:
+    def share(self) -> FloatArray:
         """Share of the known step that grows, (instances,)."""
 
-    def log_growth(self, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+    def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
         """log(latency / known latency), (instances, sizes)."""
 
-    def through(self, log_batch: float, log_area: float, rise: np.ndarray) -> AnyGrowth:
+    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> AnyGrowth:
         """The growth of steps that are known at a larger size too."""
 
 
@@ -135,30 +136,31 @@ class ReachedGrowth:
     """
 
     own: Growth
-    powers: np.ndarray
-    log_free: np.ndarray
-    log_launch: np.ndarray
+    powers: FloatArray
+    log_free: FloatArray
+    log_launch: FloatArray
 
     @property
-    def share(self) -> np.ndarray:
+    def share(self) -> FloatArray:
         """That of the instances a GPU is reached from."""
-        return (self.powers / self.powers.sum(axis=1, keepdims=True)) @ self.own.share
+        total: FloatArray = self.powers.sum(axis=1, keepdims=True)
+        return (self.powers / total) @ self.own.share
 
-    def log_growth(self, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+    def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
         """As `Growth` has it."""
         free = self.powers @ self.own.log_growth(log_batch, log_area)
         bound = np.logaddexp(JOINED * (self.log_free[:, None] + free), JOINED * self.log_launch[:, None]) / JOINED
         # Launches alone would leave two sizes the same time.
         return (1 - LEAST_GROWTH) * bound + LEAST_GROWTH * free
 
-    def through(self, log_batch: float, log_area: float, rise: np.ndarray) -> ReachedGrowth:
+    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> ReachedGrowth:
         """As `Growth` has it; launches and free parts are those at this size."""
         return replace(self, own=self.own.through(log_batch, log_area, rise))
 
 
 @dataclass(frozen=True)
 class CarryError:
-    """Half the 90 % interval of a step that is carried to another size, in the logarithm.
+    """Half the 90% interval of a step that is carried to another size, in the logarithm.
 
     Along an axis half = |log ratio| ** `DISTANCE_POWER` x (of_size + of_still x (1 - s)): the farther, and the less of
     the known step grows, the less is known. Both axes' halves are joined as those of independent errors. All >= 0.
@@ -171,9 +173,9 @@ class CarryError:
     of_size: tuple[float, float, float, float]
     of_still: tuple[float, float, float, float]
 
-    def log_half_width(self, share: np.ndarray, log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+    def log_half_width(self, share: FloatArray, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
         """Of the three's common shape; 0 at the known size."""
-        parts = [
+        parts: list[FloatArray] = [
             (size + still * (1 - share)) * away
             for size, still, away in zip(self.of_size, self.of_still, carry_distances(log_batch, log_area), strict=True)
         ]
@@ -184,7 +186,7 @@ class CarryError:
 DISTANCE_POWER = 0.75
 
 
-def carry_distances(log_batch: np.ndarray, log_area: np.ndarray) -> np.ndarray:
+def carry_distances(log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
     """How far batch and area are carried, to `DISTANCE_POWER`, (4, ...): batch up, batch down, area up, area down."""
     return np.maximum([log_batch, -log_batch, log_area, -log_area], 0) ** DISTANCE_POWER
 
@@ -201,27 +203,27 @@ class GrowthLaw:
     sharpness : as `Growth` has it.
     """
 
-    centre: np.ndarray
-    spread: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    share: np.ndarray
-    batch: np.ndarray
-    area: np.ndarray
+    centre: FloatArray
+    spread: FloatArray
+    low: FloatArray
+    high: FloatArray
+    share: FloatArray
+    batch: FloatArray
+    area: FloatArray
     offsets: Mapping[str, tuple[float, float, float]]
     sharpness: float
 
     def __post_init__(self) -> None:
         for values in (self.centre, self.spread, self.low, self.high):
             if values.shape != (len(SIGNS),) or not np.isfinite(values).all():
-                raise ArtifactError("The law of growth is not as it should be: retrain.")
+                raise ArtifactError("The scaling model is invalid: retrain.")
         for values in (self.share, self.batch, self.area):
             if values.shape != (1 + len(SIGNS),) or not np.isfinite(values).all():
-                raise ArtifactError("The law of growth is not as it should be: retrain.")
+                raise ArtifactError("The scaling model is invalid: retrain.")
         if (self.spread <= 0).any() or not self.sharpness > 0:
-            raise ArtifactError("The law of growth is not as it should be: retrain.")
+            raise ArtifactError("The scaling model is invalid: retrain.")
 
-    def growth(self, instances: Sequence[str], signs: np.ndarray) -> Growth:
+    def growth(self, instances: Sequence[str], signs: FloatArray) -> Growth:
         """The growth on each instance; `signs` as `step_signs` gives them, (instances, signs)."""
         known = (np.clip(signs, self.low, self.high) - self.centre) / self.spread
         columns = np.column_stack([np.ones(len(known)), known])
@@ -238,7 +240,7 @@ class GrowthLaw:
         )
 
 
-def step_signs(classes: OperationClasses, classes_ms: np.ndarray, latency_ms: np.ndarray) -> np.ndarray:
+def step_signs(classes: OperationClasses, classes_ms: FloatArray, latency_ms: FloatArray) -> FloatArray:
     """What growth is read from, (rows, signs).
 
     Parameters

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
-from profet_core.files import finite_number, load_coefficients, models_folder
+from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_core.scaling.growth import CarryError, GrowthLaw
 
 GROWTH_NAME = "growth.json"
@@ -43,7 +43,7 @@ def load_growth(folder: Path | str | None = None) -> GrowthModel:
     return load_coefficients(models_folder(folder) / GROWTH_NAME, GROWTH_VERSION, growth_model)
 
 
-def growth_model(content: Mapping) -> GrowthModel:
+def growth_model(content: JsonObject) -> GrowthModel:
     """The model a file's content describes; `ValueError` or the like if it describes none."""
     return GrowthModel(
         laws=MappingProxyType({name: _law(row) for name, row in content["laws"].items()}),
@@ -53,7 +53,7 @@ def growth_model(content: Mapping) -> GrowthModel:
     )
 
 
-def _law(row: Mapping) -> GrowthLaw:
+def _law(row: JsonObject) -> GrowthLaw:
     arrays = {
         name: np.array([finite_number(value) for value in row[name]])
         for name in ("centre", "spread", "low", "high", "share", "batch", "area")
@@ -62,11 +62,11 @@ def _law(row: Mapping) -> GrowthLaw:
     return GrowthLaw(**arrays, offsets=MappingProxyType(offsets), sharpness=finite_number(row["sharpness"]))
 
 
-def _three(values: Mapping) -> tuple[float, float, float]:
+def _three(values: Iterable[object]) -> tuple[float, float, float]:
     first, second, third = (finite_number(value) for value in values)
     return first, second, third
 
 
-def _four(values: Mapping) -> tuple[float, float, float, float]:
+def _four(values: Iterable[object]) -> tuple[float, float, float, float]:
     first, second, third, fourth = (finite_number(value) for value in values)
     return first, second, third, fourth

@@ -6,23 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.scaling.axes import KNOTS
 
 #: Classes of the measured networks at each pixel knot.
 CLASSES = (10, 100, 100, 1000, 1000)
 
 
-def step_work(axis: str, sizes: Sequence[int] | np.ndarray) -> np.ndarray:
+def step_work(axis: str, sizes: Sequence[int] | np.ndarray) -> FloatArray:
     """What a step's work is proportional to: images along "batch", pixels of an image along "pixels".
 
     Curves are interpolated over it: leaving one inner knot out of the measured curves, a monotone cubic through the
-    others misses it by 2.8 % over the batch size (2.9 % with both logarithms) and 6.0 % over the square of the pixel
-    size (7.3 % over both logarithms, 7.8 % over the size itself).
+    others misses it by 2.8% over the batch size (2.9% with both logarithms) and 6.0% over the square of the pixel
+    size (7.3% over both logarithms, 7.8% over the size itself).
     """
     return np.asarray(sizes, float) ** (1 if axis == "batch" else 2)
 
 
-def law_ms(axis: str, low_ms: np.ndarray, high_ms: np.ndarray, head_shares: np.ndarray) -> np.ndarray:
+def law_ms(axis: str, low_ms: FloatArray, high_ms: FloatArray, head_shares: FloatArray) -> FloatArray:
     """Latencies at the inner knots by the law of the axis, milliseconds, shape (curves, 3).
 
     Along "batch" a step is a fixed time plus one in proportion to its images. Along "pixels" the body of the network
@@ -34,16 +35,17 @@ def law_ms(axis: str, low_ms: np.ndarray, high_ms: np.ndarray, head_shares: np.n
     if axis == "batch":
         # No step grows by more than its images, save where the largest forces the GPU into slower kernels: then
         # that end says nothing about the sizes below it.
-        most_ms = low_ms * (work / work[0])[1:-1]
+        most_ms: FloatArray = low_ms * (work / work[0])[1:-1]
         return np.minimum(low_ms + _inner_shares(work) * (high_ms - low_ms), most_ms)
     # Small images leave the GPU waiting for launches, which later vanish behind its work: the body's step is nearer
     # to the larger of both than to their sum, a root of a sum of squares.
     body = np.sqrt(low_ms**2 + _inner_shares(work**2) * (high_ms**2 - low_ms**2))
     head = low_ms + _inner_shares(work * CLASSES) * (high_ms - low_ms)
-    share = np.nan_to_num(np.asarray(head_shares, float))[:, None]
+    share: FloatArray = np.nan_to_num(np.asarray(head_shares, float))[:, None]
     return (1 - share) * body + share * head
 
 
-def _inner_shares(values: np.ndarray) -> np.ndarray:
+def _inner_shares(values: FloatArray) -> FloatArray:
     """0 at the first, 1 at the last, the inner ones between."""
-    return ((values - values[0]) / (values[-1] - values[0]))[1:-1]
+    shares: FloatArray = (values - values[0]) / (values[-1] - values[0])
+    return shares[1:-1]

@@ -8,7 +8,9 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.errors import ArtifactError
+from profet_core.files import JsonObject
 from profet_core.scaling.axes import INNER_KNOTS, KNOTS
 from profet_core.scaling.law import law_ms, step_work
 from profet_core.scaling.monotone import monotone_interpolation
@@ -51,16 +53,16 @@ class ResidualPolynomial:
             coefficients = np.array(self.coefficients, float).reshape(terms, INNER_KNOTS)
             offsets = np.array(list(self.offsets.values()), float).reshape(len(self.offsets), INNER_KNOTS)
         except (ValueError, TypeError) as error:
-            raise ArtifactError("The scaler's correction is not as it should be: retrain.") from error
+            raise ArtifactError("The scaler's correction is invalid: retrain.") from error
         if not all(np.isfinite(values).all() for values in (inputs, coefficients, offsets)) or (inputs[1] <= 0).any():
-            raise ArtifactError("The scaler's correction holds numbers that are none: retrain.")
+            raise ArtifactError("The scaler's correction holds invalid numbers: retrain.")
 
-    def factors(self, instances: Sequence[str], inputs: np.ndarray) -> np.ndarray:
+    def factors(self, instances: Sequence[str], inputs: FloatArray) -> FloatArray:
         """What the law is multiplied by, shape (curves, 3); `inputs` has shape (curves, inputs)."""
         known = (np.clip(inputs, self.low, self.high) - self.centre) / self.spread
         nothing = (0.0,) * INNER_KNOTS
         offsets = np.array([self.offsets.get(name, nothing) for name in instances]).reshape(len(known), -1)
-        logarithms = polynomial_terms(known, self.degree) @ np.array(self.coefficients) + offsets
+        logarithms: FloatArray = polynomial_terms(known, self.degree) @ np.array(self.coefficients) + offsets
         return np.exp(np.clip(logarithms, -LARGEST_LOG_RESIDUAL, LARGEST_LOG_RESIDUAL))
 
 
@@ -83,11 +85,11 @@ class LearnedScaler:
     def inner_ms(
         self,
         instances: Sequence[str],
-        low_ms: np.ndarray,
-        high_ms: np.ndarray,
-        other_sizes: np.ndarray,
-        head_shares: np.ndarray,
-    ) -> np.ndarray:
+        low_ms: FloatArray,
+        high_ms: FloatArray,
+        other_sizes: FloatArray,
+        head_shares: FloatArray,
+    ) -> FloatArray:
         """Latencies at the three inner knots, milliseconds, shape (curves, 3).
 
         Parameters
@@ -111,7 +113,7 @@ class LearnedScaler:
 
     def scaled(
         self, instance: str, low_ms: float, high_ms: float, other_size: float = np.nan, head_share: float = np.nan
-    ) -> np.ndarray:
+    ) -> FloatArray:
         """Scaled latency, 0 at the smallest and 1 at the largest, at every whole size of the axis."""
         inner = self.inner_ms([instance], *np.array([[low_ms], [high_ms], [other_size], [head_share]], float))[0]
         knots = np.array([0.0, *np.clip((inner - low_ms) / (high_ms - low_ms), 0, 1), 1.0])
@@ -122,29 +124,29 @@ class LearnedScaler:
         scaled[0], scaled[-1] = 0.0, 1.0
         return scaled
 
-    def as_json(self) -> dict:
+    def as_json(self) -> dict[str, object]:
         """Plain numbers for the manifest."""
         return asdict(self)
 
 
-def learned_scaler(values: Mapping) -> LearnedScaler:
+def learned_scaler(values: JsonObject) -> LearnedScaler:
     """The scaler from what `LearnedScaler.as_json` gave."""
     ends_only, informed = (ResidualPolynomial(**values[name]) for name in ("ends_only", "informed"))
     return LearnedScaler(values["axis"], ends_only, informed)
 
 
-def end_inputs(low_ms: np.ndarray, high_ms: np.ndarray) -> np.ndarray:
+def end_inputs(low_ms: FloatArray, high_ms: FloatArray) -> FloatArray:
     """What both ends tell: how much the latency grows, and how small a step is; logarithms, shape (curves, 2)."""
     return np.column_stack([np.log(high_ms) - np.log(low_ms), np.log(low_ms)])
 
 
-def informed_inputs(axis: str, low_ms: np.ndarray, high_ms: np.ndarray, other_sizes: np.ndarray) -> np.ndarray:
+def informed_inputs(axis: str, low_ms: FloatArray, high_ms: FloatArray, other_sizes: FloatArray) -> FloatArray:
     """`end_inputs`, and along "batch" the logarithm of the pixel size."""
     ends = end_inputs(low_ms, high_ms)
     return np.column_stack([ends, np.log(other_sizes)]) if axis == "batch" else ends
 
 
-def polynomial_terms(inputs: np.ndarray, degree: int) -> np.ndarray:
+def polynomial_terms(inputs: FloatArray, degree: int) -> FloatArray:
     """1, every input, every product of two, ... up to `degree`; shape (rows, terms)."""
     columns = [np.ones(len(inputs))]
     for power in range(1, degree + 1):

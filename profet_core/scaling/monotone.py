@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from profet_core.arrays import FloatArray
 
-def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> np.ndarray:
+
+def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> FloatArray:
     """Values at `at` (within x) of the piecewise cubic through (x, y); x rises, at least three points.
 
     Source: F. N. Fritsch and J. Butland, "A method for constructing local monotone piecewise cubic interpolants",
@@ -30,10 +32,11 @@ def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> np.ndar
     along = at - x[piece]
     quadratic = (3 * slope - 2 * start - tangents[piece + 1]) / step
     cubic = (start - 2 * slope + tangents[piece + 1]) / step**2
-    return y[piece] + along * (start + along * (quadratic + along * cubic))
+    values: FloatArray = y[piece] + along * (start + along * (quadratic + along * cubic))
+    return values
 
 
-def _inner_tangents(steps: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+def _inner_tangents(steps: FloatArray, slopes: FloatArray) -> FloatArray:
     """Weighted harmonic mean of both neighbouring slopes; level where they differ in sign or one is level."""
     left, right = slopes[:-1], slopes[1:]
     heavy, light = 2 * steps[1:] + steps[:-1], steps[1:] + 2 * steps[:-1]

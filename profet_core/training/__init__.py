@@ -1,1 +1,1 @@
-"""The step latencies of a training at its size, as profiled or carried there from what is known of the network."""
+"""Step latencies of a training at its own batch and pixel size."""

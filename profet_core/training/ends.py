@@ -1,33 +1,12 @@
-"""Latencies at both ends of a size axis, and what tells that two profiles are not of one network."""
+"""What shows that two profiles are not of one network."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 
 from profet_core.profiles.record import Profile
 
 _WORDS = {"batch_size": "batch size", "pixels": "pixel size", "parameters": "number of parameters", "gpu": "GPU"}
-
-
-@dataclass(frozen=True, slots=True)
-class AxisEnds:
-    """Latencies that were measured at both ends of an axis.
-
-    Attributes
-    ----------
-    axis : "batch" or "pixels".
-    min_ms, max_ms : instance -> milliseconds a step at the smallest and at the largest size.
-    """
-
-    axis: str
-    min_ms: Mapping[str, float]
-    max_ms: Mapping[str, float]
-
-    @property
-    def both(self) -> tuple[str, ...]:
-        """Instances whose latency is known at both ends."""
-        return tuple(name for name in self.min_ms if name in self.max_ms)
 
 
 def different_networks(first: Profile, second: Profile, *, apart_from: str) -> tuple[str, ...]:
@@ -51,5 +30,7 @@ def _differences(first: Profile, second: Profile, allowed: Collection[str]) -> t
     for name, words in _WORDS.items():
         ours, theirs = getattr(first.meta, name), getattr(second.meta, name)
         if name not in allowed and None not in (ours, theirs) and ours != theirs:
-            lines.append(f"The two profiles differ in {words} ({ours} and {theirs}): are they the same network?")
+            lines.append(
+                f"The two profiles differ in {words} ({ours} and {theirs}): check that they are of the same network."
+            )
     return tuple(lines)

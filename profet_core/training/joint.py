@@ -69,7 +69,7 @@ def _pooled(
             latency_ms=latency_ms,
             reach=one.reach and one.reach.scaled(latency_ms / (one.latency_ms or latency_ms)),
             interval=None if one.interval is None else Interval.around(latency_ms, half),
-            note="; ".join(filter(None, (f"joined with {away.words}, predicted {wrongly}", one.note))),
+            note="; ".join(filter(None, (f"combined with {away.words}, which was predicted {wrongly}", one.note))),
         )
 
     return joined(row, weights[0], other_step, "faster"), joined(other, weights[1], step, "slower")

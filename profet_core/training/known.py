@@ -21,10 +21,6 @@ class KnownStep:
     ----------
     profile : with the number of steps that was predicted from.
     batch_size, pixels : it was recorded at; None: not known.
-
-    Raises
-    ------
-    InputError : a size beyond `BATCH_SIZES` or `PIXEL_SIZES`.
     """
 
     profile: Profile
@@ -32,7 +28,8 @@ class KnownStep:
     batch_size: int | None = None
     pixels: int | None = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raise InputError if steps can't be scaled from its size: it is beyond `BATCH_SIZES` or `PIXEL_SIZES`."""
         if self.batch_size is not None:
             check_batch(self.batch_size)
         if self.pixels is not None:

@@ -95,11 +95,13 @@ class _Family:
     @classmethod
     def of(cls, models: Models, known: Sequence[KnownStep]) -> _Family:
         if len(known) not in (1, 2):
-            raise InputError(f"Steps are carried from one profile or from two, not from {len(known)}.")
+            raise InputError(f"Scaling needs one or two profiles, not {len(known)}.")
+        for step in known:
+            step.check()
         if any(step.batch_size is None for step in known):
-            raise InputError("Say at which batch size the profile was recorded.")
+            raise InputError("Give the batch size the profile was recorded at.")
         if models.growth is None:
-            raise ArtifactError("The models don't say how steps grow with their size: run `profet train --sizes`.")
+            raise ArtifactError("The models don't support other sizes: run `profet train --sizes`.")
         return cls(models.growth, joint_predictions(known))
 
     def pixels_of(self, wanted: int | None) -> int | None:
@@ -107,10 +109,10 @@ class _Family:
         recorded = {step.pixels for step in self.known}
         if wanted is None:
             if len(recorded - {None}) > 1:
-                raise InputError("The profiles have different pixel sizes: say which one is wanted.")
+                raise InputError("The profiles have different pixel sizes: choose one.")
             return next(iter(recorded - {None}), None)
         if None in recorded:
-            raise InputError("Say at which pixel size the profile was recorded.")
+            raise InputError("Give the pixel size the profile was recorded at.")
         return check_pixels(wanted)
 
     def batch_of(self, wanted: int | None) -> int:
@@ -119,7 +121,7 @@ class _Family:
             return check_batch(wanted)
         first, *others = (step.batch_size for step in self.known)
         if first is None or any(size != first for size in others):
-            raise InputError("The profiles have different batch sizes: say which one is wanted.")
+            raise InputError("The profiles have different batch sizes: choose one.")
         return first
 
     def step_at(self, batch_size: int, pixels: int | None) -> KnownStep | None:
@@ -139,7 +141,7 @@ class _Family:
         halves = carried.log_half_width.tolist()
         by_instance = [{row.instance: row for row in step.prediction.predictions} for step in self.known]
         found: dict[str, list[StepTime]] = {}
-        alike: dict[tuple, list[StepTime]] = {}
+        alike: dict[tuple[object, ...], list[StepTime]] = {}
         for place, name in enumerate(instances):
             if only is not None and name not in only:
                 continue
@@ -186,7 +188,7 @@ def _point(growth: GrowthModel, step: KnownStep, instances: Sequence[str]) -> Kn
     anchor = step.prediction.read_by or step.prediction.anchor
     law = growth.laws.get(anchor)
     if law is None:
-        raise ArtifactError(f"The models don't say how steps grow from a profile of {anchor}: run `profet train`.")
+        raise ArtifactError(f"The models don't support other sizes for profiles of {anchor}: run `profet train`.")
     profile, _ = without_input_wait(step.profile, None)
     classes_ms = ProfileBatch([profile], anchor, None).inputs.classes_ms
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(instances), axis=0), latency_ms)
@@ -272,4 +274,4 @@ def _reach_at(reach: Reach, latency_ms: float) -> Reach:
 
 
 def _carried_note(known: Iterable[KnownStep]) -> str:
-    return f"carried from {' and '.join(step.words for step in known)}"
+    return f"scaled from {' and '.join(step.words for step in known)}"

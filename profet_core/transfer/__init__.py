@@ -1,1 +1,1 @@
-"""Latency on GPUs that nobody profiled."""
+"""Latency on unprofiled GPUs."""

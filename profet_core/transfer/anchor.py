@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.latency import NORMAL_90
 from profet_core.transfer.carry import beside, join, kind_log_speeds
 from profet_core.transfer.parts import StepParts, shares
@@ -39,7 +40,7 @@ class ForeignSteps:
 
     target: Target
     parts: StepParts
-    latency_ms: np.ndarray | None
+    latency_ms: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class AsRecorded:
     kind_factors : time there over the recorded time, by kind, (kinds,).
     """
 
-    latency_ms: np.ndarray
+    latency_ms: FloatArray
     parts: StepParts
-    kind_factors: np.ndarray
+    kind_factors: FloatArray
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,13 @@ class CarriedBack:
     ----------
     own_ms : latency on the GPU itself, measured or by the profile, (profiles,). floor_ms : launches on the reference
         host, (profiles,). by_instance : profiled instance -> the steps there.
-    doubt_log : what the host, the mix of kinds, and a latency that the profile does not explain add to half the 90 %
+    doubt_log : what the host, the mix of kinds, and a latency that the profile does not explain add to half the 90%
         interval, in the logarithm, (profiles,).
     """
 
-    own_ms: np.ndarray
-    floor_ms: np.ndarray
-    doubt_log: np.ndarray
+    own_ms: FloatArray
+    floor_ms: FloatArray
+    doubt_log: FloatArray
     by_instance: Mapping[str, AsRecorded]
 
 
@@ -104,7 +105,7 @@ def carry_back(law: StepLaw, reference: str, steps: ForeignSteps) -> CarriedBack
     return CarriedBack(own_ms, floor_ms, np.hypot(NORMAL_90 * assumed, unexplained), there)
 
 
-def _launches_ms(law: StepLaw, steps: ForeignSteps) -> np.ndarray:
+def _launches_ms(law: StepLaw, steps: ForeignSteps) -> FloatArray:
     """What launches take on the steps' own host, (profiles,), read as is typical of the profiled instances."""
     parts = steps.parts
     gaps_ms = parts.idle_ms - _typical(law, lambda row: row.idle_ms)
@@ -125,7 +126,7 @@ def _typical(law: StepLaw, of: Callable[[InstanceStep], float]) -> float:
 
 
 def _as_recorded(
-    law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray, floor_ms: np.ndarray
+    law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: FloatArray, floor_ms: FloatArray
 ) -> AsRecorded:
     row, host, parts = law.instances[name], law.host(name), steps.parts
     factors = _factors(law, name, reference, steps.target)
@@ -145,14 +146,16 @@ def _as_recorded(
     )
 
 
-def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: np.ndarray) -> np.ndarray:
+def _work_there_ms(law: StepLaw, reference: str, steps: ForeignSteps, name: str, work_ms: FloatArray) -> FloatArray:
     """Work on a profiled instance, (profiles,): the benchmark's by its speed, others' as their kinds differ from it."""
     factors = _factors(law, name, reference, steps.target)
     benchmark = shares(np.array(law.instances[name].benchmark_kinds_ms) / factors)
     speed = np.exp(steps.target.log_speed + beside(law, name, reference))
-    return work_ms * (shares(steps.parts.kinds_ms) @ factors) / (benchmark @ factors) * speed
+    there_ms: FloatArray = work_ms * (shares(steps.parts.kinds_ms) @ factors) / (benchmark @ factors) * speed
+    return there_ms
 
 
-def _factors(law: StepLaw, name: str, reference: str, target: Target) -> np.ndarray:
+def _factors(law: StepLaw, name: str, reference: str, target: Target) -> FloatArray:
     """Time on a profiled instance over that on the target, (kinds,)."""
-    return np.exp(kind_log_speeds(law, [name], reference, [target])[0, 0])
+    factors: FloatArray = np.exp(kind_log_speeds(law, [name], reference, [target])[0, 0])
+    return factors

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.latency import JOINED, NORMAL_90
 from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.parts import BANDWIDTH, KINDS, SCATTERED, shares
@@ -40,17 +41,17 @@ class Carried:
     Attributes
     ----------
     free_ms : if the host kept up. launch_ms : what the host needs to launch the step.
-    log_half_width : half the 90 % interval in the logarithm.
+    log_half_width : half the 90% interval in the logarithm.
     weights : (targets, instances, profiles), power with which each known latency counts.
     """
 
-    free_ms: np.ndarray
-    launch_ms: np.ndarray
-    log_half_width: np.ndarray
-    weights: np.ndarray
+    free_ms: FloatArray
+    launch_ms: FloatArray
+    log_half_width: FloatArray
+    weights: FloatArray
 
     @property
-    def latency_ms(self) -> np.ndarray:
+    def latency_ms(self) -> FloatArray:
         """The longer of both, and a little more where they are close."""
         return join(self.free_ms, self.launch_ms)
 
@@ -88,12 +89,12 @@ def carry(known: KnownSteps, reference: str, targets: Sequence[Target], weights:
     )
 
 
-def _column(values: Iterable[float]) -> np.ndarray:
+def _column(values: Iterable[float]) -> FloatArray:
     """One value a target, (targets, 1), to meet one a profile."""
     return np.array(list(values), float)[:, None]
 
 
-def join(free_ms: np.ndarray, launch_ms: np.ndarray) -> np.ndarray:
+def join(free_ms: FloatArray, launch_ms: FloatArray) -> FloatArray:
     """A step of what the GPU and what launches take: the longer, and a little more where they are close."""
     return (free_ms**JOINED + launch_ms**JOINED) ** (1 / JOINED)
 
@@ -103,12 +104,13 @@ def beside(law: StepLaw, name: str, reference: str) -> float:
     return math.log(law.instances[name].benchmark_work_ms / law.instances[reference].benchmark_work_ms)
 
 
-def instance_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> np.ndarray:
+def instance_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
     """How many times faster targets do the benchmark's work than instances, in the logarithm, (targets, instances)."""
-    return _column(one.log_speed for one in targets) + np.array([beside(law, name, reference) for name in names])
+    known: FloatArray = np.array([beside(law, name, reference) for name in names])
+    return _column(one.log_speed for one in targets) + known
 
 
-def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> np.ndarray:
+def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets: Sequence[Target]) -> FloatArray:
     """The same by kind of work, (targets, instances, kinds).
 
     Convolutions and products share what the benchmark tells; bandwidth-bound work lies between that and the bandwidth.
@@ -124,7 +126,7 @@ def kind_log_speeds(law: StepLaw, names: Sequence[str], reference: str, targets:
     return found
 
 
-def _log_times(known: KnownSteps, reference: str, targets: Sequence[Target]) -> np.ndarray:
+def _log_times(known: KnownSteps, reference: str, targets: Sequence[Target]) -> FloatArray:
     """Logarithm of work on targets over that on instances, (targets, instances, profiles).
 
     The benchmark's own is what its speed says: the mix of kinds counts only as far as it differs from the benchmark's.
@@ -135,23 +137,26 @@ def _log_times(known: KnownSteps, reference: str, targets: Sequence[Target]) -> 
     benchmark = np.array([kinds_there(anchor, law.instances[name], own_kinds) for name in names])
     times = np.exp(-kind_log_speeds(law, names, reference, targets))[..., None]
     steps = (shares(there) @ times)[..., 0]
-    own = shares(benchmark)[:, None, :] @ times
+    own: FloatArray = shares(benchmark)[:, None, :] @ times
     return np.log(steps / own[..., 0]) - instance_log_speeds(law, names, reference, targets)[..., None]
 
 
-def kinds_there(anchor: InstanceStep, other: InstanceStep, kinds_ms: np.ndarray) -> np.ndarray:
+def kinds_there(anchor: InstanceStep, other: InstanceStep, kinds_ms: FloatArray) -> FloatArray:
     """Work by kind on another profiled instance, up to a factor, of what was recorded on the anchor, (..., kinds)."""
-    return kinds_ms * np.exp(np.array(anchor.kind_log_speeds) - np.array(other.kind_log_speeds))
+    times: FloatArray = np.exp(np.array(anchor.kind_log_speeds) - np.array(other.kind_log_speeds))
+    return kinds_ms * times
 
 
-def _normalised_weights(known: KnownSteps, log_speeds: np.ndarray, weights: KernelWeights) -> np.ndarray:
+def _normalised_weights(known: KnownSteps, log_speeds: FloatArray, weights: KernelWeights) -> FloatArray:
     """(targets, instances, profiles); `log_speeds`: (targets, instances)."""
     free = np.array([_free_share(known, name) for name in known.latencies])
     found = free[None] ** weights.free_share_power * np.exp(-weights.nearness * np.abs(log_speeds))[:, :, None]
-    return found / found.sum(axis=1, keepdims=True)
+    total: FloatArray = found.sum(axis=1, keepdims=True)
+    return found / total
 
 
-def _free_share(known: KnownSteps, name: str) -> np.ndarray:
+def _free_share(known: KnownSteps, name: str) -> FloatArray:
     """Share of a step that launches don't hide, (profiles,)."""
     launch_ms = known.floor_ms * known.law.host(name).launch
-    return np.clip(1 - launch_ms / known.latencies[name].latency_ms, LEAST_FREE_SHARE, 1)
+    free: FloatArray = np.clip(1 - launch_ms / known.latencies[name].latency_ms, LEAST_FREE_SHARE, 1)
+    return free

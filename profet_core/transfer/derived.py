@@ -49,8 +49,8 @@ class DerivedLaw:
     def note(self, gpu: Gpu, tf32: bool) -> str:
         """Where the estimate is from, and what its interval assumes."""
         text = (
-            f"from corrected epoch times of {self.networks} networks on this GPU; 90 % if errors are log-normal and "
-            "spread as on networks left out, and the correction errs as on T4 and V100"
+            f"from corrected epoch times of {self.networks} networks on this GPU; 90% if errors are log-normal "
+            "with the spread of held-out networks, and the correction errs as on T4 and V100"
         )
         if gpu.tf32_tensor_dense_tflops is None or tf32 == self.tf32:
             return text
@@ -68,7 +68,7 @@ def derive(law: DerivedLaw, known: Mapping[str, Latencies]) -> Latencies:
 
 
 def relative_half_width(law: DerivedLaw, known: Mapping[str, Latencies]) -> np.ndarray:
-    """Half the 90 % interval of log(latency / latency on `law.base`), (profiles,)."""
+    """Half the 90% interval of log(latency / latency on `law.base`), (profiles,)."""
     return _half_width(law, known, law.by_size - law.by_ratio)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import HOST_BOUND_SHARE, NORMAL_90, Basis
 from profet_core.transfer.carry import Carried, carry
@@ -30,7 +31,7 @@ Placed = tuple[Gpu, Host]
 
 @dataclass(frozen=True)
 class TransferEstimate:
-    """Latencies of many steps on a GPU that nobody profiled, with a 90 % interval under the assumption in `note`.
+    """Latencies of many steps on a GPU that nobody profiled, with a 90% interval under the assumption in `note`.
 
     Attributes
     ----------
@@ -45,10 +46,10 @@ class TransferEstimate:
     basis: Basis
     note: str
     relative_to: str
-    relative_log_half_width: np.ndarray
-    weights: Mapping[str, np.ndarray]
-    free_ms: np.ndarray
-    launch_ms: np.ndarray
+    relative_log_half_width: FloatArray
+    weights: Mapping[str, FloatArray]
+    free_ms: FloatArray
+    launch_ms: FloatArray
 
     @property
     def limited_by_host(self) -> np.ndarray:
@@ -137,7 +138,7 @@ def _sharpened(
 
 
 def _estimate(
-    known: KnownSteps, found: Carried, place: int, speed: Speed, latency_ms: np.ndarray, relative: np.ndarray
+    known: KnownSteps, found: Carried, place: int, speed: Speed, latency_ms: FloatArray, relative: FloatArray
 ) -> TransferEstimate:
     return TransferEstimate(
         latencies=Latencies(latency_ms, found.log_half_width[place]),
@@ -151,10 +152,10 @@ def _estimate(
     )
 
 
-def other_host_log_half_width(law: StepLaw, recorded: AnchorSteps, latency_ms: np.ndarray, host: Host) -> np.ndarray:
+def other_host_log_half_width(law: StepLaw, recorded: AnchorSteps, latency_ms: FloatArray, host: Host) -> FloatArray:
     """Doubt about a latency that is known on the same GPU in another host, (profiles,).
 
-    Half the width of a 90 % interval in the logarithm: the host launches and copies at a speed that nobody measured.
+    Half the width of a 90% interval in the logarithm: the host launches and copies at a speed that nobody measured.
     """
     fixed_ms = law.fixed_ms(recorded.parts, recorded.anchor, host)
     floor_ms = recorded.floor_ms

@@ -50,20 +50,20 @@ class Evidence:
             case Source.CELLS:
                 return self.said
             case Source.DERIVED:
-                return "another source's runs"
+                return "third-party runs"
             case Source.PUBLISHED:
                 of = "" if self.measured_on == self.gpu else f" of {self.measured_on}"
                 return f"published speed{of}, {self.tables} table{'' if self.tables == 1 else 's'}"
             case Source.OWN:
-                return "what you said of it"
+                return "your specs"
             case Source.SAME_CHIP:
                 return f"same chip as {self.measured_on}"
             case Source.KERNELS:
                 return "its kernels"
             case Source.RELATIVE:
-                return f"{self.measured_on} and data sheets"
+                return f"{self.measured_on} and specs"
             case Source.DATA_SHEET:
-                return "data sheet alone"
+                return "specs only"
 
     @property
     def note(self) -> str:
@@ -74,12 +74,12 @@ class Evidence:
             case Source.OWN:
                 return self.said
             case Source.SAME_CHIP:
-                return f"no published benchmark: {self.measured_on} has the same chip, carried over by data sheet"
+                return f"no published benchmark: {self.measured_on} has the same chip, scaled by specs"
             case Source.KERNELS:
                 return "no published benchmark: its kernels' speeds"
             case Source.RELATIVE:
-                return f"no published benchmark: that of {self.measured_on} carried over by data sheet"
+                return f"no published benchmark: that of {self.measured_on}, scaled by specs"
             case Source.DATA_SHEET:
-                return "no published benchmark: data sheet alone"
+                return "no published benchmark: specs only"
             case _:
                 return self.words

@@ -18,7 +18,7 @@ class Latencies:
     Attributes
     ----------
     latency_ms : milliseconds a step.
-    log_half_width : half the 90 % interval's width in the logarithm; 0 for what was measured.
+    log_half_width : half the 90% interval's width in the logarithm; 0 for what was measured.
     """
 
     latency_ms: np.ndarray

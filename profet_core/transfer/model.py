@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError
-from profet_core.files import finite_number, load_coefficients, models_folder, shown
+from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import NORMAL_90, Basis
 from profet_core.transfer.derived import DerivedLaw
 from profet_core.transfer.evidence import Evidence, Source
@@ -75,7 +75,7 @@ class Spread:
     gpus: int
 
     def log_half_width(self, *more: float) -> float:
-        """90 % half width; `more`: standard deviations that come to a GPU's own error."""
+        """90% half width; `more`: standard deviations that come to a GPU's own error."""
         return NORMAL_90 * math.hypot(self.between, self.within, *more)
 
 
@@ -158,15 +158,17 @@ def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) ->
 def _with_sharpened(model: TransferModel, path: Path) -> TransferModel:
     """The model with what the file says of GPUs that a few workloads were measured on."""
 
-    def parse(content: Mapping) -> TransferModel:
+    def parse(content: JsonObject) -> TransferModel:
         if content.get("transfer_checksum") != model.checksum:
-            raise ArtifactError(f"{shown(path)} is of another {TRANSFER_NAME}: run `profet train` with its data again.")
+            raise ArtifactError(
+                f"{shown(path)} belongs to another {TRANSFER_NAME}: run `profet train` with its data again."
+            )
         return replace(model, sharpened=MappingProxyType(sharpened_of(content["gpus"])))
 
     return load_coefficients(path, SHARPENED_VERSION, parse)
 
 
-def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
+def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
     """The model a file's content describes; `ValueError` or the like if it describes none."""
     law = content["step"]
     model = TransferModel(
@@ -200,15 +202,15 @@ def transfer_model(content: Mapping, gpus: Gpus) -> TransferModel:
         checksum=str(content["checksum"]),
     )
     if model.reference_gpu not in gpus:
-        raise ValueError(f"no data sheet of {model.reference_gpu}")
+        raise ValueError(f"no specs of {model.reference_gpu}")
     return model
 
 
-def _points(rows: Mapping) -> Mapping[str, BenchmarkPoint]:
+def _points(rows: JsonObject) -> Mapping[str, BenchmarkPoint]:
     return MappingProxyType({name: _record(BenchmarkPoint, row) for name, row in rows.items()})
 
 
-def _record(kind: type[_Record], row: Mapping) -> _Record:
+def _record(kind: type[_Record], row: JsonObject) -> _Record:
     values: dict[str, Any] = {field.name: _value(str(field.type), row[field.name]) for field in fields(kind)}
     return kind(**values)
 

@@ -64,7 +64,7 @@ def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
     point, steps = own.point, load_reference_steps()
     assert point is not None
     if point.precision == "tf32" and own.gpu.tf32_tensor_dense_tflops is None:
-        raise InputError(f"{own.name}: its data sheet has no TF32: say fp32.")
+        raise InputError(f"{own.name} has no TF32: use fp32.")
     if isinstance(point, SpeedPoint):
         log_speed = log_times = math.log(point.times_reference)
         log_sd = point.log_sd
@@ -78,8 +78,8 @@ def _own_point(model: TransferModel, own: OwnGpu) -> OwnPoint:
         log_speed = work_log_speed_of_gpu_time(steps, model, own.gpu.sm_count, log_times)
         log_sd = throughput_log_sd(point)
         said = (
-            f"{format_significant(point.images_per_s)} images a second of {point.network}, {point.pixels} pixels, "
-            f"batch {point.batch_size}: {own.source}"
+            f"{format_significant(point.images_per_s)} images/s of {point.network}, {point.pixels} pixels, batch "
+            f"{point.batch_size}: {own.source}"
         )
     _check_speed(model, own.gpu, log_times)
     return OwnPoint(log_speed, log_sd, own.name, 1, log_times, said)
@@ -97,7 +97,7 @@ def _in_tf32(point: OwnPoint) -> OwnPoint:
         log_speed=point.log_speed + TF32_LOG_GAIN,
         log_sd=math.hypot(point.log_sd, TF32_LOG_SD),
         log_throughput=point.log_throughput + TF32_LOG_GAIN,
-        said=f"guessed from FP32, {point.said}",
+        said=f"estimated from FP32, {point.said}",
     )
 
 
@@ -108,9 +108,10 @@ def _check_throughput(gpu: Gpu, point: ThroughputPoint, gflop_per_image: float) 
     per_s = 1_000 * peak / gflop_per_image
     if not LEAST_OF_PEAK * per_s <= point.images_per_s <= MOST_OF_PEAK * per_s:
         raise InputError(
-            f"{gpu.name}: {point.images_per_s:,.6g} images a second of {point.network} can't be: {peak:g} TFLOP/s "
-            f"allow {format_significant(LEAST_OF_PEAK * per_s, 2)} to {format_significant(MOST_OF_PEAK * per_s, 2)}. "
-            "Are they of one GPU, training, in FP32 or TF32?"
+            f"{gpu.name}: {point.images_per_s:,.6g} images/s of {point.network} is not plausible: {peak:g} TFLOP/s "
+            f"allow {format_significant(LEAST_OF_PEAK * per_s, 2)} to "
+            f"{format_significant(MOST_OF_PEAK * per_s, 2)}. Check that it is for one GPU, training, in FP32 or "
+            "TF32."
         )
 
 
@@ -126,8 +127,8 @@ def _check_speed(model: TransferModel, gpu: Gpu, log_speed: float) -> None:
     if not 0.999 * slowest <= math.exp(log_speed) <= 1.001 * fastest:
         low, high = _sheet_range(model, gpu)
         raise InputError(
-            f"{gpu.name}: {format_significant(math.exp(log_speed), 2)} times {model.reference_gpu} is far from its "
-            f"data sheet's {format_significant(low, 2)} to {format_significant(high, 2)}: check both."
+            f"{gpu.name}: {format_significant(math.exp(log_speed), 2)} times {model.reference_gpu} is far from the "
+            f"{format_significant(low, 2)} to {format_significant(high, 2)} that its specs allow: check both."
         )
 
 

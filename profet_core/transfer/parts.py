@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.networks.stacks import StepInputs
 from profet_core.operations.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 
@@ -34,20 +35,21 @@ class StepParts:
         tell.
     """
 
-    kinds_ms: np.ndarray
-    copy_ms: np.ndarray
-    idle_ms: np.ndarray
-    host_ms: np.ndarray
+    kinds_ms: FloatArray
+    copy_ms: FloatArray
+    idle_ms: FloatArray
+    host_ms: FloatArray
 
     @property
-    def busy_ms(self) -> np.ndarray:
+    def busy_ms(self) -> FloatArray:
         """All GPU work, (profiles,)."""
-        return self.kinds_ms.sum(axis=1)
+        total: FloatArray = self.kinds_ms.sum(axis=1)
+        return total
 
     @property
-    def compute_share(self) -> np.ndarray:
+    def compute_share(self) -> FloatArray:
         """Convolutions and matrix products as a share of the GPU work, (profiles,): what an arithmetic peak bounds."""
-        compute = self.kinds_ms[:, : KINDS.index(PRODUCT) + 1].sum(axis=1)
+        compute: FloatArray = self.kinds_ms[:, : KINDS.index(PRODUCT) + 1].sum(axis=1)
         return compute / np.maximum(self.busy_ms, 1e-9)
 
     def of(self, rows: np.ndarray) -> StepParts:
@@ -55,7 +57,7 @@ class StepParts:
         return StepParts(self.kinds_ms[rows], self.copy_ms[rows], self.idle_ms[rows], self.host_ms[rows])
 
 
-def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: np.ndarray | None = None) -> StepParts:
+def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: FloatArray | None = None) -> StepParts:
     """Parts of steps whose class times are repaired as the default method repairs them.
 
     Operations without a class count as bound by bandwidth, as most are.
@@ -83,7 +85,8 @@ def kind_of_class(name: str) -> str:
     return _KIND_OF_CLASS.get(name, BANDWIDTH)
 
 
-def shares(kinds_ms: Sequence[float] | np.ndarray) -> np.ndarray:
+def shares(kinds_ms: Sequence[float] | FloatArray) -> FloatArray:
     """Times by kind as shares of their sum, along the last axis."""
-    values = np.asarray(kinds_ms, float)
-    return values / np.maximum(values.sum(axis=-1, keepdims=True), 1e-9)
+    values: FloatArray = np.asarray(kinds_ms, float)
+    total: FloatArray = values.sum(axis=-1, keepdims=True)
+    return values / np.maximum(total, 1e-9)

@@ -123,7 +123,9 @@ def check_size(steps: ReferenceSteps, point: ThroughputPoint) -> None:
         ("pixels", point.pixels, PIXEL_RANGE),
     ):
         if not least <= value <= most:
-            raise InputError(f"{what} must be {least} to {most}, not {value}: nothing to compare with was measured.")
+            raise InputError(
+                f"{what} must be {least} to {most}, not {value}: there are no measurements to compare with."
+            )
 
 
 def throughput_log_sd(point: ThroughputPoint) -> float:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
+from profet_core.files import JsonObject
 from profet_core.transfer.known import KnownSteps
 from profet_core.transfer.parts import KINDS, shares
 
@@ -32,12 +34,12 @@ class Correction:
     weights : (cells,).
     """
 
-    mean: np.ndarray
-    scale: np.ndarray
-    cells: np.ndarray
-    weights: np.ndarray
+    mean: FloatArray
+    scale: FloatArray
+    cells: FloatArray
+    weights: FloatArray
 
-    def log_factors(self, inputs: np.ndarray) -> np.ndarray:
+    def log_factors(self, inputs: FloatArray) -> FloatArray:
         """Logarithm of the step over what the law gives, (profiles,), of `correction_inputs`."""
         return covariance((inputs - self.mean) / self.scale, self.cells) @ self.weights
 
@@ -69,7 +71,7 @@ class SharpenedGpu:
         """What its numbers rest on, in few words."""
         return f"{self.cells} measured step{'' if self.cells == 1 else 's'} of {self.instance}"
 
-    def log_factors(self, known: KnownSteps, free_ms: np.ndarray, launch_ms: np.ndarray, ms: np.ndarray) -> np.ndarray:
+    def log_factors(self, known: KnownSteps, free_ms: FloatArray, launch_ms: FloatArray, ms: FloatArray) -> FloatArray:
         """What the law leaves, (profiles,); see `correction_inputs`. Nothing from an anchor it wasn't learned of."""
         found = self.corrections.get(known.anchor)
         if found is None:
@@ -78,7 +80,7 @@ class SharpenedGpu:
         return found.log_factors(np.where(np.isfinite(inputs), inputs, found.mean))
 
 
-def correction_inputs(known: KnownSteps, free_ms: np.ndarray, launch_ms: np.ndarray, ms: np.ndarray) -> np.ndarray:
+def correction_inputs(known: KnownSteps, free_ms: FloatArray, launch_ms: FloatArray, ms: FloatArray) -> FloatArray:
     """What is known of steps without the GPU, (profiles, inputs).
 
     Parameters
@@ -108,20 +110,20 @@ def correction_inputs(known: KnownSteps, free_ms: np.ndarray, launch_ms: np.ndar
     )
 
 
-def covariance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def covariance(one: FloatArray, other: FloatArray) -> FloatArray:
     """Of what the law leaves at standardised inputs, (profiles, inputs) and (cells, inputs): (profiles, cells)."""
-    apart = ((one[:, None, :] - other[None, :, :]) ** 2).sum(axis=2)
+    apart: FloatArray = ((one[:, None, :] - other[None, :, :]) ** 2).sum(axis=2)
     near = LOCAL_LOG_SD**2 * np.exp(-apart / (2 * LENGTH**2))
     return near + LINEAR_LOG_SD**2 * (one @ other.T) + CONSTANT_LOG_SD**2
 
 
-def sharpened_of(rows: Sequence[Mapping]) -> dict[tuple[str, bool], SharpenedGpu]:
+def sharpened_of(rows: Sequence[JsonObject]) -> dict[tuple[str, bool], SharpenedGpu]:
     """By full name and TF32, of a file's content; `ValueError` or the like if it describes none."""
     found = [_sharpened(row) for row in rows]
     return {(one.gpu, one.tf32): one for one in found}
 
 
-def _sharpened(row: Mapping) -> SharpenedGpu:
+def _sharpened(row: JsonObject) -> SharpenedGpu:
     numbers = {name: float(row[name]) for name in ("log_speed", "log_bandwidth", "log_sd")}
     if not np.isfinite(list(numbers.values())).all() or numbers["log_sd"] < 0:
         raise ValueError("speeds and spread are numbers")
@@ -136,7 +138,7 @@ def _sharpened(row: Mapping) -> SharpenedGpu:
     )
 
 
-def _correction(row: Mapping) -> Correction:
+def _correction(row: JsonObject) -> Correction:
     found = Correction(**{name: np.array(row[name], float) for name in ("mean", "scale", "cells", "weights")})
     cells, inputs = found.cells.shape
     shapes = found.mean.shape, found.scale.shape, found.weights.shape
@@ -147,7 +149,7 @@ def _correction(row: Mapping) -> Correction:
     return found
 
 
-def sharpened_content(gpu: SharpenedGpu) -> dict:
+def sharpened_content(gpu: SharpenedGpu) -> dict[str, object]:
     """As `sharpened_of` reads it."""
     corrections = {
         name: {

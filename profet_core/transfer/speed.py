@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: standard deviation.
 MIX_SHARE = 0.25
 
-_ASSUMED = "90 % if errors are log-normal and spread as on the GPUs left out ({n} GPUs)"
+_ASSUMED = "90% if errors are log-normal with the spread of the held-out GPUs ({n} GPUs)"
 
 
 def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
@@ -138,13 +138,13 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
     if other is None:
         return speed
     precision, how = ("TF32", "with") if other.tf32 else ("FP32", "without")
-    return replace(speed, note=f"{other.said} are in {precision}: they count {how} TF32; {speed.note}")
+    return replace(speed, note=f"{other.said} are in {precision}: they apply {how} TF32; {speed.note}")
 
 
 def _sharpened_target(sharpened: SharpenedGpu, gpu: Gpu, host: Host) -> tuple[Target, Speed]:
     """By its measured steps; what the mix of operations does to it, these tell too."""
     half_width = NORMAL_90 * sharpened.log_sd
-    note = f"{sharpened.said}, {sharpened.networks} networks; 90 % as networks left out of these were missed"
+    note = f"{sharpened.said}, {sharpened.networks} networks; 90% from the errors on held-out networks"
     evidence = Evidence(Source.CELLS, gpu.name, gpu.name, said=sharpened.said)
     target = Target(
         host=host,

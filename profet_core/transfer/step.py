@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.transfer.hosts import Host, host_named
 from profet_core.transfer.parts import StepParts
 
@@ -36,7 +37,7 @@ class InstanceStep:
     floor_per_idle : milliseconds of launch floor for each millisecond of gaps above both.
     profiling_slowdown : a step bound by launches takes this many times as long while it is profiled.
     gpu_per_busy : GPU time of an unprofiled step over the profile's work, median.
-    own_log_half_width : 90 % of steps lie within this of what their own profile gives, in the logarithm.
+    own_log_half_width : 90% of steps lie within this of what their own profile gives, in the logarithm.
     kind_log_speeds : by kind, over the geometric mean of all instances fitted together, in the logarithm.
     benchmark_work_ms : work of the benchmark (ResNet-50, 224 pixels, batch 64). benchmark_kinds_ms : by kind, in its
         profile here.
@@ -55,7 +56,7 @@ class InstanceStep:
     benchmark_work_ms: float
     benchmark_kinds_ms: tuple[float, ...]
 
-    def launch_gaps_ms(self, parts: StepParts) -> np.ndarray:
+    def launch_gaps_ms(self, parts: StepParts) -> FloatArray:
         """Gaps between kernels that launches leave, (profiles,)."""
         return np.maximum(parts.idle_ms - self.idle_ms - self.idle_per_copy * parts.copy_ms, 0)
 
@@ -89,12 +90,12 @@ class StepLaw:
         """The host of a profiled instance."""
         return host_named(self.instances[instance].host)
 
-    def fixed_ms(self, parts: StepParts, anchor: str, host: Host) -> np.ndarray:
+    def fixed_ms(self, parts: StepParts, anchor: str, host: Host) -> FloatArray:
         """Copy and start on a host of a step recorded on `anchor`, (profiles,)."""
         copy_ms = self.copy_factor * parts.copy_ms * host.copy / self.host(anchor).copy
         return copy_ms + self.start_ms * host.launch
 
-    def floor_ms(self, parts: StepParts, anchor: str, latency_ms: np.ndarray | None) -> np.ndarray:
+    def floor_ms(self, parts: StepParts, anchor: str, latency_ms: FloatArray | None) -> FloatArray:
         """What launches alone take on the reference host, (profiles,).
 
         The least of what bounds them: the latency itself if it is known (it can't be shorter than its launches), the
@@ -110,28 +111,29 @@ class StepLaw:
         least_ms = least_bound_ms(bounds)
         return (least_ms if latency_ms is None else np.minimum(least_ms, latency_ms)) / launch
 
-    def tails_ms(self, floor_ms: np.ndarray, multiprocessors: int) -> np.ndarray:
+    def tails_ms(self, floor_ms: FloatArray, multiprocessors: int) -> FloatArray:
         """Tails of a step's kernels on a GPU, (profiles,); `floor_ms`: launches on the reference host."""
         return self.tail_share * floor_ms * multiprocessors / TAIL_MULTIPROCESSORS
 
-    def work_ms(self, instance: str, latency_ms: np.ndarray, fixed_ms: np.ndarray, floor_ms: np.ndarray) -> np.ndarray:
+    def work_ms(self, instance: str, latency_ms: FloatArray, fixed_ms: FloatArray, floor_ms: FloatArray) -> FloatArray:
         """GPU work in a latency on a profiled instance, which copy, start and tails leave, (profiles,)."""
         gpu_ms = gpu_time_ms(latency_ms, fixed_ms)
         return gpu_time_ms(gpu_ms, self.tails_ms(floor_ms, self.instances[instance].multiprocessors))
 
-    def own_latency_ms(self, parts: StepParts, anchor: str) -> np.ndarray:
+    def own_latency_ms(self, parts: StepParts, anchor: str) -> FloatArray:
         """The anchor's latency by its own profile, (profiles,), where nobody measured it."""
         host = self.host(anchor)
         gpu_ms = self.instances[anchor].gpu_per_busy * parts.busy_ms
         return np.maximum(gpu_ms + self.fixed_ms(parts, anchor, host), self.floor_ms(parts, anchor, None) * host.launch)
 
 
-def least_bound_ms(bounds: Sequence[np.ndarray]) -> np.ndarray:
+def least_bound_ms(bounds: Sequence[FloatArray]) -> FloatArray:
     """The least of several bounds, (profiles,), smoothly: where two are close it lies below both."""
     with np.errstate(divide="ignore"):
-        return np.sum([bound**_SHARPNESS for bound in bounds], axis=0) ** (1 / _SHARPNESS)
+        total: FloatArray = np.sum([bound**_SHARPNESS for bound in bounds], axis=0)
+        return total ** (1 / _SHARPNESS)
 
 
-def gpu_time_ms(latency_ms: np.ndarray, fixed_ms: np.ndarray) -> np.ndarray:
+def gpu_time_ms(latency_ms: FloatArray, fixed_ms: FloatArray) -> FloatArray:
     """GPU time in a latency, which copy and start leave, (profiles,)."""
     return np.maximum(latency_ms - fixed_ms, LEAST_GPU_SHARE * latency_ms)

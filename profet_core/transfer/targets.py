@@ -32,7 +32,7 @@ class Target:
     ----------
     log_speed : how many times faster it does the benchmark's work than the reference's GPU, in the logarithm.
     log_bandwidth : the same of work that is bound by its memory's bandwidth.
-    log_half_width : half the 90 % interval of its work, but for what `carry` adds. mix_log_sd : spread for a step that
+    log_half_width : half the 90% interval of its work, but for what `carry` adds. mix_log_sd : spread for a step that
         computes nothing but convolutions and products, or none, over the benchmark's.
     """
 

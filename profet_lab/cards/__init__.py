@@ -1,1 +1,1 @@
-"""Writes the cards that ship with the models from the reports of validation."""
+"""Write the cards that ship with the models, from reports of validation."""

@@ -1,4 +1,4 @@
-"""The card on error against number of measured cells: figures of `profet validate --cells`.
+"""The cells card: figures of `profet validate --cells`.
 
 `templates/cells_card.md.j2` words them.
 """

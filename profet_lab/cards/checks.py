@@ -1,4 +1,4 @@
-"""Figures of the card that say how the law is checked GPU by GPU, and what was chosen rather than fitted."""
+"""Figures of the card's checks by GPU, and constants that were chosen, not fitted."""
 
 from __future__ import annotations
 

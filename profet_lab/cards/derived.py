@@ -1,4 +1,4 @@
-"""Figures of the card's sections on GPUs that another source measured."""
+"""Figures of the card's sections on derived GPUs."""
 
 from __future__ import annotations
 

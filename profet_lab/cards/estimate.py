@@ -1,4 +1,4 @@
-"""The card on networks without a profile: figures of `profet validate --estimate`; `templates/estimate_card.md.j2`."""
+"""The estimate card: figures of `profet validate --estimate` in `templates/estimate_card.md.j2`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from profet_core.estimate.model import METHODS
 from profet_lab.cards.render import render
 
 ESTIMATE_CARD_NAME = "ESTIMATE_CARD.md"
+ESTIMATE_REPORT_NAME = "estimate_validation.json"
 _DOCUMENTED = "log-linear without the law"
 
 
@@ -39,8 +40,8 @@ def estimate_card(report: Mapping[str, Any], coefficients: Mapping[str, Any]) ->
 
 
 def regime_table(report: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and a row a regime: the paper's figure, each method's error, the default's interval, the inner choice."""
-    header = ("left out", "n", "paper", *METHODS, _DOCUMENTED, "in 90 %", "half width", "chosen inside", "of")
+    """Header, and a row per regime."""
+    header = ("held out", "n", "paper", *METHODS, _DOCUMENTED, "in 90 %", "half-width", "chosen inside", "of")
     return header, [_regime_row(name, row, report["default"]) for name, row in report["regimes"].items()]
 
 
@@ -53,33 +54,32 @@ def _regime_row(name: str, row: Mapping[str, Any], default: str) -> tuple[str, .
 
 
 def sheet_sentence(report: Mapping[str, Any]) -> str:
-    """What an unseen GPU costs of which nobody published a speed."""
+    """Error on an unseen GPU without a published speed."""
     sheet = report["sheet_only"]
     by_instance = ", ".join(f"{name} {value:.0f} %" for name, value in sheet["by_instance"].items())
     best = min(sheet["mape"].values())
     return (
-        f"Of an unseen GPU ResNet-50's step at 224 pixels, batch 32, is known. By its data sheet alone the best method "
-        f"errs by {best:.0f} % ({by_instance})."
+        f"For an unseen GPU, ResNet-50's step at 224 pixels, batch 32, is known. Specs alone: {best:.0f} % at best "
+        f"({by_instance})."
     )
 
 
 def memory_sentence(report: Mapping[str, Any]) -> str:
-    """How well memory is told by counts."""
+    """Accuracy of memory fit from counts."""
     memory = report["memory"]
     right, told = 100 * memory["accuracy"], 100 * memory["recall"]
     return (
-        f"Does it fit, by counts, one architecture left out: {right:.1f} % of {memory['cells']} workloads on GPUs are "
-        f"judged right; of the {memory['did_not_run']} that did not run {told:.0f} % are told, and "
-        f"{100 * memory['false_fits']:.1f} % of all are told to fit that did not."
+        f"Memory fit by counts, one architecture held out: {right:.1f} % of {memory['cells']} workloads right; "
+        f"{told:.0f} % of the {memory['did_not_run']} that did not run recognized; {100 * memory['false_fits']:.1f} % "
+        "false fits."
     )
 
 
 def published_sentence(report: Mapping[str, Any]) -> str:
-    """What published speeds of other frameworks say."""
+    """Error on published steps of other frameworks."""
     every, gpus = report["published"]["all"], len(report["published"]["by_gpu"])
     return (
-        f"Beside {every['n']} published FP32 and TF32 steps of other frameworks, versions and hosts on {gpus} GPUs "
-        "(TensorFlow 1, PyTorch, MXNet; ResNet-50 left out, whose speed tells the GPU's), which nothing was learned "
-        f"from, it errs by {every['mape']:.0f} % ({every['bias']:+.0f} % as a whole), and {every['coverage_90']:.0f} % "
-        "lie in its 90 % intervals: these hold what differs between GPUs and networks, not between frameworks."
+        f"{every['n']} published FP32 and TF32 steps of TensorFlow 1, PyTorch and MXNet on {gpus} GPUs (without "
+        f"ResNet-50), not learned from: {every['mape']:.0f} % ({every['bias']:+.0f} % bias), "
+        f"{every['coverage_90']:.0f} % in the 90 % intervals, which don't include differences between frameworks."
     )

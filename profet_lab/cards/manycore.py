@@ -1,4 +1,4 @@
-"""The card on many-core processors: the figures of `profet validate --manycore`, worded by its template."""
+"""The many-core card: figures of `profet validate --manycore`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the card's section on "does it fit?"."""
+"""Figures of the card's section on memory fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model card: takes its figures out of a validation report; `templates/model_card.md.j2` words them."""
+"""The model card: figures of a validation report in `templates/model_card.md.j2`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of the model card's figures: what `templates/model_card.md.j2` words."""
+"""Records of the model card's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model card's section on profiles that strangers recorded: figures of `profet validate --real` as records.
+"""The model card's section on third-party profiles: figures of `profet validate --real` as records.
 
 `templates/real_profiles.md.j2` words them.
 """

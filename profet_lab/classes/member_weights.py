@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 import numpy as np
@@ -18,7 +18,7 @@ WEIGHTS: tuple[Weights, ...] = tuple(
 )
 
 
-def ensemble_ms(members_ms: np.ndarray, weights: Weights) -> np.ndarray:
+def ensemble_ms(members_ms: np.ndarray, weights: Sequence[float] | None) -> np.ndarray:
     """The ensemble's latencies, (rows, members) -> (rows,)."""
     return combine(members_ms, "geometric mean", weights)
 

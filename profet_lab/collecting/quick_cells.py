@@ -49,7 +49,7 @@ def choose(latencies: pd.DataFrame, number: int) -> tuple[float, list[Choice]]:
     -------
     The error in per cent with no cell known, and the choices in order.
     """
-    workloads = list(latencies.index)
+    workloads: list[tuple[str, int, int]] = list(latencies.index)
     log_ms = np.log(latencies.to_numpy())
     ratios = np.stack([log_ms[:, new] - log_ms[:, old] for new, old in permutations(range(log_ms.shape[1]), 2)], axis=1)
     models = np.array([model for model, *_ in workloads])

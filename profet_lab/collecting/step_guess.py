@@ -34,7 +34,7 @@ def terms(latencies: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     rows, measured_ms = [], []
     for instance in latencies.columns:
         gpu = gpus.find(catalog[instance].gpu, catalog[instance].gpu_memory_gib)
-        for (model, pixels, batch), latency_ms in latencies[instance].items():
+        for (model, pixels, batch), latency_ms in zip(latencies.index, latencies[instance], strict=True):
             counts = counts_of(model, pixels)
             products = counts.convolution_flops + counts.dense_flops
             rows.append(

@@ -239,7 +239,7 @@ def _wrong_steps(ratios: pd.DataFrame) -> Iterator[Finding]:
     usual = ratios[(ratios["ratio"] < UNITS_FACTOR) & (ratios["ratio"] > 1 / UNITS_FACTOR)]
     for (name, framework, precision), part in usual.groupby(_KIND):
         ratio = float(part["ratio"].median())
-        whose = " ".join(word for word in (framework, precision) if word)
+        whose = " ".join(str(word) for word in (framework, precision) if word)
         if ratio >= LARGEST_RATIO:
             line = (
                 f"{whose}: device rows are {ratio:.2f} times the latency: profiles seem to cover {round(ratio)} steps"

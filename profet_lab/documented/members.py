@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
@@ -12,8 +14,17 @@ from profet_lab.cases import WITH_LATENCY, WITHOUT_LATENCY
 #: the model card) and keep all twelve forests at a few megabytes.
 FOREST_TREES = 60
 MIN_ROWS_PER_LEAF = 9
+
+
+class DocumentedRule(TypedDict):
+    """How the manifest has an ensemble."""
+
+    members: list[str]
+    combine: str
+
+
 #: PROFET's documented ensembles (arXiv:2208.05130 and PROFET's documentation page), as the manifest has them.
-PROFET_METHOD = {
+PROFET_METHOD: dict[str, DocumentedRule] = {
     WITH_LATENCY: {"members": ["line", "forest", "dense"], "combine": "median"},
     WITHOUT_LATENCY: {"members": ["forest", "dense"], "combine": "mean"},
 }

@@ -46,18 +46,18 @@ def published_steps(model: EstimateModel, transfer: TransferModel, folder: Path)
 
 
 def _estimated(model: EstimateModel, transfer: TransferModel, table: pd.DataFrame) -> Iterator[PublishedStep]:
-    for row in table.itertuples():
+    for row in table.to_dict("records"):
         try:
-            gpu = transfer.gpus.find(row.gpu, row.memory_gib)
-            name = network_name(_NAMED.get(row.network, row.network))
-            network = counts_of(name, int(row.pixels), _CLASSES)
+            gpu = transfer.gpus.find(row["gpu"], row["memory_gib"])
+            name = network_name(_NAMED.get(row["network"], row["network"]))
+            network = counts_of(name, int(row["pixels"]), _CLASSES)
         except InputError:
             continue
-        batch_size, tf32 = int(row.batch_size), row.precision != "fp32"
+        batch_size, tf32 = int(row["batch_size"]), row["precision"] != "fp32"
         found = estimated_step(model, transfer, Step(network, name, batch_size, tf32=tf32), (gpu, UNKNOWN_HOST))
         if found.latency_ms is None or found.interval is None:
             continue
-        latency_ms = batch_size / row.images_per_s * MS_PER_S
+        latency_ms = batch_size / row["images_per_s"] * MS_PER_S
         ends = found.interval.low_ms, found.interval.high_ms
         yield PublishedStep(gpu.name, name, latency_ms, found.latency_ms, *ends)
 

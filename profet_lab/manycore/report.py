@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from profet_core.accuracy.manycore import ManycoreAccuracy, ModelsRow, OwnCores, PublishedPrediction, PublishedSpeedup
-from profet_core.accuracy.manycore_report import MANYCORE_REPORT_NAME
 from profet_core.manycore.answer import ThreadsRow, manycore
 from profet_core.manycore.contention import PUBLISHED_THREADS
 from profet_core.manycore.published import (
@@ -23,6 +22,7 @@ from profet_core.whole_files import write_whole
 from profet_lab.cards.manycore import MANYCORE_CARD_NAME, manycore_card
 from profet_lab.coefficient_files import signed, write_signed
 
+MANYCORE_REPORT_NAME = "manycore_validation.json"
 _S_PER_MIN = 60
 
 

@@ -92,7 +92,7 @@ class SmallNetwork:
         _, second_layer, third_layer, fourth_layer = self._layers
         scores = done.probabilities[np.newaxis].copy()
         scores[0, wanted] -= 1
-        hidden = (scores @ fourth_layer[:-1].T) * (1 - done.fourth[:, :-1] ** 2)
+        hidden = (scores @ fourth_layer[:-1].T) * (1 - np.square(done.fourth[:, :-1]))
         pooled = (hidden @ third_layer[:-1].T).reshape(3, 3, 10)
         second = _unpooled(pooled, done.second_pooled, done.second_maps, 3).reshape(81, 10)
         patches = (second @ second_layer[:-1].T).reshape(9, 9, 5, 5, 5)

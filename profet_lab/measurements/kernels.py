@@ -73,7 +73,7 @@ def load_kernel_speeds(folder: Path) -> dict[str, dict[str, float]]:
 def _log_speed(latencies: pd.DataFrame, gpu: str) -> float | None:
     own, reference = latencies[gpu], latencies[_REFERENCE]
     both = (own > _LEAST_MS) & (reference > _LEAST_MS)
-    return float(np.log(reference / own)[both].median()) if both.sum() >= _LEAST_KERNELS else None
+    return float(np.median(np.log((reference / own)[both].to_numpy(float)))) if both.sum() >= _LEAST_KERNELS else None
 
 
 def log_bandwidth(

@@ -134,7 +134,7 @@ def published_steps(folder: Path) -> pd.DataFrame:
                 tf32 = there not in _WITHOUT_TF32
                 own = same[(same.gpu == there) & same.precision.isin(_PRECISIONS[tf32])]
                 for batch_size, one in own.groupby("batch_size"):
-                    reference = _reference_log_speed(_nearest_batch(same, float(batch_size)))
+                    reference = _reference_log_speed(_nearest_batch(same, float(one.batch_size.iloc[0])))
                     if reference is not None:
                         ratio = reference - _log_speed(one)
                         table_name = _table_name(repository, framework)

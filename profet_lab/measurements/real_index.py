@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from profet_core.errors import InputError, ProfetError
 from profet_core.profiles import Profile, read_profile
 from profet_core.profiles.decoding.strict_json import parse_json
 from profet_core.units import positive_number, whole_number
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 INDEX_NAME = "index.json"
-#: The index of files that are published by others and don't ship with the project.
-SHIPPED_INDEX = "real_profiles_index.json"
-_Kind = TypeVar("_Kind")
+_Kind = TypeVar("_Kind", bound="DataclassInstance")
 #: A record of a published table of totals -> meta of a profile.
 _META = ("gpu", "framework", "precision", "steps")
 
@@ -107,7 +107,7 @@ class RealIndex:
 
 
 def read_index(folder: Path | str) -> RealIndex:
-    """The index of `folder`: its own `index.json`, else the shipped one of published files, as far as they are there.
+    """Read `index.json` of `folder`.
 
     Raises
     ------
@@ -117,18 +117,13 @@ def read_index(folder: Path | str) -> RealIndex:
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
     path = folder / INDEX_NAME
-    own = path.is_file()
-    if own:
-        entries = _entries(path.read_bytes(), str(path))
-        for entry in entries:
-            if not (folder / entry.file).is_file():
-                raise InputError(f"{path} names {entry.file}, which is not there: add the file or remove the entry.")
-        return RealIndex(folder, entries)
-    text = resources.files("profet_lab.measurements").joinpath(SHIPPED_INDEX).read_bytes()
-    there = tuple(entry for entry in _entries(text, SHIPPED_INDEX) if (folder / entry.file).is_file())
-    if not there:
-        raise InputError(f"{folder} has no {INDEX_NAME}, and none of the published files that are known without one.")
-    return RealIndex(folder, there)
+    if not path.is_file():
+        raise InputError(f"{folder} has no {INDEX_NAME}: add one that lists its profiles.")
+    entries = _entries(path.read_bytes(), str(path))
+    for entry in entries:
+        if not (folder / entry.file).is_file():
+            raise InputError(f"{path} names {entry.file}, which is not there: add the file or remove the entry.")
+    return RealIndex(folder, entries)
 
 
 def _version_2(record: object) -> object:

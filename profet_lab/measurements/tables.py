@@ -70,14 +70,13 @@ class Measurements:
 
 
 def data_folder(given: Path | str | None = None) -> Path:
-    """The folder named, else `$PROFET_DATA`, else `../shared/data` beside the checkout.
+    """The folder given, else `$PROFET_DATA`, else `data/` of the checkout.
 
     Raises
     ------
     DataError : no measurements there.
     """
-    fallback = Path(__file__).resolve().parents[3] / "shared" / "data"
-    folder = Path(given or os.environ.get(DATA_VARIABLE) or fallback)
+    folder = Path(given or os.environ.get(DATA_VARIABLE) or Path(__file__).resolve().parents[2] / "data")
     if not (folder / PROFILES_FILE).is_file():
         raise DataError(f"No measurements in {folder}: name their folder with --data or {DATA_VARIABLE}.")
     return folder
@@ -95,12 +94,12 @@ def load_measurements(folder: Path) -> Measurements:
             raise DataError(f"No {name} in {folder}: name a folder with all measurements.")
     path = folder / PROFILES_FILE
     table = pd.read_parquet(path).sort_values(["instance", *_RUN], ignore_index=True)
-    by_instance = {name: part.reset_index(drop=True) for name, part in table.groupby("instance")}
+    by_instance = {str(name): part.reset_index(drop=True) for name, part in table.groupby("instance")}
     workloads = next(iter(by_instance.values()))[_RUN]
-    for name, part in by_instance.items():
+    for instance, part in by_instance.items():
         if not part[_RUN].equals(workloads):
-            raise DataError(f"{path}: {name} has other workloads than the rest.")
-    operations = tuple(column for column in table if column.startswith((DEVICE_PREFIX, HOST_PREFIX)))
+            raise DataError(f"{path}: {instance} has other workloads than the rest.")
+    operations = tuple(column for column in table.columns if column.startswith((DEVICE_PREFIX, HOST_PREFIX)))
     return Measurements(
         workloads=workloads,
         operations=operations,

@@ -37,8 +37,8 @@ def ran_elsewhere(cells: pd.DataFrame) -> tuple[int, int]:
     ran = cells.pivot(index=WORKLOAD, columns="instance", values="ran")
     memory = cells.groupby("instance")["memory_gib"].first()
     failures = pairs = 0
-    for one in ran:
-        for other in ran:
+    for one in ran.columns:
+        for other in ran.columns:
             if one != other and memory[other] >= memory[one]:
                 pairs += int(ran[one].sum())
                 failures += int((ran[one] & ~ran[other]).sum())

@@ -80,7 +80,7 @@ def fit_images(table: pd.DataFrame, law: MemoryLaw) -> ImageRelation:
     """Activations of a megapixel: the median over architectures, and how far they spread."""
     table = table[[*WORKLOAD, "convolution_values", "other_values"]].drop_duplicates()
     megapixels = table["batch_size"].astype(float) * table["pixels"].astype(float) ** 2 / 1e6
-    log_ratio = np.log(activations_gib(law, table) / megapixels)
+    log_ratio = pd.Series(np.log(activations_gib(law, table) / megapixels))
     by_model = log_ratio.groupby(table["model"]).mean()
     centre = float(by_model.median())
     # The centre was chosen on the same architectures: one degree of freedom is spent.

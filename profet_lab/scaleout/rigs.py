@@ -10,7 +10,9 @@ from profet_core.catalog.interconnects import PCIE_GB_PER_S, Interconnect, Link
 _SHEET = "NVIDIA's data sheet"
 
 
-def _of(link: Link, gb_per_s: float, generation: int, *, gpus: int = 8, root: int = 2, source: str = _SHEET):
+def _of(
+    link: Link, gb_per_s: float, generation: int, *, gpus: int = 8, root: int = 2, source: str = _SHEET
+) -> Interconnect:
     return Interconnect(gpus, link, gb_per_s, generation, root, 10.0, source)
 
 

@@ -240,4 +240,4 @@ def _machine(row: Mapping[str, Any]) -> str:
 
 
 def _dicts(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    yield from table.to_dict("records")
+    yield from ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))

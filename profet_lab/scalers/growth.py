@@ -101,8 +101,8 @@ def growth_rows(
     latency_ms = table["batch_latency_ms"].to_numpy(float)
     return GrowthRows(
         signs=step_signs(bank.classes, classes_ms.to_numpy(float)[table["profile"]], latency_ms),
-        log_batch=np.log(table["other_batch"] / table["batch_size"]).to_numpy(float),
-        log_area=2 * np.log(table["other_pixels"] / table["pixels"]).to_numpy(float),
+        log_batch=np.log((table["other_batch"] / table["batch_size"]).to_numpy(float)),
+        log_area=2 * np.log((table["other_pixels"] / table["pixels"]).to_numpy(float)),
         log_growth=np.log(table["other_ms"].to_numpy(float) / latency_ms),
         table=table,
     )
@@ -261,9 +261,9 @@ def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.n
 def joined_rows(parts: Mapping[str, GrowthRows]) -> GrowthRows:
     """Rows of several anchors as one."""
     return GrowthRows(
-        *(
-            np.concatenate([getattr(part, name) for part in parts.values()])
-            for name in ("signs", "log_batch", "log_area", "log_growth")
-        ),
-        pd.concat([part.table for part in parts.values()], ignore_index=True),
+        signs=np.concatenate([part.signs for part in parts.values()]),
+        log_batch=np.concatenate([part.log_batch for part in parts.values()]),
+        log_area=np.concatenate([part.log_area for part in parts.values()]),
+        log_growth=np.concatenate([part.log_growth for part in parts.values()]),
+        table=pd.concat([part.table for part in parts.values()], ignore_index=True),
     )

@@ -84,7 +84,7 @@ def left_out_scalers(rows: pd.DataFrame, axis: str) -> Iterator[tuple[str, Learn
         yield model, fit_learned_scaler(rows[rows["model"] != model], axis)
 
 
-def _nearest(shares: pd.Series, keys: pd.MultiIndex) -> np.ndarray:
+def _nearest(shares: pd.Series, keys: pd.Index) -> np.ndarray:
     """The share at each (model, other size) of `keys`, or at the nearest other size this model was profiled at."""
     by_model = {model: part.droplevel(0) for model, part in shares.groupby(level=0)}
     found = np.full(len(keys), np.nan)

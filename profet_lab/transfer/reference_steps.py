@@ -58,14 +58,14 @@ def reference_steps(medians: Steps, architectures: pd.DataFrame) -> list[Referen
     wanted = table[table.model.isin(NETWORKS) & table.pixels.isin(PIXELS)]
     return [
         ReferenceStep(
-            network=row.model,
-            pixels=int(row.pixels),
-            batch_size=int(row.batch_size),
-            latency_ms=round(float(row.latency_ms), 3),
-            copy_ms=round(float(row.copy_ms), 3),
-            gflop_per_image=round(_PASSES * float(flops[row.model, row.pixels]) / 1e9, 3),
+            network=row["model"],
+            pixels=int(row["pixels"]),
+            batch_size=int(row["batch_size"]),
+            latency_ms=round(float(row["latency_ms"]), 3),
+            copy_ms=round(float(row["copy_ms"]), 3),
+            gflop_per_image=round(_PASSES * float(flops[row["model"], row["pixels"]]) / 1e9, 3),
         )
-        for row in wanted.sort_values(["model", "pixels", "batch_size"]).itertuples()
+        for row in wanted.sort_values(["model", "pixels", "batch_size"]).to_dict("records")
     ]
 
 
@@ -88,7 +88,7 @@ def throughput_log_sds(steps: Sequence[ReferenceStep], law: StepLaw, folder: Pat
     # The same source on the same GPU: what is left is the network.
     means = table.groupby(["gpu", "precision", "source_repo", "network"]).log_times.mean().unstack()
     away = means.drop(columns=BENCHMARK[0]).sub(means[BENCHMARK[0]], axis=0).groupby("gpu").mean().stack()
-    return root_mean_square(noise.tolist()), root_mean_square(away.dropna().tolist())
+    return root_mean_square(noise.tolist()), root_mean_square(away.dropna().to_numpy(float).ravel())
 
 
 def _comparable(table: pd.DataFrame, steps: ReferenceSteps, law: StepLaw) -> pd.DataFrame:

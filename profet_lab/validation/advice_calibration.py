@@ -49,10 +49,10 @@ def left_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
 
 def error_correlations(table: pd.DataFrame) -> pd.Series:
     """Correlation of the standardised errors of every two targets of an anchor, indexed by (anchor, A, B)."""
-    found = {}
+    found: dict[tuple[str, str, str], float] = {}
     for anchor, part in table.groupby("anchor"):
         errors = part.pivot(index=WORKLOAD, columns="target", values="z").corr()
-        found |= {(anchor, a, b): errors.loc[a, b] for a, b in combinations(errors, 2)}
+        found |= {(str(anchor), a, b): errors[b][a] for a, b in combinations(errors.columns, 2)}
     return pd.Series(found)
 
 
@@ -63,11 +63,11 @@ def comparison_claims(table: pd.DataFrame, correlation: float) -> pd.DataFrame:
         by_target = dict(iter(part.groupby("target")))
         for a, b in combinations(by_target, 2):
             both = by_target[a].merge(by_target[b], on=WORKLOAD, suffixes=("", "_b"))
-            for one in both.itertuples():
-                deviation = deviation_of_ratio(one.deviation, one.deviation_b, correlation)
+            for one in both.to_dict("records"):
+                deviation = deviation_of_ratio(one["deviation"], one["deviation_b"], correlation)
                 for ratio in PRICE_RATIOS:
-                    chance = chance_less(ratio * one.predicted_ms / one.predicted_ms_b, deviation)
-                    rows.append((one.model, chance, ratio * one.measured_ms < one.measured_ms_b))
+                    chance = chance_less(ratio * one["predicted_ms"] / one["predicted_ms_b"], deviation)
+                    rows.append((one["model"], chance, ratio * one["measured_ms"] < one["measured_ms_b"]))
     return _claims(rows)
 
 
@@ -75,8 +75,8 @@ def deadline_claims(table: pd.DataFrame) -> pd.DataFrame:
     """Every "done within" and its opposite: how sure it was (0.5 to 1) and whether it was right."""
     return _claims(
         [
-            (one.model, chance_at_most(limit, one.deviation), one.measured_ms <= limit * one.predicted_ms)
-            for one in table.itertuples()
+            (one["model"], chance_at_most(limit, one["deviation"]), one["measured_ms"] <= limit * one["predicted_ms"])
+            for one in table.to_dict("records")
             for limit in DEADLINES
         ]
     )

@@ -83,7 +83,7 @@ def _pair_mean(table: pd.DataFrame, column: str) -> float:
 
 def _coverage(part: pd.DataFrame, case: str, kind: str = "") -> float:
     """Share of rows whose measured latency lies inside the interval, percent."""
-    off = np.log(part["true_ms"] / part[f"{case}{kind}"]).abs()
+    off = np.abs(np.log((part["true_ms"] / part[f"{case}{kind}"]).to_numpy(float)))
     return float(100 * (off <= part[f"{case}{kind}_half"]).mean())
 
 

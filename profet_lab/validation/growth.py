@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -207,7 +207,7 @@ def _between_table(measurements: Measurements, found: LeftOutGrowth, anchor: str
     own, other = ("batch_size", "pixels") if axis == "batch" else ("pixels", "batch_size")
     curve = ["model", "instance", other]
     rows = found.rows[anchor]
-    signs = pd.DataFrame(rows.signs).assign(**rows.table[[*_KEYS, "batch_latency_ms"]].to_dict("series"))
+    signs = pd.DataFrame(rows.signs).join(rows.table[[*_KEYS, "batch_latency_ms"]])
     signs = signs.drop_duplicates(_KEYS).set_index(curve)
     runs = measurements.all_latencies.groupby(_KEYS)["batch_latency_ms"].median()
     curves = runs.unstack(own).reindex(columns=KNOTS[axis]).dropna().reset_index()
@@ -229,7 +229,8 @@ def _between_table(measurements: Measurements, found: LeftOutGrowth, anchor: str
 
 def _profiled_end(steps: pd.DataFrame, axis: str, size: int, law: GrowthLaw) -> KnownPoint:
     """Steps measured at one end of an axis, with how they grow; the signs of growth are the columns with numbers."""
-    signs = steps[[name for name in steps.columns if isinstance(name, int)]].to_numpy(float)
+    names: Iterable[object] = steps.columns
+    signs = steps[[name for name in names if isinstance(name, int)]].to_numpy(float)
     return KnownPoint(
         SizePoint(size, 1.0) if axis == "batch" else SizePoint(1.0, float(size) ** 2),
         np.log(steps["batch_latency_ms"].to_numpy(float)),

@@ -46,7 +46,9 @@ class OutOfFoldScalers:
         parts = []
         for (anchor, target), part in predictions.groupby(["anchor", "target"]):
             true, ends = (curves_of(part, value, self.axis) for value in ("true_ms", predicted))
-            known = true.assign(low_ms=ends.iloc[:, 0], high_ms=ends.iloc[:, -1], anchor=anchor, instance=target)
+            known = true.assign(
+                low_ms=ends.iloc[:, 0], high_ms=ends.iloc[:, -1], anchor=str(anchor), instance=str(target)
+            )
             parts.append(known.rename_axis(index=["model", "other_size"], columns=None).reset_index())
         known = pd.concat(parts, ignore_index=True)
         known["high_ms"] = np.maximum(known["high_ms"], known["low_ms"] * (1 + 1e-9))
@@ -57,13 +59,13 @@ class OutOfFoldScalers:
         for model, part in rows.groupby("model"):
             context = part[["other_size", "head_share"]].astype(float)
             context = context if informed else context * np.nan
-            scaled_ms = self.scalers[model].inner_ms(
+            scaled_ms = self.scalers[str(model)].inner_ms(
                 part["instance"].tolist(),
                 part["low_ms"].to_numpy(float),
                 part["high_ms"].to_numpy(float),
                 *context.to_numpy().T,
             )
             for column, size in enumerate(KNOTS[self.axis][1:-1]):
-                known = {"true_ms": part[size], "scaled_ms": scaled_ms[:, column], AXIS_COLUMN[self.axis]: size}
-                parts.append(part[["instance", "model"]].assign(**known))
+                known = part[["instance", "model"]].assign(true_ms=part[size], scaled_ms=scaled_ms[:, column])
+                parts.append(known.assign(**{AXIS_COLUMN[self.axis]: size}))
         return pd.concat(parts, ignore_index=True)

@@ -38,7 +38,7 @@ def _network_errors(rows: pd.DataFrame, case: str) -> np.ndarray:
     sizes = rows.groupby(WORKLOAD)[["batch_size", "pixels"]].first().to_numpy()
     metas = [ProfileMeta(batch_size=int(batch), pixels=int(pixels)) for batch, pixels in sizes]
     medians = rows.groupby(WORKLOAD)[["true_ms", case]].median()
-    known = np.log(medians["true_ms"] / medians[case]).to_numpy()
+    known = np.log((medians["true_ms"] / medians[case]).to_numpy())
     errors = np.empty(len(rows))
     for number, meta in enumerate(metas):
         others = [other for other in range(len(metas)) if other != number]

@@ -74,7 +74,7 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
 
 def _scores_by_known(answers: list[pd.DataFrame]) -> dict[str, dict]:
     return {
-        known: _scores(part["ran"].to_numpy(bool), part["probability"].to_numpy(float), part["verdict"].to_numpy())
+        str(known): _scores(part["ran"].to_numpy(bool), part["probability"].to_numpy(float), part["verdict"].to_numpy())
         for known, part in pd.concat(answers, ignore_index=True).groupby("known", sort=False)
     }
 
@@ -164,7 +164,7 @@ def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict
     """What is known -> a step whose peak was recorded."""
 
     def meta(batch_size: int, column: str = TENSORFLOW_PEAK, parameters: int | None = parameters) -> ProfileMeta:
-        mib = float(by_size.loc[(pixels, batch_size), column]) / 2**20
+        mib = float(by_size[column][pixels, batch_size]) / 2**20
         return ProfileMeta(batch_size=batch_size, pixels=pixels, parameters=parameters, peak_memory_mib=mib)
 
     one = meta(PROFILED_BATCH)
@@ -179,22 +179,22 @@ def _recorded_steps(by_size: pd.DataFrame, pixels: int, parameters: int) -> dict
 
 def _at_batches(model: MemoryModel, step: RecordedStep, profiled: pd.Series, cells: pd.DataFrame) -> Iterator[tuple]:
     """(ran, probability, verdict) of every batch size on every GPU."""
-    for cell in cells.itertuples(index=False):
-        answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, batch_size=cell.batch_size)
-        yield bool(cell.ran), answer.probability, answer.verdict
+    for cell in cells.to_dict("records"):
+        answer = fit_answer(model, step, profiled["memory_gib"], cell["memory_gib"], batch_size=cell["batch_size"])
+        yield bool(cell["ran"]), answer.probability, answer.verdict
 
 
 def _at_other_pixels(
     model: MemoryModel, step: RecordedStep, profiled: pd.Series, cells: pd.DataFrame
 ) -> Iterator[tuple]:
-    for cell in cells.itertuples(index=False):
-        sizes = {"batch_size": cell.batch_size, "pixels": cell.pixels}
-        answer = fit_answer(model, step, profiled["memory_gib"], cell.memory_gib, **sizes)
+    for cell in cells.to_dict("records"):
+        sizes = {"batch_size": cell["batch_size"], "pixels": cell["pixels"]}
+        answer = fit_answer(model, step, profiled["memory_gib"], cell["memory_gib"], **sizes)
         # Where dense layers take all pixels, another pixel size is another network.
-        kind = "the same" if cell.parameters == profiled["parameters"] else "other"
+        kind = "the same" if cell["parameters"] == profiled["parameters"] else "other"
         yield (
             f"recorded peak at other pixels with {kind} parameters",
-            bool(cell.ran),
+            bool(cell["ran"]),
             answer.probability,
             answer.verdict,
         )

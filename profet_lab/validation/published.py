@@ -39,7 +39,7 @@ def published_report(
     for (gpu, table), rows in published_steps(folder).groupby(["gpu", "table"]):
         point = point_of(published.without(str(table)), model, medians, gpus[str(gpu)])
         held_back = point is not None
-        if held_back:
+        if point is not None:
             judged = replace(model, points={**model.points, str(gpu): point})
         elif str(gpu) in model.derived:
             judged = model
@@ -74,12 +74,12 @@ def _errors(
     table, reference = medians.workloads, medians.latency_ms[model.reference]
     for anchor in medians.instances:
         found = _estimated(model, medians, gpus, gpu, anchor)
-        for row in rows.itertuples():
-            same = np.flatnonzero((table.model == row.network) & (table.pixels == row.pixels))
+        for row in rows.to_dict("records"):
+            same = np.flatnonzero((table.model == row["network"]) & (table.pixels == row["pixels"]))
             if len(same):
-                near = same[np.argmin(np.abs(np.log(table.batch_size.to_numpy()[same] / row.batch_size)))]
+                near = same[np.argmin(np.abs(np.log(table.batch_size.to_numpy()[same] / row["batch_size"])))]
                 ratio = found.latency_ms[near] / reference[near]
-                yield math.log(ratio) - row.log_ratio, float(found.log_half_width[near])
+                yield math.log(ratio) - row["log_ratio"], float(found.log_half_width[near])
 
 
 def _estimated(model: TransferModel, medians: Steps, gpus: Gpus, gpu: str, anchor: str) -> Latencies:

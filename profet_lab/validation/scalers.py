@@ -64,8 +64,8 @@ def _predicted_ends(measurements: Measurements, predictions: pd.DataFrame, axis:
     parts = []
     for (anchor, target), part in predictions.groupby(["anchor", "target"]):
         true, predicted = curves_of(part, "true_ms", axis), curves_of(part, WITH_LATENCY, axis)
-        scaled = _scaled(latency_curves(measurements, target, axis), predicted, true, target, axis)
-        parts.append(scaled.assign(anchor=anchor))
+        scaled = _scaled(latency_curves(measurements, str(target), axis), predicted, true, str(target), axis)
+        parts.append(scaled.assign(anchor=str(anchor)))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -77,7 +77,8 @@ def _scaled(training: pd.DataFrame, ends: pd.DataFrame, true: pd.DataFrame, inst
     for model in sorted(set(true.index.get_level_values("model"))):
         seen = training[training.index.get_level_values("model") != model]
         scaled = fit_scaler(seen, instance, axis).scaled(np.asarray(inner, float))
-        for key, truth in true.loc[[model]].iterrows():
+        part = true.loc[[model]]
+        for key, truth in zip(part.index, part.to_dict("records"), strict=True):
             low, high = ends.loc[key, smallest], ends.loc[key, largest]
             rows += [
                 {

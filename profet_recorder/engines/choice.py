@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from profet_recorder.engines.engine import Engine
 from profet_recorder.engines.frameworks import PYTORCH, TENSORFLOW, framework_of, imported_framework
+from profet_recorder.engines.keras_calls import ObservedKeras
 from profet_recorder.errors import RecorderError
 
 
-def choose_engine(framework: str | None = None, model: object = None, optimizer: object = None) -> Engine:
+def choose_engine(
+    framework: str | None = None,
+    model: object = None,
+    optimizer: object = None,
+    keras_calls: ObservedKeras | None = None,
+) -> Engine:
     """The engine of `framework` ("tensorflow", "pytorch"), else of `model` or `optimizer`, else of what is imported.
+
+    Parameters
+    ----------
+    keras_calls : what is observed of Keras already; None: the engine observes it itself.
 
     Raises
     ------
@@ -18,7 +28,7 @@ def choose_engine(framework: str | None = None, model: object = None, optimizer:
     if framework == TENSORFLOW:
         from profet_recorder.engines.tensorflow import TensorFlowEngine
 
-        return TensorFlowEngine(model)
+        return TensorFlowEngine(model, optimizer, keras_calls)
     if framework == PYTORCH:
         from profet_recorder.engines.pytorch import PyTorchEngine
 

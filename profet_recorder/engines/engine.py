@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -18,7 +19,7 @@ class StepFacts:
     Attributes
     ----------
     gpu : name of the GPU it ran on; None: on a CPU.
-    parameters : of the network.
+    parameters : of all networks that are trained.
     compiled : it ran through a compiler that joins operations.
     warnings : what makes its times less sure, one sentence each.
     """
@@ -33,11 +34,39 @@ class StepFacts:
     warnings: tuple[str, ...] = ()
 
 
+def several_optimizers(weights: Iterable[Iterable[int]]) -> str:
+    """The warning where a step trains several networks; empty where it trains one.
+
+    Parameters
+    ----------
+    weights : of each optimizer, the `id` of what it updates; one that wraps another has the same.
+    """
+    count, seen = 0, set[int]()
+    for one in map(set, weights):
+        count += not one <= seen
+        seen |= one
+    if count < 2:
+        return ""
+    return (
+        f"{count} optimizers update weights in this step: it holds the work of all of them, from one update of the "
+        "same optimizer to its next, and the parameters are those of all networks that are trained."
+    )
+
+
 class Engine(Protocol):
     """A framework's side of a recording; called in this order, on the thread that trains."""
 
     #: Steps the profiler itself needs before the ones that count.
     profiler_warm_up: int
+
+    def trains(self, optimizer: object) -> None:
+        """Another optimizer, or a network with one, updates weights in the steps that are recorded."""
+
+    def trains_compiled(self) -> None:
+        """The steps run through a compiler that joins operations."""
+
+    def is_disturbed(self) -> bool:
+        """True while a profiler of the script's own is on: steps take longer then, and no other can start."""
 
     def prepare(self) -> None:
         """Switch compilation off and begin to observe the steps (which may slow them)."""

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from profet_recorder.engines.batches import ObservedSizes
-from profet_recorder.engines.engine import BYTES_PER_MIB, StepFacts
+from profet_recorder.engines.batches import ObservedSizes, either
+from profet_recorder.engines.engine import BYTES_PER_MIB, StepFacts, several_optimizers
 from profet_recorder.engines.frameworks import keras_flavour
 from profet_recorder.engines.precision import PRECISIONS, TF32_CAPABILITY
 from profet_recorder.engines.pytorch_calls import ObservedCalls
+from profet_recorder.engines.pytorch_profilers import OTHER_PROFILERS
 from profet_recorder.errors import RecorderError
 from profet_recorder.progress import print_progress
 
@@ -24,20 +25,35 @@ class PyTorchEngine:
     #: The profiler's first step pays for its own start.
     profiler_warm_up = 1
 
-    def __init__(self, model: Any = None, optimizer: object = None) -> None:
+    def __init__(self, model: Any = None, optimizer: Any = None) -> None:
         import torch
 
         self._torch = torch
         self._model = model
-        self._optimizer = optimizer
+        self._optimizers = [] if optimizer is None else [optimizer]
         self._sizes = ObservedSizes(channels_last=False)
         self._calls = ObservedCalls(torch)
         #: The context in which compiled modules run as they are written; None where it was not entered.
         self._stance: Any = None
         #: torch's profiler while it runs.
         self._profiler: Any = None
+        #: It was stopped, as one of the script's own began.
+        self._stepped_aside = False
         #: The GPU the network is on, once it is known: it need not be the current one.
         self._device: Any = None
+
+    def trains(self, optimizer: Any) -> None:
+        """Its weights are trained too; of anything that is no optimizer they are not known."""
+        if getattr(optimizer, "param_groups", None) and all(optimizer is not known for known in self._optimizers):
+            self._optimizers.append(optimizer)
+
+    def trains_compiled(self) -> None:
+        """Nobody tells: compiled modules are seen when they are called."""
+
+    def is_disturbed(self) -> bool:
+        """True while a torch.profiler of the script's own is on."""
+        stepped_aside, self._stepped_aside = self._stepped_aside, False
+        return stepped_aside or OTHER_PROFILERS.are_on(self._torch)
 
     def prepare(self) -> None:
         """Let compiled modules run as they are written, and observe what is called."""
@@ -46,6 +62,7 @@ class PyTorchEngine:
             self._stance = self._torch.compiler.set_stance("force_eager")
             self._stance.__enter__()
         self._calls.start()
+        OTHER_PROFILERS.watch(self._torch)
         if not self._torch.cuda.is_available():
             print_progress("no CUDA GPU is seen by PyTorch: the profile will be marked as a CPU's")
 
@@ -92,6 +109,7 @@ class PyTorchEngine:
         )
         self._calls.start()
         self.synchronize()
+        OTHER_PROFILERS.begin_own(self._profiler, self._step_aside)
         self._profiler.start()
 
     def begin_profiled_step(self, number: int) -> None:
@@ -102,12 +120,12 @@ class PyTorchEngine:
     def end_profiled_step(self) -> None:
         """Advance the profiler once the GPU is done."""
         self.synchronize()
-        self._profiler.step()
+        if self._profiler is not None:
+            self._profiler.step()
 
     def stop_profiler(self, folder: Path) -> Path:
         """Stop; the chrome trace."""
-        self._profiler.stop()
-        self._profiler = None
+        self._stop_profiler()
         self._calls.stop()
         trace = folder / _TRACE_NAME
         if not trace.is_file():
@@ -116,14 +134,22 @@ class PyTorchEngine:
 
     def odd_step(self) -> str | None:
         """Validation in between, or another batch size."""
-        return self._calls.odd_step() or self._sizes.odd()
+        return self._calls.odd_step(self._trained()) or self._sizes.odd()
 
     def discard(self) -> None:
         """Stop the profiler; what it wrote goes with its folder."""
         self._calls.stop()
+        self._stop_profiler()
+
+    def _step_aside(self) -> None:
+        self.discard()
+        self._stepped_aside = True
+
+    def _stop_profiler(self) -> None:
         if self._profiler is not None:
             profiler, self._profiler = self._profiler, None
             profiler.stop()
+            OTHER_PROFILERS.end_own()
 
     def restore(self) -> None:
         """Let the compiler and the modules be as they were."""
@@ -135,21 +161,22 @@ class PyTorchEngine:
     def facts(self) -> StepFacts:
         """From torch, the modules called and the optimizer."""
         gpu = self._torch.cuda.get_device_name(self._device) if self._on_gpu() else None
-        sizes = self._sizes.first
         return StepFacts(
             gpu=gpu,
             framework=self._framework(),
             precision=self._precision(),
             parameters=sum(parameter.numel() for parameter in self._parameters()) or None,
-            sizes=sizes if sizes.height else self._calls.sizes or sizes,
+            sizes=either(self._sizes.first, self._calls.sizes(self._trained())),
             compiled=self._calls.saw_compiled and not self._can_set_stance(),
             warnings=tuple(self._warnings(gpu)),
         )
 
     def _warnings(self, gpu: str | None) -> Iterator[str]:
         torch, calls = self._torch, self._calls
-        if calls.calls_in_step > 1:
-            yield f"The network ran {calls.calls_in_step} times in one step; the batch size is that of one call."
+        if several := several_optimizers([map(id, _weights(optimizer)) for optimizer in self._optimizers]):
+            yield several
+        elif (times := calls.calls_in_step(self._trained())) > 1:
+            yield f"The network ran {times} times in one step; the batch size is that of one call."
         if calls.saw_compiled and self._stance is None and not self._can_set_stance():
             yield "The step ran through torch.compile, which the training data do not hold."
         if torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -168,13 +195,25 @@ class PyTorchEngine:
         keras = sys.modules.get("keras") if keras_flavour(self._model) else None
         return f"PyTorch {version}" + (f", Keras {keras.__version__}" if keras else "")
 
+    def _trained(self) -> set[int]:
+        """`id` of each weight that is trained: the optimizers', else what the networks called would have trained."""
+        weights = self._updated()
+        if not weights:
+            networks = self._calls.networks if self._model is None else [self._model]
+            weights = [one for network in networks for one in network.parameters() if one.requires_grad]
+        return {id(one) for one in weights}
+
     def _parameters(self) -> list[Any]:
-        """Parameters of the model given, else of the largest module called, else of the optimizer."""
-        module = self._model if self._model is not None else self._calls.largest
-        if module is not None:
-            return list(module.parameters())
-        groups = getattr(self._optimizer, "param_groups", ())
-        return list({id(one): one for group in groups for one in group["params"]}.values())
+        """Parameters of the model given, else of all networks of which any is trained, and what is trained besides."""
+        if self._model is not None:
+            return list(self._model.parameters())
+        trained = self._trained()
+        frozen = self._calls.frozen(trained)
+        weights = [one for network in self._calls.trained(trained) for one in network.parameters()]
+        return list({id(one): one for one in [*weights, *self._updated()] if id(one) not in frozen}.values())
+
+    def _updated(self) -> list[Any]:
+        return [weight for optimizer in self._optimizers for weight in _weights(optimizer)]
 
     def _on_gpu(self) -> bool:
         if not self._torch.cuda.is_available():
@@ -200,3 +239,7 @@ class PyTorchEngine:
         except RuntimeError:
             # Set through the newer switches, which the older ones then refuse to read.
             return "tf32" in (backends.cudnn.conv.fp32_precision, backends.cuda.matmul.fp32_precision)
+
+
+def _weights(optimizer: Any) -> list[Any]:
+    return [weight for group in optimizer.param_groups for weight in group["params"]]

@@ -1,102 +1,132 @@
-"""Observes which modules a PyTorch step calls, with what pictures and in what precision."""
+"""Observes which networks a PyTorch step calls, with what batches and in what precision."""
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from profet_recorder.engines.batches import BatchSizes, batch_sizes, odd_batch
+from profet_recorder.engines.batches import NO_SIZES, BatchSizes, batch_sizes, larger, odd_batch
 
-#: More modules than any network of the data has; each is observed once.
-_MOST_MODULES = 10_000
+#: A step calls a few networks; a loop that makes a new one each time is not followed.
+_MOST_NETWORKS = 1_000
 
 
 class ObservedCalls:
-    """A hook on every module while it is started; keeps modules and sizes, never a tensor.
+    """What the script itself calls of its modules while this is started; keeps modules and sizes, never a tensor.
 
     Attributes
     ----------
-    largest : the module with the most parameters among those called in training: the network.
     autocast : name of the type that autocast computes in, if it was on.
     saw_compiled : a module was called through torch.compile.
     """
 
     def __init__(self, torch: ModuleType) -> None:
         self._torch = torch
-        self._hook: Any = None
-        self._modules: dict[int, Any] = {}
-        self._sizes: dict[int, BatchSizes] = {}
-        self._any_sizes: BatchSizes | None = None
-        self._step_sizes: BatchSizes | None = None
+        self._call: Any = None
+        #: A network runs: what is called meanwhile is a part of it.
+        self._inside = False
+        self._networks: dict[int, Any] = {}
+        self._without_gradient: dict[int, Any] = {}
+        self._first_sizes: dict[int, BatchSizes] = {}
+        self._step_sizes: dict[int, BatchSizes] = {}
         self._step_calls: Counter[int] = Counter()
-        self._validated = False
+        self._validated: dict[int, Any] = {}
         self.autocast: str | None = None
         self.saw_compiled = False
-        self.largest: Any = None
 
     def start(self) -> None:
         """Begin to observe."""
-        if self._hook is None:
-            self._hook = self._torch.nn.modules.module.register_module_forward_pre_hook(self._observe)
+        if self._call is not None:
+            return
+        module_class = self._torch.nn.Module
+        call = self._call = module_class.__call__
+
+        # A hook on every module would not be shown what a network is called with by keyword.
+        @functools.wraps(call)
+        def observed_call(module, *inputs, **named):
+            is_outermost, self._inside = not self._inside, True
+            try:
+                # Whatever a module is, observing it must not end the training.
+                with suppress(Exception):
+                    self._observe(module, (inputs, named)) if is_outermost else self._look_inside(module)
+                return call(module, *inputs, **named)
+            finally:
+                self._inside = not is_outermost
+
+        module_class.__call__ = observed_call
 
     def stop(self) -> None:
-        """Take the hook off."""
-        if self._hook is not None:
-            self._hook.remove()
-            self._hook = None
-            self._choose_largest()
+        """Let modules be called as before."""
+        if self._call is not None:
+            self._torch.nn.Module.__call__ = self._call
+            self._call = None
 
     @property
-    def sizes(self) -> BatchSizes | None:
-        """Sizes of the first pictures the network was fed; of any module, if it was fed by keyword."""
-        return self._sizes.get(id(self.largest)) or self._any_sizes
+    def networks(self) -> list[Any]:
+        """What the script called in training."""
+        return list(self._networks.values())
 
-    @property
-    def calls_in_step(self) -> int:
-        """How often the network was called in the last step."""
-        return self._step_calls[id(self.largest)]
+    def trained(self, weights: Collection[int]) -> list[Any]:
+        """Those of them that hold any of these weights, by their `id`."""
+        return [network for network in self.networks if _holds(network, weights)]
+
+    def frozen(self, weights: Collection[int]) -> set[int]:
+        """`id` of each parameter of what is called for itself and holds none of these weights, such as a teacher."""
+        called = [*self.networks, *self._without_gradient.values()]
+        return {id(one) for network in called if not _holds(network, weights) for one in network.parameters()}
+
+    def sizes(self, weights: Collection[int]) -> BatchSizes:
+        """Sizes of the largest pictures that networks with any of these weights were fed."""
+        found = NO_SIZES
+        for network in self.trained(weights):
+            found = larger(found, self._first_sizes.get(id(network), NO_SIZES))
+        return found
+
+    def calls_in_step(self, weights: Collection[int]) -> int:
+        """How often such a network was called in the last step, the one that was most often."""
+        return max((self._step_calls[id(network)] for network in self.trained(weights)), default=0)
 
     def forget_step(self) -> None:
         """A new step begins."""
-        self._step_sizes = None
+        self._step_sizes.clear()
         self._step_calls.clear()
-        self._validated = False
+        self._validated.clear()
 
-    def odd_step(self) -> str | None:
+    def odd_step(self, weights: Collection[int]) -> str | None:
         """Why the last step is not like the first, if it is not."""
-        if self._validated:
+        if any(_holds(network, weights) for network in self._validated.values()):
             return "validation ran in it"
-        first, last = self._any_sizes, self._step_sizes
-        return odd_batch(first, last) if first and last else None
+        for network in self.trained(weights):
+            first, last = self._first_sizes.get(id(network)), self._step_sizes.get(id(network))
+            if first and last and (odd := odd_batch(first, last)):
+                return odd
+        return None
 
     def _observe(self, module: Any, inputs: object) -> None:
         if not self._torch.is_grad_enabled():
-            self._validated = self._validated or not module.training
+            if len(self._without_gradient) < _MOST_NETWORKS:
+                self._without_gradient[id(module)] = module
+                if not module.training:
+                    self._validated[id(module)] = module
             return
+        self._look_inside(module)
+        if len(self._networks) >= _MOST_NETWORKS and id(module) not in self._networks:
+            return
+        # Kept, so that no other module gets its `id`.
+        self._networks[id(module)] = module
         self._step_calls[id(module)] += 1
+        sizes = batch_sizes(inputs, channels_last=False)
+        for known in (self._first_sizes, self._step_sizes):
+            known[id(module)] = larger(known.get(id(module), NO_SIZES), sizes)
+
+    def _look_inside(self, module: object) -> None:
         self.saw_compiled = self.saw_compiled or _is_compiled(module)
-        if self._step_sizes is None or id(module) not in self._modules:
-            self._observe_sizes(module, inputs)
-        if len(self._modules) < _MOST_MODULES:
-            self._modules.setdefault(id(module), module)
         if self.autocast is None:
             self.autocast = self._autocast_type()
-
-    def _observe_sizes(self, module: object, inputs: object) -> None:
-        sizes = batch_sizes(inputs, channels_last=False)
-        if sizes.height is not None:
-            self._any_sizes = self._any_sizes or sizes
-            self._step_sizes = self._step_sizes or sizes
-            self._sizes.setdefault(id(module), sizes)
-
-    def _choose_largest(self) -> None:
-        if self.largest is None and self._modules:
-            # The first of equals is the outermost: it is called before what is inside.
-            self.largest = max(
-                self._modules.values(), key=lambda module: sum(one.numel() for one in module.parameters())
-            )
-        self._modules.clear()
 
     def _autocast_type(self) -> str | None:
         torch = self._torch
@@ -109,6 +139,10 @@ class ObservedCalls:
                 if device == "cuda" and torch.is_autocast_enabled():
                     return str(torch.get_autocast_gpu_dtype()).removeprefix("torch.")
         return None
+
+
+def _holds(network: Any, weights: Collection[int]) -> bool:
+    return any(id(parameter) in weights for parameter in network.parameters())
 
 
 def _is_compiled(module: object) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from profet_recorder.engines.batches import ObservedSizes
-from profet_recorder.engines.engine import BYTES_PER_MIB, StepFacts
+from profet_recorder.engines.batches import ObservedSizes, either
+from profet_recorder.engines.engine import BYTES_PER_MIB, StepFacts, several_optimizers
 from profet_recorder.engines.frameworks import keras_flavour
+from profet_recorder.engines.keras_calls import ObservedKeras, weights_of
 from profet_recorder.engines.precision import PRECISIONS, TF32_CAPABILITY
 from profet_recorder.errors import RecorderError
 from profet_recorder.progress import print_progress
@@ -19,15 +21,27 @@ _POLICIES = {**PRECISIONS, "mixed_float16": "mixed fp16", "mixed_bfloat16": "mix
 
 
 class TensorFlowEngine:
-    """Records with `tf.profiler`, for Keras 3, tf_keras and custom loops; `model` is a Keras model or None."""
+    """Records with `tf.profiler`, for Keras 3, tf_keras and custom loops.
+
+    Parameters
+    ----------
+    model : a Keras model, or None.
+    optimizer : what updates its weights, if that is known.
+    calls : what is observed of Keras already; None: it is observed from `prepare` on.
+    """
 
     profiler_warm_up = 0
 
-    def __init__(self, model: Any = None) -> None:
+    def __init__(self, model: Any = None, optimizer: object = None, calls: ObservedKeras | None = None) -> None:
         import tensorflow as tf
 
         self._tf = tf
         self._model = model
+        self._models = [] if model is None else [model]
+        self._optimizers = [] if optimizer is None else [optimizer]
+        self._calls = ObservedKeras() if calls is None else calls
+        self._observes_itself = calls is None
+        self._saw_compiled = False
         self._sizes = ObservedSizes(channels_last=self._channels_last())
         self._profiler_runs = False
         #: The open mark of a profiled step.
@@ -35,9 +49,27 @@ class TensorFlowEngine:
         self._was_jit: object = None
         self._was_auto_jit: object = None
 
+    def trains(self, optimizer: Any) -> None:
+        """Its weights are trained too; of a model, those that any optimizer updates."""
+        known = self._optimizers if keras_flavour(optimizer) is None or not _is_model(optimizer) else self._models
+        if all(optimizer is not one for one in known):
+            known.append(optimizer)
+
+    def trains_compiled(self) -> None:
+        """The steps run through XLA, in a function of the script's own."""
+        if not self._saw_compiled:
+            print_progress("the step is compiled with XLA, which joins operations: record it without jit_compile=True")
+        self._saw_compiled = True
+
+    def is_disturbed(self) -> bool:
+        """Nothing tells; where another profiler runs this one does not start."""
+        return False
+
     def prepare(self) -> None:
         """Turn XLA off; the model's next train function is made without it."""
         model = self._model
+        if self._observes_itself and (keras := sys.modules.get(keras_flavour(model) or "keras")) is not None:
+            self._calls.start(keras)
         if model is not None and getattr(model, "jit_compile", False):
             self._was_jit = model.jit_compile
             model.jit_compile = False
@@ -61,7 +93,7 @@ class TensorFlowEngine:
         self._sizes.observe(batch)
 
     def stop_observing(self) -> None:
-        """Nothing was observed that could slow a step."""
+        """Nothing is observed that could slow a step."""
 
     def synchronize(self) -> None:
         """Wait for the GPU."""
@@ -85,6 +117,7 @@ class TensorFlowEngine:
     def begin_profiled_step(self, number: int) -> None:
         """Open the mark that the trace's reader takes for a step."""
         self._sizes.forget_last()
+        self._calls.sizes.forget_last()
         # A name of its own: tf_keras marks steps as "train", by other numbers, and the reader would count both.
         self._marker = self._tf.profiler.experimental.Trace("profet_step", step_num=number, _r=1)
         self._marker.__enter__()
@@ -106,7 +139,7 @@ class TensorFlowEngine:
 
     def odd_step(self) -> str | None:
         """Another batch size; Keras itself calls when a batch is the last or validation begins."""
-        return self._sizes.odd()
+        return self._sizes.odd() or self._calls.sizes.odd()
 
     def discard(self) -> None:
         """Stop the profiler without writing its trace."""
@@ -119,6 +152,8 @@ class TensorFlowEngine:
 
     def restore(self) -> None:
         """Turn XLA on again where it was on."""
+        if self._observes_itself:
+            self._calls.stop()
         if self._was_jit is not None:
             self._model.jit_compile = self._was_jit
             self._was_jit = None
@@ -132,25 +167,46 @@ class TensorFlowEngine:
 
     def facts(self) -> StepFacts:
         """From TensorFlow and the model."""
-        model, gpu = self._model, self._gpu()
+        gpu = self._gpu()
         return StepFacts(
             gpu=None if gpu is None else self._details(gpu).get("device_name") or "unknown GPU",
-            framework=f"TensorFlow {self._tf.__version__}" + (f", {self._keras()}" if model is not None else ""),
+            framework=f"TensorFlow {self._tf.__version__}" + (f", {self._keras()}" if self._networks() else ""),
             precision=self._precision(),
-            parameters=int(model.count_params()) if model is not None else None,
-            sizes=self._sizes.first,
+            parameters=self._parameters(),
+            sizes=either(self._sizes.first, self._calls.sizes.first),
+            compiled=self._saw_compiled or None,
             onednn=_onednn(),
             warnings=tuple(self._warnings()),
         )
 
+    def _trained(self) -> dict[int, Any]:
+        """Weights that optimizers update, by `id`: those of the models given, else those of the optimizers given."""
+        if not self._models:
+            return self._calls.weights(self._optimizers)
+        own = {id(weight): weight for model in self._models for weight in weights_of(model)}
+        updated = self._calls.weights(self._calls.optimizers_of(own))
+        return {key: weight for key, weight in own.items() if key in updated}
+
+    def _networks(self) -> list[Any]:
+        """What was called for its gradients and is trained, else the models given."""
+        return self._calls.networks(self._trained()) or self._models
+
+    def _parameters(self) -> int | None:
+        weights = {id(weight): weight for network in self._networks() for weight in weights_of(network)}
+        return sum(math.prod(weight.shape) for weight in (weights | self._trained()).values()) or None
+
     def _warnings(self) -> Iterator[str]:
-        if keras_flavour(self._model) == "keras" and _is_keras_3() and self._normalises():
+        optimizers = self._calls.optimizers_of(self._trained())
+        if several := several_optimizers([self._calls.weights([optimizer]) for optimizer in optimizers]):
+            yield several
+        if self._flavour() == "keras" and _is_keras_3() and self._normalises():
             yield (
                 "Keras 3 takes batch normalisation apart into small operations, which the training data (TensorFlow "
                 "2.5) never show; recorded with tf_keras the same network looks more like them."
             )
-        of_model = getattr(getattr(self._model, "distribute_strategy", None), "num_replicas_in_sync", 1)
-        replicas = max(self._tf.distribute.get_strategy().num_replicas_in_sync, of_model)
+        strategies = [getattr(model, "distribute_strategy", None) for model in (*self._models, *self._networks())]
+        strategies.append(self._tf.distribute.get_strategy())
+        replicas = max(getattr(strategy, "num_replicas_in_sync", 1) for strategy in strategies)
         if replicas > 1:
             yield f"The step ran on {replicas} GPUs; the training data hold steps on one only."
 
@@ -161,14 +217,20 @@ class TensorFlowEngine:
     def _details(self, gpu: object) -> Mapping[str, Any]:
         return self._tf.config.experimental.get_device_details(gpu)
 
+    def _flavour(self) -> str | None:
+        return next((flavour for network in self._networks() if (flavour := keras_flavour(network))), None)
+
     def _keras(self) -> str:
-        package = keras_flavour(self._model) or "keras"
+        package = self._flavour() or "keras"
         version = getattr(sys.modules.get(package), "__version__", "")
         return f"{'Keras' if package == 'keras' else package} {version}".strip()
 
     def _layers(self) -> list[Any]:
-        flatten = getattr(self._model, "_flatten_layers", None)
-        return list(flatten()) if flatten else list(getattr(self._model, "layers", ()))
+        found: list[Any] = []
+        for network in self._networks():
+            flatten = getattr(network, "_flatten_layers", None)
+            found += flatten() if flatten else getattr(network, "layers", ())
+        return found
 
     def _normalises(self) -> bool:
         return any(type(layer).__name__ == "BatchNormalization" for layer in self._layers())
@@ -181,9 +243,9 @@ class TensorFlowEngine:
             return True
 
     def _precision(self) -> str | None:
-        if self._model is None:
+        if not self._networks():
             return None
-        policies = {_policy(layer, "dtype_policy") for layer in (self._model, *self._layers())}
+        policies = {_policy(layer, "dtype_policy") for layer in (*self._networks(), *self._layers())}
         policies |= {_policy(layer, "_dtype_policy") for layer in self._layers()}
         # One layer of another type, such as a float32 head, doesn't make the step FP32.
         found = next((name for name in _POLICIES if name != "float32" and name in policies), "float32")
@@ -207,6 +269,10 @@ def _onednn() -> bool | None:
         return bool(_pywrap_util_port.IsMklEnabled())
     except (ImportError, AttributeError):
         return None
+
+
+def _is_model(thing: object) -> bool:
+    return hasattr(thing, "train_step") or hasattr(thing, "layers")
 
 
 def _is_keras_3() -> bool:

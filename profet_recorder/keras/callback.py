@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from os import PathLike
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from profet_recorder.engines.choice import choose_engine
 from profet_recorder.engines.frameworks import keras_flavour
-from profet_recorder.errors import RecorderError
+from profet_recorder.errors import RecorderError, say_and_go_on
 from profet_recorder.keras.first_batch import observe_first_batch
 from profet_recorder.plan import PlanOptions, RecordPlan, record_plan
 from profet_recorder.progress import print_progress
@@ -48,11 +49,24 @@ def ProfileCallback(  # noqa: N802 - a class to its users
     ------
     RecorderError : the output can't be written, or neither keras nor tf_keras is loaded.
     """
-    return recording_callback(record_plan(output, **options))
+    return recording_callback(record_plan(output, **options), on_error=say_and_go_on)
 
 
-def recording_callback(plan: RecordPlan, when_done: Callable[[], None] | None = None) -> RecordingCallback:
-    """The callback of a plan; `when_done()` is called, on the training's thread, after the profile is written."""
+def recording_callback(
+    plan: RecordPlan,
+    when_done: Callable[[], None] | None = None,
+    *,
+    begin: Callable[[object], Recording] | None = None,
+    on_error: Callable[[Exception], None] | None = None,
+) -> RecordingCallback:
+    """The callback of a plan.
+
+    Parameters
+    ----------
+    when_done : called, on the training's thread, after the profile is written.
+    begin : makes the recording of a model, or begins it again with that model; None: the callback's own.
+    on_error : takes what the recording fails with, so that `fit` goes on; None: `fit` ends with it.
+    """
     bases = tuple(
         sys.modules[name].callbacks.Callback
         for name in ("keras", "tf_keras")
@@ -62,7 +76,25 @@ def recording_callback(plan: RecordPlan, when_done: Callable[[], None] | None = 
         raise RecorderError("Import keras (or tf_keras) before making a ProfileCallback.")
     # One class for whichever Keras calls it: both call the same hooks.
     kind = type("ProfileCallback", (RecordingCallback, *bases), {})
-    return kind(plan, when_done)
+    return kind(plan, when_done, begin, on_error)
+
+
+def _goes_on(hook: Callable[..., None]) -> Callable[..., None]:
+    """`hook` of a callback: where it fails no other is called, and `fit` goes on if it may."""
+
+    @functools.wraps(hook)
+    def guarded(callback, *args, **kwargs):
+        if callback.failed:
+            return
+        try:
+            hook(callback, *args, **kwargs)
+        except Exception as error:
+            if callback.on_error is None:
+                raise
+            callback.failed = True
+            callback.on_error(error)
+
+    return guarded
 
 
 class RecordingCallback(_Callback):
@@ -71,10 +103,19 @@ class RecordingCallback(_Callback):
     # tf_keras: logs need not be fetched from the device for this callback.
     _supports_tf_logs = True
 
-    def __init__(self, plan: RecordPlan, when_done: Callable[[], None] | None) -> None:
+    def __init__(
+        self,
+        plan: RecordPlan,
+        when_done: Callable[[], None] | None,
+        begin: Callable[[object], Recording] | None,
+        on_error: Callable[[Exception], None] | None,
+    ) -> None:
         super().__init__()
         self._plan = plan
         self._when_done = when_done
+        self._begin = begin or self._begin_own
+        self.on_error = on_error
+        self.failed = False
         self._recording: Recording | None = None
         self._recorded: tuple[object, object] | None = None
         self._batches_an_epoch: int | None = None
@@ -87,18 +128,31 @@ class RecordingCallback(_Callback):
     def set_model(self, model: Any) -> None:
         """Prepare the recording, or begin it again if another network or optimizer is trained."""
         super().set_model(model)
+        self._follow(model)
+
+    @_goes_on
+    def _follow(self, model: Any) -> None:
         if self.finished:
             return
         check_model(model)
         trained = (model, getattr(model, "optimizer", None))
-        if self._recording is None:
-            self._recording = Recording(self._plan, choose_engine(None, model))
-        elif self._recorded is not None and any(a is not b for a, b in zip(self._recorded, trained, strict=True)):
-            print_progress("fit was called with another network or optimizer: the recording begins again")
-            self._recording.start_over(choose_engine(None, model))
+        if self._recorded is None or any(a is not b for a, b in zip(self._recorded, trained, strict=True)):
+            self._recording = self._begin(model)
         self._recorded = trained
         # Here and not at the first batch: fit makes its train function in between.
+        assert self._recording is not None
         self._recording.prepare()
+
+    def _begin_own(self, model: object) -> Recording:
+        if self._recording is None:
+            return Recording(self._plan, choose_engine(None, model))
+        print_progress("fit was called with another network or optimizer: the recording begins again")
+        self._recording.start_over(choose_engine(None, model))
+        return self._recording
+
+    def forget(self) -> None:
+        """Something else trains now: the next fit begins the recording again."""
+        self._recorded = self._recording = None
 
     @property
     def finished(self) -> bool:
@@ -110,12 +164,14 @@ class RecordingCallback(_Callback):
         """What was recorded so far; None before the first fit."""
         return self._recording
 
+    @_goes_on
     def on_train_begin(self, logs: object = None) -> None:
         """Have the first batch observed."""
         if recording := self._unfinished():
             self._check_epoch(recording)
             observe_first_batch(self.model, recording.engine)
 
+    @_goes_on
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
         """A step begins, unless it is the last of an epoch."""
         if recording := self._unfinished():
@@ -124,6 +180,7 @@ class RecordingCallback(_Callback):
             else:
                 recording.begin_step()
 
+    @_goes_on
     def on_train_batch_end(self, batch: int, logs: object = None) -> None:
         """The step has ended."""
         recording = self._unfinished()
@@ -132,11 +189,13 @@ class RecordingCallback(_Callback):
         if recording.end_step() and self._when_done is not None:
             self._when_done()
 
+    @_goes_on
     def on_test_begin(self, logs: object = None) -> None:
         """Validation is no training step."""
         if recording := self._unfinished():
             recording.pause()
 
+    @_goes_on
     def on_train_end(self, logs: object = None) -> None:
         """Too early, if the profile is not written."""
         if recording := self._unfinished():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from profet_recorder.engines.engine import Engine
@@ -22,21 +22,37 @@ def observe_first_batch(model: Any, engine: Engine) -> None:
 
 def _observed(batches: Any, engine: Engine) -> object:
     """`batches`, its first one shown to `engine`."""
-    if "tensorflow" in sys.modules and isinstance(batches, sys.modules["tensorflow"].data.Iterator):
-        return _observed_dataset(batches, engine)
-    # Keras on PyTorch hands over a list of batches.
-    if isinstance(batches, list | tuple) and batches:
-        engine.observe_batch(batches[0])
-    return batches
-
-
-def _observed_dataset(iterator: Any, engine: Engine) -> Iterator[Any]:
-    import tensorflow as tf
-
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is None or not hasattr(batches, "element_spec"):
+        # Keras on PyTorch hands over a list of batches.
+        if isinstance(batches, list | tuple) and batches:
+            engine.observe_batch(batches[0])
+        return batches
     try:
-        batch = next(iterator)
+        batch = next(batches)
     except StopIteration:
-        return iterator
-    engine.observe_batch(batch)
-    # Of the same specification, so that the train function is not traced a second time.
-    return iter(tf.data.Dataset.from_generator(lambda: iter([batch]), output_signature=iterator.element_spec))
+        return batches
+    with suppress(Exception):
+        engine.observe_batch(batch)
+    if isinstance(batches, tensorflow.data.Iterator):
+        # Of the same specification, so that the train function is not traced a second time.
+        with suppress(TypeError, ValueError):
+            return iter(
+                tensorflow.data.Dataset.from_generator(lambda: iter([batch]), output_signature=batches.element_spec)
+            )
+    return _OneBatch(batch)
+
+
+class _OneBatch:
+    """One batch, such as a strategy spreads over devices, for one call of a train function, which may ask twice."""
+
+    def __init__(self, batch: object) -> None:
+        self._batch = batch
+
+    def __iter__(self) -> _OneBatch:
+        return self
+
+    def __next__(self) -> object:
+        return self._batch
+
+    get_next = __next__

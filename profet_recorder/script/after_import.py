@@ -32,21 +32,26 @@ class _Finder(MetaPathFinder):
 
     def __init__(self, waiting: dict[str, OnImport]) -> None:
         self.waiting = waiting
+        self._asking: set[str] = set()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        on_import = self.waiting.pop(fullname, None)
-        if on_import is None:
+        if fullname not in self.waiting or fullname in self._asking:
             return None
-        # The name waits no longer, so that this asks the other finders.
-        spec = find_spec(fullname)
+        self._asking.add(fullname)
+        try:
+            spec = find_spec(fullname)
+        finally:
+            self._asking.discard(fullname)
         if spec is not None and spec.loader is not None:
+            # Only an import runs the module: TensorFlow asks for Keras' spec long before it imports Keras.
             execute = spec.loader.exec_module
 
             def execute_and_call(module: ModuleType) -> None:
                 execute(module)
-                on_import(module)
+                if on_import := self.waiting.pop(fullname, None):
+                    on_import(module)
 
             spec.loader.exec_module = execute_and_call  # type: ignore[method-assign]  # this one loader's
         return spec

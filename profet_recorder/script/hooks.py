@@ -1,42 +1,90 @@
-"""Hooks a script's training from outside: Keras' `fit` and `train_on_batch`, and torch's optimizers."""
+"""Hooks a script's training from outside: Keras' `fit`, and whatever else updates weights."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import get_ident
 from types import ModuleType
 from typing import Any
 
 from profet_recorder.engines.choice import choose_engine
-from profet_recorder.engines.frameworks import PYTORCH
+from profet_recorder.engines.frameworks import PYTORCH, TENSORFLOW, framework_of
+from profet_recorder.engines.keras_calls import ObservedKeras, restored
+from profet_recorder.engines.pytorch_profilers import OTHER_PROFILERS
+from profet_recorder.errors import RecorderError, said, say_and_go_on
 from profet_recorder.keras.callback import RecordingCallback, check_model, recording_callback
 from profet_recorder.plan import RecordPlan
 from profet_recorder.progress import print_progress
 from profet_recorder.recording import Recording
+from profet_recorder.script.marks import MakeEngine, StepMarks
+
+#: After so many backward passes without any optimizer's step they are what marks the steps: a loop may update its
+#: weights itself, and fastai's optimizers are none of torch.optim.
+_BACKWARD_PASSES = 20
+#: What TensorFlow calls the graphs of a loop's body.
+_LOOPS = ("while_body", "Dataset_")
+_LOOP_INSIDE = (
+    "The loop over the batches runs inside of one tf.function, so its steps can't be told apart: call a tf.function of "
+    "one step from a loop of Python."
+)
+
+
+@dataclass
+class _TrainedIn:
+    """A tf.function that computes gradients, and the optimizers that update weights in it."""
+
+    function: object
+    optimizers: list[object] = field(default_factory=list)
 
 
 class ScriptHooks:
-    """Whatever trains first is recorded, and nothing else."""
+    """Whatever trains is recorded; nothing here ends a training but `stop`.
 
-    def __init__(self, plan: RecordPlan, when_done: Callable[[], None]) -> None:
+    Parameters
+    ----------
+    stop : called on the training's thread once the profile is written, or can't be.
+
+    Attributes
+    ----------
+    recording : the recording under way; None until something trains.
+    failure : why no profile will be written; None while one may be.
+    """
+
+    def __init__(self, plan: RecordPlan, stop: Callable[[], None]) -> None:
         self._plan = plan
-        self._when_done = when_done
+        self._stop = stop
         self._undo: list[Callable[[], None]] = []
-        self._recording: Recording | None = None
+        self._keras_calls = ObservedKeras(self._after_keras_update)
+        self._marks = StepMarks(self._begin)
         self._callback: RecordingCallback | None = None
-        self._trained: object = None
+        #: How deep inside of Keras' own `fit` or `train_on_batch` the script is: what updates weights there is theirs.
+        self._in_keras = 0
+        #: The outermost tf.function that each thread is in, and those that train, by `id`.
+        self._functions: dict[int, Any] = {}
+        self._trained_in: dict[int, _TrainedIn] = {}
+        self._compiled: set[int] = set()
+        #: Optimizers that made a step inside of PyTorch's backward pass while it runs; else None.
+        self._stepped_in_backward: list[object] | None = None
+        #: Backward passes so far; None once an optimizer has made a step.
+        self._backward_passes: int | None = 0
+        self.recording: Recording | None = None
+        self.failure: str | None = None
 
     @property
     def on_import(self) -> dict[str, Callable[[ModuleType], None]]:
         """What to call after which import."""
-        return {"keras": self._hook_keras, "tf_keras": self._hook_keras, "torch": self._hook_torch}
-
-    @property
-    def recording(self) -> Recording | None:
-        """The recording under way; None until something trains."""
-        return self._callback.recording if self._callback is not None else self._recording
+        hooks: dict[str, Callable[[ModuleType], None]] = {
+            "keras": self._hook_keras,
+            "tf_keras": self._hook_keras,
+            "tensorflow": self._hook_tensorflow,
+            "torch": self._hook_torch,
+        }
+        return {name: functools.partial(self._hook_module, hook) for name, hook in hooks.items()}
 
     @property
     def finished(self) -> bool:
@@ -46,88 +94,271 @@ class ScriptHooks:
     def undo(self) -> None:
         """Take every hook off and end what is under way."""
         if self.recording is not None:
-            self.recording.abort()
+            self._guarded(self.recording.abort)
+        self._keras_calls.stop()
         while self._undo:
             self._undo.pop()()
 
+    # --- what is recorded -------------------------------------------------------------------------------------------
+
+    def _guarded(self, observe: Callable[..., Any], *arguments: Any) -> Any:
+        """What `observe` returns; None where it fails, which is no matter of the training."""
+        if self.failure is not None:
+            return None
+        try:
+            return observe(*arguments)
+        except Exception as error:
+            self._fail(error)
+            return None
+
+    def _fail(self, error: Exception) -> None:
+        """Give the recording up, and the script too where it is refused: nothing is gained by training to the end."""
+        self.failure = said(error)
+        if self.recording is not None:
+            try:
+                self.recording.abort()
+            except Exception as worse:
+                say_and_go_on(worse)
+        if isinstance(error, RecorderError):
+            self._stop()
+        say_and_go_on(error)
+
+    def _begin(self, make_engine: MakeEngine) -> Recording:
+        """A recording by updates; it takes the place of any other."""
+        if self._callback is not None:
+            self._callback.forget()
+        return self._begin_anew(make_engine)
+
+    def _begin_in_fit(self, model: object) -> Recording:
+        """A recording of a `fit`; it takes the place of any other."""
+        self._marks.forget()
+        return self._begin_anew(lambda: choose_engine(None, model, keras_calls=self._keras_calls))
+
+    def _begin_anew(self, make_engine: MakeEngine) -> Recording:
+        if self.recording is None:
+            self.recording = Recording(self._plan, make_engine())
+        else:
+            print_progress("something else trains now: the recording begins again")
+            self.recording.start_over(make_engine())
+        return self.recording
+
+    def _mark(self, owner: object, make_engine: MakeEngine, *trains_and_batch: Any) -> None:
+        """`owner` has made a training step."""
+        if not self.finished and self._guarded(self._marks.mark, owner, make_engine, *trains_and_batch):
+            self._stop()
+
+    def _after_backward(self, owner: object, make_engine: MakeEngine, batch: object = None) -> None:
+        """Gradients were computed, by whoever does without an optimizer that is known here."""
+        if self._backward_passes is None or self._in_keras:
+            return
+        self._backward_passes += 1
+        if self._backward_passes == _BACKWARD_PASSES:
+            print_progress("no optimizer that I know makes a step: a step is from one backward pass to the next")
+        if self._backward_passes >= _BACKWARD_PASSES:
+            self._mark(owner, make_engine, (), batch)
+
+    # --- Keras ------------------------------------------------------------------------------------------------------
+
     def _hook_keras(self, keras: ModuleType) -> None:
-        model_class = keras.Model
-        fit, train_on_batch = model_class.fit, model_class.train_on_batch
+        self._keras_calls.start(keras)
+        fit, train_on_batch = keras.Model.fit, keras.Model.train_on_batch
         signature = inspect.signature(fit)
 
         @functools.wraps(fit)
         def recorded_fit(*args, **kwargs):
-            call = signature.bind(*args, **kwargs)
-            self._add_callback(call)
-            return fit(*call.args, **call.kwargs)
+            args, kwargs = self._guarded(self._with_callback, signature, args, kwargs) or (args, kwargs)
+            with self._keras_at_work():
+                return fit(*args, **kwargs)
 
         @functools.wraps(train_on_batch)
-        def recorded_train_on_batch(network, x, *args, **kwargs):
-            return self._step_on_batch(network, x, lambda: train_on_batch(network, x, *args, **kwargs))
+        def recorded_train_on_batch(network, *args, **kwargs):
+            self._guarded(check_model, network)
+            with self._keras_at_work():
+                result = train_on_batch(network, *args, **kwargs)
+            batch = args[0] if args else kwargs.get("x")
+            self._mark(network, lambda: choose_engine(None, network, keras_calls=self._keras_calls), [network], batch)
+            return result
 
         for name, hooked in (("fit", recorded_fit), ("train_on_batch", recorded_train_on_batch)):
-            self._undo.append(_restored(model_class, name))
-            setattr(model_class, name, hooked)
+            self._hook(keras.Model, name, hooked)
 
-    def _add_callback(self, call: inspect.BoundArguments) -> None:
-        if self._recording is not None:
-            return
+    def _with_callback(
+        self, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a `fit`, with the recording among its callbacks."""
+        if self.finished:
+            return args, kwargs
+        call = signature.bind(*args, **kwargs)
         if self._callback is None:
-            self._callback = recording_callback(self._plan, self._when_done)
-        if self._callback.finished:
-            return
+            self._callback = recording_callback(self._plan, self._stop, begin=self._begin_in_fit, on_error=self._fail)
         callbacks: Any = call.arguments.get("callbacks")
         if hasattr(callbacks, "append") and not isinstance(callbacks, list):
             # A CallbackList of the user's own: Keras takes it as it is.
             if self._callback not in callbacks.callbacks:
                 callbacks.append(self._callback)
             self._callback.set_model(call.args[0])
-            return
-        given = callbacks if isinstance(callbacks, list | tuple) else [] if callbacks is None else [callbacks]
-        # The first: others' work at the end of a batch is not part of the step.
-        call.arguments["callbacks"] = [self._callback, *given]
+        else:
+            given = callbacks if isinstance(callbacks, list | tuple) else [] if callbacks is None else [callbacks]
+            # The first: others' work at the end of a batch is not part of the step.
+            call.arguments["callbacks"] = [self._callback, *given]
+        return call.args, call.kwargs
 
-    def _step_on_batch(self, network: object, x: object, train: Callable[[], object]) -> object:
-        if self._callback is not None or (self._trained is not None and self._trained is not network):
-            # Another network of the same training (a GAN's other half) belongs to the first one's step.
-            return train()
-        if self._recording is None:
-            check_model(network)
-            self._trained = network
-            self._recording = Recording(self._plan, choose_engine(None, network))
-        self._recording.begin_step()
-        result = train()
-        if not self._recording.finished and self._recording.end_step(x):
-            self._when_done()
-        return result
+    @contextmanager
+    def _keras_at_work(self) -> Iterator[None]:
+        self._in_keras += 1
+        try:
+            yield
+        finally:
+            self._in_keras -= 1
+
+    def _after_keras_update(self, optimizer: object) -> None:
+        """An optimizer has made a step or, where a graph is traced, is part of one."""
+        self._backward_passes = None
+        if self._in_keras:
+            return
+        if _in_graph():
+            self._guarded(self._note_training, self._traced_function(), optimizer)
+        else:
+            make_engine = functools.partial(choose_engine, framework_of(optimizer), None, optimizer, self._keras_calls)
+            self._mark(optimizer, make_engine, [optimizer])
+
+    # --- loops with TensorFlow's gradient tape ----------------------------------------------------------------------
+
+    def _hook_tensorflow(self, tensorflow: ModuleType) -> None:
+        function_class: Any = type(tensorflow.function(lambda: None))
+        call, gradient = function_class.__call__, tensorflow.GradientTape.gradient
+        make_engine = functools.partial(choose_engine, TENSORFLOW, keras_calls=self._keras_calls)
+
+        @functools.wraps(call)
+        def recorded_call(function, *args, **kwargs):
+            if self._in_keras:
+                return call(function, *args, **kwargs)
+            thread = get_ident()
+            is_outermost = thread not in self._functions
+            outermost = self._functions.setdefault(thread, function)
+            if getattr(function, "_jit_compile", False):
+                self._compiled.add(id(outermost))
+            if not is_outermost:
+                return call(function, *args, **kwargs)
+            try:
+                result = call(function, *args, **kwargs)
+            finally:
+                del self._functions[thread]
+            self._after_function(function, make_engine, (args, kwargs))
+            return result
+
+        @functools.wraps(gradient)
+        def recorded_gradient(*args, **kwargs):
+            gradients = gradient(*args, **kwargs)
+            if not _in_graph():
+                self._after_backward(recorded_gradient, make_engine)
+            elif not self._in_keras:
+                self._guarded(self._note_training, self._traced_function())
+            return gradients
+
+        self._hook(function_class, "__call__", recorded_call)
+        self._hook(tensorflow.GradientTape, "gradient", recorded_gradient)
+        profilers = sys.modules["tensorflow.python.profiler.profiler_v2"]
+        start, errors = profilers.start, tensorflow.errors
+
+        @functools.wraps(start)
+        def recorded_start(*args, **kwargs):
+            try:
+                return start(*args, **kwargs)
+            except errors.AlreadyExistsError:
+                if self.recording is None:
+                    raise
+                # The script's own profiler goes first.
+                self._guarded(self.recording.pause)
+                return start(*args, **kwargs)
+
+        for owner in (profilers, tensorflow.profiler.experimental):
+            self._hook(owner, "start", recorded_start)
+
+    def _traced_function(self) -> object:
+        """The outermost tf.function that is being traced; None where a graph is made for a session."""
+        # A strategy traces on a thread of each device.
+        return self._functions.get(get_ident()) or next(iter(self._functions.values()), None)
+
+    def _note_training(self, function: object, optimizer: object = None) -> None:
+        if function is None:
+            return
+        graph = sys.modules["tensorflow"].compat.v1.get_default_graph()
+        while graph is not None and optimizer is not None:
+            if getattr(graph, "name", "").startswith(_LOOPS):
+                raise RecorderError(_LOOP_INSIDE)
+            graph = getattr(graph, "outer_graph", None)
+        # The function is kept, so that no other gets its `id`.
+        optimizers = self._trained_in.setdefault(id(function), _TrainedIn(function)).optimizers
+        if optimizer is not None and all(optimizer is not known for known in optimizers):
+            optimizers.append(optimizer)
+
+    def _after_function(self, function: object, make_engine: MakeEngine, arguments: object) -> None:
+        if (trained := self._trained_in.get(id(function))) is None:
+            return
+        if trained.optimizers:
+            self._mark(function, make_engine, trained.optimizers, arguments)
+        else:
+            self._after_backward(function, make_engine, arguments)
+        if id(function) in self._compiled and self.recording is not None:
+            self._guarded(self.recording.engine.trains_compiled)
+
+    # --- PyTorch ----------------------------------------------------------------------------------------------------
 
     def _hook_torch(self, torch: ModuleType) -> None:
-        optimizers = sys.modules["torch.optim.optimizer"]
+        optimizers, autograd = sys.modules["torch.optim.optimizer"], torch.autograd
         if not hasattr(optimizers, "register_optimizer_step_post_hook"):
             print_progress(
                 f"PyTorch {torch.__version__} is too old to be recorded from outside (2.0 is needed): use record_steps"
             )
             return
         self._undo.append(optimizers.register_optimizer_step_post_hook(self._after_optimizer).remove)
+        OTHER_PROFILERS.watch(torch)
+        backward = autograd.backward
+
+        make_engine = functools.partial(choose_engine, PYTORCH)
+
+        @functools.wraps(backward)
+        def recorded_backward(*args, **kwargs):
+            if self._stepped_in_backward is not None:
+                return backward(*args, **kwargs)
+            stepped: list[object] = []
+            self._stepped_in_backward = stepped
+            try:
+                result = backward(*args, **kwargs)
+            finally:
+                self._stepped_in_backward = None
+            if stepped:
+                self._mark(recorded_backward, make_engine, stepped)
+            else:
+                self._after_backward(recorded_backward, make_engine)
+            return result
+
+        self._hook(autograd, "backward", recorded_backward)
 
     def _after_optimizer(self, optimizer: object, args: object, kwargs: object) -> None:
-        """From one step of the first optimizer to its next one is a training step."""
-        if self._callback is not None:
-            return
-        if self._recording is None:
-            self._trained = optimizer
-            self._recording = Recording(self._plan, choose_engine(PYTORCH, optimizer=optimizer))
-        elif self._trained is not optimizer or self._recording.finished:
-            return
-        elif self._recording.end_step():
-            self._when_done()
-            return
-        self._recording.begin_step()
+        self._backward_passes = None
+        if self._stepped_in_backward is not None:
+            # A profiler that starts or stops in the midst of a backward pass ends the process.
+            self._stepped_in_backward.append(optimizer)
+        elif not self._in_keras:
+            self._mark(optimizer, functools.partial(choose_engine, PYTORCH, None, optimizer), [optimizer])
+
+    # --- hooks ------------------------------------------------------------------------------------------------------
+
+    def _hook_module(self, hook: Callable[[ModuleType], None], module: ModuleType) -> None:
+        """Hook a module that was just imported; of a version that has other insides, what is found there."""
+        try:
+            hook(module)
+        except Exception as error:
+            print_progress(f"this {module.__name__} is recorded in part only ({type(error).__name__}: {error})")
+
+    def _hook(self, owner: Any, name: str, hooked: object) -> None:
+        self._undo.append(restored(owner, name))
+        setattr(owner, name, hooked)
 
 
-def _restored(owner: type, name: str) -> Callable[[], None]:
-    """What sets `owner.name` back to what it is now, its own or inherited."""
-    if name in vars(owner):
-        own = vars(owner)[name]
-        return lambda: setattr(owner, name, own)
-    return lambda: delattr(owner, name)
+def _in_graph() -> bool:
+    """True where operations are traced into a graph of TensorFlow's, not run."""
+    tensorflow = sys.modules.get("tensorflow")
+    return tensorflow is not None and not tensorflow.executing_eagerly()

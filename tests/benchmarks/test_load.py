@@ -11,7 +11,7 @@ from benchmarks.load import PARTS, Seen, actions_of, visit
 from benchmarks.served_app import served
 
 #: Every action of a visitor once, as fast as the server answers; a busy machine takes its time.
-_LONG_S = 120.0
+_LONG_S = 600.0
 
 _AFTER_WARM_UP = """
 import gc

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_reload_and_link(page: Page, phone: Page, app_url, samples):
-    open_page(page, f"{app_url}/?source=upload")
+    open_page(page, f"{app_url}/?source=upload&chart=table")
     give_files(page, payload("mine.json", samples[VGG].data))
     expect(page.get_by_text("Shown: your upload mine.json")).to_be_visible()
     settle(page)

@@ -125,7 +125,7 @@ def test_a_phone_has_name_time_and_cost_without_scrolling_sideways(phone, made_u
 
 def test_a_chart_has_a_name_and_is_saved_as_png_and_svg(page, made_url):
     page.goto(made_url)
-    name = "ms a step over batch size, a curve each GPU"
+    name = "Latency (ms/step) over batch size, one curve per GPU"
     expect(page.get_by_role("figure", name=name).locator(".main-svg").first).to_be_visible()
     saved = {}
     for form in ("PNG", "SVG"):

@@ -7,8 +7,8 @@ import json
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_own_profiles import VGG, give_files, overflow, payload
-from tests.browser.test_whole_flow import follow, open_page, open_sidebar, settle
+from tests.browser.test_own_profiles import VGG, give_files, payload
+from tests.browser.test_whole_flow import follow, open_page, settle
 
 pytestmark = pytest.mark.browser
 
@@ -35,27 +35,17 @@ def test_it_is_preset_then_inferred_then_chosen_then_questioned(page, app_url, s
     open_page(page, f"{app_url}/?source=upload")
     give_files(page, payload("net.json", recorded(samples, 5)))
     expect(page.get_by_role("radio", name="1 step", exact=True)).to_be_checked()
-    expect(page.get_by_text("read as one step. Say so if it covers others.")).to_be_visible()
-    type_number(page, "Step latency there (optional)", samples[VGG].latency_ms)
+    expect(page.get_by_text("one step assumed")).to_be_visible()
+    type_number(page, "3 · Anchor latency (optional)", samples[VGG].latency_ms)
     expect(page.get_by_role("radio", name="n steps", exact=True)).to_be_checked()
     expect(page.get_by_role("textbox", name="Steps", exact=True)).to_have_value("5")
-    expect(page.get_by_text("the latency fit 5 steps")).to_be_visible()
+    expect(page.get_by_text("the latency match 5 steps")).to_be_visible()
     choose(page, "2 steps")
     expect(page.get_by_text("does the file cover 5 steps?")).to_be_visible()
     page.get_by_role("button", name="Read it as 5 steps").click()
     settle(page)
     expect(page.get_by_text("5 steps, as you say.")).to_be_visible()
-    expect(page.get_by_text("makes no sense")).to_have_count(0)
+    expect(page.get_by_text("doesn't fit this profile")).to_have_count(0)
     assert "steps=5" in page.url
-    follow(page, "Profiles")
+    follow(page, "Compare")
     expect(page.get_by_role("textbox", name="Steps", exact=True)).to_have_value("5")
-
-
-def test_a_phone_has_room_for_it(phone, app_url, samples):
-    open_page(phone, f"{app_url}/?source=upload")
-    open_sidebar(phone)
-    give_files(phone, payload("net.json", recorded(samples, 1)))
-    choose(phone, "n steps")
-    type_number(phone, "Steps", 10_000)
-    expect(phone.get_by_text("10,000 steps, as you say.")).to_be_visible()
-    assert overflow(phone) <= 0

@@ -1,25 +1,24 @@
-"""The whole way through the app in a real browser: upload, latency, answer, sizes, reload; and a phone."""
+"""The whole way through the app in a real browser: upload, anchor, bars, sliders, pages, link; and a phone."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from profet_core import predict
-from profet_core.advice.advise import advise
-from profet_core.advice.headline import headline
-from profet_core.advice.request import Limits, Workload
-from profet_core.catalog.offers import offers_in_market
-from profet_core.training.sizes import KnownStep, steps_at
-from profet_core.units import format_duration, format_ms, format_usd
+from profet_cli.main import main
+from profet_core.advice.rows import ORIGINAL
+from profet_core.units import format_usd, time_unit
+from tests.browser.conftest import navigation_link
 
 pytestmark = pytest.mark.browser
 
 #: Charts and tables load their code when first shown; a busy machine takes its time.
 LOADED_MS = 20_000
 
-UPLOADED = "vgg16-224px-b16-g3s"
-PAGES = ("", "sizes", "profiles", "about")
+UPLOADED = "resnet50-128px-b64-g4dn"
+PAGES = ("", "sizes", "compare", "scale_out", "estimate", "many_core", "accuracy", "about")
 
 
 def open_page(page: Page, url: str) -> None:
@@ -28,16 +27,44 @@ def open_page(page: Page, url: str) -> None:
     settle(page)
 
 
+#: Waits until all runs that were asked for have ended. A page may wait a fifth of a second before it asks (a slider);
+#: a timer that is set later ends later, however busy the machine is.
+_SETTLED = """async patience_ms => {
+  const {profetSeen: seen} = window, until = performance.now() + patience_ms;
+  for (let quiet = 0; quiet < 2;) {
+    if (performance.now() > until) return `not settled: ${JSON.stringify(seen)}`;
+    await new Promise(done => setTimeout(done, 250));
+    const app = document.querySelector('[data-testid=stApp]');
+    const ended = seen.asked && seen.ended > seen.asked && app?.dataset.testScriptState === 'notRunning';
+    quiet = ended && !seen.sending ? quiet + 1 : 0;
+  }
+}"""
+_WORDS = """() => {
+  const seen = element => element.checkVisibility({visibilityProperty: true, opacityProperty: true});
+  const walker = document.createTreeWalker(document.querySelector('[data-testid=stApp]'), NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode()) {
+    const node = walker.currentNode, range = document.createRange();
+    // Labels of charts and names of icons aren't read as words; names of instances are in bold or small beside it.
+    if (node.parentElement.closest('svg, style, script, strong, [data-testid=stIconMaterial]')) continue;
+    range.selectNode(node);
+    const box = range.getBoundingClientRect();
+    if (!seen(node.parentElement) || box.width <= 1 || box.height <= 1) continue;
+    if (box.top > innerHeight || box.right <= 0) continue;
+    found.push(...(node.textContent.match(/[A-Za-z][A-Za-z'’-]+/g) || []));
+  }
+  return found;
+}"""
+
+
 def settle(page: Page) -> None:
     """Wait until the script that the last action started has run."""
-    # A busy machine takes most of a second to start it.
-    page.wait_for_timeout(900)
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=LOADED_MS)
+    assert page.evaluate(_SETTLED, 3 * LOADED_MS) is None
 
 
 def follow(page: Page, name: str) -> None:
     """Switch pages by the navigation."""
-    page.get_by_role("link", name=name, exact=True).first.click()
+    navigation_link(page, name).click()
     settle(page)
 
 
@@ -61,6 +88,14 @@ def column(page: Page, name: str) -> dict[str, str]:
     return {clean(row[0]): clean(row[header.index(name)]) for row in rows}
 
 
+def bars(page: Page, chart: str) -> list[tuple[str, str]]:
+    """Name and value of each row of a bar chart, from the top."""
+    found = page.locator(f".st-key-{chart} .js-plotly-plot")
+    expect(found.locator(".textpoint text").first).to_be_attached(timeout=LOADED_MS)
+    names = found.locator(".ytick text").all_text_contents()
+    return list(zip(map(clean, names), map(clean, found.locator(".textpoint text").all_text_contents()), strict=True))
+
+
 def clean(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{WORD JOINER}", "").strip()
 
@@ -78,127 +113,98 @@ def type_number(page: Page, label: str, value: str) -> None:
     settle(page)
 
 
-def test_from_an_upload_to_the_answer_and_sizes_and_back(page, app_url, models, catalog, samples):
-    sample = samples[UPLOADED]
-    open_page(page, app_url)
-    page.get_by_role("radio", name="Upload").click()
-    settle(page)
-    give_file(page, sample.data, "mine.json")
-    expect(page.get_by_text("Shown: your upload mine.json")).to_be_visible()
-    type_number(page, "Step latency there (optional)", "330")
-    type_number(page, "Epochs", "3")
-    found = predict(models, catalog, sample.profile, sample.anchor, latency_ms=330.0)
-    advice = advise(found.predictions, offers_in_market(catalog), Workload(50_000, 16, 3))
-    assert said(page) == headline(advice)
-    times = {plan.title: format_duration(plan.total_s) for plan in advice.plans}
-    shown = column(page, "Time")
-    assert advice.plans[0].title in shown and len(shown) >= 5 and shown.items() <= times.items()
-    costs = {plan.title: format_usd(plan.total_usd) for plan in advice.plans}
-    assert column(page, "Cost") == {name: costs[name] for name in shown}
-
-    follow(page, "Sizes")
-    at = move_slider(page, "Batch size")
-    known = [KnownStep(sample.profile, found, 16, 224)]
-    rows = steps_at(models, known, batch_size=at, pixels=224).step_times
-    steps = {row.instance.rpartition("/")[2]: format_ms(row.latency_ms) for row in rows if row.latency_ms}
-    carried = column(page, "Step")
-    assert len(carried) >= 5 and {name.split(", ")[0]: cell for name, cell in carried.items()}.items() <= steps.items()
-
-    follow(page, "Answer")
-    expect(page.get_by_text(f"at batch size {at}")).to_be_visible()
-    type_number(page, "Batch size", "")
-    assert column(page, "Time") == shown
-
-
-def said(page: Page) -> str:
-    """The answer in one sentence."""
-    shown = page.get_by_role("heading", level=2).first
-    expect(shown).to_be_visible(timeout=LOADED_MS)
-    return clean(shown.inner_text())
-
-
-def move_slider(page: Page, label: str) -> int:
+def press(page: Page, label: str, key: str, times: int) -> int:
+    """Move a slider by keys; returns the size it then shows."""
     slider = page.get_by_role("slider", name=label)
     slider.focus()
-    for _ in range(4):
-        page.keyboard.press("ArrowRight")
+    for _ in range(times):
+        page.keyboard.press(key)
     settle(page)
-    return int(slider.input_value())
+    return int(slider.get_attribute("aria-valuetext") or 0)
 
 
-def test_a_reloaded_link_shows_the_same_view(page, app_url):
-    open_page(page, f"{app_url}/sizes?axis=batch&batch=100&shows=cost")
-    at = move_slider(page, "Batch size")
-    assert at == 104
-    before = column(page, "Step")
-    assert "batch=104" in page.url and "shows=cost" in page.url
-    page.reload()
+def test_a_newcomer_uploads_the_original_demo_s_file_and_reads_the_command_line_s_numbers(
+    page, app_url, samples, tmp_path, capsys
+):
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps([{name: 2 * us for name, us in samples[UPLOADED].profile.operations.items()}]))
+
+    def command(*more: object) -> dict[str, dict]:
+        arguments = ("advise", file, "--anchor", "g4dn.xlarge", "--images", 1_281_167, "--epochs", 90, *more)
+        sizes = ("--profiled-batch", 64, "--profiled-pixels", 128, "--without-latency", "--include-retired")
+        assert main([str(part) for part in (*arguments, *sizes, "--format", "json")]) == 0
+        plans = json.loads(capsys.readouterr().out)["plans"]
+        return {plan["instance"]: plan for plan in plans if plan["instance"] in ORIGINAL}
+
+    open_page(page, f"{app_url}/?preset=original&per=training")
+    page.get_by_role("radio", name="Upload").click()
     settle(page)
-    assert column(page, "Step") == before
-    follow(page, "Answer")
-    type_number(page, "Epochs", "5")
-    costs = column(page, "Cost")
-    assert "batch=104" in page.url
-    open_page(page, page.url)
-    assert column(page, "Cost") == costs
-
-
-def test_a_page_that_is_turned_to_keeps_what_was_typed_on_both(page, app_url):
-    open_page(page, app_url)
-    type_number(page, "Step latency there (optional)", "210")
-    type_number(page, "Images", "1234")
-    for name in ("Sizes", "Answer"):
-        follow(page, name)
-        expect(page.get_by_role("textbox", name="Images")).to_have_value("1234")
-        expect(page.get_by_role("textbox", name="Step latency there (optional)")).to_have_value("210")
-        expect(page.get_by_role("radio", name="Sample")).to_be_checked()
-        expect(page.get_by_test_id("stAlert")).to_have_count(0)
-        assert page.url.endswith("?latency=210&images=1234")
-
-
-def test_a_deadline_changes_the_answer_and_is_in_the_link(page, app_url, models, catalog, samples):
-    sample = next(iter(samples.values()))
-    found = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
-
-    def answer(limits: Limits | None = None) -> str:
-        work = Workload(50_000, sample.batch_size, 90)
-        return headline(advise(found.predictions, offers_in_market(catalog), work, limits))
-
-    open_page(page, f"{app_url}/advise?epochs=90")
-    assert said(page) == answer()
-    type_number(page, "Deadline (h)", "0.5")
-    assert said(page) == answer(Limits(0.5)) != answer()
-    assert "deadline_h=0.5" in page.url and "epochs=90" in page.url
-    page.reload()
+    give_file(page, file.read_bytes(), file.name)
     settle(page)
-    assert said(page) == answer(Limits(0.5))
-    type_number(page, "Deadline (h)", "0.0001")
-    assert said(page).startswith("Nothing is expected to be done within 0.360 s")
-
-
-def test_the_back_button_brings_the_former_page_back_as_it_was(page, app_url):
-    open_page(page, f"{app_url}/sizes?batch=100")
-    at_100 = column(page, "Step")
-    follow(page, "Answer")
-    type_number(page, "Epochs", "5")
-    page.go_back()
-    expect(page.get_by_role("heading", level=1)).to_have_text("What do batch and pixel size do?")
+    anchor = page.get_by_role("combobox", name="1 · Anchor")
+    anchor.fill("g4dn.xlarge")
+    anchor.press("Enter")
     settle(page)
-    expect(page.get_by_role("slider", name="Batch size")).to_have_value("100")
-    assert column(page, "Step") == at_100
+    assert len(bars(page, "latency-bars")) == len(bars(page, "cost-bars")) == 4, "a step, before any size is known"
+    type_number(page, "Batch size of the profile", "64")
+    type_number(page, "Image size of the profile", "128")
+    check(page, command(), 90)
+    batch, pixels = press(page, "Batch size", "ArrowRight", 4), press(page, "Image size (pixels)", "ArrowRight", 1)
+    assert (batch, pixels) == (128, 160)
+    page.get_by_role("radio", name="Epoch").click()
+    settle(page)
+    check(page, command("--at-batch", batch, "--at-pixels", pixels), 1)
 
 
-def test_the_interval_goes_with_the_documented_method(page, app_url):
-    open_page(page, f"{app_url}/?retired=True")
-    ranges = column(page, "Range")
-    assert ranges["p3.2xlarge"] != "–" and ranges["g4dn.xlarge"] == "–"
-    open_page(page, f"{app_url}/?retired=True&method=profet")
-    assert column(page, "Range")["p3.2xlarge"] == "–"
-    assert "method=profet" in page.url
+def check(page: Page, plans: dict[str, dict], epochs: int) -> None:
+    """Compare both charts with the command line's plans, of so many of its 90 epochs."""
+    ordered = sorted(plans.values(), key=lambda plan: plan["total_s"])
+    seconds = [plan["total_s"] * epochs / 90 for plan in ordered]
+    unit = time_unit(seconds[len(seconds) // 2])
+    times, costs = bars(page, "latency-bars"), bars(page, "cost-bars")
+    assert len(times) == 4 and [name for name, _ in times] == [name for name, _ in costs]
+    assert [text for _, text in times[: len(ordered)]] == [unit.words(value) for value in seconds]
+    assert [text for _, text in costs[: len(ordered)]] == [
+        format_usd(plan["total_usd"] * epochs / 90) for plan in ordered
+    ]
+    (anchor,) = [(name, text) for name, text in times if name.endswith("(anchor)")]
+    assert anchor[1] == "latency not given (step 3)"
 
 
-def test_a_bad_upload_leaves_one_line_and_the_numbers(page, app_url):
-    open_page(page, app_url)
+def test_the_first_screen_has_bars_above_the_fold_and_few_words(browser, app_url):
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(app_url)
+    values = page.locator(".st-key-latency-bars .textpoint text")
+    expect(values.nth(8)).to_be_in_viewport(timeout=LOADED_MS)
+    expect(page.locator(".st-key-cost-bars .textpoint text").nth(8)).to_be_in_viewport()
+    expect(page.locator(".st-key-card-cheapest")).to_be_in_viewport()
+    words = page.evaluate(_WORDS)
+    page.close()
+    assert len(words) <= 120, words
+
+
+def test_a_click_on_a_bar_opens_its_details_where_a_price_can_be_typed(page, app_url):
+    open_page(page, f"{app_url}/?preset=original")
+    before = bars(page, "cost-bars")
+    for _ in range(2):
+        page.locator(".st-key-latency-bars .bars .point path").first.click(position={"x": 3, "y": 6}, force=True)
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        settle(page)
+    page.locator(".st-key-latency-bars .bars .point path").first.click(position={"x": 3, "y": 6}, force=True)
+    price = page.get_by_role("dialog").get_by_role("textbox", name="Your price ($/h)")
+    price.fill("100")
+    price.press("Enter")
+    settle(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    settle(page)
+    assert bars(page, "cost-bars") != before and "=100" in page.url
+
+
+def test_a_bad_upload_leaves_one_line_with_the_command_that_records_one_and_the_numbers(page, app_url):
+    open_page(page, f"{app_url}/?chart=table")
     before = column(page, "Time")
     page.get_by_role("radio", name="Upload").click()
     settle(page)
@@ -206,13 +212,38 @@ def test_a_bad_upload_leaves_one_line_and_the_numbers(page, app_url):
     line = page.get_by_test_id("stAlert")
     expect(line).to_have_count(1)
     expect(line).to_contain_text("_*bad*.json: No operation was found")
+    expect(page.get_by_test_id("stSidebar").get_by_text("profet profile train.py")).to_be_visible()
     assert column(page, "Time") == before
     assert page.locator("[data-testid=stAlert] img").count() == 0
 
 
+def test_what_was_typed_is_in_the_link_and_kept_by_other_pages_reload_and_back(page, app_url):
+    open_page(page, f"{app_url}/?epochs=9&chart=table")
+    type_number(page, "3 · Anchor latency (optional)", "560")
+    type_number(page, "Images", "1234")
+    expect(page).to_have_url(f"{app_url}/?latency=560&images=1234&epochs=9&chart=table")
+    before = column(page, "Time")
+    for name in ("Sizes", "Predict"):
+        follow(page, name)
+        expect(page.get_by_role("textbox", name="Images")).to_have_value("1234")
+        expect(page.get_by_role("textbox", name="3 · Anchor latency (optional)")).to_have_value("560")
+        expect(page.get_by_test_id("stAlert")).to_have_count(0)
+    page.reload()
+    settle(page)
+    assert column(page, "Time") == before
+    at = press(page, "Batch size", "ArrowRight", 2)
+    assert f"batch={at}" in page.url and column(page, "Time") != before
+    follow(page, "Sizes")
+    expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", str(at))
+    page.go_back()
+    expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", str(at))
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_a_phone_shows_every_page_without_sideways_scrolling(phone, app_url, name):
+def test_a_page_is_found_by_its_own_url_and_a_phone_shows_it_without_sideways_scrolling(phone, app_url, name):
     open_page(phone, f"{app_url}/{name}")
+    expect(phone.get_by_text("Page not found")).to_have_count(0)
+    assert phone.url == f"{app_url}/{name}"
     widths = phone.evaluate(
         """() => {
             const main = document.querySelector('[data-testid=stMain]');
@@ -222,14 +253,25 @@ def test_a_phone_shows_every_page_without_sideways_scrolling(phone, app_url, nam
     assert max(widths) <= 390
     clipped = phone.evaluate(
         """() => [...document.querySelectorAll('[data-testid=stMain] :is(button, input, [role=radio])')]
+            .filter(element => element.type !== 'range')
             .filter(element => element.getBoundingClientRect().right > 391 && element.offsetParent)
             .map(element => element.outerHTML.slice(0, 120))"""
     )
     assert clipped == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_found_by_its_own_url(page, app_url, name):
-    open_page(page, f"{app_url}/{name}")
-    expect(page.get_by_text("Page not found")).to_have_count(0)
-    assert page.url == f"{app_url}/{name}"
+def test_marks_of_other_habits_are_understood_or_refused(page, app_url):
+    """A browser's own number fields would drop a comma."""
+    open_page(page, app_url)
+    field = page.get_by_role("textbox", name="3 · Anchor latency (optional)")
+    field.fill("")
+    field.press_sequentially("503,3")
+    field.press("Enter")
+    settle(page)
+    expect(page.get_by_text("= 503.3 ms", exact=True)).to_be_visible()
+    expect(field).to_have_value("503,3")
+    field.fill("503;3")
+    field.press("Tab")
+    settle(page)
+    expect(page.get_by_role("alert").filter(has_text="is not a number")).to_contain_text("503.3 ms")
+    assert "latency=503.3" in page.url

@@ -40,4 +40,4 @@ def sample_at(samples, axis: str, size: int) -> Sample:
 
 def unexpected(warnings: list[str]) -> list[str]:
     """Warnings beside those that even a recorded sample may earn: TensorFlow cut its profile short."""
-    return [text for text in warnings if not text.startswith("Operations that every training step has are missing")]
+    return [text for text in warnings if not text.startswith("operations that every training step has are missing")]

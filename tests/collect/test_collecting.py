@@ -30,6 +30,7 @@ from profet_core.errors import InputError
 from profet_core.profiles import read_profile
 from profet_recorder.recording import Recording
 from tests.made.collected import MANIFEST
+from tests.recorder.runs import needs
 
 SMALL = ("--device", "cpu", "--threads", "1", "--pixels", "32", "--batch", "4", "--timed", "2", "--warm-up", "1")
 
@@ -79,14 +80,15 @@ def wait_for_the_process_of(model: str, collector: subprocess.Popen[str]) -> Pat
         time.sleep(0.02)
 
 
+@needs("torch")
 def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, capsys):
-    pytest.importorskip("torch")
     names = ("--models-list", "LeNet5,MNIST_CNN")
     first = start(*names)
     wait_for_cells(tmp_path / "c", 1)
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=60)
-    assert first.returncode == 130 and said.splitlines()[-1] == "profet: stopped" and "Traceback" not in said
+    assert first.returncode == 130 and "Traceback" not in said
+    assert said.splitlines()[-1].startswith("profet: stopped: ") and str(tmp_path / "c") in said.splitlines()[-1]
     before = read_collection(tmp_path / "c").results
     assert [one.cell.model for one in before] == ["LeNet5"]
 
@@ -101,9 +103,11 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
 
     assert main([*command(tmp_path / "c", *names), "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert {key: document[key] for key in ("instance", "cells", "ok", "out_of_memory", "failed")} == {
-        "instance": "stand-in", "cells": 2, "ok": 2, "out_of_memory": 0, "failed": 0,
+    assert {key: document[key] for key in ("instance", "cells", "measured", "ok", "out_of_memory", "failed")} == {
+        "instance": "stand-in", "cells": 2, "measured": 1, "ok": 1, "out_of_memory": 0, "failed": 0,
     }  # fmt: skip
+    assert main(command(tmp_path / "c", *names)) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'c'}: all 2 cells are already measured\n"
     collection = read_collection(tmp_path / "c")
     assert collection.results[:1] == before
     assert [one.cell.model for one in collection.results] == ["LeNet5", "MNIST_CNN"]
@@ -167,11 +171,6 @@ def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repo
     assert (found.peak_memory_bytes, found.latencies_ms) == (round(512.5 * 2**20), (210.1234, 209.0))
 
 
-def test_too_slow_a_cell_is_ended_and_recorded():
-    found = measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1), 0.3)
-    assert (found.status, found.why) == ("failed", "it took more than 0.3 s")
-
-
 @pytest.fixture
 def ending(monkeypatch):
     """`ending(script)`: cells' processes end as `script` does, as if a driver or a library had ended them."""
@@ -199,7 +198,6 @@ def ending(monkeypatch):
             "out-of-memory",
             "its process ended with signal 6: *** stack ***",
         ),
-        ("echo 'TypeError: odd' >&2; exit 1", "failed", "its process ended with exit status 1: TypeError: odd"),
         ("exit 0", "failed", "its process ended with exit status 0"),
         # What makes TF32 of FP32, or FP32 of TF32, is not handed on.
         ('echo "${NVIDIA_TF32_OVERRIDE-unset}"; exit 3', "failed", "its process ended with exit status 3: unset"),
@@ -212,6 +210,12 @@ def test_how_a_process_died_is_recorded(script, status, why, ending, monkeypatch
     assert (found.status, found.why) == (status, why)
 
 
+def test_too_slow_a_cell_is_ended_and_recorded(ending):
+    ending("sleep 600")
+    found = measure(Task("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1), 0.3)
+    assert (found.status, found.why) == ("failed", "it took more than 0.3 s")
+
+
 def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path, ending):
     seen = {"pytorch": Seen("2.13.0")}
     machine = Machine("cpu", "none", None, "", 1, seen, {"pytorch": 4.0})
@@ -219,11 +223,7 @@ def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path
     grid = Grid(("LeNet5", "MNIST_CNN"), (32,), (16, 32, 64, 128), ("fp32",), ("pytorch",))
     cells = cells_of(grid)
     ending("echo 'GPU is lost' >&2; exit 1")
-    line = (
-        r"5 cells in a row failed, the last one: its process ended with exit status 1: GPU is lost\. Mend that, and "
-        "run the same command with --retry"
-    )
-    with open_store(tmp_path / "c", MANIFEST) as store, pytest.raises(InputError, match=line):
+    with open_store(tmp_path / "c", MANIFEST) as store, pytest.raises(InputError, match=r"GPU is lost.*--retry"):
         collect(cells, machine, store, expected, Protocol())
     # One network alone may well be what fails.
     assert [one.cell for one in read_collection(tmp_path / "c").results] == cells[:5]
@@ -239,7 +239,7 @@ def test_frameworks_must_see_the_same_gpu(monkeypatch):
     gpus = {"pytorch": "NVIDIA H200", "tensorflow": "Tesla T4"}
     monkeypatch.setattr(machine, "installed_frameworks", lambda: tuple(gpus))
     monkeypatch.setattr(machine, "look", lambda task, _: Seen("2", gpu=gpus[task.framework], capability=9.0))
-    with pytest.raises(InputError, match="pytorch sees 'NVIDIA H200', tensorflow 'Tesla T4': choose one with CUDA_VIS"):
+    with pytest.raises(InputError, match="'NVIDIA H200', tensorflow 'Tesla T4'"):
         machine.machine_at_hand(("pytorch", "tensorflow"), "gpu", None)
     gpus["tensorflow"] = "NVIDIA H200"
     assert machine.machine_at_hand(("pytorch", "tensorflow"), "gpu", None).gpu == "NVIDIA H200"
@@ -248,15 +248,14 @@ def test_frameworks_must_see_the_same_gpu(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--models-list", "ResNet7"], "is no network that is known by name"),
-        (["--pixels", "32,-1"], "whole numbers from 1 to 4,096"),
-        (["--batch", ""], "whole numbers"),
-        (["--frameworks", "jax"], "pytorch, tensorflow are known"),
-        (["--precision", "amp"], "A processor is measured in FP32 alone"),
-        (["--models-list", "InceptionV3", "--pixels", "32"], "None of these networks can be built"),
-        (["--threads", "0"], "The number of threads must be a whole number of at least 1"),
-        (["--instance", "../.."], None),
-        (["--instance", "\n"], "--instance must be a short text"),
+        (["--models-list", "ResNet7"], "ResNet7"),
+        (["--pixels", "32,-1"], "from 1 to 4,096"),
+        (["--frameworks", "jax"], "choose from pytorch, tensorflow"),
+        (["--precision", "amp"], "FP32 only"),
+        (["--models-list", "InceptionV3", "--pixels", "32"], "can be built"),
+        (["--threads", "0"], "number of threads"),
+        (["--instance", "../.."], "can't be a folder name"),
+        (["--instance", "\n"], "short text"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line_before_anything_starts(arguments, line, tmp_path, capsys, monkeypatch):
@@ -264,10 +263,7 @@ def test_what_cannot_be_meant_is_one_line_before_anything_starts(arguments, line
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(collect, "machine_at_hand", lambda *_: pytest.fail("a framework was started"))
-    options = ["collect", "--instance", "x", "--device", "cpu", *arguments]
-    if line is None:
-        line = "makes no name of a folder"
-    assert main(options) == 2
+    assert main(["collect", "--instance", "x", "--device", "cpu", *arguments]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert line in said
     assert list(tmp_path.iterdir()) == []

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from profet_collect.networks.graph import network_graph
-from profet_collect.networks.pytorch import build
-from profet_collect.step_peaks import BLOCK_BYTES, HeldBytes, StepPeak, measured_peaks, write_peaks
-from profet_lab.memory.recorded import step_peaks
+from tests.recorder.runs import needs
 
+pytestmark = needs("torch")
 MIB = 2**20
 
 
 def test_what_lives_is_counted_once_and_forgotten_when_it_dies():
+    import torch
+
+    from profet_collect.step_peaks import BLOCK_BYTES, HeldBytes
+
     with HeldBytes() as held:
         kept = torch.zeros(MIB // 4)
         assert held.peak_bytes == MIB
@@ -34,6 +36,10 @@ def test_what_lives_is_counted_once_and_forgotten_when_it_dies():
 
 
 def test_indices_of_a_pooling_are_told_apart():
+    import torch
+
+    from profet_collect.step_peaks import HeldBytes
+
     images = torch.zeros(1, 1, 512, 512, requires_grad=True)
     with HeldBytes() as held:
         pooled = torch.nn.functional.max_pool2d(images, 2)
@@ -44,6 +50,11 @@ def test_indices_of_a_pooling_are_told_apart():
 
 
 def test_tensors_without_values_hold_what_real_ones_do():
+    import torch
+
+    from profet_collect.networks.pytorch import build
+    from profet_collect.step_peaks import HeldBytes, measured_peaks
+
     (counted,) = measured_peaks("ResNet18", 32, 10, [8])
     with HeldBytes() as held:
         network = build(network_graph("ResNet18", 32, 10))
@@ -57,7 +68,11 @@ def test_tensors_without_values_hold_what_real_ones_do():
     assert counted.peak_bytes > 2 * 4 * parameters, "weights and gradients"
 
 
+@needs("scipy")
 def test_the_shipped_table_is_what_is_measured(tmp_path):
+    from profet_collect.step_peaks import StepPeak, measured_peaks, write_peaks
+    from profet_lab.memory.recorded import step_peaks
+
     found = list(measured_peaks("CIFAR10_CNN", 64, 100, [16, 256]))
     write_peaks(found, tmp_path / "peaks.csv")
     shipped = step_peaks().query("model == 'CIFAR10_CNN' and pixels == 64 and batch_size in (16, 256)")

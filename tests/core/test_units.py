@@ -28,34 +28,35 @@ from profet_core.units import (
     whole_number,
 )
 
-# Python writes no integer of more than 4,300 digits, not even into an error or a test's name.
-HUGE = pytest.param(10**5000, id="1e5000")
-NOT_POSITIVE = [0, -1, -0.0, math.nan, math.inf, -math.inf, True, None, "5", [5], HUGE]
+
+def test_a_latency_is_converted_to_milliseconds():
+    for value, unit, ms in ((122.4, "ms", 122.4), (122_400, "us", 122.4), (0.1224, "s", 122.4)):
+        assert latency_to_ms(value, unit) == pytest.approx(ms, rel=1e-12)
+    for unit in ("min", "", "MS"):
+        with pytest.raises(InputError, match=f"Unknown latency unit '{unit}'"):
+            latency_to_ms(1, unit)
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "ms"), [(122.4, "ms", 122.4), (122_400, "us", 122.4), (0.1224, "s", 122.4), (1, "s", 1000.0)]
-)
-def test_a_latency_is_converted_to_milliseconds(value, unit, ms):
-    assert latency_to_ms(value, unit) == pytest.approx(ms, rel=1e-12)
+def test_what_is_no_positive_number_is_refused_in_one_line():
+    # Python writes no integer of more than 4,300 digits, not even into an error.
+    for value in (0, -1, -0.0, math.nan, math.inf, True, None, "5", [5], 10**5000):
+        with pytest.raises(InputError, match=r"^The price must be a number above 0, not .{1,40}\.$"):
+            positive_number("The price", value)
+    for value in (SMALLEST_NUMBER / 2, LARGEST_NUMBER * 2, 5e-324, 1e308):
+        with pytest.raises(InputError, match=r"between 1e-09 and 1e\+15"):
+            positive_number("The price", value)
 
 
-@pytest.mark.parametrize("unit", ["min", "", "MS", "ns"])
-def test_an_unknown_unit_is_refused(unit):
-    with pytest.raises(InputError, match=f"Unknown latency unit '{unit}': use ms, us or s"):
-        latency_to_ms(1, unit)
-
-
-@pytest.mark.parametrize("value", NOT_POSITIVE)
-def test_what_is_no_positive_number_is_refused_in_one_line(value):
-    with pytest.raises(InputError, match=r"^The price must be a number above 0, not .{1,40}\.$"):
-        positive_number("The price", value)
-
-
-@pytest.mark.parametrize("value", [SMALLEST_NUMBER / 2, LARGEST_NUMBER * 2, 5e-324, 1e308])
-def test_a_number_beyond_anything_real_is_refused(value):
-    with pytest.raises(InputError, match=r"give a number between 1e-09 and 1e\+15"):
-        positive_number("The price", value)
+def test_what_is_no_whole_number_is_refused_in_one_line():
+    for value in (0, -3, 2.5, math.nan, True, None, "3", -math.inf):
+        with pytest.raises(InputError, match=r"^The count must be a whole number of at least 1, not .{1,40}\.$"):
+            whole_number("The count", value)
+    for value in (10**16, 10**5000, 1e300, math.inf):
+        with pytest.raises(InputError, match=r"^The count must be at most 1e\+15"):
+            whole_number("The count", value)
+    assert whole_number("It", 0, at_least=0) == 0
+    with pytest.raises(InputError, match="at least 16, not 15"):
+        whole_number("It", 15, at_least=16)
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int64(3), Fraction(3)])
@@ -65,24 +66,6 @@ def test_numbers_of_any_kind_are_taken(value):
     assert type(whole_number("It", value)) is int
 
 
-@pytest.mark.parametrize("value", [0, -3, 2.5, math.nan, True, None, "3", -math.inf])
-def test_what_is_no_whole_number_is_refused(value):
-    with pytest.raises(InputError, match=r"^The count must be a whole number of at least 1, not .{1,40}\.$"):
-        whole_number("The count", value)
-
-
-@pytest.mark.parametrize("value", [10**16, HUGE, 1e300, math.inf])
-def test_a_count_beyond_anything_real_is_refused(value):
-    with pytest.raises(InputError, match=r"^The count must be at most 1e\+15"):
-        whole_number("The count", value)
-
-
-def test_the_smallest_whole_number_is_the_callers():
-    assert whole_number("It", 0, at_least=0) == 0
-    with pytest.raises(InputError, match="at least 16, not 15"):
-        whole_number("It", 15, at_least=16)
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -90,13 +73,9 @@ def test_the_smallest_whole_number_is_the_callers():
         (0.0000255, "0.0000255"),
         (7.349, "7.35"),
         (9.996, "10.0"),
-        (99.96, "100"),
-        (122.43, "122"),
         (999.6, "1,000"),
         (1529.87, "1,530"),
-        (0.99999, "1.00"),
         (0.099999, "0.100"),
-        (-0.5, "-0.500"),
         (1e-300, "0"),
         (math.inf, "inf"),
     ],
@@ -110,40 +89,25 @@ def test_a_written_number_is_within_half_a_percent_and_never_scientific(value):
     text = format_significant(value)
     assert re.fullmatch(r"[\d,]+(\.\d+)?", text)
     assert float(text.replace(",", "")) == pytest.approx(value, rel=0.0051)
-
-
-@given(st.floats(1e-9, 1e12))
-def test_a_written_number_has_three_digits_below_a_thousand(value):
-    digits = format_significant(value).replace(",", "").replace(".", "").lstrip("0")
-    assert len(digits) == 3 or value >= 999
-
-
-@pytest.mark.parametrize(("value", "text"), [(7.349, "7.35 ms"), (122.4, "122 ms"), (1529.87, "1,530 ms")])
-def test_a_latency_carries_its_unit(value, text):
-    assert format_ms(value) == text
+    assert len(text.replace(",", "").replace(".", "").lstrip("0")) == 3 or value >= 999
+    assert format_ms(value) == f"{text} ms"
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "$0"),
-        (0.00002551, "$0.000026"),
-        (0.0256, "$0.026"),
-        (0.0994, "$0.099"),
+        (0, "$0.00"),
+        (0.00002551, "<$0.01"),
+        (0.0256, "$0.03"),
         (0.0996, "$0.10"),
-        (0.1666, "$0.17"),
         (0.9949, "$0.99"),
-        (0.99999, "$1.00"),
-        (1, "$1.00"),
         (12.344, "$12.34"),
-        (99.994, "$99.99"),
         (99.996, "$100"),
-        (222.4, "$222"),
         (999.999, "$1,000"),
         (1234.6, "$1,235"),
     ],
 )
-def test_dollars_have_cents_where_they_count_and_two_digits_below(value, text):
+def test_dollars_have_cents_where_they_count(value, text):
     assert format_usd(value) == text
 
 
@@ -152,16 +116,10 @@ def test_dollars_have_cents_where_they_count_and_two_digits_below(value, text):
     [
         (0, "0 s"),
         (0.4213, "0.421 s"),
-        (9.99, "9.99 s"),
         (9.996, "10 s"),
-        (38.4, "38 s"),
-        (59.4, "59 s"),
         (59.6, "1 min 0 s"),
-        (725, "12 min 5 s"),
         (3_599.4, "59 min 59 s"),
         (3_599.6, "1 h 0 min"),
-        (12_000, "3 h 20 min"),
-        (172_799, "47 h 59 min"),
         (172_799.6, "2 d 0 h"),
         (187_200, "2 d 4 h"),
     ],
@@ -170,19 +128,14 @@ def test_durations(seconds, text):
     assert format_duration(seconds) == text
 
 
-@given(st.floats(0, 1e8))
-def test_a_written_duration_never_overflows_its_smaller_unit(seconds):
-    limits = {"s": 60, "min": 60, "h": 48}
-    for number, unit in re.findall(r"([\d,.]+) (s|min|h)\b", format_duration(seconds)):
-        assert float(number.replace(",", "")) < limits[unit]
-
-
 @given(st.floats(10, 1e8))
 def test_a_written_duration_is_off_by_less_than_its_smaller_unit(seconds):
     lengths = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
     parts = re.findall(r"(\d+) (s|min|h|d)\b", format_duration(seconds))
     written = sum(int(number) * lengths[unit] for number, unit in parts)
     assert abs(written - seconds) <= lengths[parts[-1][1]]
+    limits = {"s": 60, "min": 60, "h": 48, "d": math.inf}
+    assert all(int(number) < limits[unit] for number, unit in parts)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import http.client
 import shutil
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 
+from benchmarks.served_app import served
 from tests.deploy.proxy import NGINX, Proxy, deployed
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """Where the app is served without a proxy."""
+    with served() as url:
+        yield urlsplit(url).netloc
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +32,13 @@ def proxy(tmp_path_factory) -> Iterator[Proxy]:
             parent.chmod(0o755)
     with deployed(folder) as proxy:
         yield proxy
+
+
+def ask(address: str, path: str, method: str = "GET", **headers: str):
+    connection = http.client.HTTPConnection(address, timeout=60)
+    try:
+        connection.request(method, path, None, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.endpoint import served_endpoint
-from benchmarks.served_app import served
+from benchmarks.served_app import START_TIMEOUT_S, free_port, served
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "localhost"
@@ -89,14 +89,9 @@ def make_certificate(folder: Path) -> None:
     subprocess.run(["openssl", "req", "-x509", *key, "-days", "1", *subject], check=True, capture_output=True)
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 def wait_for(port: int, server: subprocess.Popen, log: Path) -> None:
-    for _ in range(200):
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
         assert server.poll() is None, log.read_text()
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

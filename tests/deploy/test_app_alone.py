@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
-from urllib.parse import urlsplit
 
-import pytest
-
-from benchmarks.served_app import served
+from tests.deploy.conftest import ask
 from ui.recorder.wheel import recorder_wheel
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served() as url:
-        yield urlsplit(url).netloc
-
-
-def ask(address: str, path: str, **headers: str):
-    connection = http.client.HTTPConnection(address, timeout=60)
-    try:
-        connection.request("GET", path, None, {name.replace("_", "-"): value for name, value in headers.items()})
-        answer = connection.getresponse()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
-    finally:
-        connection.close()
 
 
 def test_its_pages_say_what_a_browser_may_do_with_them(address):
@@ -38,16 +17,6 @@ def test_its_pages_say_what_a_browser_may_do_with_them(address):
         assert status == 200
         assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "same-origin"
         assert "frame-ancestors 'self'" in headers["content-security-policy"]
-
-
-def test_old_addresses_lead_on_with_their_settings(address):
-    for path, leads_to in (
-        ("/guide", "./about?open=method"),
-        ("/inspect/?inspect=a%2Cb", "../profiles?inspect=a%2Cb&view=inside"),
-    ):
-        status, headers, _ = ask(address, path)
-        assert (status, headers["location"]) == (307, leads_to)
-        assert headers["x-content-type-options"] == "nosniff" and "content-security-policy" in headers
 
 
 def test_pip_installs_the_recorder_from_it(address, tmp_path):
@@ -63,7 +32,7 @@ def test_pip_installs_the_recorder_from_it(address, tmp_path):
     done = subprocess.run(
         [python.with_name("profet"), "profile", "--help"], capture_output=True, text=True, timeout=60, check=True
     )
-    assert "the Python file that trains" in done.stdout
+    assert "Record a profile of your own training script" in done.stdout
 
 
 def test_there_is_nothing_else_where_the_recorder_is(address):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import http.client
 import re
-from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks.served_app import served
+from tests.deploy.conftest import ask
 from ui.delivery.shell import STATIC
 
 #: The largest: the charts' code.
@@ -18,62 +15,51 @@ from ui.delivery.shell import STATIC
 KEPT = "public, immutable, max-age=31536000"
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with served() as url:
-        yield urlsplit(url).netloc
-
-
-def ask(address: str, path: str, method: str = "GET", encoding: str = "gzip, deflate, br"):
-    connection = http.client.HTTPConnection(address, timeout=60)
-    try:
-        connection.request(method, path, headers={"Accept-Encoding": encoding})
-        answer = connection.getresponse()
-        assert answer.status == 200
-        return {name.lower(): value for name, value in answer.getheaders()}, answer.read()
-    finally:
-        connection.close()
+def found(address: str, path: str, method: str = "GET", encoding: str = "gzip, deflate, br"):
+    status, headers, body = ask(address, path, method, Accept_Encoding=encoding)
+    assert status == 200
+    return headers, body
 
 
 def test_a_file_is_compressed_for_who_can_read_that(address):
     original = CHARTS.read_bytes()
     path = f"/static/js/{CHARTS.name}"
-    headers, body = ask(address, path)
+    headers, body = found(address, path)
     assert (headers["content-encoding"], headers["vary"]) == ("gzip", "Accept-Encoding")
     assert int(headers["content-length"]) == len(body) < len(original) / 3
     assert gzip.decompress(body) == original
     assert headers["cache-control"] == KEPT and "javascript" in headers["content-type"]
     assert "default-src 'self'" in headers["content-security-policy"]
-    head, nothing = ask(address, path, "HEAD")
+    head, nothing = found(address, path, "HEAD")
     assert nothing == b"" and head["content-length"] == headers["content-length"]
-    plain, body = ask(address, path, encoding="identity")
+    plain, body = found(address, path, encoding="identity")
     assert "content-encoding" not in plain and body == original
 
 
 def test_what_is_compressed_already_is_sent_as_it_is(address):
     font = next((STATIC / "static" / "media").glob("MaterialSymbols*.woff2"))
-    headers, body = ask(address, f"/static/media/{font.name}")
+    headers, body = found(address, f"/static/media/{font.name}")
     assert "content-encoding" not in headers and body == font.read_bytes() and headers["cache-control"] == KEPT
 
 
 @pytest.mark.parametrize("path", ["/", "/sizes", "/sizes?epochs=3"])
 def test_every_page_asks_for_our_scripts_before_streamlit_s(address, path):
-    headers, packed = ask(address, path)
+    headers, packed = found(address, path)
     assert (headers["content-encoding"], headers["cache-control"]) == ("gzip", "no-cache")
     assert "etag" not in headers and "last-modified" not in headers
     page = gzip.decompress(packed)
-    plain, body = ask(address, path, encoding="identity")
+    plain, body = found(address, path, encoding="identity")
     assert body == page and int(plain["content-length"]) == len(page)
-    head, nothing = ask(address, path, "HEAD", "identity")
+    head, nothing = found(address, path, "HEAD", "identity")
     assert nothing == b"" and head["content-length"] == plain["content-length"]
     first = re.findall(rb'<script[^>]* src="\.(/static/js/[^"]+)"', page)
     classic = re.findall(rb'<script src="\.(/static/js/profet[^"]+)"', page)
     assert len(classic) == 1 and len(first) == 2
-    script, body = ask(address, classic[0].decode())
+    script, body = found(address, classic[0].decode())
     assert b"history.replaceState" in body and script["cache-control"] == KEPT
     assert script["content-type"].startswith("text/javascript")
 
 
 def test_other_documents_are_left_alone(address):
-    _, body = ask(address, "/v1/docs", encoding="identity")
+    _, body = found(address, "/v1/docs", encoding="identity")
     assert b"/static/js/profet" not in body

@@ -20,7 +20,7 @@ from tests.deploy.proxy import HOST, Proxy
 
 #: The certificate is a test's own.
 TRUSTING = ssl._create_unverified_context()
-PAGES = ("", "sizes", "profiles", "about")
+PAGES = ("", "sizes", "compare")
 
 
 def ask(proxy: Proxy, method: str, path: str, body: bytes | None = None, **headers: str):

@@ -1,7 +1,8 @@
 """Takes the fenced blocks of a document and does in a copy of the repository what they show.
 
 What follows a fence's language says what the block is for: `file=PATH` (a new file, or in a diff the file to change),
-`append=PATH` (rows for a CSV file, below its own header), nothing (of `sh`: commands).
+`append=PATH` (rows for a CSV file, below its own header), `not-run="why"` (no test runs it), nothing (of `sh`:
+commands).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Block:
 def blocks(document: str) -> list[Block]:
     """All fenced blocks of a document, in order."""
     return [
-        Block(language, dict(word.partition("=")[::2] for word in info.split()), text)
+        Block(language, dict(word.partition("=")[::2] for word in shlex.split(info)), text)
         for language, info, text in _FENCE.findall(document)
     ]
 

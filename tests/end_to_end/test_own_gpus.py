@@ -20,14 +20,15 @@ from playwright.sync_api import Page, expect
 
 from benchmarks.served_app import served
 from profet_core import read_profile
-from profet_core.units import format_duration, format_ms, format_usd
+from profet_core.latency import Basis
+from profet_core.units import format_ms, format_time, format_usd
 from tests.browser.conftest import browser, page  # noqa: F401
 from tests.browser.test_whole_flow import column, give_file, open_page, settle
 from tests.end_to_end.conftest import Person
 from tests.recorder.runs import needs
 
 # Measured on both cores: what else runs disturbs it, and it disturbs what else runs.
-pytestmark = [pytest.mark.alone, pytest.mark.training, needs("torch", "sklearn", "tensorflow", "pyarrow")]
+pytestmark = [pytest.mark.training, needs("torch", "sklearn", "tensorflow", "pyarrow")]
 
 ONE, TWO = "lab.one-thread", "lab.two-threads"
 THREADS = {ONE: 1, TWO: 2}
@@ -211,7 +212,10 @@ def test_the_app_its_export_and_the_endpoint_say_what_the_command_says(
     predicted: dict[str, dict[str, Any]],
 ):
     page.set_default_timeout(60_000)
-    open_page(page, f"{app}/?source=upload&images={IMAGES}&epochs={EPOCHS}&answer_columns=time,cost,latency_ms,basis")
+    open_page(
+        page,
+        f"{app}/?source=upload&images={IMAGES}&epochs={EPOCHS}&chart=table&predict_columns=time,cost,latency_ms,basis",
+    )
     give_file(page, recorded.profile.read_bytes(), recorded.profile.name)
     expect(page.get_by_text("Shown: your upload my-network.json")).to_contain_text(
         f"batch size {OWN_BATCH_SIZE}, 32 pixels, PyTorch"
@@ -222,11 +226,11 @@ def test_the_app_its_export_and_the_endpoint_say_what_the_command_says(
     times_s = {instance: ms * steps / 1_000 for instance, ms in latency_ms.items()}
     costs = {instance: times_s[instance] / 3_600 * USD_PER_HOUR[instance] for instance in THREADS}
     assert column(page, "Step") == {instance: format_ms(ms) for instance, ms in latency_ms.items()}
-    assert column(page, "Time") == {instance: format_duration(seconds) for instance, seconds in times_s.items()}
+    assert column(page, "Time") == {instance: format_time(seconds) for instance, seconds in times_s.items()}
     assert column(page, "Cost") == {instance: format_usd(usd) for instance, usd in costs.items()}
-    assert column(page, "Rests on") == {
-        ONE: "your own measurement",
-        TWO: "predicted by models that learned from profiles of this GPU",
+    assert column(page, "Based on") == {
+        ONE: Basis.GIVEN.words,
+        TWO: Basis.MEASURED.words,
     }
     with page.expect_download() as download:
         page.get_by_role("button", name="JSON").click()
@@ -240,7 +244,7 @@ def test_the_app_its_export_and_the_endpoint_say_what_the_command_says(
 
 
 def choose_anchor(page: Page, label: str) -> None:  # noqa: F811
-    page.get_by_role("combobox", name="Recorded on (anchor)").click()
+    page.get_by_role("combobox", name="1 · Anchor").click()
     page.get_by_role("option", name=label).click()
     settle(page)
 

@@ -15,7 +15,7 @@ from benchmarks.damage import TELLING, damaged
 from profet_core import ProfileError, read_profile
 from tests.made.chrome_traces import cuda_step, tensorflow_trace, tf_step, trace
 
-INPUTS_PER_SEED = 700
+INPUTS_PER_SEED = 600
 RECORDED = (
     Path(__file__).parents[1] / "core" / "profiles" / "pytorch" / "recorded" / "pytorch-2.13-cpu.pt.trace.json.gz"
 )
@@ -47,7 +47,7 @@ def check(data: bytes) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_damaged_bytes(seed, monkeypatch):
     dice = random.Random(seed)
     monkeypatch.setattr("benchmarks.damage.TELLING", TELLING + TEXTS)
@@ -56,7 +56,7 @@ def test_damaged_bytes(seed, monkeypatch):
     assert 0 < read < INPUTS_PER_SEED, "the damage must be neither fatal nor harmless throughout"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_odd_values_in_sound_json(seed):
     dice = random.Random(seed)
     originals = [json.loads(data) for data in (traces()[0], traces()[2])]

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.faults import LossError, World, run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
-COUNT = 30
+COUNT = 16
 
 
 def test_faults_lose_nothing(tmp_path):

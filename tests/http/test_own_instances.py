@@ -20,20 +20,18 @@ def own(tmp_path, monkeypatch) -> str:
     return str(path)
 
 
-def test_it_is_theirs_unless_they_say_that_it_is_for_everyone(own, monkeypatch):
+def test_it_is_theirs_unless_they_say_that_it_is_for_everyone(own, tmp_path, monkeypatch, caplog):
     assert list(load_knowledge().catalog) == list(load_shipped())
     for shown in ("own", own):
         monkeypatch.setenv("PROFET_APP_INSTANCES", shown)
         assert "my.l4" in load_knowledge().catalog
-
-
-def test_a_damaged_one_is_left_out_and_the_log_doesn_t_say_where_it_is(tmp_path, monkeypatch, caplog):
+    # A damaged one is left out, and the log doesn't say where it is.
     path = tmp_path / "broken.csv"
     path.write_text("instance,gpu\nmy.l4,none\n")
     monkeypatch.setenv("PROFET_APP_INSTANCES", str(path))
     assert list(load_knowledge().catalog) == list(load_shipped())
     (line,) = caplog.messages
-    assert "left out" in line and "broken" not in line
+    assert "is ignored" in line and "broken" not in line
 
 
 @pytest.mark.parametrize(("like", "is_shown"), [("GeForce RTX 2080 Ti", True), ("no such GPU", False)])

@@ -1,31 +1,41 @@
-"""Fixtures of the training side: the full measurements where they are, and a small made-up set everywhere."""
+"""Fixtures of the training side: the full measurements, and a small made-up set."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow", reason="the training set is not installed: pip install -r requirements.txt")
-pytest.importorskip("sklearn", reason="the training set is not installed: pip install -r requirements.txt")
+# Looked for, not imported: that takes seconds, of every run that only collects.
+for _name in ("tensorflow", "sklearn"):
+    if find_spec(_name) is None:
+        pytest.skip(f"{_name} is not installed: pip install -r requirements.txt", allow_module_level=True)
 
-import pandas as pd
+import pandas as pd  # noqa: E402
 
-from profet_lab.measurements.tables import DataError, Measurements, data_folder, load_measurements
+from profet_lab.measurements.tables import Measurements, data_folder, load_measurements  # noqa: E402
+from tests.made.uncompiled import without_compiling  # noqa: E402
+
+#: How alike two trainings on the same rows are: sums in single precision differ by processor, in the sixth digit after
+#: some steps. Latencies are shown to three digits, and a row that got in would leave no number (`without_numbers`).
+SAME_TRAINING = {"rtol": 1e-4, "atol": 1e-7}
 
 
 @pytest.fixture(scope="session")
 def measurements() -> Measurements:
-    """The real measurements; a test that needs them skips by name where they are absent, and fails in CI."""
-    try:
-        return load_measurements(data_folder())
-    except DataError as error:
-        if os.environ.get("PROFET_REQUIRE_ALL"):
-            pytest.fail(str(error))
-        pytest.skip(f"needs the full data set: {error}")
+    """The real measurements."""
+    return load_measurements(data_folder())
+
+
+@pytest.fixture(scope="module")
+def uncompiled() -> Iterator[None]:
+    """For training in few steps: compiling would take longer."""
+    with pytest.MonkeyPatch.context() as patch:
+        without_compiling(patch)
+        yield
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -15,14 +16,12 @@ from profet_cli.main import main
 from profet_core.errors import InputError
 from profet_core.units import positive_number
 from profet_lab.classes.bank import class_bank
-from profet_lab.classes.folds import FoldCase, one_left_out, predict_cases
 from profet_lab.measurements.tables import Measurements, pairs
 from profet_lab.tasks import on_cluster, run_tasks
 
-distributed = pytest.importorskip("distributed", reason="the training set is not installed")
-pytestmark = [pytest.mark.training, pytest.mark.data]
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
 
-INSTANCES, NETWORKS, REPEATS = ("g3s.xlarge", "p3.2xlarge"), ("AlexNet", "LeNet5", "ResNet18", "VGG11"), (1, 2)
+INSTANCES, NETWORKS, REPEATS = ("g3s.xlarge", "p3.2xlarge"), ("AlexNet", "LeNet5", "VGG11"), (1, 2)
 #: So many of the three tasks are done when the worker is killed: the trees, while networks train.
 FINISHED = 1
 
@@ -30,6 +29,8 @@ FINISHED = 1
 @pytest.fixture(scope="module")
 def cluster():
     """Two processes of one thread each, and the scheduler's; nothing of it is a stand-in."""
+    import distributed
+
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as found:
         yield found
 
@@ -49,6 +50,8 @@ def some(measurements) -> Measurements:
 
 def judged(some: Measurements) -> dict[str, np.ndarray]:
     """Every network left out in turn: what each member says of it."""
+    from profet_lab.classes.folds import FoldCase, one_left_out, predict_cases
+
     bank = class_bank(some)
     folds = one_left_out(bank.architectures, pairs(bank.instances))
     (case,) = predict_cases(bank, [FoldCase(folds, latency_known=True)], seed=0, steps=20)
@@ -63,6 +66,8 @@ class Killer(threading.Thread):
         self.cluster, self.killed, self.worked_on = cluster, None, ()
 
     def run(self) -> None:
+        import distributed
+
         pids = {nanny.worker_address: nanny.pid for nanny in self.cluster.workers.values()}
         begun: set[str] = set()
         with distributed.Client(self.cluster, set_as_default=False) as client:
@@ -106,9 +111,12 @@ def test_tasks_are_done_by_the_workers_and_come_back_in_their_order(cluster):
     assert run_tasks(os.getpid, [(), ()]) == [os.getpid()] * 2
 
 
-def test_what_a_task_refuses_is_told_as_it_is_here(cluster):
+def test_what_a_task_refuses_and_a_worker_of_another_version(cluster, monkeypatch):
     with on_cluster(cluster.scheduler_address), pytest.raises(InputError, match=r"^The price must be"):
         run_tasks(positive_number, [("The price", -1)])
+    monkeypatch.setattr("profet_lab.tasks.VERSION", "0.0.1")
+    with pytest.raises(InputError, match=r"has profet .* here is 0\.0\.1"), on_cluster(cluster.scheduler_address):
+        pass
 
 
 def test_a_task_that_no_worker_survives_ends_in_one_line(cluster):
@@ -117,27 +125,20 @@ def test_a_task_that_no_worker_survives_ends_in_one_line(cluster):
         run_tasks(os._exit, [(1,)])
 
 
-@pytest.mark.parametrize("address", ["nonsense", "foo://here:1", "", "tcp://127.0.0.1:1"])
-def test_where_no_scheduler_answers_is_told_in_one_line(address, monkeypatch):
+def test_where_no_scheduler_or_worker_answers_is_told_in_one_line(monkeypatch):
+    import distributed
+
     monkeypatch.setattr("profet_lab.tasks._CONNECT_S", 0.5)
-    with pytest.raises(InputError, match=r"^No Dask scheduler answers at") as refused, on_cluster(address):
-        pass
-    assert "\n" not in str(refused.value)
-
-
-def test_a_cluster_without_workers_is_told_in_one_line(monkeypatch):
+    for address in ("nonsense", "foo://here:1", "", "tcp://127.0.0.1:1"):
+        with pytest.raises(InputError, match=r"^No Dask scheduler answers at") as refused, on_cluster(address):
+            pass
+        assert "\n" not in str(refused.value)
     monkeypatch.setattr("profet_lab.tasks._CONNECT_S", 1)
     with (
         distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=":0") as empty,
-        pytest.raises(InputError, match="has no worker: start one with `dask worker tcp"),
+        pytest.raises(InputError, match="has no worker"),
         on_cluster(empty.scheduler_address),
     ):
-        pass
-
-
-def test_a_worker_of_another_version_is_refused(cluster, monkeypatch):
-    monkeypatch.setattr("profet_lab.tasks.VERSION", "0.0.1")
-    with pytest.raises(InputError, match=r"has profet .* here is 0\.0\.1"), on_cluster(cluster.scheduler_address):
         pass
 
 

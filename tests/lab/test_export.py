@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import lightgbm
 import numpy as np
 import pytest
 
 from profet_core.fitted.files import Fitted, read_fitted, written
-from profet_lab.classes.boosted import PARAMETERS
-from profet_lab.documented.dense import DenseWeights
-from profet_lab.documented.members import fit_forest, fit_line
-from profet_lab.export import boosted_stack, dense_stack, forest_stack, line_stack, write_fitted
-
-pytestmark = pytest.mark.training
 
 
 def run(fitted: Fitted, rows: np.ndarray) -> np.ndarray:
@@ -20,15 +13,24 @@ def run(fitted: Fitted, rows: np.ndarray) -> np.ndarray:
     return read_fitted(written(fitted)).run(rows)[..., 0]
 
 
-def test_lines_keep_their_slopes_and_intercepts():
+def test_lines_keep_their_slopes_and_intercepts(tmp_path):
+    from profet_lab.documented.members import fit_line
+    from profet_lab.export import line_stack, write_fitted
+
     latency_ms = np.array([1.0, 2.0, 3.0])
     lines = [fit_line(latency_ms, np.array(target_ms)) for target_ms in ([5.0, 7.0, 9.0], [1 / 3, 2 / 3, 1.0])]
     rows = np.array([[10.0], [0.0], [1e5]])
     np.testing.assert_allclose(run(line_stack(lines), rows), [line.predict(rows) for line in lines], rtol=1e-14)
     np.testing.assert_allclose(run(line_stack(lines[:1]), rows[:2]), [[23.0, 3.0]], rtol=1e-12)
+    # Its file lies in its anchor's folder.
+    assert write_fitted(line_stack(lines), tmp_path, "slow", "line") == "slow/line.npz"
+    assert (tmp_path / "slow" / "line.npz").read_bytes() == written(line_stack(lines))
 
 
 def test_forests_predict_as_they_did_before_export():
+    from profet_lab.documented.members import fit_forest
+    from profet_lab.export import forest_stack
+
     random = np.random.default_rng(0)
     features = random.uniform(0, 1e6, (300, 7))
     forests = [fit_forest(features, features[:, part].sum(axis=1) / 1_000, seed=0) for part in (slice(7), slice(3))]
@@ -39,6 +41,9 @@ def test_forests_predict_as_they_did_before_export():
 
 
 def test_a_forest_sends_every_threshold_left_as_scikit_learn_does():
+    from profet_lab.documented.members import fit_forest
+    from profet_lab.export import forest_stack
+
     features = np.arange(60, dtype=np.float32)[:, None]
     forest = fit_forest(features, features[:, 0].astype(float) ** 2, seed=0)
     thresholds = np.unique([value for tree in forest.estimators_ for value in tree.tree_.threshold]).astype(np.float32)
@@ -47,39 +52,31 @@ def test_a_forest_sends_every_threshold_left_as_scikit_learn_does():
     np.testing.assert_allclose(run(forest_stack([forest]), rows)[0], forest.predict(rows), rtol=1e-14)
 
 
-def test_a_dense_network_answers_in_milliseconds():
+def test_a_dense_network_answers_in_milliseconds_in_single_precision():
+    from profet_lab.documented.dense import DenseWeights
+    from profet_lab.export import dense_stack
+
     # relu([1000, 2000] @ [[1, -1], [1, 0]]) = [3000, 0]; [3000, 0] @ [[2], [5]] + 500 = 6500 us.
     weights = DenseWeights(
-        kernels=(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[2.0], [5.0]])),
-        biases=(np.zeros(2), np.array([500.0])),
+        kernels=(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[2.0], [5.0]])), biases=(np.zeros(2), np.array([500.0]))
     )
     other = DenseWeights(weights.kernels, (np.zeros(2), np.array([1500.0])))
     rows = np.array([[1_000.0, 2_000.0]])
     np.testing.assert_allclose(weights.predict_us(rows), [6_500.0])
-    np.testing.assert_allclose(run(dense_stack([weights, other]), rows), [[6.5], [7.5]], rtol=1e-7)
-
-
-def test_a_dense_network_s_weights_are_kept_in_single_precision():
+    # In single precision, to three digits of a latency.
+    np.testing.assert_allclose(run(dense_stack([weights, other]), rows), [[6.5], [7.5]], rtol=1e-5)
     weights = DenseWeights((np.full((2, 1), 1 / 3),), (np.zeros(1),))
     (kernel,) = read_fitted(written(dense_stack([weights]))).kernels
     assert kernel.dtype == np.float32 and kernel[0, 0, 0] == np.float32(1 / 3_000)
 
 
-def test_equal_members_are_equal_bytes(boosted):
-    weights = DenseWeights((np.ones((2, 1)),), (np.zeros(1),))
-    assert written(dense_stack([weights])) == written(dense_stack([weights]))
-    assert written(boosted_stack(boosted)) == written(boosted_stack(boosted))
-
-
-def test_a_member_s_file_lies_in_its_anchor_s_folder(tmp_path):
-    line = line_stack([fit_line(np.array([1.0, 2.0]), np.array([2.0, 4.0]))])
-    assert write_fitted(line, tmp_path, "slow", "line") == "slow/line.npz"
-    assert (tmp_path / "slow" / "line.npz").read_bytes() == written(line)
-
-
 @pytest.fixture(scope="module")
-def boosted() -> list[lightgbm.Booster]:
-    """Three models of four inputs, with other trees and another number of them each."""
+def boosted() -> list:
+    """Three LightGBM models of four inputs, with other trees and another number of them each."""
+    import lightgbm
+
+    from profet_lab.classes.boosted import PARAMETERS
+
     random = np.random.default_rng(0)
     seen = random.uniform(-3, 3, (400, 4))
     wanted = [np.sin(seen[:, 0]) + seen[:, 1], 5 - seen[:, 2] ** 2, np.abs(seen[:, 3])]
@@ -89,17 +86,21 @@ def boosted() -> list[lightgbm.Booster]:
     ]
 
 
-@pytest.mark.parametrize("rows", [1, 2, 500])
-@pytest.mark.parametrize("models", [1, 3])
+@pytest.mark.parametrize(("models", "rows"), [(1, 1), (3, 500)])
 def test_boosted_trees_answer_as_before_export_each_on_its_own_target(boosted, models, rows):
+    from profet_lab.export import boosted_stack
+
     seen = np.random.default_rng(1).uniform(-3, 3, (rows, 4))
     outputs = run(boosted_stack(boosted[:models]), seen)
     assert outputs.shape == (models, rows)
     expected = [boosted[number].predict(seen) for number in range(models)]
     np.testing.assert_allclose(outputs, expected, rtol=1e-12, atol=1e-13)
+    assert written(boosted_stack(boosted)) == written(boosted_stack(boosted)), "equal members are equal bytes"
 
 
 def test_boosted_trees_send_every_threshold_left_as_lightgbm_does(boosted):
+    from profet_lab.export import boosted_stack
+
     thresholds = read_fitted(written(boosted_stack(boosted[:1]))).numbers
     rows = np.repeat(np.concatenate([thresholds, np.nextafter(thresholds, np.inf)])[:, None], 4, axis=1)
     np.testing.assert_allclose(
@@ -107,22 +108,15 @@ def test_boosted_trees_send_every_threshold_left_as_lightgbm_does(boosted):
     )
 
 
-def test_the_order_of_the_models_is_that_of_the_targets(boosted):
-    seen = np.array([[0.5, 1.0, 2.0, -1.0]])
-    order = [boosted[2], boosted[0], boosted[1]]
-    outputs = run(boosted_stack(order), seen)[:, 0]
-    # |-1|, sin(0.5) + 1 and 5 - 4, as far as these trees have learned them.
-    np.testing.assert_allclose(outputs, [1.0, np.sin(0.5) + 1.0, 1.0], atol=0.7)
-    np.testing.assert_allclose(outputs, [model.predict(seen)[0] for model in order], rtol=1e-12)
+def test_trees_that_nothing_splits_are_leaves_and_those_that_know_missing_values_are_refused():
+    import lightgbm
 
+    from profet_lab.classes.boosted import PARAMETERS
+    from profet_lab.export import boosted_stack
 
-def test_trees_that_nothing_splits_are_leaves():
     seen = np.zeros((50, 2))
     constant = lightgbm.train(PARAMETERS, lightgbm.Dataset(seen, np.full(50, 7.0)), 3)
     np.testing.assert_allclose(run(boosted_stack([constant]), seen[:2]), [[7.0, 7.0]])
-
-
-def test_trees_that_know_missing_values_are_refused():
     seen = np.random.default_rng(0).normal(size=(200, 2))
     seen[::3, 0] = np.nan
     missing = lightgbm.train(PARAMETERS, lightgbm.Dataset(seen, np.isnan(seen[:, 0]) + seen[:, 1]), 3)

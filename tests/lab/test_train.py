@@ -6,32 +6,33 @@ import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_lab import train as training
-from profet_lab.train import train
-
-pytestmark = pytest.mark.training
+from tests.made.uncompiled import without_compiling
 
 
 @pytest.fixture(scope="module")
 def five_sizes(classed):
     """The made-up set has no full size axis: scalers are fitted elsewhere."""
-    rows = [
-        {"instance": name, "axis": axis, "coefficients": [-1 / 15, 1 / 240, 0.0]}
-        for name in classed.instances
-        for axis in ["batch"]
-    ]
+    rows = [{"instance": name, "axis": "batch", "coefficients": [-1 / 15, 1 / 240, 0.0]} for name in classed.instances]
+    from profet_lab import train as training
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "_scaler_rows", lambda measurements: rows)
-        # Learned scalers need the full size axis too, where this training has them.
-        patch.setattr(training, "learned_scalers", lambda measurements: {}, raising=False)
+        patch.setattr(training, "learned_scalers", lambda measurements: {})
+        without_compiling(patch)
         yield classed
+
+
+def train(measurements, out, **how):
+    from profet_lab import train as training
+
+    return training.train(measurements, out, quiet=True, **how)
 
 
 @pytest.fixture(scope="module")
 def trained(five_sizes, tmp_path_factory):
     """A folder trained in as few steps as can be: what it says is not the point."""
     out = tmp_path_factory.mktemp("trained") / "models"
-    train(five_sizes, out, epochs=2, steps=1, quiet=True)
+    train(five_sizes, out, epochs=2, steps=1)
     return out
 
 
@@ -41,7 +42,7 @@ def copied(trained, tmp_path):
     return shutil.copytree(trained, tmp_path / "models")
 
 
-def test_a_trained_folder_loads_and_answers_as_its_members_do(trained):
+def test_a_trained_folder_loads_and_answers_as_its_members_do(trained, classed):
     models = load_models(trained)
     models.verify()
     assert models.instances == ("slow", "fast")
@@ -49,10 +50,6 @@ def test_a_trained_folder_loads_and_answers_as_its_members_do(trained):
     latency_ms = np.array([[10.0], [40.0]], np.float32)
     predicted_ms = models.run_members("slow", ["fast"], "line", {"latency_ms": latency_ms})[0]
     np.testing.assert_allclose(predicted_ms, [5.0, 20.0], rtol=1e-4)
-
-
-def test_a_trained_folder_has_the_default_methods_networks_and_intervals(trained, classed):
-    models = load_models(trained)
     assert models.method("default").kind == "classes"
     assert len(models.reference("slow")) == len(classed.workloads) / 2
     for known in (True, False):
@@ -64,7 +61,7 @@ def test_a_trained_folder_has_the_default_methods_networks_and_intervals(trained
 
 def test_an_unknown_anchor_is_refused_before_anything_is_written(five_sizes, tmp_path):
     with pytest.raises(InputError, match="Unknown instance 'p9'"):
-        train(five_sizes, tmp_path / "models", anchors=["p9"], quiet=True)
+        train(five_sizes, tmp_path / "models", anchors=["p9"])
     assert not (tmp_path / "models").exists()
 
 
@@ -74,15 +71,15 @@ def test_an_interrupted_training_leaves_the_old_models(five_sizes, copied, monke
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "dense_stack", interrupt)
+    monkeypatch.setattr("profet_lab.train.dense_stack", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        train(five_sizes, copied, epochs=1, steps=1, quiet=True)
+        train(five_sizes, copied, epochs=1, steps=1)
     assert load_models(copied).manifest["checksum"] == before
     assert [path.name for path in copied.parent.iterdir()] == ["models"]
 
 
 def test_a_new_training_of_one_anchor_removes_members_of_the_old_one(five_sizes, copied):
-    manifest = train(five_sizes, copied, anchors=["slow"], epochs=1, steps=1, quiet=True)
+    manifest = train(five_sizes, copied, anchors=["slow"], epochs=1, steps=1)
     assert {row["anchor"] for row in (*manifest["members"], *manifest["stacks"])} == {"slow"}
     assert sorted(path.name for path in copied.iterdir()) == ["manifest.json", "slow"]
     with pytest.raises(ArtifactError, match="no member"):

@@ -4,38 +4,42 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from pages.answer.columns import answer_columns
 from pages.estimate.columns import estimate_columns
+from pages.predict.columns import predict_columns
 from pages.scale_out.columns import out_columns
 from pages.sizes.columns import size_columns
 from profet_core import Catalog, Models
-from profet_core.advice.advise import Advice
-from profet_core.advice.headline import headline
-from profet_core.advice.plans import Plan
-from profet_core.advice.shortlist import plan_a_gpu, shortlist
+from profet_core.advice.recommend import recommendations
 from profet_core.advice.sureness import plan_sureness
-from profet_core.advice.words import named_plans
+from profet_core.answers.advise import AdviseAnswer
 from profet_core.typed_numbers import as_typed
-from profet_core.units import format_duration, format_duration_range, format_usd
-from tests.pages.expected import Core
+from profet_core.units import format_usd, time_unit
+from tests.pages.expected import Core, shown_rows
 from ui.inputs.number_field import text_key
 
-_NAMES = ("answer", "sizes", "scale_out", "estimate", "profiles", "many_core", "about")
 ALL_COLUMNS = {
-    "answer": [column.key for column in answer_columns()[1:]],
+    "predict": [column.key for column in predict_columns()[1:]],
     "sizes": [column.key for column in size_columns()[1:]],
     "scale_out": [column.key for column in out_columns()[1:]],
     "estimate": [column.key for column in estimate_columns(compared=False)[1:]],
 }
-PAGES = {name: f"../pages/{name}/{name}.py" for name in _NAMES}
+_PAGES = Path(__file__).parents[2] / "pages"
+#: Every page -> its script, as the navigation names it.
+PAGES = {
+    path.stem: f"../pages/{path.stem}/{path.name}"
+    for path in sorted(_PAGES.glob("*/*.py"))
+    if path.stem == path.parent.name
+}
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -47,19 +51,28 @@ def _lasting_objects_are_frozen() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def open_app(repository: Path) -> Callable[..., AppTest]:
     """Open a page in a new session, by a link with these query parameters."""
 
-    def open_page(page: str = "answer", **query: str) -> AppTest:
+    def open_page(page: str = "predict", **query: str) -> AppTest:
         app = AppTest.from_file(str(repository / "ui" / "navigation.py"), default_timeout=30)
+        if page == "predict":
+            # A table's cells can be read one by one.
+            query.setdefault("chart", "table")
         app.query_params.update(query)
-        if page != "answer":
+        if page != "predict":
             # AppTest opens the entry point; switching before the first run opens the page as a link does.
             app.switch_page(PAGES[page])
         return app.run()
 
     return open_page
+
+
+@pytest.fixture(scope="session")
+def first_view(open_app: Callable[..., AppTest]) -> Callable[..., list[dict[str, str]]]:
+    """The rows that a page shows a newcomer; each page is opened for them once."""
+    return cache(lambda page="predict": answer(open_app(page)))
 
 
 @pytest.fixture(scope="session")
@@ -77,9 +90,12 @@ def models_copy(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 @pytest.fixture
 def serve_report(models_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
     """Serve the copied models with another report of that file name; None takes it away."""
+    shipped: dict[Path, bytes] = {}
 
     def serve(name: str, content: str | None) -> Path:
         path = models_copy / name
+        if path not in shipped:
+            shipped[path] = path.read_bytes()
         if content is None:
             path.unlink(missing_ok=True)
         else:
@@ -89,18 +105,9 @@ def serve_report(models_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         return path
 
     yield serve
+    for path, content in shipped.items():
+        path.write_bytes(content)
     st.cache_resource.clear()
-
-
-@pytest.fixture
-def open_beside(open_app: Callable[..., AppTest], serve_report: Callable[..., Path]) -> Callable[..., AppTest]:
-    """Open the accuracy on About beside another report of that file name; None takes it away."""
-
-    def open_accuracy(name: str, content: str | None, **query: str) -> AppTest:
-        serve_report(name, content)
-        return open_app("about", open="accuracy", **query)
-
-    return open_accuracy
 
 
 def go(app: AppTest, page: str, **query: str) -> AppTest:
@@ -115,10 +122,13 @@ def give(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
     return uploader.set_value([(name, data, "application/octet-stream") for name, data in files]).run()
 
 
-def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "") -> AppTest:
-    """Choose the upload tab, of the first slot or another, and give files."""
+def upload(app: AppTest, *files: tuple[str, bytes], slot: str = "", recorded_on: str | None = "g4dn.xlarge") -> AppTest:
+    """Choose the upload tab, of the first slot or another, give files, and say where the last was recorded if asked."""
     app.segmented_control(key=f"{slot}_source" if slot else "source").set_value("upload").run()
-    return give(app, *files, slot=slot)
+    give(app, *files, slot=slot)
+    if recorded_on is not None and any(line.startswith("Choose the GPU that") for line in lines(app.error)):
+        app.selectbox(key="anchor").set_value(recorded_on).run()
+    return app
 
 
 def type_in(app: AppTest, key: str, typed: float | str | None) -> AppTest:
@@ -139,11 +149,38 @@ def open_sections(app: AppTest, *names: str) -> AppTest:
     return app.run()
 
 
+def prices(app: AppTest) -> AppTest:
+    """Have the dialog of prices open in the next run; a run without another click on its button closes it."""
+    app.button(key="offers").click()
+    return app
+
+
 def open_prices(app: AppTest) -> AppTest:
-    """Open what is behind the answer's button of prices."""
-    app.session_state["offers"] = True
-    app.session_state["narrowing"] = True
-    return app.run()
+    """Open the dialog of prices."""
+    return prices(app).run()
+
+
+@pytest.fixture
+def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """Edit a table of the dialog of prices: AppTest has no data editor, so a button takes its place."""
+    edits: dict[str, object] = {}
+
+    def drawn(_data, *, key: str, on_change: Callable[..., None], args: tuple, **_more) -> None:
+        def take() -> None:
+            st.session_state[key] = dict(edits)
+            on_change(*args)
+
+        st.button("Edit", key=f"edit:{key.partition(':')[0]}", on_click=take)
+
+    def edited(app: AppTest, table: str, *added: dict, changed: Mapping | None = None, removed=()) -> AppTest:
+        edits.update(added_rows=list(added), edited_rows=changed or {}, deleted_rows=list(removed))
+        if f"{table}:table" in app.session_state:
+            del app.session_state[f"{table}:table"]
+        open_prices(app)
+        return prices(app).button(key=f"edit:{table}").click().run()
+
+    monkeypatch.setattr(st, "data_editor", drawn)
+    return edited
 
 
 def look_at(app: AppTest, name: str) -> AppTest:
@@ -198,30 +235,30 @@ def column(app: AppTest, title: str) -> dict[str, str]:
     return {key: row[title] for key, row in zip(keys, result_rows(app), strict=True)}
 
 
-def assert_says(app: AppTest, advice: Advice) -> None:
-    """The sentence, and every row of the table in its order: those of the shortlist, or all if the page is to."""
+def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
+    """The table's rows in their order, and the cards."""
     assert not app.error and not app.exception, lines(app.error)
-    assert [clean(line) for line in lines(app.header)] == [headline(advice)]
-    plans = shown_plans(app, advice)
-    rows = result_rows(app)
-    assert [row["Instance"] for row in rows] == [plan.title for plan in plans]
-    for row, plan in zip(rows, plans, strict=True):
-        ends = plan.interval
-        assert {name: row[name] for name in ("Time", "Range", "Cost", "How sure")} == {
-            "Time": format_duration(plan.total_s),
-            "Range": "–" if ends is None else format_duration_range(ends.low_s, ends.high_s),
+    rows = shown_rows(answer, app.session_state["preset"], retired=app.session_state["retired"])
+    plans = [row.plan for row in rows if row.plan is not None]
+    table = result_rows(app)
+    assert [row["Instance"] for row in table] == [plan.title for plan in plans]
+    for row, plan in zip(table, plans, strict=True):
+        ends, unit = plan.interval, time_unit(plan.total_s)
+        assert {name: row[name] for name in ("Time", "Range", "Cost", "Confidence")} == {
+            "Time": unit.words(plan.total_s),
+            "Range": "–" if ends is None else unit.range_words(ends.low_s, ends.high_s),
             "Cost": format_usd(plan.total_usd),
-            "How sure": plan_sureness(plan).word,
+            "Confidence": plan_sureness(plan).word,
         }
+    assert cards(app) == [
+        (" and ".join(card.goals).capitalize(), format_usd(card.plan.total_usd)) for card in recommendations(plans)
+    ]
 
 
-def shown_plans(app: AppTest, advice: Advice) -> list[Plan]:
-    """The plans that the page has rows of."""
-    if app.session_state["rows"] == "all":
-        return list(advice.plans)
-    kept = [plan for plan in advice.plans if plan.instance == app.session_state["anchor"]]
-    retired = plan_a_gpu(plan for plan in advice.plans if plan.offer.status == "retired")
-    return shortlist(advice.plans, [*named_plans(advice), *kept, *retired])
+def cards(app: AppTest) -> list[tuple[str, str]]:
+    """What each card recommends for, and its cost."""
+    found = (re.match(r"(.+?): \*\*.*?\n\*\*(\S+) ·", text, re.DOTALL) for text in lines(app.markdown))
+    return [(card[1], card[2]) for card in found if card]
 
 
 def answer(app: AppTest) -> list[dict[str, str]]:
@@ -241,11 +278,10 @@ def sentences(app: AppTest) -> list[str]:
     return [line.removeprefix("- ") for block in blocks for line in block.split("\n")]
 
 
-def everything(app: AppTest, table: str = "answer") -> AppTest:
+def everything(app: AppTest, table: str = "predict") -> AppTest:
     """Show retired GPUs and every offer too, and every column of the page's result table."""
-    if table == "answer":
-        app.toggle(key="retired").set_value(True)
-        app.session_state["rows"] = "all"
+    if table == "predict":
+        app.session_state["retired"], app.session_state["preset"] = True, "all"
     app.session_state[f"{table}_columns"] = ALL_COLUMNS[table]
     return app.run()
 
@@ -255,7 +291,7 @@ def link(app: AppTest) -> dict[str, str]:
     return {
         key: value
         for key, value in dict(app.query_params).items()
-        if key not in ("retired", "rows") and not key.endswith("_columns")
+        if key not in ("retired", "rows", "chart", "preset") and not key.endswith("_columns")
     }
 
 
@@ -276,6 +312,6 @@ def as_version_1(operations: Mapping[str, float]) -> bytes:
     return json.dumps({name: 2 * us for name, us in operations.items()}).encode()
 
 
-def as_version_2(operations: dict[str, float], **meta: object) -> bytes:
+def as_version_2(operations: Mapping[str, float], **meta: object) -> bytes:
     """A profile file with meta."""
-    return json.dumps({"operations": operations, "meta": meta}).encode()
+    return json.dumps({"operations": dict(operations), "meta": meta}).encode()

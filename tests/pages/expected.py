@@ -1,21 +1,18 @@
-"""What the pages should show, computed by profet_core alone."""
+"""What the pages should show, computed by profet_core.answers alone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-
-from profet_core import Prediction, Profile, predict
-from profet_core.advice.advise import Advice, advise
-from profet_core.advice.request import Limits, Workload
+from profet_core import Profile
+from profet_core.advice.rows import OfferRow, Preset, Sort, preset_rows, sorted_rows
+from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.answers.predict import answer_predict
+from profet_core.answers.questions import AdviseQuestion, Knowledge, PredictQuestion, Spelling
 from profet_core.artifacts.samples import Sample
 from profet_core.catalog import load_gpus
-from profet_core.catalog.nodes import without_larger_nodes
-from profet_core.catalog.offers import offers_in_market
-from profet_core.latency import StepTime
-from profet_core.memory.fit import fits_by_instance
-from profet_core.training.sizes import KnownStep, steps_at
+from profet_core.prediction.records import Prediction
 
-FIRST = "resnet50-128px-b64-g4dn"
+FIRST = "resnet50-224px-b64-g4dn"
+SPELLING = Spelling("The profile", str)
 
 
 class Core:
@@ -28,59 +25,24 @@ class Core:
 
     def __init__(self, models, catalog) -> None:
         self.models, self.catalog = models, catalog
+        self.knowledge = Knowledge(models, catalog, load_gpus())
 
-    def predict(self, of: Sample | Profile, anchor: str | None = None, **choices) -> Prediction:
-        """A sample with its own anchor and latency, unless others are given; a profile from `anchor`."""
-        if isinstance(of, Sample):
-            choices.setdefault("latency_ms", of.latency_ms)
-            return predict(self.models, self.catalog, of.profile, anchor or of.anchor, **choices)
-        return predict(self.models, self.catalog, of, anchor or "g4dn.xlarge", **choices)
+    def predict(self, of: Sample | Profile, **fields) -> Prediction:
+        """A sample with its own anchor and latency, unless others are given; a profile from a T4."""
+        return answer_predict(self.knowledge, PredictQuestion(**{**_of(of), **fields}), SPELLING).prediction
 
-    def steps_at(self, *samples: Sample, batch_size: int, pixels: int | None = None) -> tuple[StepTime, ...]:
-        """Steps of one or two samples of a network at another size."""
-        known = [KnownStep(one.profile, self.predict(one), one.batch_size, one.pixels) for one in samples]
-        return steps_at(self.models, known, batch_size=batch_size, pixels=pixels).step_times
+    def advise(self, of: Sample | Profile, **fields) -> AdviseAnswer:
+        """The training of ImageNet that the page starts with, unless another is given."""
+        values = {"images": 1_281_167, "epochs": 90, "include_retired": True, **_of(of), **fields}
+        return answer_advise(self.knowledge, AdviseQuestion(**values), SPELLING)
 
-    def advise(
-        self,
-        of: Sample | Profile,
-        found: Prediction,
-        limits: Limits | None = None,
-        *,
-        steps: tuple[StepTime, ...] | None = None,
-        batch_size: int | None = None,
-        pixels: int | None = None,
-        retired: bool = False,
-        market: str = "on-demand",
-        prices: Mapping[str, float] | None = None,
-        discount: float | None = None,
-        keep: Collection[str] = (),
-        **workload,
-    ) -> Advice:
-        """On a prediction's rows, or on other steps; 50,000 images and 10 epochs unless others are given."""
-        profile = of.profile if isinstance(of, Sample) else of
-        at = batch_size or profile.meta.batch_size or 1
-        rows = found.predictions if steps is None else steps
-        offers = offers_in_market(self.catalog, market, own_usd_per_hour=prices, spot_discount=discount)
-        offers = without_larger_nodes((offer for offer in offers if retired or offer.status != "retired"), keep)
-        offered = {offer.name for offer in offers}
-        rows = [row for row in rows if row.instance in offered]
-        names = [row.instance for row in rows if row.latency_ms is not None]
-        return advise(
-            rows,
-            offers,
-            Workload(**{"images": 50_000, "epochs": 10, **workload, "batch_size": at}),
-            limits,
-            include_retired=retired,
-            fits=fits_by_instance(
-                self.models.memory,
-                self.catalog,
-                load_gpus(),
-                profile,
-                found.anchor,
-                names,
-                batch_size=at,
-                pixels=pixels or profile.meta.pixels,
-            ),
-            interval_level=found.interval_level,
-        )
+
+def shown_rows(answer: AdviseAnswer, preset: str = "gpus", *, retired: bool = False, keep: str = "") -> list[OfferRow]:
+    """The rows of a preset, the fastest first."""
+    return sorted_rows(preset_rows(answer.rows, Preset(preset), retired=retired, keep=keep), Sort.LATENCY)
+
+
+def _of(of: Sample | Profile) -> dict:
+    if isinstance(of, Sample):
+        return {"profile": of.profile, "anchor": of.anchor, "latency_ms": of.latency_ms}
+    return {"profile": of, "anchor": "g4dn.xlarge", "without_latency": True}

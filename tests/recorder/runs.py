@@ -10,7 +10,7 @@ import pytest
 
 from profet_core import Profile, read_profile
 
-CPU_WARNING = "This profile holds no GPU time (no Device_ rows): it was recorded on a CPU"
+CPU_WARNING = "This profile has no GPU time (no Device_ rows): it was recorded on a CPU"
 #: Put before a script: as if nothing of what the rest of the project needs were installed.
 WITHOUT_THE_REST = """
 import sys

@@ -227,3 +227,40 @@ def test_keras_on_pytorch_is_recorded_with_pytorchs_profiler(run):
     meta = done.profile().meta
     assert meta.framework.startswith("PyTorch 2.") and "Keras 3." in meta.framework
     assert (meta.batch_size, meta.pixels, meta.parameters) == (8, 32, PARAMETERS)
+
+
+@needs("tensorflow", "keras")
+def test_a_training_is_the_same_whether_it_is_recorded_or_not(run):
+    seed = "keras.utils.set_random_seed(1)\n\nmodel ="
+    code = (
+        NETWORK.format(keras="keras")
+        .replace("model =", seed, 1)
+        .replace("keras.layers.Flatten()", "keras.layers.Dropout(0.5), keras.layers.Flatten()")
+    )
+    code += """
+import tensorflow as tf
+
+tf.config.experimental.enable_op_determinism()
+model.compile(optimizer="adam", loss=loss, jit_compile=False)
+history = model.fit(images, labels, batch_size=8, epochs=2, verbose=0, validation_split=0.1)
+print([value.hex() for value in history.history["loss"] + history.history["val_loss"]])
+optimizer = keras.optimizers.SGD(0.01)
+
+@tf.function
+def train_step(pictures, classes):
+    with tf.GradientTape() as tape:
+        value = loss(classes, model(pictures, training=True))
+    optimizer.apply_gradients(zip(tape.gradient(value, model.trainable_variables), model.trainable_variables))
+    return value
+
+for step in range(40):
+    print(float(train_step(images[:8], labels[:8])).hex())
+"""
+    switch = "import os\nos.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'\n"
+    alone = run(switch + code)
+    # In fit, and where that is too short in the loop that follows.
+    for timed in (4, 30):
+        recorded = run(switch + code, "--warm-up", 2, "--timed", timed, "--keep-running", "--force")
+        assert (alone.status, recorded.status) == (0, 0), recorded.err
+        assert recorded.profile().meta.parameters == PARAMETERS
+        assert recorded.out == alone.out and len(alone.out.splitlines()) == 41

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
+from profet_core import read_profile
 from tests.recorder.runs import CPU_WARNING, WITHOUT_THE_REST, needs
 
 pytestmark = needs("torch")
@@ -105,9 +110,9 @@ def test_a_script_that_may_go_on_ends_as_it_would_have(run):
 
 
 def test_a_step_that_holds_validation_or_the_rest_of_an_epoch_is_profiled_again(run):
-    # 17 batches an epoch, the last of 4 pictures. The recording begins after the first step: 2 + 12 + 1 end with the
-    # 16th, so that the profiled step is the 17th; the one after it begins with the validation.
-    done = run(NETWORK + LOOP, "--warm-up", 2, "--timed", 12)
+    # 17 batches an epoch, the last of 4 pictures: 3 + 12 + 1 end with the 16th, so that the profiled step is the 17th;
+    # the one after it begins with the validation.
+    done = run(NETWORK + LOOP, "--warm-up", 3, "--timed", 12)
     assert done.status == 0, done.err
     check(done.profile())
     assert any("a batch of 4 instead of 8" in line for line in done.progress), done.progress
@@ -126,35 +131,103 @@ def test_a_compiled_network_is_recorded_as_it_is_written(run):
     assert any("torch.compile is off" in line for line in done.progress)
 
 
-def test_a_loader_that_ends_too_early_says_how_many_steps_it_saw(run):
+def test_over_epochs_a_step_is_recorded_once_and_every_batch_is_handed_on(run):
     done = run(
         NETWORK
         + """
-from profet_recorder import RecorderError, record_steps
+from profet_recorder import record_step, record_steps
 
-try:
-    for images, labels in record_steps(loader):
+steps = 0
+# 2 warm-up and 20 timed steps end in the second epoch of 17 batches.
+for epoch in range(4):
+    for images, labels in record_steps(loader, "iterator.json", warm_up=2, timed=20):
         train_step(images, labels)
-except RecorderError as error:
-    print(error)
+        steps += 1
+    validate()
+for epoch in range(3):
+    with record_step("context.json", model=model, timed=12) as recorder:
+        for images, labels in loader:
+            train_step(images, labels)
+            recorder.step(images)
+print("steps", steps)
 """
     )
     assert done.status == 0, done.err
-    # The 17th batch, the last, is smaller: profiling it does not count.
-    assert done.out.startswith("The loader ended after 17 of the 19 training steps")
+    assert "steps 68" in done.out
+    check(done.profile("iterator.json"))
+    check(done.profile("context.json"))
+    assert sum("The loop ended after 17 of the 24" in line for line in done.progress) == 1
+    assert sum(line.startswith("wrote") for line in done.progress) == 2
+
+
+def test_a_recording_that_fails_is_no_matter_of_the_training(run):
+    done = run(
+        NETWORK
+        + """
+from profet_recorder import record_steps
+from profet_recorder.engines.pytorch import PyTorchEngine
+
+def broken(self):
+    raise ZeroDivisionError("of the recorder")
+
+PyTorchEngine.facts = broken
+for epoch in range(2):
+    for images, labels in record_steps(loader, timed=2):
+        train_step(images, labels)
+print("trained")
+"""
+    )
+    assert (done.status, done.out) == (0, "trained\n")
+    (line,) = [line for line in done.progress if "of the recorder" in line]
+    assert line.endswith("The training goes on without it.")
     assert not (done.folder / "profile.json").exists()
 
 
 def test_a_script_that_ends_too_early_says_how_many_steps_it_saw(run):
     done = run(NETWORK + LOOP, "--timed", 100, "--force")
     assert done.status == 2
-    # The first of the 34 only tells where a step ends.
-    assert done.progress[-1].startswith(f"{done.folder / 'train.py'} ended after 33 of the 107 training steps")
+    assert done.progress[-1].startswith(f"{done.folder / 'train.py'} ended after 34 of the 107 training steps")
 
 
 def test_a_script_that_fails_while_it_trains_shows_its_own_traceback(run):
     done = run(NETWORK + "train_step(*next(iter(loader)))\ntrain_step(*next(iter(loader)))\nboom()\n", "--force")
-    assert done.status == 2
+    assert done.status == 1, "as Python ends it"
     assert "NameError: name 'boom' is not defined" in done.err
     assert "runpy" not in done.err and "profet_recorder" not in done.err
-    assert done.progress[-1].endswith("train.py failed with NameError (above); nothing was written.")
+    assert done.progress[-1].endswith("train.py ended with status 1; nothing was written")
+
+
+def test_a_training_is_the_same_whether_it_is_recorded_or_not(run):
+    code = NETWORK.replace("import torch\n", "import torch\n\ntorch.manual_seed(1)\n", 1).replace(
+        "batch_size=8", "batch_size=8, shuffle=True"
+    )
+    code += """
+for images, labels in loader:
+    train_step(images, labels)
+    print(float(model[0].weight.sum()).hex(), float(torch.rand(1)))
+"""
+    alone = run(code)
+    recorded = run(code, "--warm-up", 2, "--timed", 4, "--keep-running")
+    assert (alone.status, recorded.status) == (0, 0), recorded.err
+    check(recorded.profile())
+    assert recorded.out == alone.out and len(alone.out.splitlines()) == 17
+
+
+def test_processes_that_torchrun_starts_are_recorded_as_one(tmp_path, repository):
+    script = repository / "tests" / "recorder" / "scripts" / "torch_ddp.py"
+    profet = [sys.executable, "-m", "profet_cli", "profile", script, "--warm-up", 2, "--timed", 3]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--no-python", "--nproc-per-node", 2]
+    done = subprocess.run(
+        list(map(str, [*launcher, *profet])),
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(repository), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("profet: wrote") == 1
+    profile = read_profile((tmp_path / "profile.json").read_bytes())
+    assert (profile.meta.batch_size, profile.meta.pixels, profile.meta.parameters) == (8, 16, 314)
+    assert any("ran on 2 processes" in warning for warning in profile.warnings)

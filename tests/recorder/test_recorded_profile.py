@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from profet_core.profiles.record import HOST_IDLE, NO_DEVICE
+from profet_core.profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK
 from profet_recorder.engines.batches import BatchSizes
 from profet_recorder.engines.engine import StepFacts
 from profet_recorder.errors import RecorderError
 from profet_recorder.plan import record_plan
-from profet_recorder.recorded_profile import STAND_IN, TimedSteps, recorded_profile, summary
+from profet_recorder.recorded_profile import ON_CPU, STAND_IN, TimedSteps, recorded_profile, summary
+from tests.made.chrome_traces import op, update
+from tests.made.chrome_traces import trace as chrome_trace
 
 TIMED = TimedSteps((12.0, 10.0, 11.0), None)
 
@@ -57,7 +61,31 @@ def test_warnings_stand_in_order_and_the_summary_names_what_is_unknown(trace, pl
     first, *_, framework, odd = profile.warnings
     assert (first, framework) == (NO_DEVICE, "Of the framework.")
     assert odd == "The profiled step was not like the others: a batch of 4 instead of 8."
-    *warnings, unknown, written = summary(profile, plan(), TIMED)
-    assert warnings[: len(profile.warnings)] == [f"warning: {line}" for line in profile.warnings]
-    assert unknown == "batch_size and pixels could not be found out: give them (batch_size=..., pixels=...)"
-    assert written.endswith("step 11.0 ms (median of 3, 10.0 ms to 12.0 ms), CPU, PyTorch 2.13.0")
+    on_cpu, *warnings, written = summary(profile, plan(), TIMED)
+    assert on_cpu == ON_CPU
+    assert warnings == [f"warning: {line}" for line in profile.warnings[1:]]
+    assert written.endswith("step 11.0 ms (median of 3, 10.0 ms to 12.0 ms), batch 8, pixels 32, CPU, PyTorch 2.13.0")
+
+
+def test_what_is_asked_for_is_what_the_step_has(trace, plan):
+    recorded = recorded_profile(trace, StepFacts(), plan(), TIMED, None)
+
+    def asked(operations, **meta):
+        profile = replace(recorded, operations=operations, meta=replace(recorded.meta, **meta))
+        return [line for line in summary(profile, plan(), TIMED) if "could not be found out" in line]
+
+    pictures, text = {"Host_Conv2D": 1.0}, {"Host_MatMul": 1.0}
+    assert asked(pictures, batch_size=8, pixels=32) == []
+    assert [line.split("--")[1].split()[0] for line in asked(pictures, batch_size=None, pixels=None)] == [
+        "batch-size",
+        "pixels",
+    ]
+    assert len(asked(text, batch_size=None, pixels=None)) == 1, "no pixels of a network that has none"
+    assert asked(pictures, batch_size=8, pixels=None) == [], "what it was fed was seen, and was no picture"
+
+
+def test_a_step_without_any_of_a_networks_work_is_flagged(tmp_path, plan):
+    events = [update(0, 50), op("aten::mul_", 10, 20)]
+    (tmp_path / "step.json").write_bytes(chrome_trace(events))
+    found = recorded_profile(tmp_path / "step.json", StepFacts(), plan(), TIMED, None)
+    assert found.warnings[:2] == (NO_DEVICE, NO_WORK)

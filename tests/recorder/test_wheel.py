@@ -125,8 +125,20 @@ print(json.dumps({"roots": sorted(roots - sys.stdlib_module_names), "where": pro
 def test_its_command_offers_what_is_there(installed, tmp_path):
     done = run_in(tmp_path, [installed / "profet", "--help"])
     assert done.returncode == 0 and "profile " in done.stdout and "predict" not in done.stdout
-    done = run_in(tmp_path, [installed / "profet", "predict"])
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "invalid choice: 'predict'" in done.stderr
+    done = run_in(tmp_path, [installed / "profet", "predict", "profile"])
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "Only the recorder is installed, without `profet predict`" in done.stderr
+
+
+def test_a_checkout_without_its_requirements_says_what_to_install(installed, tmp_path, repository):
+    """As after `pip install --no-deps .`, which docs/PROFILES.md has for recording."""
+    for command in ("predict", "inspect", "convert", "collect", "train"):
+        done = run_in(tmp_path, [installed / "python", "-m", "profet_cli", command], PYTHONPATH=str(repository))
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert "needs the serving set (" in done.stderr and "pip install -r requirements-serve.txt" in done.stderr
+    (tmp_path / "train.py").write_text("import rapidfuzz\n")
+    done = run_in(tmp_path, [installed / "profet", "profile", "train.py"], PYTHONPATH=str(repository))
+    assert "No module named 'rapidfuzz'" in done.stderr and "serving set" not in done.stderr, "the script's own error"
 
 
 @needs("torch")

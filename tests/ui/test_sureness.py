@@ -1,18 +1,18 @@
-"""The mark of how sure a number is."""
+"""The mark of how sure a number is, and how a method is named in a sentence."""
 
 from __future__ import annotations
 
 from profet_core.advice.sureness import Sureness
-from ui.sureness import sureness_cell, sureness_explained
+from profet_core.artifacts.methods import EnsembleRule
+from ui.phrases import rule_phrase
 
 
 def test_the_mark_is_read_without_colour_and_the_word_aloud():
     assert [step.mark for step in Sureness] == ["●○○", "●●○", "●●●"]
-    cell = sureness_cell(Sureness.FAIR)
-    assert (cell.mark, cell.text) == ("●●○", "fair")
+    assert Sureness.FAIR.word == "fair"
 
 
-def test_each_step_is_explained_once_with_its_measured_errors():
-    text = sureness_explained()
-    assert all(text.count(f"{step.mark} {step.word}") == 1 for step in Sureness)
-    assert "mean error was 5 %" in text and "there 11 % and 22 %" in text
+def test_a_method_is_named_by_its_rule():
+    assert rule_phrase(EnsembleRule(("line", "forest", "dense"), "median")) == "median of three models"
+    assert rule_phrase(EnsembleRule(("forest", "dense"), "mean")) == "mean of two models"
+    assert rule_phrase(EnsembleRule(("forest",), "mean")) == "one model"

@@ -1,4 +1,4 @@
-"""What batch or pixel size does: a curve a GPU, with its name at its end."""
+"""Latency or cost over batch or image size: one curve per GPU, with its name at its end."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from profet_core.units import format_duration, format_ms, format_significant, format_usd
+from profet_core.units import format_ms, format_significant, format_time, format_usd
 from ui.charts.gpu_look import gpu_look
 from ui.charts.labels import spread
 from ui.charts.scales import LogAxis, Shown, count_axis, number_axis, time_axis, usd_axis
-from ui.charts.style import Part, band, framed, no_markup
+from ui.charts.style import GREY, Part, band, framed, line_at, no_markup
 
 _HEIGHT, _MARGIN = 420, {"l": 8, "r": 8, "t": 12, "b": 8}
 #: Pixels that the axis with its title takes of the height, and a label's line.
@@ -21,16 +21,17 @@ _LETTER_WIDTH = 7
 #: Plotly's markers as letters.
 _GLYPHS = {"circle": "●", "square": "■", "triangle-up": "▲", "triangle-down": "▼"}
 _TICKS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 256)}
-_SIZE_TITLES = {"batch": "Batch size", "pixels": "Pixels a side"}
+_LINEAR_TICKS = {axis: tuple(range(32, 257, 32)) for axis in _TICKS}
+SIZE_TITLES = {"batch": "Batch size", "pixels": "Image size (pixels)"}
 #: Of what lies beyond a GPU's memory.
 _PALE = 0.45
 
 
 SHOWN: Mapping[str, Shown] = {
-    "latency": Shown("ms a step", number_axis, format_ms),
-    "images": Shown("Images a second", number_axis, format_significant),
-    "time": Shown("Time", time_axis, format_duration),
-    "cost": Shown("Cost", usd_axis, format_usd),
+    "latency": Shown("Latency (ms/step)", number_axis, format_ms),
+    "images": Shown("Images/s", number_axis, format_significant),
+    "time": Shown("Training time", time_axis, format_time, (86_400.0, 3_600.0, 60.0, 1.0)),
+    "cost": Shown("Training cost ($)", usd_axis, format_usd),
 }
 
 
@@ -47,8 +48,8 @@ class Curve:
     Attributes
     ----------
     label : at its end. gpu : full name, by which it is drawn.
-    values : one a size: milliseconds a step, images a second, seconds or US dollars, as `SHOWN` has them.
-    ends : of each value's interval; drawn as a band where the curve is `chosen`, None without.
+    values : one per size: milliseconds per step, images per second, seconds or US dollars, as `SHOWN` has them.
+    ends : of each value's interval, drawn as a band; None without.
     largest_fit : the largest size that fits in its memory; None where nothing is known against any.
     """
 
@@ -61,30 +62,32 @@ class Curve:
     chosen: bool = False
 
 
-def curves(rows: Sequence[Curve], axis: str, shows: str) -> go.Figure:
-    """Values over size, both logarithmic; what does not fit in memory is pale and dotted.
-
-    A live view's cursor marks one size: see `ui/live.py`.
+def curves(rows: Sequence[Curve], axis: str, shows: str, *, log: bool = True, at: float | None = None) -> go.Figure:
+    """Values over size; what does not fit in memory is pale and dotted.
 
     Parameters
     ----------
     axis : "batch" or "pixels". shows : a key of `SHOWN`.
+    log : both axes are logarithmic, else linear. at : where a line marks the size that is chosen.
     """
     shown = SHOWN[shows]
-    y = shown.axis([value for row in rows for value in row.values] + [end for row in rows for end in _band_ends(row)])
+    values = [value for row in rows for value in row.values] + [end for row in rows for end in _band_ends(row)]
+    y = shown.axis(values) if log else shown.linear(values)
     sizes = [size for row in rows for size in row.sizes]
     labels = _end_labels(rows, y)
     room = max((len(row.label) for row in rows), default=0) * _LETTER_WIDTH + 24
+    low, high = min(sizes, default=16), max(sizes, default=256)
     return framed(
         [*_bands(rows), *(part for row in rows for part in _line(row, shown))],
-        x=count_axis(_SIZE_TITLES[axis], min(sizes, default=16), max(sizes, default=256), _TICKS[axis]),
+        x=count_axis(SIZE_TITLES[axis], low, high, (_TICKS if log else _LINEAR_TICKS)[axis], log=log),
         y=y.part(shown.title),
         height=_HEIGHT,
-        name=f"{shown.title} over {_SIZE_TITLES[axis].lower()}, a curve each GPU",
+        name=f"{shown.title} over {SIZE_TITLES[axis].lower()}, one curve per GPU",
         margin=_MARGIN | {"r": room},
         showlegend=False,
         hovermode="x unified",
         annotations=labels,
+        shapes=[] if at is None else [line_at(x=at, line={"color": GREY, "width": 1, "dash": "dot"})],
     )
 
 
@@ -98,13 +101,13 @@ def value_at(row: Curve, size: float) -> float:
 
 
 def _band_ends(row: Curve) -> list[float]:
-    return [end for pair in row.ends for end in pair] if row.chosen and row.ends else []
+    return [end for pair in row.ends or () for end in pair]
 
 
 def _bands(rows: Sequence[Curve]) -> Iterator[Part]:
     for row in rows:
-        if row.chosen and row.ends:
-            yield band(row.sizes, row.ends, gpu_look(row.gpu).colour)
+        if row.ends:
+            yield band(row.sizes, row.ends, gpu_look(row.gpu).colour, 0.2 if row.chosen else 0.1)
 
 
 def _line(row: Curve, shown: Shown) -> Iterator[Part]:
@@ -127,7 +130,7 @@ def _line(row: Curve, shown: Shown) -> Iterator[Part]:
             "y": [point.value],
             "mode": "markers",
             "marker": {"symbol": "line-ns-open", "size": 14, "color": look.colour, "line": {"width": 3}},
-            "text": [f"{no_markup(row.label)}: the largest that fits in memory"],
+            "text": [f"{no_markup(row.label)}: largest that fits in memory"],
             "hovertemplate": "%{text}<extra></extra>",
         }
 
@@ -141,7 +144,7 @@ def _edge(row: Curve) -> list[_Point]:
 
 
 def _stroke(row: Curve, points: Sequence[_Point], shown: Shown, line: Part, opacity: float = 1.0) -> Part:
-    beyond = " (does not fit)" if opacity < 1 else ""
+    beyond = " (doesn't fit)" if opacity < 1 else ""
     return {
         "type": "scatter",
         "x": [point.size for point in points],

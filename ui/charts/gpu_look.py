@@ -16,7 +16,7 @@ SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE = (
     "#915f1f",
     "#a54aa9",
 )
-_COLOURS = (SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE)
+COLORS = (SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +72,4 @@ def gpu_look(gpu: str) -> GpuLook:
     if gpu in _LOOKS:
         return _LOOKS[gpu]
     number = zlib.crc32(gpu.encode())
-    return GpuLook(_COLOURS[number % len(_COLOURS)], *_OTHER_SHAPES[number // 7 % len(_OTHER_SHAPES)])
+    return GpuLook(COLORS[number % len(COLORS)], *_OTHER_SHAPES[number // 7 % len(_OTHER_SHAPES)])

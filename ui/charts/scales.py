@@ -7,13 +7,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from profet_core.units import format_significant, format_usd
+from profet_core.units import format_significant
 from ui.charts.style import GRID, Part
 
 #: More ticks than this meet each other, beside each other on a phone, and above each other.
 _MOST_BESIDE, _MOST_ABOVE = 6, 10
 #: Room around the outermost values.
-_ROOM = 1.12
+_ROOM, _ROOM_LINEAR = 1.12, 1.04
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,7 @@ class LogAxis:
         """As plotly has it."""
         return {
             "title": {"text": title},
-            "type": "log",
-            "range": [math.log10(self.low), math.log10(self.high)],
+            **self.span,
             "tickvals": [tick.value for tick in self.ticks],
             "ticktext": [tick.text for tick in self.ticks],
             "tickangle": 0,
@@ -47,26 +46,62 @@ class LogAxis:
             "fixedrange": True,
         }
 
+    @property
+    def span(self) -> Part:
+        """Its type and range."""
+        return {"type": "log", "range": [math.log10(self.low), math.log10(self.high)]}
+
     def share(self, value: float) -> float:
         """How far along the axis a value is, 0 to 1."""
         return math.log(value / self.low) / math.log(self.high / self.low)
 
 
 @dataclass(frozen=True, slots=True)
+class LinearAxis(LogAxis):
+    """An axis from zero to a round number."""
+
+    @property
+    def span(self) -> Part:
+        """Its type and range."""
+        return {"type": "linear", "range": [self.low, self.high]}
+
+    def share(self, value: float) -> float:
+        """How far along the axis a value is, 0 to 1."""
+        return (value - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
-    """What curves are of: the title of their axis, the axis around their values, and how a value is written."""
+    """What curves are of: the title of their axis, the axis around their values, and how a value is written.
+
+    Attributes
+    ----------
+    units : of which ticks of a linear axis are round numbers, the largest first.
+    """
 
     title: str
     axis: Callable[[Sequence[float]], LogAxis]
     words: Callable[[float], str]
+    units: Sequence[float] = (1.0,)
+
+    def linear(self, values: Sequence[float]) -> LinearAxis:
+        """An axis from zero that holds all values."""
+        high = max(values, default=1.0) * _ROOM_LINEAR
+        unit = next((unit for unit in self.units if unit <= high), self.units[-1])
+        rough = high / unit / _MOST_BESIDE
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = unit * next(power * times for times in (1, 2, 5, 10) if power * times >= rough)
+        count = math.floor(high / step)
+        ticks = [Tick(place * step, self.words(place * step) if place else "0", 0) for place in range(count + 1)]
+        return LinearAxis(0.0, high, tuple(ticks))
 
 
-def count_axis(title: str, low: float, high: float, ticks: Sequence[int]) -> Part:
-    """A logarithmic axis from `low` to `high` of what is counted, such as GPUs: ticks at these numbers alone."""
+def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log: bool = True) -> Part:
+    """An axis from `low` to `high` of what is counted, such as GPUs: ticks at these numbers alone."""
     return {
         "title": {"text": title},
-        "type": "log",
-        "range": [math.log10(low), math.log10(high)],
+        "type": "log" if log else "linear",
+        "range": [math.log10(low), math.log10(high)] if log else [low, high],
         "tickvals": ticks,
         "ticktext": [f"{tick:,}" for tick in ticks],
         "showgrid": False,
@@ -121,7 +156,7 @@ def _short(value: float) -> str:
 
 
 def _dollars(value: float) -> str:
-    return f"${_short(value)}" if value >= 1 else format_usd(value)
+    return f"${_short(value)}"
 
 
 def _times() -> list[Tick]:

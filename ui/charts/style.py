@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,33 @@ WIDE = 30
 Part = dict[str, Any]
 
 
-def show_chart(figure: go.Figure, key: str) -> None:
-    """Show a figure with its accessible name, and buttons that save it."""
+def show_chart(figure: go.Figure, key: str, on_pick: Callable[[str], None] | None = None) -> None:
+    """Show a figure with its accessible name, and buttons that save it.
+
+    Parameters
+    ----------
+    on_pick : takes what a clicked mark carries as its `customdata`.
+    """
     name = chart_name(figure)
     # Of plotly's own buttons only the one that saves a picture is there, and ours press it.
-    st.plotly_chart(figure, config={"displayModeBar": True, "modeBarButtons": [["toImage"]]}, key=key, alt=name)
+    config = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
+
+    def picked() -> None:
+        points, last = st.session_state[key].selection.points, f"{key}:picked"
+        if points and points[0].get("customdata"):
+            st.session_state[last] = str(points[0]["customdata"])
+        # A second click on the same mark takes the selection away: it means that mark too.
+        if on_pick is not None and last in st.session_state:
+            on_pick(st.session_state[last])
+
+    st.plotly_chart(
+        figure,
+        config=config,
+        key=key,
+        alt=name,
+        on_select="ignore" if on_pick is None else picked,
+        selection_mode="points",
+    )
     own_component("chart_download", Path(__file__))(
         key=f"{key}-download", data={"chart": key, "name": name, "stem": f"profet-{key}"}
     )
@@ -70,7 +92,7 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
     return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
 
 
-def band(at: Sequence[float], ends: Sequence[tuple[float, float]], colour: str) -> Part:
+def band(at: Sequence[float], ends: Sequence[tuple[float, float]], colour: str, opacity: float = 0.18) -> Part:
     """The area between both ends of an interval at each of these places, '#rrggbb' seen through."""
     return {
         "type": "scatter",
@@ -79,7 +101,7 @@ def band(at: Sequence[float], ends: Sequence[tuple[float, float]], colour: str) 
         "mode": "lines",
         "line": {"width": 0},
         "fill": "toself",
-        "fillcolor": _see_through(colour, 0.18),
+        "fillcolor": _see_through(colour, opacity),
         "hoverinfo": "skip",
         "showlegend": False,
     }
@@ -98,7 +120,7 @@ def framed(
     layout : further attributes; `legend` is joined with the frame's.
     """
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
-    font = {"color": _text_colour()}
+    font = {"color": text_color()}
     frame = {
         "font": font,
         "xaxis": _in_font(x, font),
@@ -122,6 +144,6 @@ def _in_font(axis: Part, font: Part) -> Part:
     return {"tickfont": font, **axis, **({"title": {"font": font, **title}} if title else {})}
 
 
-def _text_colour() -> str:
+def text_color() -> str:
     """That of the page's own texts."""
     return "#fafafa" if st.context.theme.type == "dark" else "#31333f"

@@ -1,4 +1,4 @@
-"""Time against money: what no other plan beats in both, and what is beaten."""
+"""Time against cost, with the Pareto frontier."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ui.charts.gpu_look import gpu_look
+from ui.charts.bars import COLORS
 from ui.charts.labels import NARROW_PLOT_WIDTH, Labelled, PlacedLabel, place_labels
 from ui.charts.scales import LogAxis, time_axis, usd_axis
 from ui.charts.style import GREY, RED, Part, framed, line_at, no_markup
@@ -29,22 +29,20 @@ class TradeOffPoint:
 
     Attributes
     ----------
-    short : a shorter label, for where there is no room for the other. hover : lines, as plotly reads them.
-    gpu : full name, by which it is drawn.
-    chosen : it is what the page names, or what is open; it stands out.
-    ends : of its interval, None where it has none. Both time and money move with one latency, so the interval is a
-        line.
+    key : what tells the plan from others. short : its label.
+    hover : lines, as plotly reads them. labeled : its label is written beside it.
+    basis : one of `ui.charts.bars.COLORS`' words.
+    ends : of its interval, None where it has none. Time and cost move with one latency, so the interval is a line.
     """
 
-    label: str
+    key: str
     short: str
-    gpu: str
+    basis: str
     time_s: float
     usd: float
     hover: str
     on_frontier: bool
-    retired: bool
-    chosen: bool = False
+    labeled: bool = False
     ends: tuple[End, End] | None = None
 
 
@@ -67,10 +65,7 @@ class _Plot:
 def trade_off(
     points: Sequence[TradeOffPoint], deadline_s: float | None = None, budget_usd: float | None = None
 ) -> go.Figure:
-    """Time against money; the frontier joins what no other plan beats in both, and what is beaten is smaller.
-
-    Both axes are logarithmic: twice as fast is as far everywhere, and little of it moves with a slider.
-    """
+    """Time against cost on logarithmic axes, one color per basis; a line joins the Pareto frontier."""
     ends = [(point.time_s, point.usd) for point in points]
     ends += [end for point in points if point.ends for end in point.ends]
     times, dollars = [end[0] for end in ends], [end[1] for end in ends]
@@ -78,13 +73,13 @@ def trade_off(
     x = time_axis([*times, *([deadline_s] if deadline_s else [])])
     y = usd_axis([*dollars, *([budget_usd] if budget_usd else [])])
     return framed(
-        [*_frontier(points), *_plans(points, _Plot(x, y, deadline_s, budget_usd))],
+        [_intervals(points), *_frontier(points), *_plans(points, _Plot(x, y, deadline_s, budget_usd))],
         x=x.part("Time"),
         y=y.part("Cost"),
         height=_HEIGHT,
-        name="Time against cost, a point each plan with the range of both",
+        name="Time against cost, one point per instance",
         margin=_MARGIN,
-        showlegend=False,
+        legend={"y": -0.15, "yanchor": "top"},
         hovermode="closest",
         **_limits(_Plot(x, y, deadline_s, budget_usd)),
     )
@@ -118,6 +113,7 @@ def _frontier(points: Sequence[TradeOffPoint]) -> Iterator[Part]:
     if len(best) > 1:
         yield {
             "type": "scatter",
+            "name": "Pareto frontier: nothing is both faster and cheaper",
             "x": [point.time_s for point in best],
             "y": [point.usd for point in best],
             "mode": "lines",
@@ -126,41 +122,53 @@ def _frontier(points: Sequence[TradeOffPoint]) -> Iterator[Part]:
         }
 
 
+def _intervals(points: Sequence[TradeOffPoint]) -> Part:
+    """All prediction intervals as one trace of separate lines."""
+    ends = [point.ends for point in points if point.ends]
+    return {
+        "type": "scatter",
+        "name": "90% prediction interval",
+        "x": [value for low, high in ends for value in (low[0], high[0], None)],
+        "y": [value for low, high in ends for value in (low[1], high[1], None)],
+        "mode": "lines",
+        "line": {"color": "rgba(128,128,128,0.35)", "width": 1},
+        "hoverinfo": "skip",
+    }
+
+
 def _plans(points: Sequence[TradeOffPoint], plot: _Plot) -> Iterator[Part]:
-    # What stands out is drawn last, over the others, and chooses the place of its label first.
-    ordered = sorted(points, key=lambda point: (point.chosen, point.on_frontier, -point.usd), reverse=True)
+    # The frontier chooses the places of its labels first.
+    ordered = sorted(points, key=lambda point: (not point.on_frontier, point.usd))
+    # Labels of all would hide each other on a phone; a mark's tooltip has its name.
     labels = place_labels(
-        [Labelled(plot.across(point.time_s), plot.down(point.usd), (point.label, point.short)) for point in ordered],
+        [
+            Labelled(plot.across(point.time_s), plot.down(point.usd), (point.short,) if point.labeled else ("",))
+            for point in ordered
+        ],
         NARROW_PLOT_WIDTH,
         _PLOT_HEIGHT,
         across_x=[] if plot.deadline_s is None else [plot.across(plot.deadline_s)],
         across_y=[] if plot.budget_usd is None else [plot.down(plot.budget_usd)],
     )
-    for point, label in reversed(list(zip(ordered, labels, strict=True))):
-        yield _plan(point, label)
+    for basis, color in COLORS.items():
+        shown = [(point, label) for point, label in zip(ordered, labels, strict=True) if point.basis == basis]
+        if shown:
+            yield _points(basis, color, shown)
 
 
-def _plan(point: TradeOffPoint, label: PlacedLabel) -> Part:
-    """The point on the line of its interval, with its label."""
-    look, text = gpu_look(point.gpu), no_markup(label.spaced)
-    low, high = point.ends or ((None, None), (None, None))
-    size = 17 if point.chosen else 13 if point.on_frontier else 9
+def _points(basis: str, color: str, shown: Sequence[tuple[TradeOffPoint, PlacedLabel]]) -> Part:
     return {
         "type": "scatter",
-        "x": [low[0], point.time_s, high[0]],
-        "y": [low[1], point.usd, high[1]],
-        "text": ["", f"<b>{text}</b>" if point.chosen else text, ""],
-        "textposition": label.place,
-        "mode": "lines+markers+text",
-        "line": {"color": look.colour, "width": 2 if point.on_frontier else 1},
-        "marker": {
-            "color": look.colour,
-            "opacity": 1,
-            "size": [0, size, 0],
-            "symbol": f"{look.symbol}-open" if point.retired else look.symbol,
-            "line": {"width": [0, 2, 0], "color": look.colour},
-        },
+        "name": basis,
+        "x": [point.time_s for point, _ in shown],
+        "y": [point.usd for point, _ in shown],
+        "text": [no_markup(label.spaced) for _, label in shown],
+        "textposition": [label.place for _, label in shown],
+        "mode": "markers+text",
+        "marker": {"color": color, "size": [13 if point.on_frontier else 9 for point, _ in shown], "opacity": 1},
+        "unselected": {"marker": {"opacity": 1}},
         "cliponaxis": False,
-        "customdata": [point.hover] * 3,
-        "hovertemplate": "%{customdata}<extra></extra>",
+        "customdata": [point.key for point, _ in shown],
+        "hovertext": [point.hover for point, _ in shown],
+        "hoverinfo": "text",
     }

@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from ui.state.resources import Resources
-from ui.state.settings import ALL_INSTANCES
-
 
 def choice(
     label: str,
@@ -33,16 +30,5 @@ def choice(
         required=True,
         disabled=disabled,
         help=tip,
-        persist_state="session",
-    )
-
-
-def instance_or_all(resources: Resources, label: str, key: str, *, every: str) -> None:
-    """One of the measured instances, or all of them, which reads as `every`."""
-    st.selectbox(
-        label,
-        (ALL_INSTANCES, *resources.models.instances),
-        format_func=lambda name: every if name == ALL_INSTANCES else resources.instance_label(name),
-        key=key,
         persist_state="session",
     )

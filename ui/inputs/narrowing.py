@@ -23,11 +23,10 @@ _SURENESS_TIP = "Good are GPUs that were profiled. One that nobody profiled is f
 _MOST_WORDS = 28
 
 
-def narrowing_input(resources: Resources) -> None:
-    """Retired offers by a switch; all else behind one button, drawn while it is open, what is chosen beside it."""
-    st.toggle("Retired", key="retired", persist_state="session", help="Measured, but no longer rented out.")
+def filter_button(resources: Resources) -> None:
+    """Everything that narrows offers behind one button, drawn while it is open, what is chosen beside it."""
     # A button whose label changed would be another one, and closed.
-    popover = st.popover("Offers", icon=":material/filter_alt:", key="narrowing", on_change="rerun")
+    popover = st.popover("Filter", key="narrowing", on_change="rerun")
     if popover.open:
         with popover:
             narrowing_fields(resources)
@@ -71,6 +70,7 @@ def narrowing_fields(resources: Resources) -> None:
         )
     with memory:
         number_field("GiB a GPU, at least", "min_memory_gib", unit="GiB", empty="any")
+    st.toggle("Retired instances", key="retired", persist_state="session", help="Can't be rented any more.")
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         choice("How sure", "sureness", SURENESS_WORDS, _SURENESS_LABELS, tip=_SURENESS_TIP)
         st.button("Every offer", key="narrowing:widen", icon=":material/filter_alt_off:", on_click=_widen)

@@ -8,10 +8,12 @@ one while the text is none.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
 from profet_core.typed_numbers import Number, TypedNumber, as_typed, as_understood, typed_positive, typed_whole
@@ -26,13 +28,11 @@ class _Standing:
     Attributes
     ----------
     typed : the visitor wrote the text; else it was written for them, of the value.
-    wrong : the text is no such number; the value is the last good one.
     page : that the field is on; a text of another page's is not this one's.
     """
 
     value: float | None
     typed: bool
-    wrong: bool
     page: str
 
 
@@ -44,6 +44,7 @@ def number_field(
     empty: str | None = None,
     tip: str | None = None,
     on_change: Callable[[], None] | None = None,
+    below: DeltaGenerator | None = None,
 ) -> float | None:
     """Ask for a number above 0; returns the one in effect, which is the setting `key`.
 
@@ -52,8 +53,9 @@ def number_field(
     unit : of the number, as it is said back: "ms", "h", "$".
     empty : stands in the field while it is empty; None: it may not be.
     on_change : called when the setting has changed.
+    below : takes what is wrong with the text, where the field itself is too narrow for a sentence.
     """
-    return _field(label, key, typed_positive, unit, empty, tip, on_change)
+    return _field(label, key, typed_positive, unit, empty, tip, on_change, below)
 
 
 def whole_field(
@@ -65,16 +67,11 @@ def whole_field(
     empty: str | None = None,
     tip: str | None = None,
     on_change: Callable[[], None] | None = None,
+    below: DeltaGenerator | None = None,
 ) -> int | None:
     """As `number_field`, for a whole number within bounds."""
     read = partial(typed_whole, smallest=smallest, largest=largest)
-    return _field(label, key, read, "", empty, tip, on_change)
-
-
-def is_wrong(key: str) -> bool:
-    """Whether the field of that setting holds a text that is no such number."""
-    standing = st.session_state.get(_standing_key(key))
-    return standing is not None and standing.wrong and standing.value == st.session_state.get(key)
+    return _field(label, key, read, "", empty, tip, on_change, below)
 
 
 def text_key(key: str) -> str:
@@ -90,6 +87,7 @@ def _field(
     empty: str | None,
     tip: str | None,
     on_change: Callable[[], None] | None,
+    below: DeltaGenerator | None,
 ) -> Number | None:
     value = st.session_state.get(key)
     standing = st.session_state.get(_standing_key(key))
@@ -109,7 +107,8 @@ def _field(
     )
     if line := _wrong(text or "", read, empty is not None):
         until_then = "" if value is None else f" Until then: {_with_unit(value, unit)}."
-        show_error(f"{line}{until_then}")
+        with below or nullcontext():
+            show_error(f"{line}{until_then}")
     elif text and standing.typed and not read(text).obvious:
         st.caption(f"= {_with_unit(read(text).value, unit)}")
     return value
@@ -121,7 +120,7 @@ def _take(
     """Put what was typed into the setting, if it is good."""
     text = st.session_state[text_key(key)] or ""
     if _wrong(text, read, may_be_empty):
-        _stand(key, st.session_state.get(key), typed=True, wrong=True)
+        _stand(key, st.session_state.get(key), typed=True)
         return
     st.session_state[key] = _stand(key, read(text).value if text.strip() else None, typed=True).value
     if on_change is not None:
@@ -139,8 +138,8 @@ def _wrong(text: str, read: Callable[[str], TypedNumber[Number]], may_be_empty: 
     return None
 
 
-def _stand(key: str, value: float | None, *, typed: bool, wrong: bool = False) -> _Standing:
-    st.session_state[_standing_key(key)] = _Standing(value, typed, wrong, page_shown())
+def _stand(key: str, value: float | None, *, typed: bool) -> _Standing:
+    st.session_state[_standing_key(key)] = _Standing(value, typed, page_shown())
     return st.session_state[_standing_key(key)]
 
 

@@ -1,83 +1,118 @@
-"""Asks for a visitor's own instances and prices: a file in, its rows listed, each removable; for this session alone."""
+"""Asks for custom instances: a GPU, how many, and a price in a market and region."""
 
 from __future__ import annotations
 
+import csv
+import io
+from datetime import date
+from typing import Any
+
 import streamlit as st
 
-from profet_core.catalog import Instance
-from profet_core.units import listed_price
-from ui.inputs.own_file import OwnFile, own_file_input
-from ui.inputs.own_offer import can_edit, edit_offer, own_offer_input
+from profet_core import InputError
+from profet_core.catalog import HOME_REGION, MARKETS, Instance
+from profet_core.catalog.instance import FILE_COLUMNS, ON_DEMAND, OWN_HARDWARE
+from profet_core.catalog.own import own_text
+from ui.inputs.own_table import OwnFile, OwnTable, own_table
 from ui.state.own_gpus import own_gpu_instances
 from ui.state.own_instances import (
     MAX_BYTES,
     add_own_instances,
+    checked_own_instance,
     own_csv,
     own_instances,
-    remove_own_instance,
-    remove_own_instances,
+    put_own_instances,
 )
 from ui.state.resources import Resources, load_resources
-from ui.texts import plain
 
-#: More rows are in the list of choices alone.
-_LISTED = 10
+MAX_GPUS = 64
+_MARKET_LABELS = {OWN_HARDWARE: "my hardware"}
 _FILE = OwnFile(
-    key="own-instances",
-    label="Own instances and prices (CSV)",
-    tip=f"The file of `profet instances add`, or the template filled in; at most {MAX_BYTES // 1000} kB. Rows stay in "
-    "this session; nobody else sees them.",
+    label="Custom instances (CSV)",
+    tip=f"The file of `profet instances add`, or the template filled in; at most {MAX_BYTES // 1000} kB. "
+    "Only you see it, in this session.",
     max_bytes=MAX_BYTES,
     too_large=f"The file is larger than {MAX_BYTES // 1000} kB: a row of instances takes about 100 bytes.",
     take=lambda data: add_own_instances(load_resources().catalog, data, own_gpu_instances()),
     text=own_csv,
-    file_name="instances.csv",
+    name="instances.csv",
 )
 
 
 def own_instances_input(resources: Resources) -> None:
-    """The visitor's rows, a form for one, and files in and out; they count on every page until the session ends."""
+    """Draw the table of custom instances; they count on every page until the session ends."""
     say_whose(resources)
-    rows = own_instances()
-    if rows:
-        _show_rows(rows, resources)
-    own_offer_input(resources)
-    with st.expander("From a file", icon=":material/upload_file:"):
-        own_file_input(_FILE, has_rows=bool(rows))
+    shared, columns = load_resources().catalog, _columns(resources)
+
+    def made(cells: dict[str, str]) -> Instance:
+        name, gpu = cells["instance"], resources.gpus.get(cells["gpu"])
+        if gpu is not None and not cells["gpu_memory_gib"] and name not in shared:
+            cells["gpu_memory_gib"] = str(gpu.memory_gib)
+        given = {column: text for column, text in cells.items() if text}
+        return checked_own_instance(shared, cells | _defaults() | given, own_gpu_instances())
+
+    own_table(
+        OwnTable(
+            key="own-instances",
+            columns=columns,
+            numbers=("gpu_count", "usd_per_hour"),
+            hidden=tuple(column for column in FILE_COLUMNS if column not in columns),
+            rows=own_instances,
+            cells=lambda: [_cells(row, resources) for row in own_instances()],
+            make=made,
+            keep=lambda rows, _before: put_own_instances(shared, list(rows.values())),
+            file=_FILE,
+        )
+    )
 
 
 def say_whose(resources: Resources) -> None:
-    """On a server that shows a list of its operator's own: how many rows of the catalogue are from it."""
+    """On a server with a custom list of its operator, show how many rows are from it."""
     if resources.server_rows:
         rows = "1 row is" if resources.server_rows == 1 else f"{resources.server_rows} rows are"
         st.caption(f"{rows} this server's own list, which its operator shows to everyone.")
 
 
-def _show_rows(rows: tuple[Instance, ...], resources: Resources) -> None:
-    titles = {_title(row): row for row in rows}
-    if len(rows) <= _LISTED:
-        st.markdown("\n".join(f"- {plain(title)}" for title in titles))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = titles.get(st.selectbox("Your rows", tuple(titles), key="own-instances:row"))
-        if chosen is not None and can_edit(chosen, resources):
-            st.button(
-                "Edit", key="own-instances:edit", icon=":material/edit:", on_click=edit_offer, args=(chosen, resources)
-            )
-        st.button("Remove", key="own-instances:remove", icon=":material/delete:", on_click=_remove, args=(chosen,))
-        st.button(
-            f"Remove all {len(rows)}",
-            key="own-instances:remove-all",
-            icon=":material/delete_sweep:",
-            on_click=remove_own_instances,
-        )
+def _columns(resources: Resources) -> dict[str, Any]:
+    text, number, select = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
+    # A GPU of a file may have no specs.
+    gpus = dict.fromkeys((*resources.gpus, *(_cells(row, resources)["gpu"] for row in own_instances())))
+    defaults = _defaults()
+    return {
+        "instance": text("Name", required=True, pinned=True, help="A new name, or an instance to price elsewhere."),
+        "gpu": select("GPU", options=tuple(gpu for gpu in gpus if gpu), help="Empty: as in the list of instances."),
+        "gpu_count": number("GPUs", min_value=1, max_value=MAX_GPUS, step=1, help="Empty: 1, or as listed."),
+        "usd_per_hour": number("Price ($/h)", required=True, min_value=0, help="Of the machine with all its GPUs."),
+        "market": select(
+            "Market",
+            options=MARKETS,
+            default=defaults["market"],
+            format_func=lambda name: _MARKET_LABELS.get(str(name), str(name)),
+        ),
+        "region": text("Region", default=defaults["region"]),
+        "as_of": text("Price date", default=defaults["as_of"], help="Year, year-month or year-month-day."),
+        "source": text("Source", default=defaults["source"]),
+    }
 
 
-def _remove(row: Instance | None) -> None:
-    if row is not None:
-        remove_own_instance(load_resources().catalog, row)
+def _defaults() -> dict[str, str]:
+    return {
+        "market": ON_DEMAND,
+        "region": HOME_REGION,
+        "os": "linux",
+        "as_of": date.today().isoformat(),
+        "source": "given by the user",
+    }
 
 
-def _title(row: Instance) -> str:
-    gpus = f"{row.gpu_count} x {row.gpu}" if row.gpu_count > 1 else row.gpu
-    where = f"{row.region}, {row.os}, {row.market}, {row.as_of}"
-    return f"{row.name} ({gpus}; {where}): {listed_price(row.usd_per_hour)} an hour"
+def _cells(row: Instance, resources: Resources) -> dict[str, str]:
+    """As in a file, with the GPU by its full name, and its memory only where it is another."""
+    (cells,) = csv.DictReader(io.StringIO(own_text([row], load_resources().catalog)))
+    if cells["gpu"]:
+        try:
+            gpu = resources.gpus.find(row.gpu, row.gpu_memory_gib)
+        except InputError:
+            return cells
+        memory = "" if gpu.memory_gib == row.gpu_memory_gib else cells["gpu_memory_gib"]
+        return cells | {"gpu": gpu.name, "gpu_memory_gib": memory}
+    return cells

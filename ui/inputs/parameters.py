@@ -7,14 +7,14 @@ from contextlib import suppress
 import streamlit as st
 
 from profet_core import InputError
-from profet_core.advice.whole_nodes import Gradients
 from profet_core.answers.parameters import LONGEST_NETWORK, NetworkParameters, parameters_of, told_parameters
 from profet_core.layers.networks import named_networks
 from profet_core.profiles.record import ProfileMeta
+from profet_core.typed_numbers import typed_count
 from profet_core.units import format_count
 from ui.state.settings import GRADIENTS
 
-_TIP = "Of all GPUs of a machine each sends as many gradients. A network's name, or its number of parameters."
+_TIP = "A network's name, or its number of parameters: each GPU sends as many gradients."
 
 
 def parameters_input(meta: ProfileMeta | None) -> None:
@@ -70,19 +70,15 @@ def whole_nodes_input(meta: ProfileMeta) -> None:
         parameters_input(meta)
 
 
-def chosen_gradients(meta: ProfileMeta | None, pixels: int | None, precision: str = "fp32") -> Gradients | None:
-    """What GPUs share a step; None where nobody says how many parameters there are.
-
-    Parameters
-    ----------
-    precision : gradients travel in; only a page that asks for it (`gradients_input`) has another one.
+def typed_network() -> tuple[str | None, float | None]:
+    """The network's name, or its number of parameters, as they were typed; None for what was not.
 
     Raises
     ------
-    InputError : what was typed is neither a network nor a number.
+    InputError : what was typed begins as a number and is none.
     """
-    found = chosen_parameters(meta, pixels)
-    return None if found is None else Gradients(found.count, precision, pixels)
+    typed = _typed()
+    return (None, typed_count(typed).value) if typed[:1].isdigit() else (typed or None, None)
 
 
 def _answer_nodes_whole() -> None:
@@ -104,5 +100,5 @@ def gradients_input() -> None:
         key="gradients",
         required=True,
         persist_state="session",
-        help="What GPUs send each other: 4 bytes a parameter, or 2.",
+        help="4 bytes per parameter in FP32, 2 in half precision.",
     )

@@ -10,9 +10,9 @@ from ui.errors import inside_link, show_error
 from ui.inputs.fields import choice
 from ui.inputs.own_list import own_choice
 from ui.inputs.questions import step_questions
-from ui.inputs.record_link import record_link
+from ui.inputs.record_link import record_hint, record_link
 from ui.inputs.steps import steps_input, steps_words
-from ui.inputs.uploads import upload_input
+from ui.inputs.uploads import has_errors, upload_input
 from ui.phrases import shown_name
 from ui.state.carried_profile import CARRY, carried_text
 from ui.state.held import Held, choose_own, held_in
@@ -63,6 +63,8 @@ def _sample_input(resources: Resources, slot: Slot) -> None:
 def _upload_input(resources: Resources, slot: Slot) -> None:
     upload_input(resources, slot.prefix, lambda own: choose_own(slot, own.key))
     if slot == PROFILE_SLOT:
+        if has_errors(slot.prefix):
+            record_hint()
         record_link()
 
 

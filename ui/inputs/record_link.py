@@ -5,6 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from ui.paths import page_path
+from ui.texts import show_code
+
+RECORD_COMMAND = "profet profile train.py"
+
+
+def record_hint() -> None:
+    """The command that records a profile, for who has none that can be read."""
+    st.caption("Record one with your training script:")
+    show_code(RECORD_COMMAND)
 
 
 def record_link() -> None:

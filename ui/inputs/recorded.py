@@ -9,7 +9,7 @@ from profet_core.units import MS_PER_UNIT, format_ms
 from ui.errors import show_error
 from ui.inputs.number_field import number_field
 from ui.inputs.steps import read_as_steps
-from ui.predicted.outcome import Outcome, trust_latency
+from ui.predicted.outcome import ANCHOR_LABEL, Outcome, trust_latency
 from ui.state.latency import use_latency_ms
 from ui.state.own_profiles import OwnProfile
 from ui.state.resources import Resources
@@ -19,21 +19,22 @@ from ui.texts import plain
 _UNIT_LABELS = {"ms": "ms", "us": "µs", "s": "s"}
 
 
-def anchor_input(resources: Resources, key: str, label: str = "Recorded on (anchor)") -> str:
-    """The instance or GPU that the profile was recorded on."""
+def anchor_input(resources: Resources, key: str, label: str = ANCHOR_LABEL) -> None:
+    """The instance or GPU that the profile was recorded on; nothing is assumed."""
     st.selectbox(
         label,
         resources.anchors,
-        format_func=resources.anchor_label,
+        index=None,
+        format_func=resources.anchor_labels().__getitem__,
+        placeholder="GPU you profiled on",
         key=key,
         persist_state="session",
-        help="Where the profile was recorded: an instance that was measured, else its GPU. Type a part of its name to "
-        "find it. Not there? Add it under *Prices*, or measure it: *Bring your own GPU* on About.",
+        help="The instance or GPU that the profile was recorded on. Type part of its name to find it. Not listed? Add "
+        "it under *Prices*, or measure it: see *Custom GPU* on About.",
     )
-    return st.session_state[key]
 
 
-def latency_input(slot: Slot, label: str = "Step latency there (optional)") -> None:
+def latency_input(slot: Slot, label: str = "3 · Anchor latency (optional)") -> None:
     """One training step's time on the anchor, with its unit."""
     row = st.container(horizontal=True, gap="small")
     with row.container():
@@ -62,7 +63,7 @@ def latency_question(resources: Resources, slot: Slot, outcome: Outcome) -> None
     if doubt is None:
         return
     st.warning(
-        f"{plain(str(doubt))} Until you answer, the numbers below are predicted **without** a latency.",
+        f"{plain(doubt.args[0])} Until you answer, the numbers below are predicted **without** a latency.",
         icon=":material/help:",
     )
     with st.container(horizontal=True):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
-
-from ui.state.resumed import resumed_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class Uploader:
         """How often it was emptied: that of the files that are in it now."""
         state = st.session_state
         if self._number_key not in state:
-            state[self._number_key] = resumed_number(self._widgets)
+            state[self._number_key] = _resumed_number(self._widgets)
         number: int = state[self._number_key]
         return number
 
@@ -52,3 +51,20 @@ def let_go(file: UploadedFile) -> None:
         remove = getattr(context.uploaded_file_mgr, "remove_file", lambda **_: None)
         remove(session_id=context.session_id, file_id=file.file_id)
     file.close()
+
+
+def _resumed_number(key: str) -> int:
+    """The number after `key` in the keys of widgets that came with this run; 0 where none did.
+
+    Streamlit runs nothing when a browser connects anew: the first action comes from the page of before, and what it
+    gives to a widget that the new session doesn't draw, such as a file, would be lost.
+    """
+    numbered = re.compile(rf"-{re.escape(key)}(\d{{1,9}})$", re.ASCII)
+    return max((int(found[1]) for name in _widgets_of_this_run() if (found := numbered.search(name))), default=0)
+
+
+def _widgets_of_this_run() -> list[str]:
+    """Ids of the widgets whose values came with this run; Streamlit keeps them private, so that there may be none."""
+    context = get_script_run_ctx()
+    state = getattr(getattr(context, "session_state", None), "_state", None)
+    return list(getattr(getattr(state, "_new_widget_state", None), "states", ()))

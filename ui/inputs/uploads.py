@@ -68,6 +68,12 @@ def has_notes(prefix: str) -> bool:
     return notes is not None and bool(notes.errors or notes.infos)
 
 
+def has_errors(prefix: str) -> bool:
+    """Whether one of the files that were given last could not be read."""
+    notes = st.session_state.get(_notes_key(prefix))
+    return notes is not None and bool(notes.errors)
+
+
 def max_upload_mb() -> int:
     """Largest file the server takes, megabytes."""
     return int(st.get_option("server.maxUploadSize"))

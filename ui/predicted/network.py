@@ -1,156 +1,189 @@
-"""The network that the pages are about: its profile, perhaps one of another size, and its steps at any size."""
+"""The training that the pages are about, as the settings have it: one question, answered by the core."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
-from profet_core import InputError, NoPredictionError
-from profet_core.training.ends import different_networks
-from profet_core.training.sizes import KnownStep, joint_predictions, steps_at
-from profet_core.training.steps import TrainingSteps, steps_as_profiled
-from ui.predicted.measured import corrected_by_measured
-from ui.predicted.outcome import Outcome, predict_slot
+from profet_core import InputError
+from profet_core.answers.questions import AdviseQuestion
+from profet_core.answers.training import (
+    NO_BATCH,
+    PredictedTraining,
+    predicted_training,
+    training_curves,
+)
+from profet_core.errors import OptionalInputError
+from profet_core.latency import StepTime
+from profet_core.profiles.record import ProfileMeta
+from profet_core.training.steps import TrainingSteps
+from ui.predicted.outcome import PAGE, Outcome, knowledge_of, slot_values, with_usable_latency
+from ui.state.held import held_in
+from ui.state.latency import usable_latency_ms
 from ui.state.resources import Resources
+from ui.state.settings import measured_key
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What is known of one network.
+    """The training, and what of the visitor's input could not be used for it.
 
     Attributes
     ----------
+    question : what was asked, without what could not be used.
     outcome : of its profile.
-    second : of the profile of another size; None where none is given, or it can't be used. What both say agrees.
-    batch_size, pixels : that the profile was recorded at; None where neither it nor the visitor tells.
-    problem : one line on why the second profile is not used; empty if it is, or there is none.
+    problems : one line for each optional input that is not used, and why.
     """
 
+    resources: Resources
+    question: AdviseQuestion
+    training: PredictedTraining
     outcome: Outcome
-    second: Outcome | None
-    batch_size: int | None
-    pixels: int | None
-    problem: str = ""
+    problems: tuple[str, ...]
 
     @property
-    def known(self) -> tuple[KnownStep, ...]:
-        """The steps that were profiled, the shown one first.
+    def batch_size(self) -> int | None:
+        """The profile was recorded at; None where neither it nor the visitor says."""
+        return self.training.profile.meta.batch_size
 
-        Raises
-        ------
-        InputError : of a size that no step is carried from.
-        """
-        return tuple(_known(outcome) for outcome in (self.outcome, self.second) if outcome is not None)
+    @property
+    def pixels(self) -> int | None:
+        """The profile was recorded at; None where neither it nor the visitor says."""
+        return self.training.pixels
 
     @property
     def sure_batch_size(self) -> int:
         """The batch size that the profile was recorded at; InputError if it is not known."""
         if self.batch_size is None:
-            raise InputError("The profile doesn't say its batch size: give the batch size it was recorded at.")
+            raise InputError(NO_BATCH)
         return self.batch_size
+
+    @property
+    def chosen_batch(self) -> int:
+        """The batch size of the training."""
+        return self.question.at_batch or self.sure_batch_size
 
     @property
     def chosen_pixels(self) -> int | None:
         """The pixel size of the training: as chosen, or as profiled."""
-        return st.session_state["pixels"] or self.pixels
+        return self.question.at_pixels or self.pixels
 
-    def steps(self, resources: Resources) -> TrainingSteps:
-        """Its step latencies at the chosen size.
-
-        Raises
-        ------
-        InputError : the profile's batch size is not known, or the chosen size is out of range.
-        """
-        return self.steps_of(resources, st.session_state["batch"] or self.sure_batch_size)
-
-    def steps_of(self, resources: Resources, batch_size: int) -> TrainingSteps:
-        """Its step latencies at a batch size, and the chosen pixel size.
+    def training_at(self, batch_size: int, pixels: int | None = None) -> PredictedTraining:
+        """The training at another size; pixels None: as chosen.
 
         Raises
         ------
         InputError : the profile's batch size is not known, or a size is out of range.
         """
-        if self.second is None and (batch_size, self.chosen_pixels) == (self.sure_batch_size, self.pixels):
-            return steps_as_profiled(self.outcome.prediction, batch_size)
-        return steps_at(resources.models, self.known, batch_size=batch_size, pixels=self.chosen_pixels)
+        wanted = pixels or self.chosen_pixels
+        if (batch_size, wanted) == (self.training.steps.batch_size, self.chosen_pixels):
+            return self.training
+        question = replace(self.question, at_batch=batch_size, at_pixels=wanted if self.pixels else None)
+        return predicted_training(knowledge_of(self.resources), question, PAGE)
+
+    def steps_of(self, batch_size: int) -> TrainingSteps:
+        """Its step latencies at a batch size, and the chosen pixel size; raises as `training_at`."""
+        return self.training_at(batch_size).steps
+
+    def curves(
+        self, axis: str, sizes: Sequence[int], other_size: int | None, instances: Collection[str]
+    ) -> Mapping[str, tuple[StepTime, ...]]:
+        """Instance -> its step at each size of an axis."""
+        return training_curves(knowledge_of(self.resources), self.training, axis, sizes, other_size, instances)
 
 
 def current_network(resources: Resources) -> Network:
-    """The network as the settings have it.
+    """The training as the settings have it.
 
     Raises
     ------
     NoPredictionError : nothing can be predicted from its profile.
     """
-    first = _as_told(predict_slot(resources, PROFILE_SLOT), "profiled")
-    second, problem = _second(resources, first)
-    outcome = corrected_by_measured(resources, first, second)
-    meta = first.held.profile.meta
-    network = Network(outcome, second, meta.batch_size, meta.pixels, problem)
-    return network if second is None else _agreed(network, second)
+    question, problems = training_question(resources), []
+    while True:
+        try:
+            training, doubt, invalid = with_usable_latency(
+                PROFILE_SLOT, question, partial(predicted_training, knowledge_of(resources), spelling=PAGE)
+            )
+            break
+        except OptionalInputError as error:
+            problems.append(f"{error} It is not used.")
+            question = replace(question, **_WITHOUT[error.field])
+    held = replace(held_in(resources, PROFILE_SLOT), profile=training.profile)
+    if doubt is None and invalid is None:
+        latency_ms = usable_latency_ms(PROFILE_SLOT)
+        question = replace(question, latency_ms=latency_ms, trust_latency=True)
+    outcome = Outcome(held, training.prediction, doubt, invalid)
+    return Network(resources, question, training, outcome, tuple(problems))
 
 
-def _as_told(outcome: Outcome, which: str) -> Outcome:
-    """The outcome with the sizes that the visitor gives where the profile says none: memory asks for them too."""
-    profile = outcome.held.profile
-    told = replace(
-        profile.meta,
-        batch_size=profile.meta.batch_size or st.session_state[f"{which}_batch"],
-        pixels=profile.meta.pixels or st.session_state[f"{which}_pixels"],
+#: Field that can't be used -> what to ask without it.
+_WITHOUT: Mapping[str, Mapping[str, Any]] = {
+    "second": {"second": None, "measured_trace": None, "measured_trace_latency_ms": None},
+    "measured": {"measured": {}},
+}
+
+
+def training_question(resources: Resources) -> AdviseQuestion:
+    """The settings of network and training as one question, but for the anchor's latency and the offers."""
+    state = st.session_state
+    profile = held_in(resources, PROFILE_SLOT).profile
+    values = slot_values(resources, PROFILE_SLOT)
+    recorded = _recorded(profile.meta, "profiled")
+    batch_known = (profile.meta.batch_size or recorded["profiled_batch"]) is not None
+    pixels_known = (profile.meta.pixels or recorded["profiled_pixels"]) is not None
+    if batch_known:
+        values |= {
+            "images": state["images"],
+            "validation_images": state["validation_images"],
+            "epochs": state["epochs"],
+            "at_batch": state["batch"],
+        }
+    else:
+        # One step can be answered whatever its batch size.
+        values |= {"images": None}
+    if state["second"]:
+        values |= _second_values(resources)
+    measured = measured_ms(resources)
+    if measured and state["second"] and state["measured_at"] == "other":
+        values |= {"measured_trace": values["second"], "measured_trace_latency_ms": values["second_latency_ms"]}
+    return AdviseQuestion(
+        **values,
+        **recorded,
+        at_pixels=state["pixels"] if pixels_known else None,
+        measured=measured,
+        with_loading=state["loading"],
+        deadline_hours=state["deadline_h"],
+        budget_usd=state["budget_usd"],
+        certainty=state["certainty"] / 100,
     )
-    return replace(outcome, held=replace(outcome.held, profile=replace(profile, meta=told)))
 
 
-def _second(resources: Resources, first: Outcome) -> tuple[Outcome | None, str]:
-    """What is predicted from the profile of another size, or why it isn't used."""
-    if not st.session_state["second"]:
-        return None, ""
-    try:
-        second = _as_told(predict_slot(resources, SECOND_SLOT), "second")
-    except NoPredictionError as error:
-        return None, f"The second profile: {error}"
-    problem = _why_not_together(first, second)
-    return (None, problem) if problem else (second, "")
+def measured_ms(resources: Resources) -> dict[str, float]:
+    """Target -> latency that was measured there; a field of what is now the anchor doesn't count."""
+    given = {name: st.session_state.get(measured_key(name)) for name in resources.catalog}
+    anchor = st.session_state["anchor"]
+    return {name: value for name, value in given.items() if value is not None and name != anchor}
 
 
-def _agreed(network: Network, second: Outcome) -> Network:
-    """The network with predictions of both profiles that don't contradict each other."""
-    if network.batch_size is None:
-        return network
-    try:
-        first, other = joint_predictions(network.known)
-    except InputError as error:
-        return replace(network, second=None, problem=f"The second profile is not used: {error}")
-    return replace(
-        network,
-        outcome=replace(network.outcome, prediction=first.prediction),
-        second=replace(second, prediction=other.prediction),
-    )
+def _recorded(meta: ProfileMeta, which: str) -> dict[str, Any]:
+    """The sizes that the visitor gives where the profile says none."""
+    state = st.session_state
+    return {
+        f"{which}_batch": None if meta.batch_size else state[f"{which}_batch"],
+        f"{which}_pixels": None if meta.pixels else state[f"{which}_pixels"],
+    }
 
 
-def _known(outcome: Outcome) -> KnownStep:
-    profile = outcome.held.profile
-    return KnownStep(profile, outcome.prediction, profile.meta.batch_size, profile.meta.pixels)
-
-
-def _why_not_together(first: Outcome, second: Outcome) -> str:
-    """Why two profiles can't be two sizes of one network; empty if they can."""
-    if first.held.identity == second.held.identity:
-        return "The second profile is the same as the first: give one of another size."
-    ours, theirs = (outcome.held.profile.meta for outcome in (first, second))
-    if second.held.sample is not None and second.held.sample.anchor != first.prediction.anchor:
-        return f"The second profile is from {second.held.sample.anchor}, not {first.prediction.anchor}: it is not used."
-    networks = [outcome.held.sample.model for outcome in (first, second) if outcome.held.sample is not None]
-    if len(set(networks)) > 1:
-        return f"The second profile is of {networks[1]}, not {networks[0]}: it is not used."
-    if theirs.batch_size is None:
-        return "The second profile doesn't say its batch size: give the one it was recorded at."
-    apart_from = "batch_size" if ours.pixels == theirs.pixels else "pixels"
-    lines = different_networks(first.held.profile, second.held.profile, apart_from=apart_from)
-    if lines:
-        return f"{lines[0]} The second one is not used."
-    if (ours.batch_size, ours.pixels) == (theirs.batch_size, theirs.pixels):
-        return "Both profiles are of the same size: the second one is not used."
-    return ""
+def _second_values(resources: Resources) -> dict[str, Any]:
+    held = held_in(resources, SECOND_SLOT)
+    return {
+        "second": held.profile,
+        "second_latency_ms": usable_latency_ms(SECOND_SLOT),
+        **_recorded(held.profile.meta, "second"),
+    }

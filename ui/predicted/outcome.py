@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from profet_core import InputError, LatencyDoubtError, NoPredictionError, Prediction, predict
-from profet_core.prediction.steps import counted
+from profet_core import InputError, LatencyDoubtError, NoPredictionError, Prediction
+from profet_core.answers.predict import predicted_question
+from profet_core.answers.questions import Knowledge, PredictQuestion, ProfileQuestion, Spelling
+from profet_core.prediction.anchors import unknown_gpu
 from ui.state.held import Held, held_in
 from ui.state.latency import typed_latency_ms
 from ui.state.resources import Resources
 from ui.state.slots import Slot
+
+#: The box in which a visitor says where a profile was recorded.
+ANCHOR_LABEL = "1 · Anchor"
+_LABELS = {
+    "anchor": ANCHOR_LABEL,
+    "second": "Second profile",
+    "profiled_batch": "Batch size of the profile",
+    "profiled_pixels": "Image size of the profile",
+    "second_batch": "its batch size",
+    "second_pixels": "its image size",
+}
+#: How messages name what the pages ask.
+PAGE = Spelling("The profile", lambda name: _LABELS.get(name, name.replace("_", " ").capitalize()))
+
+Question = TypeVar("Question", bound=ProfileQuestion)
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +40,20 @@ class Outcome:
 
     Attributes
     ----------
-    held : its profile with the number of steps that was predicted from.
+    held : its profile with the sizes and the number of steps that was predicted from.
     doubt : the latency makes no sense beside the profile and the visitor has not said yet what to do.
     invalid : one line on a latency that is no latency at all.
-    unused_measurement : one line on why a latency measured on a target could not correct the prediction.
     """
 
     held: Held
     prediction: Prediction
     doubt: LatencyDoubtError | None = None
     invalid: str | None = None
-    unused_measurement: str | None = None
+
+
+def knowledge_of(resources: Resources) -> Knowledge:
+    """What the core answers from."""
+    return Knowledge(resources.models, resources.catalog, resources.gpus)
 
 
 def predict_slot(resources: Resources, slot: Slot) -> Outcome:
@@ -41,40 +64,69 @@ def predict_slot(resources: Resources, slot: Slot) -> Outcome:
     NoPredictionError : nothing can be predicted from the profile.
     """
     held = held_in(resources, slot)
+    question = PredictQuestion(**slot_values(resources, slot))
+    (profile, prediction), doubt, invalid = with_usable_latency(
+        slot, question, lambda asked: predicted_question(knowledge_of(resources), asked, PAGE)
+    )
+    return Outcome(replace(held, profile=profile), prediction, doubt, invalid)
+
+
+def slot_values(resources: Resources, slot: Slot) -> dict[str, Any]:
+    """Fields of a question about the profile in `slot`, but for its latency.
+
+    Raises
+    ------
+    NoPredictionError : nobody has said where it was recorded.
+    """
+    held = held_in(resources, slot)
     anchor = st.session_state[slot.anchor_key]
     if held.sample is not None and held.sample.anchor not in resources.anchors:
         # Beside models of other machines alone, the anchor that stands there recorded something else.
         raise NoPredictionError(
             f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
         )
-    without = {
-        "models": resources.models,
-        "catalog": resources.catalog,
+    if anchor is None:
+        raise NoPredictionError(_no_anchor(resources, held.profile.meta.gpu))
+    return {
         "profile": held.profile,
         "anchor": anchor,
+        "without_latency": True,
         "method": st.session_state["method"],
-        "tf32": st.session_state["tf32"],
+        "fp32": not st.session_state["tf32"],
     }
+
+
+def with_usable_latency(
+    slot: Slot, question: Question, answer: Callable[[Question], Answer]
+) -> tuple[Answer, LatencyDoubtError | None, str | None]:
+    """Answer with the latency typed in `slot`, or without it where it can't be used; returns also why."""
     try:
         latency_ms = typed_latency_ms(slot)
-        trusted = latency_ms is not None and st.session_state.get(_trust_key(slot)) == _trust(held, anchor, latency_ms)
-        prediction = predict(**without, latency_ms=latency_ms, trust_latency=trusted)
-        return Outcome(replace(held, profile=counted(held.profile, latency_ms)), prediction)
-    except LatencyDoubtError as doubt:
-        return Outcome(held, predict(**without), doubt=doubt)
     except InputError as error:
-        return Outcome(held, predict(**without), invalid=str(error))
+        return answer(question), None, str(error)
+    trusted = st.session_state.get(_trust_key(slot)) == _trust(question, latency_ms)
+    try:
+        return answer(replace(question, latency_ms=latency_ms, trust_latency=trusted)), None, None
+    except LatencyDoubtError as doubt:
+        return answer(question), doubt, None
+
+
+def _no_anchor(resources: Resources, recorded: str | None) -> str:
+    """Why a profile has no anchor yet, and what to do."""
+    if recorded is not None and (reason := unknown_gpu(resources.models, recorded)):
+        return reason
+    says = "the file doesn't say" if recorded is None else f"{recorded} may be more than one GPU"
+    return f'Choose the GPU that this profile was recorded on, under "{ANCHOR_LABEL}": {says}.'
 
 
 def trust_latency(resources: Resources, slot: Slot, latency_ms: float) -> None:
-    """The visitor says that the latency is right as it was typed."""
-    held = held_in(resources, slot)
-    st.session_state[_trust_key(slot)] = _trust(held, st.session_state[slot.anchor_key], latency_ms)
+    """Use the latency as typed from now on."""
+    st.session_state[_trust_key(slot)] = _trust(PredictQuestion(**slot_values(resources, slot)), latency_ms)
 
 
-def _trust(held: Held, anchor: str, latency_ms: float) -> tuple[str, int, str, float]:
+def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object, ...]:
     """What a visitor trusts: that number beside that profile, read as so many steps."""
-    return held.identity, held.profile.steps, anchor, latency_ms
+    return tuple(question.profile.operations.items()), question.profile.steps, question.anchor, latency_ms
 
 
 def _trust_key(slot: Slot) -> str:

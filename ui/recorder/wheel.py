@@ -31,6 +31,7 @@ SOURCES = (
     "profet_cli/commands/__init__.py",
     "profet_cli/commands/profile.py",
     "profet_core/__init__.py",
+    "profet_core/arrays.py",
     "profet_core/catalog",
     "profet_core/cost.py",
     "profet_core/errors.py",

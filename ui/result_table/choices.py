@@ -80,6 +80,14 @@ class TableChoices:
             after = "" if before.descending else str(Order(key, descending=True))
         st.session_state[self.order_key] = after
 
+    def close(self) -> None:
+        """Close the open row."""
+        st.session_state[self.open_key] = ""
+
+    def open(self, row_key: str) -> None:
+        """Open a row."""
+        st.session_state[self.open_key] = row_key
+
     def toggle(self, row_key: str) -> None:
         """Open a row, or close it if it is open."""
         st.session_state[self.open_key] = "" if row_key == self.open_row else row_key

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from profet_core.advice.plans import Plan
-from profet_core.advice.sureness import plan_sureness
+from profet_core.advice.sureness import Sureness, plan_sureness
 from profet_core.catalog.naming import machine_words
 from profet_core.latency import HOST_LIMITED, Basis, Interval
 from profet_core.memory.fit import FitAnswer, does_not_fit
@@ -15,7 +15,6 @@ from ui.basis import SHORT_BASIS
 from ui.charts.gpu_look import gpu_look
 from ui.memory import fit_cell
 from ui.result_table.columns import Cell, Column, Row, Value
-from ui.sureness import sureness_cell
 from ui.tables import MISSING, format_range_ms, gpu_cell
 
 
@@ -79,7 +78,7 @@ def step_column(*, tip: str = "Latency of a training step.", by_default: bool = 
     )
 
 
-def step_range_column(ends: Callable[[Row], Interval | None], *, tip: str) -> Column[Row]:
+def step_range_column(ends: Callable[[Row], Interval | None], *, tip: str, by_default: bool = True) -> Column[Row]:
     """The interval of the step's latency, beside `step_column`."""
 
     def ends_ms(row: Row) -> tuple[float, float] | None:
@@ -94,6 +93,7 @@ def step_range_column(ends: Callable[[Row], Interval | None], *, tip: str) -> Co
         names=("latency_low_ms", "latency_high_ms"),
         beneath="latency_ms",
         tip=tip,
+        by_default=by_default,
     )
 
 
@@ -144,7 +144,7 @@ def images_column(*, by_default: bool = True) -> Column[PlanRow]:
     """Training images a second."""
     return Column(
         key="images_per_s",
-        title="Images a second",
+        title="Images/s",
         cell=lambda row: format_significant(row.plan.images_per_s),
         value=lambda row: row.plan.images_per_s,
         by_default=by_default,
@@ -189,8 +189,8 @@ def sureness_column(*, narrow_under: str = "") -> Column[PlanRow]:
     """How sure time and money are, the least sure first."""
     return Column(
         key="sureness",
-        title="How sure",
-        cell=lambda row: sureness_cell(plan_sureness(row.plan)),
+        title="Confidence",
+        cell=lambda row: _sureness_cell(plan_sureness(row.plan)),
         value=lambda row: int(plan_sureness(row.plan)),
         data=lambda row: {"sureness": plan_sureness(row.plan).word},
         narrow_under=narrow_under,
@@ -205,3 +205,8 @@ def _instance_cell(row: PlanRow) -> Cell:
 
 def _largest_batch(row: PlanRow) -> int | None:
     return None if row.fit is None else row.fit.largest_batch
+
+
+def _sureness_cell(step: Sureness) -> Cell:
+    """The mark and its word; only the word is read aloud."""
+    return Cell(step.word, mark=step.mark)

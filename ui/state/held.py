@@ -96,19 +96,15 @@ def held_sample(resources: Resources, name: str) -> Held:
 
 
 def remember_recorded(slot: Slot) -> None:
-    """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page.
-
-    An anchor that only stands there because some instance has to is not known.
-    """
+    """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page."""
     held = st.session_state.get(_current_key(slot))
     if held is None or held.own is None:
         return
     anchor = st.session_state[slot.anchor_key]
-    known = {} if anchor == st.session_state.get(_assumed_key(slot)) else {"anchor": anchor}
     try:
-        change_own(held.own.key, latency_ms=typed_latency_ms(slot), **known)
+        change_own(held.own.key, latency_ms=typed_latency_ms(slot), anchor=anchor)
     except InputError:
-        change_own(held.own.key, **known)
+        change_own(held.own.key, anchor=anchor)
 
 
 def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
@@ -118,7 +114,6 @@ def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None
     if shown is not None and shown.own and shown.own.key == key:
         if anchor is not None:
             st.session_state[PROFILE_SLOT.anchor_key] = anchor
-            st.session_state.pop(_assumed_key(PROFILE_SLOT), None)
         use_latency_ms(PROFILE_SLOT, latency_ms)
 
 
@@ -127,8 +122,8 @@ def forget_other_anchors(resources: Resources) -> None:
     for own in own_profiles().values():
         if own.anchor not in (None, *resources.anchors):
             change_own(own.key, anchor=None)
-    if st.session_state.get(PROFILE_SLOT.anchor_key, resources.anchors[0]) not in resources.anchors:
-        st.session_state[PROFILE_SLOT.anchor_key] = resources.anchors[0]
+    if st.session_state.get(PROFILE_SLOT.anchor_key) not in (None, *resources.anchors):
+        st.session_state[PROFILE_SLOT.anchor_key] = None
         reread_slot(PROFILE_SLOT)
 
 
@@ -137,9 +132,8 @@ def rename_anchor(old: str, new: str) -> None:
     for own in own_profiles().values():
         if own.anchor == old:
             change_own(own.key, anchor=new)
-    for key in (PROFILE_SLOT.anchor_key, _assumed_key(PROFILE_SLOT)):
-        if st.session_state.get(key) == old:
-            st.session_state[key] = new
+    if st.session_state.get(PROFILE_SLOT.anchor_key) == old:
+        st.session_state[PROFILE_SLOT.anchor_key] = new
 
 
 def reread_slot(slot: Slot) -> None:
@@ -162,7 +156,9 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     latency_ms = held.sample.latency_ms if held.sample else held.profile.meta.step_latency_ms
     follows = {slot.key("latency"): latency_ms, slot.key("unit"): "ms"}
     if slot.sets_anchor:
-        follows[slot.anchor_key] = held.sample.anchor if held.sample else resources.anchor_of(held.profile)
+        anchor = held.sample.anchor if held.sample else resources.anchor_of(held.profile)
+        # Beside models of other machines alone, a sample's is none.
+        follows[slot.anchor_key] = anchor if anchor in resources.anchors else None
     return follows
 
 
@@ -179,15 +175,8 @@ def _show(resources: Resources, slot: Slot, wanted: Held, before: Held | None) -
     st.session_state[_current_key(slot)] = wanted
     follows = _follows(resources, slot, wanted, memory)
     for part in parts:
-        if part in given_by_link():
-            continue
-        value = follows.get(part)
-        if part == slot.anchor_key:
-            st.session_state.pop(_assumed_key(slot), None)
-            if value is None:
-                value = st.session_state.get(part) or resources.models.instances[0]
-                st.session_state[_assumed_key(slot)] = value
-        st.session_state[part] = value
+        if part not in given_by_link():
+            st.session_state[part] = follows.get(part)
 
 
 def _follows(resources: Resources, slot: Slot, wanted: Held, memory: Mapping[str, Mapping]) -> Mapping[str, object]:
@@ -217,7 +206,3 @@ def _current_key(slot: Slot) -> str:
 
 def _memory_key(slot: Slot) -> str:
     return f"memory:{slot.prefix}"
-
-
-def _assumed_key(slot: Slot) -> str:
-    return f"assumed:{slot.prefix}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -48,16 +48,22 @@ def visitors_resources() -> Resources:
     return _with_gpus(without_own_gpus(), own_gpus())
 
 
-def put_own_gpu(own: OwnGpu, instead_of: str | None = None) -> None:
-    """Add a GPU to the visitor's, or put it in the place of the one of that name.
+def put_own_gpus(rows: Mapping[int, OwnGpu], before: Mapping[int, OwnGpu]) -> None:
+    """Replace the visitor's GPUs; a profile recorded on a renamed one stays so.
+
+    Parameters
+    ----------
+    before : the GPUs until now, by the same numbers.
 
     Raises
     ------
-    InputError : what is said of it can't be, or its name is taken; nothing is changed.
+    InputError : they can't be together, or a name is taken; nothing is changed.
     """
-    _keep([*_without(instead_of), own])
-    if instead_of is not None:
-        rename_anchor(instead_of, own.name)
+    _keep(list(rows.values()))
+    old, new = ({row.name for row in some.values()} for some in (before, rows))
+    for number, row in rows.items():
+        if number in before and before[number].name not in new and row.name not in old:
+            rename_anchor(before[number].name, row.name)
     forget_other_anchors(visitors_resources())
 
 
@@ -77,19 +83,9 @@ def add_own_gpus(data: bytes) -> None:
     forget_other_anchors(visitors_resources())
 
 
-def remove_own_gpu(name: str) -> None:
-    """Take one away."""
-    st.session_state[_KEY] = tuple(_without(name))
-    forget_other_anchors(visitors_resources())
-
-
 def own_gpus_csv() -> str:
     """The visitor's GPUs as a file of the command line's; an example while there are none."""
     return own_gpus_text(own_gpus() or [own_gpu_of(_EXAMPLE, load_resources().gpus)])
-
-
-def _without(name: str | None) -> Sequence[OwnGpu]:
-    return [row for row in own_gpus() if row.name != name]
 
 
 def without_own_gpus() -> Resources:
@@ -97,23 +93,23 @@ def without_own_gpus() -> Resources:
     return with_own_instances(load_resources())
 
 
-def check_name_is_free(own: OwnGpu) -> None:
-    """Refuse a GPU whose instance the catalogue has.
+def check_own(own: OwnGpu) -> None:
+    """Check a GPU against the catalog and the models.
 
     Raises
     ------
-    InputError : it has.
+    InputError : the catalog has its instance, or the models can't place it.
     """
-    if own.instance in without_own_gpus().catalog:
+    shared = without_own_gpus()
+    if own.instance in shared.catalog:
         raise InputError(f"There is an instance {own.instance} already: give {own.name} another name.")
+    if shared.models.transfer is not None:
+        check_own_gpu(shared.models.transfer, own)
 
 
 def _keep(rows: Sequence[OwnGpu]) -> None:
-    shared = without_own_gpus()
     for row in rows:
-        check_name_is_free(row)
-        if shared.models.transfer is not None:
-            check_own_gpu(shared.models.transfer, row)
+        check_own(row)
     st.session_state[_KEY] = checked_own_gpus(rows)
     for row in rows:
         # Left from an instance that was called so.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from profet_core import Catalog, CatalogError, InputError
+from profet_core import Catalog, CatalogError
 from profet_core.catalog import Instance, load_shipped
 from profet_core.catalog.own import laid_over, own_row, own_text, parse_own
 from ui.state.resources import Resources
@@ -16,11 +16,9 @@ from ui.state.resources import Resources
 #: Bytes of a file, and rows of one visitor.
 MAX_BYTES, MAX_ROWS = 200_000, 200
 _KEY = "own:instances"
-#: Name, region, os, market.
-OfferKey = tuple[str, str, str, str]
 #: What pages show as it is.
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,()/_-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,71 +59,64 @@ def add_own_instances(shared: Catalog, data: bytes, taken: Collection[str] = ())
     except UnicodeDecodeError:
         raise CatalogError("The file is no UTF-8 text: save the table as CSV in UTF-8.") from None
     for row in new:
-        if row.name.lower() in taken:
-            raise CatalogError(f"{row.name} is the instance of a GPU of your own: give this row another name.")
-    _lay_over(own_instances(), new, shared)
+        _check(row, taken)
+    put_own_instances(shared, laid_over(own_instances(), new))
     return len(new)
 
 
-def put_own_instance(shared: Catalog, cells: Mapping[str, str], instead_of: OfferKey | None = None) -> None:
-    """Lay one row over those the visitor has.
+def checked_own_instance(shared: Catalog, cells: Mapping[str, str], taken: Collection[str] = ()) -> Instance:
+    """A row of the cells of a file; see `profet_core.catalog.own.own_row`.
 
     Parameters
     ----------
-    cells : of a row, as a file has them; see `profet_core.catalog.own.own_row`.
-    instead_of : the row that this one takes the place of.
+    taken : as in `add_own_instances`.
+
+    Raises
+    ------
+    ProfetError : one line that names what is wrong.
+    """
+    name = cells["instance"]
+    same = next((known for known in shared if known.lower() == name.lower()), name)
+    if same != name:
+        raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
+    row = own_row(cells, shared)
+    _check(row, taken)
+    shared.with_own([row])
+    return row
+
+
+def put_own_instances(shared: Catalog, rows: Sequence[Instance]) -> None:
+    """Replace the visitor's rows.
 
     Raises
     ------
     CatalogError : one line that names what is wrong; nothing is changed.
     """
-    held: OwnInstances | None = st.session_state.get(_KEY)
-    try:
-        row = own_row(cells, held.catalog if held else shared)
-    except InputError as error:
-        raise CatalogError(str(error)) from None
-    _lay_over([other for other in own_instances() if other.offer_key != instead_of], [row], shared)
-
-
-def remove_own_instance(shared: Catalog, row: Instance) -> None:
-    """Take one row away."""
-    _keep(shared, [other for other in own_instances() if other.offer_key != row.offer_key])
-
-
-def remove_own_instances() -> None:
-    """Take all rows away."""
-    st.session_state.pop(_KEY, None)
+    keys = [row.offer_key for row in rows]
+    twice = next((row for row in rows if keys.count(row.offer_key) > 1), None)
+    if twice is not None:
+        raise CatalogError(f"{twice.name} has two prices in {twice.region}, {twice.market}: keep one.")
+    if len(rows) > MAX_ROWS:
+        raise CatalogError(f"You would have {len(rows)} rows of your own, and {MAX_ROWS} is all there is room for.")
+    if rows:
+        st.session_state[_KEY] = OwnInstances(tuple(rows), shared.with_own(rows))
+    else:
+        st.session_state.pop(_KEY, None)
 
 
 def own_csv() -> str:
     """The visitor's rows as a file of the command line's; two examples while there are none."""
     rows = own_instances()
-    if rows:
-        return own_text(rows, load_shipped())
-    return own_text(_examples(), load_shipped())
+    return own_text(rows or _examples(), load_shipped())
 
 
-def _lay_over(held: Sequence[Instance], new: Sequence[Instance], shared: Catalog) -> None:
-    for row in new:
-        _check_shown(row)
-    rows = laid_over(held, new)
-    if len(rows) > MAX_ROWS:
-        raise CatalogError(f"You would have {len(rows)} rows of your own, and {MAX_ROWS} is all there is room for.")
-    _keep(shared, rows)
-
-
-def _keep(shared: Catalog, rows: Sequence[Instance]) -> None:
-    if rows:
-        st.session_state[_KEY] = OwnInstances(tuple(rows), shared.with_own(rows))
-    else:
-        remove_own_instances()
-
-
-def _check_shown(row: Instance) -> None:
-    if not NAME.fullmatch(row.name):
+def _check(row: Instance, taken: Collection[str]) -> None:
+    if row.name.lower() in taken:
+        raise CatalogError(f"{row.name} is the instance of a custom GPU: give this row another name.")
+    if not _NAME.fullmatch(row.name):
         raise CatalogError(f"An instance's name has letters, digits, dots and dashes, unlike {row.name!r}.")
     for column, text in (("gpu", row.gpu), ("region", row.region), ("os", row.os)):
-        if not SHOWN.fullmatch(text):
+        if not _SHOWN.fullmatch(text):
             raise CatalogError(f"{row.name}: {column} has letters, digits, spaces and .,()/_- only, unlike {text!r}.")
 
 

@@ -6,13 +6,13 @@ import streamlit as st
 
 from ui.state.resources import Resources
 from ui.state.settings import (
-    ANSWER_TABLE,
     ESTIMATE_TABLE,
+    PREDICT_TABLE,
     SCALE_OUT_TABLE,
     SIZES_TABLE,
     measured_key,
     price_key,
-    typed_end_key,
+    scaler_key,
 )
 from ui.state.slots import PROFILE_SLOT, SECOND_SLOT
 
@@ -20,21 +20,22 @@ _TRAINING_KEYS = ("images", "validation_images", "epochs", "batch", "pixels", "l
 _LIMIT_KEYS = ("deadline_h", "budget_usd", "certainty")
 _OFFER_KEYS = (
     *("provider", "gpu", "gpu_count", "min_memory_gib", "sureness"),
-    *("market", "region", "spot_discount", "retired", "rows"),
+    *("market", "region", "spot_discount", "retired"),
 )
+_SCALER_KEYS = ("scaler_instance", "scaler_method")
 #: The samples on the list of Profiles.
 LISTED = "compare_samples"
 
 
 def network_keys(resources: Resources) -> tuple[str, ...]:
     """Settings that the predictions depend on."""
-    measured = (measured_key(name) for name in resources.models.instances)
+    measured = (measured_key(name) for name in resources.catalog)
     second = ("second", "second_batch", "second_pixels", *SECOND_SLOT.keys) if st.session_state["second"] else ()
     recorded = ("profiled_batch", "profiled_pixels")
     return (*PROFILE_SLOT.keys, *recorded, *second, "method", "tf32", *measured, "measured_at")
 
 
-def answer_keys(resources: Resources) -> tuple[str, ...]:
+def predict_keys(resources: Resources) -> tuple[str, ...]:
     """Settings of the training, its limits and the offers."""
     prices = (price_key(name) for name in resources.catalog)
     return (
@@ -44,18 +45,25 @@ def answer_keys(resources: Resources) -> tuple[str, ...]:
         *_OFFER_KEYS,
         *prices,
         *("whole_nodes", "network"),
-        "per",
+        *("per", "preset", "chart", "sort"),
         "against",
-        *ANSWER_TABLE.keys,
+        *PREDICT_TABLE.keys,
     )
 
 
 def sizes_keys(resources: Resources) -> tuple[str, ...]:
-    """Settings of the curves along the chosen axis; those of the training, which their times and costs are of."""
+    """Settings of the training, the offers and the curves along the chosen axis; or of the scaler."""
     axis = st.session_state["axis"]
-    typed = (typed_end_key(axis, end, name) for end in ("min", "max") for name in resources.models.instances)
+    if st.session_state["sizes_view"] == "scaler":
+        return (
+            "sizes_view",
+            "axis",
+            "scale",
+            *_SCALER_KEYS,
+            *(scaler_key(what, axis) for what in ("min", "max", "at")),
+        )
     prices = (price_key(name) for name in resources.catalog)
-    curves = ("axis", "shows", "each_at", "ends", *typed, *SIZES_TABLE.keys)
+    curves = ("axis", "shows", "scale", "each_at", "preset", "drawn", "whole_nodes", "network", *SIZES_TABLE.keys)
     return (*network_keys(resources), *_TRAINING_KEYS, *_OFFER_KEYS, *prices, *curves)
 
 
@@ -64,7 +72,7 @@ def estimate_keys(resources: Resources) -> tuple[str, ...]:
     prices = (price_key(name) for name in resources.catalog)
     training = ("images", "validation_images", "epochs", "loading")
     network = ("net_from", "net", "net_pixels", "net_batch", "net_optimiser", "net_method", "tf32")
-    return (*network, *training, *_OFFER_KEYS, *prices, *ESTIMATE_TABLE.keys)
+    return (*network, *training, *_OFFER_KEYS, "preset", *prices, *ESTIMATE_TABLE.keys)
 
 
 def scale_out_keys(resources: Resources) -> tuple[str, ...]:
@@ -72,12 +80,22 @@ def scale_out_keys(resources: Resources) -> tuple[str, ...]:
     typed = st.session_state["one_gpu"] == "typed"
     step = ("one_gpu_ms", "one_gpu_batch", "one_gpu_on") if typed else (*network_keys(resources), "batch", "pixels")
     prices = (price_key(name) for name in resources.catalog)
-    shared = ("one_gpu", "network", "gradients", "strategy", "batch_kept", "batch_of_all", "gpus", "out_shows")
+    shared = (
+        "one_gpu",
+        "network",
+        "gradients",
+        "strategy",
+        "batch_kept",
+        "batch_of_all",
+        "gpus",
+        "out_shows",
+        "preset",
+    )
     training = ("images", "validation_images")
     return (*step, *shared, *training, *_OFFER_KEYS, *prices, *SCALE_OUT_TABLE.keys)
 
 
-def profiles_keys(resources: Resources) -> tuple[str, ...]:
+def compare_keys(resources: Resources) -> tuple[str, ...]:
     """What is listed and how it is shown; a visitor's own profiles can't be in a link.
 
     What Answer shows is as it is there: where that is a sample of the list, all that its numbers depend on.
@@ -87,7 +105,7 @@ def profiles_keys(resources: Resources) -> tuple[str, ...]:
     listing = ("inspect",) if chosen and samples == [chosen] else ("inspect", LISTED) if chosen else (LISTED,)
     on_answer = st.session_state["source"] == "sample" and st.session_state["sample"] in samples
     settings = network_keys(resources) if on_answer else ("method", "tf32")
-    return ("view", *listing, "compare_by", *settings)
+    return ("view", *listing, "compare_by", "preset", "drawn", *settings)
 
 
 def manycore_keys() -> tuple[str, ...]:
@@ -100,11 +118,3 @@ def manycore_keys() -> tuple[str, ...]:
     asked = by[st.session_state["manycore_from"]]
     training = ("manycore_images", "manycore_test_images", "manycore_epochs")
     return ("manycore_from", *asked, *training, "manycore_threads", "manycore_shows")
-
-
-def about_keys(_: Resources) -> tuple[str, ...]:
-    """The sections that are open, and what is shown in them."""
-    opened = st.session_state["open"]
-    recorder = ("framework",) if "record" in opened else ()
-    accuracy = ("part", "latency_is", "points_anchor", "points_target") if "accuracy" in opened else ()
-    return ("open", *recorder, *accuracy)

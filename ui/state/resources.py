@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from profet_core import Catalog, Models
+from profet_core import Catalog, InputError, Models
 from profet_core.answers.served import Served, load_served
 from profet_core.artifacts.samples import Sample, load_samples
 from profet_core.catalog.gpus import Gpus, gpu_label, load_gpus
 from profet_core.catalog.instance import OWN_PROVIDER
 from profet_core.catalog.naming import cloud_words
 from profet_core.latency import Basis
-from profet_core.prediction.anchors import anchor_names, recorded_on
+from profet_core.prediction.anchors import anchor_names, find_anchor, recorded_on
 from profet_core.profiles import Profile
 from profet_core.scaling.axes import axis_range
 from ui.basis import SHORT_BASIS
@@ -62,6 +62,24 @@ class Resources:
         transfer = self.models.transfer
         measured = transfer is not None and any(gpu == name for gpu, _ in transfer.sharpened)
         return f"{label} ({SHORT_BASIS[Basis.SHARPENED]})" if measured else label
+
+    def anchor_labels(self) -> dict[str, str]:
+        """Anchor -> its label, with the custom instances that have its GPU: a box finds by label what is typed."""
+        custom: dict[str | None, list[str]] = {}
+        for name, entry in self.catalog.items():
+            if entry.provider == OWN_PROVIDER:
+                custom.setdefault(self.anchor_named(name), []).append(name)
+        return {name: ", ".join((self.anchor_label(name), *custom.get(name, ()))) for name in self.anchors}
+
+    def anchor_named(self, text: str) -> str | None:
+        """The anchor of a name, however it is written: an instance stands for its GPU; None: nothing has that name."""
+        if text in self.anchors:
+            return text
+        try:
+            found = find_anchor(self.models, self.catalog, text)
+        except InputError:
+            return None
+        return found.instance if found.gpu is None else found.gpu.name
 
     def anchor_of(self, profile: Profile) -> str | None:
         """What the profile was recorded on, if the GPU that it names tells it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from profet_core.advice.rows import ORIGINAL
 from profet_core.catalog.narrowing import SURENESS_WORDS
 from profet_core.catalog.offers import MARKET_CHOICES
-from profet_core.errors import InputError
 from profet_core.estimate.estimate import MOST_BATCH
 from profet_core.estimate.memory import OPTIMISERS
 from profet_core.estimate.model import METHODS
@@ -16,11 +16,11 @@ from profet_core.manycore.machine import FEWEST_THREADS, MOST_THREADS
 from profet_core.manycore.network import MOST_EPOCHS, MOST_IMAGES
 from profet_core.manycore.published import PUBLISHED
 from profet_core.manycore.scaled import FEWEST_FLOPS, MOST_FLOPS
-from profet_core.prediction.anchors import find_anchor
 from profet_core.profiles.limits import MAX_STEPS
 from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.strategies import MOST_GPUS
 from profet_core.scaling.axes import AXIS_RANGE
+from profet_core.scaling.scale import SCALE_METHODS
 from profet_core.units import MS_PER_UNIT
 from ui.result_table.choices import TableChoices, parse_columns, parse_order, parse_row_key
 from ui.state.offer_choices import offer_choices
@@ -39,8 +39,8 @@ from ui.state.slots import PROFILE_SLOT, SECOND_SLOT, Slot
 
 SOURCES = ("sample", "upload", "paste")
 AXES = tuple(AXIS_RANGE)
-#: Where the curves of Sizes come from.
-ENDS = ("profiles", "typed")
+#: What Sizes shows, and the scale of its sliders and charts.
+SIZES_VIEWS, SCALES = ("curves", "scaler"), ("log", "linear")
 #: What the curves of Sizes show.
 SHOWS = ("latency", "images", "time", "cost")
 #: Where Scale out has one GPU's step from.
@@ -55,28 +55,25 @@ STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 #: At which batch size the table of Sizes has each GPU.
 EACH_AT = ("size", "largest")
 #: What times and costs in the Answer's table are of.
-PER = ("training", "epoch", "1000_steps", "step")
+PER = ("training", "epoch", "step")
+#: Which rows Predict shows, how, and sorted by what.
+PRESETS, CHARTS, SORTS = ("gpus", "original", "aws", "all"), ("bars", "scatter", "table"), ("latency", "cost", "name")
 MEASURED_AT = ("same", "other")
 #: What a link of one page may ask another page to show: settings that follow no profile.
 ASKED_FOR = ("view", "inspect", "open", "part")
-#: How Many-core is told the network, and what its curves show.
+#: How the network of Many-core CPUs is given, and what the curves show.
 MANYCORE_FROM = ("published", "named", "flops")
 MANYCORE_SHOWS = ("time", "speedup")
-ALL_INSTANCES = "all"
 DEFAULT_METHOD = "default"
-LATENCY_GIVEN = ("given", "not")
 COMPARE_BY = ("latency", "cost")
 #: What Profiles shows below its list.
 VIEWS = ("compare", "inside")
 #: The profile that Answer shows, as the one that Profiles looks into; else a sample's name.
-ON_ANSWER = "answer"
+ON_PREDICT = "predict"
 #: Sections of About that can be opened.
-SECTIONS = ("accuracy", "record", "method", "files", "prices", "credits", "own_gpu")
-#: What the recorder is shown for.
-FRAMEWORKS = ("keras", "tf_keras", "pytorch")
-ACCURACY_PARTS = ("profiled", "unprofiled", "sizes", "memory", "strangers", "scaleout", "manycore", "estimate", "cells")
-#: Which of the offers have a row: few, one of each GPU, or all.
-ROWS = ("best", "gpus", "all")
+SECTIONS = ("record", "own_gpu", "method", "files", "prices", "credits")
+#: Model cards of Accuracy.
+CARDS = ("model", "transfer", "cells", "estimate", "scaleout", "manycore")
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
 #: Percent.
@@ -84,9 +81,9 @@ CERTAINTY_RANGE = (50, 99)
 #: Where the network without a profile comes from.
 NETWORK_FROM = ("name", "file")
 #: Result tables whose columns, order and open row links carry.
-ANSWER_TABLE, SIZES_TABLE, SCALE_OUT_TABLE = TableChoices("answer"), TableChoices("sizes"), TableChoices("scale_out")
+PREDICT_TABLE, SIZES_TABLE, SCALE_OUT_TABLE = TableChoices("predict"), TableChoices("sizes"), TableChoices("scale_out")
 ESTIMATE_TABLE = TableChoices("estimate")
-RESULT_TABLES = (ANSWER_TABLE, SIZES_TABLE, SCALE_OUT_TABLE, ESTIMATE_TABLE)
+RESULT_TABLES = (PREDICT_TABLE, SIZES_TABLE, SCALE_OUT_TABLE, ESTIMATE_TABLE)
 #: What is estimated until another network is chosen.
 FIRST_NETWORK = "ResNet50"
 MAX_IMAGES = 1_000_000_000
@@ -111,9 +108,9 @@ class Setting:
     sparse: bool = False
 
 
-def typed_end_key(axis: str, end: str, instance: str) -> str:
-    """Setting of a typed latency; `end` is "min" or "max"."""
-    return f"{axis}_{end}_ms_{instance}"
+def scaler_key(what: str, axis: str) -> str:
+    """Setting of the scaler along an axis: "min" or "max", its latency there, or "at", the size between."""
+    return f"scaler_{what}_{axis}"
 
 
 def measured_key(instance: str) -> str:
@@ -132,7 +129,7 @@ def all_settings(resources: Resources) -> dict[str, Setting]:
         *_network_settings(resources),
         *_training_settings(),
         *_offer_settings(resources),
-        *_sizes_settings(resources),
+        *_sizes_settings(),
         *_estimate_settings(),
         *_scale_out_settings(resources),
         *_other_settings(resources),
@@ -159,16 +156,16 @@ def _network_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("second_batch", None, whole_or_empty(1, MAX_IMAGES))
     yield Setting("second_pixels", None, whole_or_empty(1, MAX_IMAGES))
     yield Setting("measured_at", MEASURED_AT[0], one_of(MEASURED_AT))
-    for name in resources.models.instances:
-        yield Setting(measured_key(name), None, positive_or_empty)
+    for name in resources.catalog:
+        yield Setting(measured_key(name), None, positive_or_empty, sparse=True)
     yield Setting("method", DEFAULT_METHOD, one_of(method_options(resources)))
     yield Setting("tf32", True, true_or_false)
 
 
 def _training_settings() -> Iterator[Setting]:
-    yield Setting("images", 50_000, whole_between(1, MAX_IMAGES))
+    yield Setting("images", 1_281_167, whole_between(1, MAX_IMAGES))
     yield Setting("validation_images", 0, whole_between(0, MAX_IMAGES))
-    yield Setting("epochs", 10, whole_between(1, MAX_EPOCHS))
+    yield Setting("epochs", 90, whole_between(1, MAX_EPOCHS))
     yield Setting("batch", None, whole_or_empty(*AXIS_RANGE["batch"]))
     yield Setting("pixels", None, whole_or_empty(*AXIS_RANGE["pixels"]))
     yield Setting("loading", False, true_or_false)
@@ -184,7 +181,6 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("gpu_count", [], some_of(known.gpu_counts))
     yield Setting("min_memory_gib", None, positive_or_empty)
     yield Setting("sureness", SURENESS_WORDS[0], one_of(SURENESS_WORDS))
-    yield Setting("rows", ROWS[0], one_of(ROWS))
     yield Setting("market", MARKET_CHOICES[0], one_of(MARKET_CHOICES))
     yield Setting("region", None, one_of(known.regions))
     yield Setting("spot_discount", None, whole_or_empty(1, 99))
@@ -193,18 +189,25 @@ def _offer_settings(resources: Resources) -> Iterator[Setting]:
         yield Setting(price_key(name), None, positive_or_empty, sparse=True)
     yield Setting("whole_nodes", False, true_or_false)
     yield Setting("per", PER[0], one_of(PER))
+    yield Setting("preset", PRESETS[0], one_of(PRESETS))
+    yield Setting("drawn", [], some_of({offer.gpu for offer in resources.catalog.all_offers if "," not in offer.gpu}))
+    yield Setting("chart", CHARTS[0], one_of(CHARTS))
+    yield Setting("sort", SORTS[0], one_of(SORTS))
     yield Setting("against", USUAL_PLAN, str)
 
 
-def _sizes_settings(resources: Resources) -> Iterator[Setting]:
+def _sizes_settings() -> Iterator[Setting]:
     yield Setting("axis", AXES[0], one_of(AXES))
     yield Setting("shows", SHOWS[0], one_of(SHOWS))
     yield Setting("each_at", EACH_AT[0], one_of(EACH_AT))
-    yield Setting("ends", ENDS[0], one_of(ENDS))
+    yield Setting("sizes_view", SIZES_VIEWS[0], one_of(SIZES_VIEWS))
+    yield Setting("scale", SCALES[0], one_of(SCALES))
+    yield Setting("scaler_instance", ORIGINAL[-1], one_of(ORIGINAL))
+    yield Setting("scaler_method", SCALE_METHODS[0], one_of(SCALE_METHODS))
     for axis in AXES:
-        for end in ("min", "max"):
-            for name in resources.models.instances:
-                yield Setting(typed_end_key(axis, end, name), None, positive_or_empty)
+        yield Setting(scaler_key("min", axis), None, positive_or_empty)
+        yield Setting(scaler_key("max", axis), None, positive_or_empty)
+        yield Setting(scaler_key("at", axis), 128, whole_between(*AXIS_RANGE[axis]))
 
 
 def _estimate_settings() -> Iterator[Setting]:
@@ -223,7 +226,7 @@ def _scale_out_settings(resources: Resources) -> Iterator[Setting]:
     yield Setting("one_gpu", ONE_GPU[0], one_of(ONE_GPU))
     yield Setting("one_gpu_ms", None, positive_or_empty)
     yield Setting("one_gpu_batch", 64, whole_between(1, MAX_IMAGES))
-    yield Setting("one_gpu_on", None, one_of(offer_choices(resources).gpus))
+    yield Setting("one_gpu_on", None, one_of({offer.gpu for offer in resources.catalog.values()}))
     yield Setting("out_shows", OUT_SHOWS[0], one_of(OUT_SHOWS))
     yield Setting("strategy", STRATEGIES[0].value, one_of(STRATEGIES))
     yield Setting("batch_kept", BATCH_KEPT[0], one_of(BATCH_KEPT))
@@ -232,17 +235,13 @@ def _scale_out_settings(resources: Resources) -> Iterator[Setting]:
 
 
 def _other_settings(resources: Resources) -> Iterator[Setting]:
-    """Those of Profiles and About."""
+    """Those of Compare, Accuracy and About."""
     yield Setting("view", VIEWS[0], one_of(VIEWS))
     yield Setting("open", [], some_of(SECTIONS))
-    yield Setting("framework", FRAMEWORKS[0], one_of(FRAMEWORKS))
-    yield Setting("part", ACCURACY_PARTS[0], one_of(ACCURACY_PARTS))
+    yield Setting("part", CARDS[0], one_of(CARDS))
     yield Setting("compare_samples", [], some_of(resources.samples))
     yield Setting("compare_by", COMPARE_BY[0], one_of(COMPARE_BY))
-    yield Setting("inspect", None, one_of((ON_ANSWER, *resources.samples)))
-    yield Setting("latency_is", LATENCY_GIVEN[0], one_of(LATENCY_GIVEN))
-    for key in ("points_anchor", "points_target"):
-        yield Setting(key, ALL_INSTANCES, one_of((ALL_INSTANCES, *resources.models.instances)))
+    yield Setting("inspect", None, one_of((ON_PREDICT, *resources.samples)))
 
 
 def _manycore_settings() -> Iterator[Setting]:
@@ -279,12 +278,8 @@ def _anchor_in(resources: Resources) -> Callable[[str], str]:
     """A parser that takes an anchor however it is written: an offer stands for its GPU."""
 
     def parse(text: str) -> str:
-        if text in resources.anchors:
-            return text
-        try:
-            found = find_anchor(resources.models, resources.catalog, text)
-        except InputError:
-            raise ValueError(text) from None
-        return found.instance if found.gpu is None else found.gpu.name
+        if (name := resources.anchor_named(text)) is None:
+            raise ValueError(text)
+        return name
 
     return parse

@@ -11,6 +11,7 @@ from profet_cli.arguments import (
     add_format,
     add_narrowing,
     add_parameters,
+    add_spot_discount,
     add_sureness,
     add_training,
     names,
@@ -30,26 +31,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The training, its limits, and the offers to choose from."""
     add_format(parser)
     add_training(parser)
-    parser.add_argument("--deadline-hours", type=float, metavar="H", help="when it must be done: the cheapest in time")
-    parser.add_argument("--budget-usd", type=float, metavar="USD", help="what it may cost: the fastest within it")
     parser.add_argument(
-        "--certainty", type=float, default=0.9, metavar="SHARE", help="chance that a limit is kept to (default: 0.9)"
+        "--deadline-hours", type=float, metavar="H", help="deadline; recommends the cheapest offer that meets it"
+    )
+    parser.add_argument(
+        "--budget-usd", type=float, metavar="USD", help="budget; recommends the fastest offer within it"
+    )
+    parser.add_argument(
+        "--certainty",
+        type=float,
+        default=0.9,
+        metavar="SHARE",
+        help="required probability of meeting the limits (default: 0.9)",
     )
     add_narrowing(parser, market="on-demand")
     add_sureness(parser)
     parser.add_argument("--every-offer", action="store_true", help=EVERY_OFFER_HELP)
-    parser.add_argument(
-        "--spot-discount",
-        type=float,
-        metavar="SHARE",
-        help="guess spot prices this far below on-demand, 0 to 1, where the catalogue has none",
-    )
-    parser.add_argument("--include-retired", action="store_true", help="instances that can't be rented any more too")
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="write the answer as one page of HTML too, to print or send"
-    )
+    add_spot_discount(parser)
+    parser.add_argument("--with-loading", action="store_true", help="add the measured data-loading overhead, 6 to 9%%")
+    parser.add_argument("--include-retired", action="store_true", help="include retired instances")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="also write the answer as an HTML page")
     add_parameters(parser)
-    parser.add_argument("--compare", type=names, metavar="A,B", help="two instances: which one, and how sure")
+    parser.add_argument("--compare", type=names, metavar="A,B", help="compare two instances")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -63,7 +66,8 @@ def run(options: argparse.Namespace) -> None:
         source = report_source(name, answer.training.prediction, knowledge.models, warnings)
         _write(options.report, report_html(answer.advice, source), [options.trace, options.second])
     if options.format == "json":
-        print_json(advice_document(answer.advice, answer.comparison, answer.training.prediction.anchor, warnings))
+        anchor = answer.training.prediction.anchor
+        print_json(advice_document(answer.advice, answer.comparison, anchor, answer.fits, warnings))
     else:
         print_warnings(warnings)
         print_advice(answer.advice, answer.comparison, every=options.every_offer or question.narrowing.is_narrow)
@@ -71,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _write(target: Path, page: str, read: Sequence[str | Path | None]) -> None:
     if target.exists() and any(path is not None and Path(path).exists() and target.samefile(path) for path in read):
-        raise InputError(f"{target} is a trace that was read: name another file for the report.")
+        raise InputError(f"{target} is an input trace: name another file for the report.")
     try:
         write_whole(target, page.encode())
     except (OSError, RuntimeError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from profet_cli.offers import cheapest_by_gpu, gpus_cell, print_hidden, print_old_prices
 from profet_cli.output import MISSING, cell, print_table
@@ -37,15 +36,15 @@ def print_advice(advice: Advice, comparison: Comparison | None, *, every: bool) 
     bases = dict.fromkeys(plan.basis for plan in shown)
     _print_list("Basis:", [f"{basis}: {basis.words}" for basis in bases])
     sources = {plan.instance: plan.latency_note for plan in shown if plan.latency_note}
-    _print_list("What times rest on:", _grouped(sources))
-    _print_list("Picks:", _pick_lines(advice))
-    _print_list("What more money buys:", [upgrade_line(upgrade) for upgrade in advice.upgrades])
+    _print_list("Sources:", _grouped(sources))
+    _print_list("Recommendations:", _pick_lines(advice))
+    _print_list("Faster for more money:", [upgrade_line(upgrade) for upgrade in advice.upgrades])
     beaten = [dominated for dominated in advice.dominated if dominated.plan in shown]
-    _print_list("Beaten in time and money:", dominated_lines(replace(advice, dominated=tuple(beaten))))
-    _print_list("Left out:", _grouped({excluded.instance: excluded.reason for excluded in advice.excluded}))
+    _print_list("Slower and more expensive:", dominated_lines(beaten))
+    _print_list("Not shown:", _grouped({excluded.instance: excluded.reason for excluded in advice.excluded}))
     print_old_prices(plan.offer for plan in shown)
     if comparison:
-        _print_list(f"{comparison.a.label} against {comparison.b.label}:", comparison_sentences(comparison))
+        _print_list(f"{comparison.a.label} vs. {comparison.b.label}:", comparison_sentences(comparison))
 
 
 def _grouped(texts: Mapping[str, str]) -> list[str]:
@@ -61,7 +60,7 @@ def _print_plans(advice: Advice, shown: Sequence[Plan]) -> None:
     with_bounds = any(plan.interval for plan in shown)
     bounds = ("from", "to") if with_bounds else ()
     print_table(
-        ("offer", "GPU", "time", *bounds, "cost", *bounds, *chances, "$ an hour", "$ a GPU", "basis", "note"),
+        ("offer", "GPU", "time", *bounds, "cost", *bounds, *chances, "$/h", "$/GPU/h", "basis", "note"),
         [_text_row(plan, chances, with_bounds) for plan in shown],
     )
 

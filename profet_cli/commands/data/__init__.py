@@ -9,9 +9,9 @@ from profet_cli.parsing import OneLineParser, add_commands
 
 #: Action -> its line in `profet data --help`.
 ACTIONS = {
-    "import": "turn collections, PROFET's pickles or its tables into a folder of the data layout",
-    "check": "what a folder holds, what is missing for which pair of instances, what looks wrong",
-    "merge": "join folders of the layout into a new one",
+    "import": "convert collections, PROFET pickles or tables to a folder in the data layout",
+    "check": "show a folder's contents, missing cells per pair of instances, and anomalies",
+    "merge": "merge folders in the data layout into a new one",
 }
 _MODULES = {"import": importing, "check": checking, "merge": merging}
 

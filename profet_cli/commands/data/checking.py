@@ -25,15 +25,18 @@ _WORKLOAD = ("framework", "precision", "model", "pixels", "batch_size")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The folder."""
     add_format(parser)
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder that `profet data` wrote")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="folder that `profet data` wrote or can import")
 
 
 def run(options: argparse.Namespace) -> None:
     """Look it through and print what there is, what is missing, and what looks wrong."""
     with training_set():
         from profet_lab.datasets.check import check_dataset
-        from profet_lab.datasets.read import read_dataset
-    found = check_dataset(read_dataset(options.folder), known_gpus())
+        from profet_lab.datasets.read import is_dataset, read_dataset
+        from profet_lab.datasets.sources.choose import read_sources
+    folder = options.folder
+    dataset = read_dataset(folder) if is_dataset(folder) else read_sources([folder])
+    found = check_dataset(dataset, known_gpus())
     if options.format == "json":
         print_json(_document(found))
     else:
@@ -74,16 +77,16 @@ def _print(found: Check) -> None:
     for finding in found.findings:
         print(f"{finding.kind}: {finding.instance}, {_several('cell', finding.cells)}: {finding.line}")
     if not found.findings:
-        print("Nothing looks wrong.")
+        print("No anomalies found.")
 
 
 def _row(one: InstanceCheck) -> Sequence[str]:
     return (
         one.instance,
-        f"{one.gpu or 'unknown'}{'' if one.gpu_known else ' (no data sheet)'}",
+        f"{one.gpu or 'unknown'}{'' if one.gpu_known else ' (unknown specs)'}",
         *map(str, (one.ok, one.out_of_memory, one.failed, one.profiled, one.repeats)),
         cell(one.step_ratio, lambda ratio: f"{ratio:.2f}"),
-        cell(one.noise_percent, lambda percent: f"{percent:.2f} %"),
+        cell(one.noise_percent, lambda percent: f"{percent:.2f}%"),
     )
 
 

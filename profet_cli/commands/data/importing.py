@@ -18,11 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         nargs="+",
         type=Path,
-        help="a folder of `profet collect`, of PROFET's pickles or tables; or pickles of one release",
+        help="folder of `profet collect`, PROFET pickles or tables; or pickles of one release",
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="new folder to write")
     parser.add_argument(
-        "--raw", action="store_true", help="sources are PROFET's raw folders: CSV and times, a run a file"
+        "--raw", action="store_true", help="sources are PROFET's raw folders: CSV and times, one file per run"
     )
 
 

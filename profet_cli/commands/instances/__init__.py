@@ -7,10 +7,10 @@ from profet_cli.parsing import OneLineParser, add_commands
 
 #: Action -> its line in `profet instances --help`.
 ACTIONS = {
-    "list": "list the catalogue (as without an action)",
-    "add": "lay an instance or a price of your own over the catalogue",
-    "remove": "take rows of your own away",
-    "refresh": "fetch published prices into your own file (needs gpuhunt and a network)",
+    "list": "list the catalog (default action)",
+    "add": "add a custom instance or price",
+    "remove": "remove custom rows",
+    "refresh": "fetch published prices into your file (needs gpuhunt and network access)",
 }
 
 #: Without an action.

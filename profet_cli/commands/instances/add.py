@@ -26,22 +26,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The offer."""
     add_format(parser, default=argparse.SUPPRESS)
     parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--usd-per-hour", required=True, type=float, help="of the whole instance with all its GPUs")
-    parser.add_argument("--gpu", metavar="GPU", help="such as L4; not needed for an instance of the catalogue")
-    parser.add_argument("--gpu-count", type=int, metavar="N", help="default 1")
-    parser.add_argument("--memory-gib", type=float, help="of one GPU; default: its data sheet's")
+    parser.add_argument(
+        "--usd-per-hour", required=True, type=float, help="price of the whole instance with all its GPUs"
+    )
+    parser.add_argument("--gpu", metavar="GPU", help="GPU, such as L4; not needed for instances in the catalog")
+    parser.add_argument("--gpu-count", type=int, metavar="N", help="number of GPUs (default: 1)")
+    parser.add_argument("--memory-gib", type=float, help="memory per GPU (default: from the GPU specs)")
     parser.add_argument("--vcpus", type=int)
-    parser.add_argument("--provider", "--cloud", help="who rents it out (default: own)")
+    parser.add_argument("--provider", "--cloud", help="cloud provider (default: own)")
     parser.add_argument("--region")
-    parser.add_argument("--os", help="default linux")
-    parser.add_argument("--market", choices=MARKETS, help="default on-demand")
-    parser.add_argument("--as-of", metavar="DATE", help="such as 2026-06-30; default today")
-    parser.add_argument("--source", help="where the price is from")
+    parser.add_argument("--os", help="operating system (default: linux)")
+    parser.add_argument("--market", choices=MARKETS, help="market (default: on-demand)")
+    parser.add_argument("--as-of", metavar="DATE", help="date of the price, such as 2026-06-30 (default: today)")
+    parser.add_argument("--source", help="source of the price")
     parser.add_argument("--status", choices=STATUSES)
     parser.add_argument(
         "--other-gpu",
         action="store_true",
-        help="accept a GPU without a data sheet here, with --memory-gib: only models that learned from it predict it",
+        help="accept a GPU with unknown specs (needs --memory-gib); only models trained on it can predict it",
     )
 
 
@@ -58,8 +60,8 @@ def run(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json({"file": str(path), "replaced_usd_per_hour": old_usd_per_hour, "offer": offer_document(row)})
         return
-    before = "" if old_usd_per_hour is None else f", before {listed_price(old_usd_per_hour)}"
-    print(f"{offer_title(row)}: {listed_price(row.usd_per_hour)} an hour{before}; in {path}")
+    before = "" if old_usd_per_hour is None else f", was {listed_price(old_usd_per_hour)}"
+    print(f"{offer_title(row)}: {listed_price(row.usd_per_hour)}/h{before}; saved in {path}")
     if row.node_note:
         print(f"{row.node_note}.")
 
@@ -113,16 +115,16 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
 def _known_machine(options: argparse.Namespace, known: Instance) -> _Machine:
     """The catalogue's machine; arguments that contradict it are refused."""
     if options.provider and options.provider != known.provider:
-        raise InputError(f"{known.name} is of {known.provider}, not {options.provider}: leave --provider out.")
+        raise InputError(f"{known.name} is from {known.provider}, not {options.provider}: remove --provider.")
     same_gpus = {gpu.model for gpu in known_gpus().named(options.gpu)} if options.gpu else {known.gpu_model}
     if known.gpu_model not in same_gpus and options.gpu != known.gpu:
-        raise InputError(f"{known.name} has {known.gpu}, not {options.gpu}: give another name to another instance.")
+        raise InputError(f"{known.name} has {known.gpu}, not {options.gpu}: use another name.")
     for argument, value, true in (
         ("--gpu-count", options.gpu_count, known.gpu_count),
         ("--memory-gib", options.memory_gib, known.gpu_memory_gib),
     ):
         if value is not None and value != true:
-            raise InputError(f"{known.name} has {argument} {true:g}, not {value:g}: leave it out.")
+            raise InputError(f"{known.name} has {argument} {true:g}, not {value:g}: remove it.")
     return _Machine(
         gpu=known.gpu,
         gpu_count=known.gpu_count,
@@ -137,7 +139,7 @@ def _known_machine(options: argparse.Namespace, known: Instance) -> _Machine:
 
 def _new_machine(options: argparse.Namespace, name: str) -> _Machine:
     if not options.gpu:
-        raise InputError(f"{name} is new to the catalogue: say which GPU it has, such as --gpu L4.")
+        raise InputError(f"{name} is not in the catalog: give its GPU, such as --gpu L4.")
     named = _text("gpu", options.gpu)
     gpu, memory_gib = (_other_gpu if options.other_gpu else _listed_gpu)(named, options.memory_gib)
     return _Machine(
@@ -153,7 +155,7 @@ def _new_machine(options: argparse.Namespace, name: str) -> _Machine:
 def _other_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
     """A GPU without a data sheet here, and its memory."""
     if memory_gib is None:
-        raise InputError(f"Nothing is known of {gpu!r}: say how much memory it has with --memory-gib.")
+        raise InputError(f"The specs of {gpu!r} are unknown: give its memory with --memory-gib.")
     return gpu, memory_gib
 
 
@@ -163,10 +165,10 @@ def _listed_gpu(gpu: str, memory_gib: float | None) -> tuple[str, float]:
         found = known_gpus().find(gpu, memory_gib)
     except InputError as error:
         raise InputError(
-            f"{error} --other-gpu adds it all the same: only models that learned from it predict it."
+            f"{error} Use --other-gpu to add it anyway: only models trained on it can predict it."
         ) from None
     if memory_gib is not None and abs(memory_gib / found.memory_gib - 1) > _MEMORY_TOLERANCE:
-        raise InputError(f"{found.name} has {found.memory_gib:g} GiB, not {memory_gib:g}: leave --memory-gib out.")
+        raise InputError(f"{found.name} has {found.memory_gib:g} GiB, not {memory_gib:g}: remove --memory-gib.")
     return found.name, found.memory_gib
 
 
@@ -178,10 +180,10 @@ def _as_row_says(old: Instance, new: Instance) -> Instance:
 def _checked_name(name: str, catalog: Catalog) -> str:
     name = _text("instance", name)
     if not name or any(character in name for character in ",= "):
-        raise InputError(f"An instance's name has no spaces, commas or =, unlike {name!r}.")
+        raise InputError(f"An instance name can't have spaces, commas or =: {name!r}.")
     same = next((known for known in catalog if known.lower() == name.lower() and known != name), None)
     if same:
-        raise InputError(f"The catalogue writes {name!r} as {same!r}: use that name.")
+        raise InputError(f"The catalog has {name!r} as {same!r}: use that name.")
     return name
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from profet_core.answers.questions import InstancesQuestion
 
 
-_ALL_HELP = "every offer: regions and markets"
+_ALL_HELP = "every offer, in all regions and markets"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,17 +55,17 @@ def run(options: argparse.Namespace) -> None:
     except NoOffersError as error:
         rows = []
         if options.format != "json":
-            print_warnings([f"{error} `profet instances add` and `refresh` bring more"])
+            print_warnings([f"{error} `profet instances add` and `refresh` add more"])
     if options.format == "json":
         print_json(instances_document(rows))
         return
     print_table(
-        ("instance", "cloud", "GPU", "GPUs", "$ an hour", "$ a GPU", "region", "market", "as of", "status", "basis"),
+        ("instance", "cloud", "GPU", "GPUs", "$/h", "$/GPU/h", "region", "market", "date", "status", "basis"),
         [_text_row(offer, basis) for offer, basis in rows],
     )
     old = sum(bool(price_age_years(offer.as_of)) for offer, _ in rows)
     if old:
-        print(f"old: {old} of these prices are more than a year old; `profet instances refresh` brings today's")
+        print(f"old: {old} of these prices are more than a year old; `profet instances refresh` updates them")
 
 
 def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
@@ -81,7 +81,7 @@ def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
         known = Knowledge(load_models(), catalog, gpus).with_own_gpus(own)
         return answer_instances(known.models, known.catalog, question)
     except ArtifactError as error:
-        print_warnings([f"nothing is known of what can be predicted: {error}"])
+        print_warnings([f"the basis of predictions is unknown: {error}"])
         return answer_instances(None, with_offers_of(catalog, own), question)
 
 

@@ -14,7 +14,7 @@ def writable_path() -> Path:
     """The user's own file, for a command that changes it."""
     path = own_path()
     if path is None:
-        raise InputError(f"There is no place for your own instances: name a file in {OWN_VARIABLE}.")
+        raise InputError(f"There is no file for your custom instances: set {OWN_VARIABLE}.")
     return path
 
 

@@ -20,7 +20,7 @@ from profet_cli.commands.instances.published_items import (
     region_of,
 )
 from profet_core.catalog import Catalog
-from profet_core.catalog.clouds import machine_facts
+from profet_core.catalog.clouds import machine_facts, market_of
 from profet_core.catalog.refresh import PublishedPrice
 from profet_core.errors import CatalogError, InputError
 
@@ -28,7 +28,7 @@ SOURCE_PREFIX = "gpuhunt"
 #: A folder of CSV files that gpuhunt reads instead of its published ones.
 FOLDER_VARIABLE = "GPUHUNT_CATALOG_DIR"
 _TIMEOUT_S = 30.0
-_NOT_FETCHED = "The price list of {} can't be fetched"
+_NOT_FETCHED = "The price list of {} can't be fetched: check the network or try again later. Nothing was changed."
 
 
 class PriceLists:
@@ -51,11 +51,11 @@ class PriceLists:
         elif not self._is_loaded:
             self.catalog.load()
             self._is_loaded = True
-        return self.catalog.query(provider=PROVIDERS.get(provider, provider), min_gpu_count=1)
+        return self.catalog.query(provider=PROVIDERS[provider], min_gpu_count=1)
 
     def version(self, provider: str) -> str:
         """Of a provider's list; empty if it has none."""
-        return getattr(self.catalog.catalog.get(PROVIDERS.get(provider, provider)), "version", "")
+        return getattr(self.catalog.catalog.get(PROVIDERS[provider]), "version", "")
 
 
 def published_prices(
@@ -65,48 +65,47 @@ def published_prices(
 
     Parameters
     ----------
-    provider : as the catalogue calls it, or as gpuhunt does. known : the catalogue, which names offers.
+    provider : one of `PROVIDERS`. known : the catalogue, which names offers.
 
     Raises
     ------
-    InputError : gpuhunt does not know the provider, or it has none of the regions.
+    InputError : the provider has none of the regions.
     CatalogError : the list can't be fetched.
     """
     with _quiet_and_impatient():
         try:
             items = lists.items(provider)
-        except ValueError:
-            raise InputError(f"Unknown provider {provider!r}: gpuhunt publishes no price list of it.") from None
-        except (OSError, lists.gpuhunt.GPUHuntError) as error:
-            raise CatalogError(f"{_NOT_FETCHED.format(provider)} ({error}); nothing was changed.") from None
+        except (OSError, ValueError, lists.gpuhunt.GPUHuntError):
+            # What these say is of the library's insides.
+            items = []
     if not items:
-        raise CatalogError(f"{_NOT_FETCHED.format(provider)}; nothing was changed.")
+        raise CatalogError(_NOT_FETCHED.format(provider))
     offers = [item for item in items if is_offer(provider, item)]
     found = [item for item in offers if region_of(provider, item.location) in regions]
     if not found:
         there = ", ".join(sorted({region_of(provider, item.location) for item in offers}))
-        raise InputError(f"{provider} lists no GPU instance in {', '.join(sorted(regions))}: choose among {there}.")
+        raise InputError(f"{provider} lists no GPU instance in {', '.join(sorted(regions))}: choose from {there}.")
     version = lists.version(provider)
     return [price for item in found if (price := _price(provider, item, version, known)) is not None]
 
 
 def _price(provider: str, item: Item, version: str, known: Catalog) -> PublishedPrice | None:
-    gpu = gpu_of(provider, item) if provider in PROVIDERS else None
-    name = name_of(provider, item, gpu, known) if provider in PROVIDERS else item.instance_name
+    gpu = gpu_of(provider, item)
+    name = name_of(provider, item, gpu, known)
     if name is None:
         return None
     return PublishedPrice(
         instance=name,
         gpu_count=item.gpu_count,
         region=region_of(provider, item.location),
-        market="spot" if item.spot else "on-demand",
+        market=market_of(provider, spot=item.spot),
         usd_per_hour=item.price,
         as_of=_date_of(version),
         source=f"{SOURCE_PREFIX} {provider} {version}".strip(),
         provider=provider,
         gpu=gpu,
         vcpus=item.cpu or None,
-        host=machine_facts(provider, item.instance_name).host if provider in PROVIDERS else "",
+        host=machine_facts(provider, item.instance_name).host,
     )
 
 
@@ -120,7 +119,7 @@ def _gpuhunt():
     try:
         import gpuhunt
     except ImportError:
-        raise InputError("Published prices are read by gpuhunt: pip install 'profet-app[prices]'.") from None
+        raise InputError("Published prices need gpuhunt: pip install 'profet-app[prices]'.") from None
     return gpuhunt
 
 

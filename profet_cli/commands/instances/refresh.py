@@ -35,14 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=names,
         metavar="A,B",
         default=argparse.SUPPRESS,
-        help=f"{', '.join(PROVIDERS)}, or all of them: all (default: {DEFAULT_CLOUD})",
+        help=f"{', '.join(PROVIDERS)}, or all (default: {DEFAULT_CLOUD})",
     )
     parser.add_argument(
-        "--region", action="append", help="default: where the catalogue has offers; may be given several times"
+        "--region", action="append", help="region (default: where the catalog has offers); can be repeated"
     )
-    parser.add_argument("--new", action="store_true", help="offers that the catalogue lacks too, if their GPU is known")
-    parser.add_argument("--force", action="store_true", help="believe prices that change more than fivefold")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would change")
+    parser.add_argument("--new", action="store_true", help="also add new offers of known GPUs")
+    parser.add_argument("--force", action="store_true", help="accept prices that change more than fivefold")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -51,9 +51,7 @@ def run(options: argparse.Namespace) -> None:
     published, answered = _published(options, catalog)
     changes = price_changes(catalog, published, source_prefix=SOURCE_PREFIX, with_new=options.new)
     if not changes:
-        raise InputError(
-            f"{', '.join(_clouds(options))} lists none of the catalogue's instances there: nothing was changed."
-        )
+        raise InputError(f"{', '.join(_clouds(options))} lists no catalog instances there: nothing was changed.")
     if not options.force:
         check_believable(changes)
     new = [change.offer for change in changes if not change.kept]
@@ -73,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
     if not_listed:
         print(f"not listed there: {', '.join(not_listed)}")
     if more:
-        print(f"{more} more {'offer has' if more == 1 else 'offers have'} a GPU that is known: --new adds them")
+        print(f"{more} more {'offer has' if more == 1 else 'offers have'} a known GPU: --new adds them")
     print(f"nothing was written (--dry-run); it would be in {path}" if options.dry_run else f"written to {path}")
 
 
@@ -82,7 +80,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Publ
     found: list[PublishedPrice] = []
     answered: list[str] = []
     problems: list[ProfetError] = []
-    lists, clouds, damaged = PriceLists(), _clouds(options), 0
+    clouds, lists, damaged = _clouds(options), PriceLists(), 0
     for name in clouds:
         try:
             listed = published_prices(lists, name, options.region or _usual_regions(catalog, name), catalog)
@@ -94,18 +92,26 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Publ
             problems.append(problem)
     if len(problems) == len(clouds):
         raise problems[0]
-    print_warnings(str(problem).replace("nothing was changed", "it is left out") for problem in problems)
+    print_warnings(str(problem).replace("nothing was changed", "it is skipped") for problem in problems)
     if damaged:
-        print_warnings([f"{damaged} damaged {'row is' if damaged == 1 else 'rows are'} left out"])
+        print_warnings([f"{damaged} damaged {'row is' if damaged == 1 else 'rows are'} skipped"])
     return found, answered
 
 
 def _clouds(options: argparse.Namespace) -> list[str]:
-    """The clouds asked for, as the catalogue calls them."""
+    """The clouds asked for, as the catalogue calls them.
+
+    Raises
+    ------
+    InputError : there is no such cloud.
+    """
     given = [name.lower() for name in options.provider] or [DEFAULT_CLOUD]
     if "all" in given:
         return list(PROVIDERS)
-    return list(dict.fromkeys(GPUHUNT_NAMES.get(name, name) for name in given))
+    clouds = list(dict.fromkeys(GPUHUNT_NAMES.get(name, name) for name in given))
+    if unknown := [name for name in clouds if name not in PROVIDERS]:
+        raise InputError(f"Unknown cloud {unknown[0][:60]!a}: choose from {', '.join(PROVIDERS)}, or all.")
+    return clouds
 
 
 def _usual_regions(catalog: Catalog, provider: str) -> list[str]:
@@ -136,4 +142,4 @@ def _change_text(change: PriceChange) -> str:
         return "yours is kept"
     if change.change_percent is None:
         return "new"
-    return "same" if change.offer.usd_per_hour == change.old_usd_per_hour else f"{change.change_percent:+.1f} %"
+    return "same" if change.offer.usd_per_hour == change.old_usd_per_hour else f"{change.change_percent:+.1f}%"

@@ -18,8 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which rows."""
     add_format(parser, default=argparse.SUPPRESS)
     parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--region", help="only this region's")
-    parser.add_argument("--market", help="only this market's")
+    parser.add_argument("--region", help="only in this region")
+    parser.add_argument("--market", help="only in this market")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -30,13 +30,13 @@ def run(options: argparse.Namespace) -> None:
         removed = [row for row in rows if _is_meant(row, options)]
         if not removed:
             names = ", ".join(dict.fromkeys(row.name for row in rows)) or "none"
-            raise InputError(f"Your own file {path} has no such row of {options.name!r}; it has rows of: {names}.")
+            raise InputError(f"Your file {path} has no such row for {options.name!r}; it has rows for: {names}.")
         write_own(path, [row for row in rows if row not in removed], shipped)
     if options.format == "json":
         print_json({"file": str(path), "removed": [offer_document(row) for row in removed]})
         return
     for row in removed:
-        print(f"{offer_title(row)}: {listed_price(row.usd_per_hour)} an hour is removed from {path}")
+        print(f"{offer_title(row)}: {listed_price(row.usd_per_hour)}/h is removed from {path}")
 
 
 def _is_meant(row: Instance, options: argparse.Namespace) -> bool:

@@ -17,12 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     add_data(parser)
     parser.add_argument(
-        "--out", metavar="DIR", help="folder to write (default: models; with measurements of your own: PROFET_HOME)"
+        "--out", metavar="DIR", help="folder to write (default: models; with your own measurements: PROFET_HOME)"
     )
     add_models(parser)
     add_anchors(parser)
-    parser.add_argument("--transfer", action="store_true", help="only transfer.json, for GPUs nobody profiled")
-    parser.add_argument("--memory", action="store_true", help="only memory.json, for what fits in a GPU's memory")
+    parser.add_argument("--transfer", action="store_true", help="only transfer.json, for unprofiled GPUs")
+    parser.add_argument("--memory", action="store_true", help="only memory.json, for the memory fit")
     parser.add_argument("--scaleout", action="store_true", help="only scaleout.json, for several GPUs")
     parser.add_argument("--sizes", action="store_true", help="only growth.json, for other batch and pixel sizes")
     parser.add_argument("--estimate", action="store_true", help="only estimate.json, for networks without a profile")

@@ -15,7 +15,7 @@ def train_sizes(options: argparse.Namespace) -> Trained:
         from profet_lab.scalers.growth_file import growth_content, write_growth
     content = growth_content(open_measurements(options)[0])
     path = write_growth(content, Path(options.out))
-    said = f"{path}: how steps grow, from profiles of {len(content['laws'])} instances"
+    said = f"{path}: scaling with batch and pixel size, from profiles of {len(content['laws'])} instances"
     return _written(path, content["checksum"], said)
 
 
@@ -35,7 +35,7 @@ def train_memory(options: argparse.Namespace) -> Trained:
         from profet_lab.memory.memory_file import memory_content, write_memory
     content = memory_content(*open_measurements(options))
     path = write_memory(content, Path(options.out))
-    said = f"{path}: what {content['fitted_on']['cells']} workloads needed of memory"
+    said = f"{path}: memory use of {content['fitted_on']['cells']} workloads"
     return _written(path, content["checksum"], said)
 
 
@@ -60,7 +60,7 @@ def train_scaleout(options: argparse.Namespace) -> Trained:
     model = write_scaleout(content, Path(options.out))
     path = Path(options.out) / SCALEOUT_NAME
     rows = sum(content["fitted_on"]["rows"].values())
-    return _written(path, model.checksum, f"{path}: a step on several GPUs, from {rows} published ones")
+    return _written(path, model.checksum, f"{path}: multi-GPU steps, from {rows} published ones")
 
 
 def _written(path: Path, checksum: str, said: str) -> Trained:

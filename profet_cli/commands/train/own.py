@@ -51,8 +51,8 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     found, without = sharpen_gpus(dataset, transfer)
     groups, pairs_without = pair_groups(dataset, transfer)
     if not found and not groups:
-        said = "; ".join(f"{one.instance}: {one.why}" for one in without) or "the models know all of its instances"
-        raise InputError(f"Nothing to learn from these measurements: {said}.")
+        said = "; ".join(f"{one.instance}: {one.why}" for one in without) or "the models already cover all instances"
+        raise InputError(f"These measurements add nothing: {said}.")
 
     def write_pairs(folder: Path) -> None:
         with training_set():
@@ -93,7 +93,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
         *(_sharpened_line(one) for one in found),
         *(_group_line(group) for group in groups),
         *still_to_price(machines, dataset),
-        *(f"{one.anchor} to {one.target}: no models of its own: {one.why}" for one in pairs_without),
+        *(f"{one.anchor} to {one.target}: no models: {one.why}" for one in pairs_without),
         *(f"{one.instance}: nothing learned: {one.why}" for one in without),
         f"written to {out}",
     )
@@ -103,7 +103,7 @@ def train_own(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
 def _sharpened_line(one: SharpenedGpu) -> str:
     return (
         f"{one.instance} ({one.gpu}{', TF32' if one.tf32 else ''}): {one.cells} workloads of {one.networks} "
-        f"networks; new networks within {100 * math.expm1(NORMAL_90 * one.log_sd):.0f} %, in 90 of 100"
+        f"networks; 90% prediction interval for new networks: +{100 * math.expm1(NORMAL_90 * one.log_sd):.0f}%"
     )
 
 
@@ -121,7 +121,7 @@ def _out(options: argparse.Namespace, parts: Sequence[str]) -> Path:
     listed = [name for name in ("transfer", "memory", "scaleout", "sizes", "estimate") if name in parts]
     named = [f"--{name}" for name in listed if getattr(options, name)] + (["--anchor"] if options.anchor else [])
     if named:
-        raise InputError(f"Measurements of your own are added to models as they are: leave {', '.join(named)} out.")
+        raise InputError(f"Your measurements are added to the existing models: remove {', '.join(named)}.")
     if not (given := options.out or os.environ.get(HOME_VARIABLE)):
-        raise InputError(f"Say where models of your own go, with --out or {HOME_VARIABLE}.")
+        raise InputError(f"Give a folder for your models with --out or {HOME_VARIABLE}.")
     return Path(given)

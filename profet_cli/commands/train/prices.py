@@ -1,32 +1,40 @@
-"""What is still to do for machines of one's own before they are shown: their prices aren't known."""
+"""How machines of one's own are shown, and what is still to do for those whose prices aren't known."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from profet_cli.commands.instances.own_file import known_gpus
-from profet_core.catalog import load_catalog
+from profet_core.catalog import load_catalog, load_gpus
+from profet_core.catalog.own_gpus import own_gpus_path, read_own_gpus
 
 if TYPE_CHECKING:
+    from profet_core.catalog import Gpus
     from profet_lab.datasets.dataset import Dataset
 
 
 def still_to_price(instances: Iterable[str], dataset: Dataset) -> list[str]:
-    """A line for each instance that no catalogue has, with the command that adds it."""
-    known = load_catalog()
+    """A line for each instance that no catalogue has: the offer that `gpus add` made of its GPU, or how to add one."""
+    catalog, own = load_catalog(), read_own_gpus(own_gpus_path(), load_gpus())
+    gpus, offered = load_gpus().with_own(row.gpu for row in own), {row.name: row.instance for row in own}
     return [
-        f"{name} is shown once it has a price: profet instances add {name} "
-        f"{_gpu_options(dataset.instances[name].gpu)} --usd-per-hour N"
+        _line(name, dataset.instances[name].gpu, gpus, offered)
         for name in dict.fromkeys(instances)
-        if name not in known
+        if name not in catalog and name not in offered.values()
     ]
 
 
-def _gpu_options(gpu: str) -> str:
+def _line(name: str, gpu: str, gpus: Gpus, offered: Mapping[str, str]) -> str:
+    same = next((offered[one.name] for one in gpus.named(gpu) if one.name in offered), None) if gpu else None
+    if same is not None:
+        return f"{name} is shown as {same}, the instance of your custom GPU"
+    return f"{name} needs a price to be shown: profet instances add {name} {_gpu_options(gpu, gpus)} --usd-per-hour N"
+
+
+def _gpu_options(gpu: str, gpus: Gpus) -> str:
     """How `profet instances add` takes a GPU by the name that its collection has."""
     if not gpu:
         return "--gpu GPU"
-    listed = "" if known_gpus().named(gpu) else " --other-gpu --memory-gib N"
+    listed = "" if gpus.named(gpu) else " --other-gpu --memory-gib N"
     return f"--gpu {shlex.quote(gpu)}{listed}"

@@ -27,60 +27,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     add_data(parser)
     add_anchors(parser)
-    parser.add_argument("--target", action="append", metavar="INSTANCE", help="only pairs to this target")
-    parser.add_argument("--method", choices=["default", "profet"], default="default", help="profet: the documented one")
-    parser.add_argument("--card", action="store_true", help="everything; writes validation.json and MODEL_CARD.md")
-    add_models(parser)
+    parser.add_argument("--target", action="append", metavar="INSTANCE", help="only pairs with this target")
     parser.add_argument(
-        "--no-clustering", action="store_true", help="documented method, every operation a feature of its own"
+        "--method", choices=["default", "profet"], default="default", help="default or profet (the documented method)"
     )
-    parser.add_argument("--scaler", action="store_true", help="the scaler: batch and pixels, true and predicted ends")
+    parser.add_argument(
+        "--card", action="store_true", help="run all validations; writes validation.json and MODEL_CARD.md"
+    )
+    add_models(parser)
+    parser.add_argument("--no-clustering", action="store_true", help="documented method with one feature per operation")
+    parser.add_argument(
+        "--scaler", action="store_true", help="the scaler: batch and pixels, with true and predicted endpoints"
+    )
     parser.add_argument(
         "--sizes",
         action="store_true",
-        help="other batch and pixel sizes from one profile; --card writes its section of the report and card",
+        help="other batch and pixel sizes from one profile; --card updates the report and card",
     )
     parser.add_argument(
         "--transfer",
         action="store_true",
-        help="GPUs nobody profiled: each GPU left out, derived targets; --card writes its report and card",
+        help="unprofiled GPUs: leave-one-GPU-out, derived targets; --card writes the report and card",
     )
     parser.add_argument(
         "--memory",
         action="store_true",
-        help="does it fit: each network left out; --card writes its section of --transfer's report and card",
+        help="memory fit: leave-one-network-out; --card updates the report and card of --transfer",
     )
     parser.add_argument(
         "--cells",
         action="store_true",
-        help="error against number of cells of a new GPU: each of the profiled ones in turn, networks left out; --card "
-        "writes its report and card",
+        help="error by number of cells of a new GPU: each profiled GPU in turn, networks held out; --card writes "
+        "the report and card",
     )
     parser.add_argument(
         "--pairs",
         action="store_true",
-        help="the same with models of the new GPU's pairs beside the law; --card adds a section to the card of --cells",
+        help=(
+            "the same with models of the new GPU's pairs besides the analytical model; --card adds a section to "
+            "the card of --cells"
+        ),
     )
     parser.add_argument(
         "--estimate",
         action="store_true",
-        help="networks without a profile: the paper's judgements and ours; --card writes its report and card",
+        help="networks without a profile: the paper's tests and ours; --card writes the report and card",
     )
     parser.add_argument(
         "--manycore",
         action="store_true",
-        help="the many-core models: published predictions, and this machine's own cores; --card writes report and card",
+        help="many-core models: published predictions and this machine's cores; --card writes the report and card",
     )
     parser.add_argument(
         "--scaleout",
         action="store_true",
-        help="several GPUs: each network, and each GPU model, left out; --card writes its report and card",
+        help="several GPUs: leave-one-network-out and leave-one-GPU-out; --card writes the report and card",
     )
     parser.add_argument(
         "--real",
         metavar="DIR",
-        help="profiles that others recorded, by DIR's index.json, against what was measured; --card writes the report "
-        "and its section of the card",
+        help="third-party profiles listed in DIR/index.json, against measurements; --card writes the report and "
+        "updates the card",
     )
     parser.add_argument("--seed", type=int, default=0)
     add_dask(parser)
@@ -107,7 +114,7 @@ def run(options: argparse.Namespace) -> None:
     options.data = options.data[0] if options.data else None
     chosen = [part for part in _PARTS if getattr(options, part) not in (None, False)]
     if dataset is not None:
-        _check_alone(options, "Measurements of your own are judged on all pairs at once", [*chosen, *_card(options)])
+        _check_alone(options, "Your own measurements are validated on all pairs at once", [*chosen, *_card(options)])
         own.run(options, dataset)
         return
     if not chosen:
@@ -132,4 +139,4 @@ def _check_alone(options: argparse.Namespace, what: str, parts: Sequence[str]) -
     }
     named = [name for name, given in others.items() if given] + [f"--{part}" for part in parts]
     if named:
-        raise InputError(f"{what}: leave {', '.join(named)} out.")
+        raise InputError(f"{what}: remove {', '.join(named)}.")

@@ -14,8 +14,11 @@ from profet_core.files import default_models_folder
 #: Title -> figures of it, each a column a GPU.
 _TABLES = {
     "Error of new networks, percent: mean and worst of the draws": ("mape", "worst_draw"),
-    "90 % intervals, percent: missed, and half width": ("missed_90", "median_interval_pct"),
-    "As anchor, by the law alone, percent: mean and worst of the draws": ("as_anchor_mape", "as_anchor_worst_draw"),
+    "90% intervals, percent: missed, and half-width": ("missed_90", "median_interval_pct"),
+    "As anchor, analytical model only, percent: mean and worst of the draws": (
+        "as_anchor_mape",
+        "as_anchor_worst_draw",
+    ),
 }
 
 

@@ -35,8 +35,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _print(report: dict[str, Any]) -> None:
     print(
-        f"Latency without a profile: {report['rows']} steps of {report['networks']} networks on four GPUs; each row "
-        "leaves out what it is about, and chooses its method and its interval without it.\n"
+        f"Latency without a profile: {report['rows']} steps of {report['networks']} networks on four GPUs; each "
+        "row holds out what it names, and chooses its method and interval without it.\n"
     )
     with training_set():
         from profet_lab.cards.estimate import memory_sentence, published_sentence, regime_table, sheet_sentence

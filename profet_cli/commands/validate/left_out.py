@@ -25,7 +25,7 @@ Progress = Callable[[int], object]
 _SCALER_METHODS = {
     "settings": "profet",
     "settings_default": "default",
-    "settings_default_ends_only": "default, ends only",
+    "settings_default_ends_only": "default, endpoints only",
 }
 
 
@@ -63,7 +63,7 @@ def _wanted_pairs(options: argparse.Namespace, measurements: Measurements) -> li
         if (not options.anchor or anchor in options.anchor) and (not options.target or target in options.target)
     ]
     if not wanted:
-        raise InputError("No pair is left: name an anchor and a target that differ.")
+        raise InputError("No pair remains: name different anchor and target.")
     return wanted
 
 
@@ -131,7 +131,18 @@ def _print_report(options: argparse.Namespace, report: Report) -> None:
 
 def _print_default(report: Report) -> None:
     print_table(
-        ("anchor", "target", "n", "MAPE with %", "without %", "with, sizes %", "R2", "RMSE ms", "covered %", "half %"),
+        (
+            "anchor",
+            "target",
+            "n",
+            "MAPE with %",
+            "without %",
+            "with, sizes %",
+            "R2",
+            "RMSE ms",
+            "covered %",
+            "half-width %",
+        ),
         [_default_row(row) for row in report["pairs"]],
     )
     for name in ("mean", "worst_pair", "without_twin", "family"):
@@ -139,7 +150,7 @@ def _print_default(report: Report) -> None:
         print(f"\n{name.replace('_', ' ')}: {values}")
     print()
     print_table(
-        ("architecture", "MAPE with %", "without %", "covered %", "half %"),
+        ("architecture", "MAPE with %", "without %", "covered %", "half-width %"),
         [_default_architecture_row(model, row) for model, row in report["by_model"].items()],
     )
     print()
@@ -181,8 +192,8 @@ def _print_documented(report: Report) -> None:
     )
     mean = report["mean"]
     print(
-        f"\nmean of {len(report['pairs'])} pairs: {mean['mape_with_latency']:.2f} % with latency, "
-        f"{mean['mape_without_latency']:.2f} % without\n"
+        f"\nmean of {len(report['pairs'])} pairs: {mean['mape_with_latency']:.2f}% with latency, "
+        f"{mean['mape_without_latency']:.2f}% without\n"
     )
     print_table(
         ("architecture", "MAPE with %", "without %"),
@@ -223,7 +234,7 @@ def _print_growth(report: Report) -> None:
         for known, part in report.items()
         for row in part
     ]
-    print_table(("from", "axis", "knots", "n", "MAPE %", "proportional %", "covered %", "half %"), rows)
+    print_table(("from", "axis", "knots", "n", "MAPE %", "proportional %", "covered %", "half-width %"), rows)
     print()
 
 

@@ -71,12 +71,12 @@ def _print_models(report: ManycoreAccuracy) -> None:
     print()
     for name in PUBLISHED:
         measured, beyond = (report.mean_apart_percent(name, extrapolated=beyond) for beyond in (False, True))
-        print(f"{name}: {measured:.1f} % apart on average up to 240 threads, {beyond:.1f} % above")
+        print(f"{name}: {measured:.1f}% apart on average up to 240 threads, {beyond:.1f}% above")
     errors, speedup = PUBLISHED_ERROR_PERCENT, report.speedup
     print(
-        f"\nPublished: (a) {errors['a']:g} % and (b) {errors['b']:g} % off measured trainings, which we don't have.\n"
-        f"Published speed-up of the {speedup.network} network with {speedup.threads} threads: {speedup.published:.1f}; "
-        f"(a) {speedup.speedup_a:.1f}, (b) {speedup.speedup_b:.1f}"
+        f"\nPublished: (a) {errors['a']:g}% and (b) {errors['b']:g}% off measured trainings, which we don't "
+        f"have.\nPublished speed-up of the {speedup.network} network with {speedup.threads} threads: "
+        f"{speedup.published:.1f}; (a) {speedup.speedup_a:.1f}, (b) {speedup.speedup_b:.1f}"
     )
 
 

@@ -35,5 +35,5 @@ def print_memory(report: Mapping[str, Any]) -> None:
     """One row for what is known of the network."""
     with training_set():
         from profet_lab.validation.memory import memory_rows
-    print("Does it fit, one architecture left out: of workloads x GPUs (8, 12, 16 and 16 GiB), which ran.\n")
+    print("Memory fit, leave-one-architecture-out: workloads x GPUs (8, 12, 16 and 16 GiB) that ran.\n")
     print_table(*memory_rows(report))

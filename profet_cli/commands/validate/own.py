@@ -58,8 +58,8 @@ def print_report(report: Mapping[str, Any]) -> None:
         for one in report["instances"]
     ]
     print_table(("machine", "GPU", "workloads", "runs differ by %"), machines)
-    print("\nError of networks left out, percent; 90 % intervals: missed, and half width\n")
-    header = ("anchor", "target", "workloads", "networks", "by", "error", "missed", "half width", "served")
+    print("\nError on held-out networks, percent; 90% intervals: missed, and half-width\n")
+    header = ("anchor", "target", "workloads", "networks", "by", "error", "missed", "half-width", "served")
     print_table(header, _rows(report))
     for one in report["without"]:
         pair = " to ".join(name for name in (one["anchor"], one["target"]) if name)

@@ -35,7 +35,7 @@ def print_report(report: Mapping[str, Any]) -> None:
     """One table a direction: a row a number of cells, a column a GPU."""
     gpus = list(report["rows"][0]["gpus"])
     for way, title in _TITLES.items():
-        print(f"{title}, error of new networks, percent: law / models / both\n")
+        print(f"{title}, error of new networks, percent: analytical model / trained models / both\n")
         rows = [
             (str(row["cells"]), *(_cell(row["gpus"][name][way]) for name in gpus), _cell(row["mean"][way]))
             for row in report["rows"]

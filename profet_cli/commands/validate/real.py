@@ -50,11 +50,11 @@ def _measured_latencies(options: argparse.Namespace, index: RealIndex) -> Measur
 def _print_comparison(report: RealReport) -> None:
     """Every prediction beside its truth, then the figures."""
     if not report.checks:
-        print("Nothing could be compared.\n")
+        print("No profile could be compared.\n")
         return
     columns = ("profile", "from", "to", "basis", "measured ms")
     print_table(
-        (*columns, "with latency (90 %)", "error %", "without (90 %)", "error %"),
+        (*columns, "with latency (90%)", "error %", "without (90%)", "error %"),
         [_check_row(check) for check in report.checks],
     )
     print()
@@ -75,15 +75,15 @@ def _print_figures(report: RealReport) -> None:
     if report.mean:
         n, given, without, covered, covered_without = _figure_cells(report.mean)
         print(
-            f"mean of {n} prediction{'' if n == '1' else 's'} on profiled GPUs: {given} % with latency, "
-            f"{without} % without; inside the 90 % interval: {covered} % and {covered_without} %\n"
+            f"mean of {n} prediction{'' if n == '1' else 's'} on profiled GPUs: {given}% with latency, {without}% "
+            f"without; inside the 90% interval: {covered}% and {covered_without}%\n"
         )
 
 
 def _print_readings(readings: tuple[RealReading, ...]) -> None:
     """What the readers made of every file."""
     print_table(
-        ("read", "GPU", "format", "steps", "found", "left out %", "compared"), [_reading_row(row) for row in readings]
+        ("read", "GPU", "format", "steps", "found", "ignored %", "compared"), [_reading_row(row) for row in readings]
     )
     for row in readings:
         remarks = "; ".join(filter(None, (row.note, row.refusal)))

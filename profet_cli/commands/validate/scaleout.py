@@ -38,8 +38,18 @@ def run(options: argparse.Namespace) -> None:
 def print_report(report: Section) -> None:
     """Each data set: summary, what was left out in turn, and why rows are not judged; then 64 GPUs."""
     for name, found in report["data_sets"].items():
-        print(f"{name}: {found['n']} steps on several GPUs, the measured step of one GPU given\n")
-        header = ("left out", "n", "MAPE %", "perfect %", "n under 90 %", "MAPE %", "perfect %", "covered %", "half %")
+        print(f"{name}: {found['n']} steps on several GPUs, given one GPU's measured step\n")
+        header = (
+            "held out",
+            "n",
+            "MAPE %",
+            "perfect %",
+            "n under 90%",
+            "MAPE %",
+            "perfect %",
+            "covered %",
+            "half-width %",
+        )
         print_table(header, [_summary(each, found[each]) for each in _TITLES])
         for each, title in _TITLES.items():
             print()
@@ -48,17 +58,17 @@ def print_report(report: Section) -> None:
         print_table(("strategy", "n", "MAPE %", "bias %", "perfect %"), _rows(found["networks"]["by_strategy"]))
         every = found["with_excluded"]
         print(
-            f"\nnot judged (were those with a one-GPU step, networks left out: {every['mape']:.1f} % over {every['n']} "
-            f"steps, perfect {every['perfect_mape']:.1f} %):"
+            f"\nexcluded (with those that have a one-GPU step, networks held out: {every['mape']:.1f}% over "
+            f"{every['n']} steps, perfect {every['perfect_mape']:.1f}%):"
         )
         for reason, count in found["excluded"].items():
             print(f"  {count:4d}  {reason}")
         print()
     on_64 = report["on_64"]
     print(
-        f"64 K80 over a network, the network left out: {on_64['mape']:.1f} % (perfect scaling "
-        f"{on_64['perfect_mape']:.1f} %): "
-        + "; ".join(f"{name} {value:+.1f} %" for name, value in report["network_64"].items())
+        f"64 K80 over a network, network held out: {on_64['mape']:.1f}% (perfect scaling "
+        f"{on_64['perfect_mape']:.1f}%): "
+        + "; ".join(f"{name} {value:+.1f}%" for name, value in report["network_64"].items())
     )
 
 

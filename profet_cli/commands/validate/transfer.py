@@ -22,30 +22,30 @@ _LEFT_OUT_COLUMNS = {
     "mape_without_resnet50_with_latency": "no ResNet50 %",
     "bias_with_latency": "bias %",
     "missed_90_with_latency": "missed %",
-    "median_interval_pct_with_latency": "half %",
-    "sheet_only_mape_with_latency": "sheet only %",
+    "median_interval_pct_with_latency": "half-width %",
+    "sheet_only_mape_with_latency": "specs only %",
     "sheet_only_missed_90_with_latency": "missed %",
     "one_constant": "one constant %",
 }
 _PUBLISHED_COLUMNS = {
     "published_mape_with_latency": "MAPE with %",
     "published_missed_90_with_latency": "missed %",
-    "published_median_interval_pct_with_latency": "half %",
+    "published_median_interval_pct_with_latency": "half-width %",
 }
 _ANCHOR_COLUMNS = {
     "mape_with_latency": "MAPE with %",
     "mape_without_latency": "without %",
-    "mape_law_alone_with_latency": "law alone %",
+    "mape_law_alone_with_latency": "model only %",
     "bias_with_latency": "bias %",
     "missed_90_with_latency": "missed %",
-    "median_interval_pct_with_latency": "half %",
+    "median_interval_pct_with_latency": "half-width %",
 }
 _TABLE_COLUMNS = {
     "mape": "MAPE %",
     "bias": "bias %",
     "worst": "worst %",
     "missed_90": "missed %",
-    "median_interval_pct": "half %",
+    "median_interval_pct": "half-width %",
 }
 _SELF_CHECK_COLUMNS = {
     "own_point": "own point %",
@@ -58,7 +58,7 @@ _DERIVED_COLUMNS = {
     "mape_with_latency": "MAPE with %",
     "mape_without_latency": "without %",
     "missed_90_with_latency": "missed %",
-    "median_interval_pct_with_latency": "half %",
+    "median_interval_pct_with_latency": "half-width %",
     "claims_pct_with_latency": "claims %",
     "claims_right_pct_with_latency": "right %",
 }
@@ -87,15 +87,15 @@ def run(options: argparse.Namespace) -> None:
 
 def print_left_out_gpus(report: Section) -> None:
     """One row a direction, then each GPU's mean and misses, then the GPUs of the other source."""
-    print("One GPU left out; of it the data sheet and ResNet-50's latency at 224 pixels, batch 64, are known.\n")
+    print("Leave-one-GPU-out: the GPU's specs and ResNet-50's latency at 224 pixels, batch 64, are known.\n")
     _print_directions(report)
     print()
     print_table(
         ("architecture", "MAPE with %"), [(model, f"{value:.1f}") for model, value in report["by_model"].items()]
     )
-    print("\nA10G and P100 left out, judged by the other source's corrected steps.\n")
+    print("\nA10G and P100 held out, judged by the third-party corrected steps.\n")
     _print_other_gpus(report["other_gpus"], _LEFT_OUT_COLUMNS)
-    print("\nThe same by the published benchmark instead, the way most GPUs nobody measured are reached.\n")
+    print("\nThe same from the published benchmark, as for most unprofiled GPUs.\n")
     published = [row for row in report["other_gpus"] if "published_mape_with_latency" in row]
     _print_other_gpus(published, _PUBLISHED_COLUMNS)
 
@@ -103,7 +103,7 @@ def print_left_out_gpus(report: Section) -> None:
 def _print_directions(report: Section) -> None:
     columns = _LEFT_OUT_COLUMNS
     by_gpu = [("all", name, "", *_cells(row, columns)) for name, row in report["by_gpu"].items()]
-    print_table(("anchor", "left out", "n", *columns.values()), [*_direction_rows(report, columns), *by_gpu])
+    print_table(("anchor", "held out", "n", *columns.values()), [*_direction_rows(report, columns), *by_gpu])
 
 
 def _direction_rows(report: Section, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
@@ -120,22 +120,22 @@ def _rows(directions: Iterable[Section], columns: Mapping[str, str]) -> list[tup
 
 
 def _print_other_gpus(rows: Sequence[Section], columns: Mapping[str, str]) -> None:
-    print_table(("anchor", "left out", "n", *columns.values()), _rows(rows, columns))
+    print_table(("anchor", "held out", "n", *columns.values()), _rows(rows, columns))
 
 
 def print_left_out_anchors(report: Section) -> None:
     """One row a direction, then each anchor's mean."""
     columns = _ANCHOR_COLUMNS
-    print("\nOne GPU left out as anchor: its profiles predict the others.\n")
+    print("\nOne GPU held out as anchor: its profiles predict the others.\n")
     by_anchor = [(name, "all", "", *_cells(row, columns)) for name, row in report["by_anchor"].items()]
-    print_table(("left out", "target", "n", *columns.values()), [*_direction_rows(report, columns), *by_anchor])
+    print_table(("held out", "target", "n", *columns.values()), [*_direction_rows(report, columns), *by_anchor])
 
 
 def print_published(report: Section) -> None:
     """One row a GPU and table, then one a GPU of what must hold without any truth."""
-    print("\nRatios to V100 in published tables; held back: nothing of the table was known, else its ResNet-50.\n")
+    print("\nRatios to V100 in published tables; held out: the whole table; else its ResNet-50 is known.\n")
     print_table(
-        ("GPU", "table", "held back", "n", *_TABLE_COLUMNS.values()),
+        ("GPU", "table", "held out", "n", *_TABLE_COLUMNS.values()),
         [
             (
                 row["gpu"],
@@ -147,7 +147,10 @@ def print_published(report: Section) -> None:
             for row in report["tables"]
         ],
     )
-    print("\nSelf-checks: own published point; larger steps more than 5 % faster; below V100's fastest, unsaid.\n")
+    print(
+        "\nSelf-checks: own published point; larger steps more than 5% faster; undisclosed steps below V100's "
+        "fastest.\n"
+    )
     print_table(
         ("GPU", *_SELF_CHECK_COLUMNS.values()),
         [(row["gpu"], *_cells(row, _SELF_CHECK_COLUMNS)) for row in report["self_checks"]],
@@ -156,17 +159,17 @@ def print_published(report: Section) -> None:
 
 def print_derived(report: Section) -> None:
     """The routes between the GPUs both sources have, then each derived GPU."""
-    print("\nThrough the other source's ratios, against PROFET's own measurement; networks left out.\n")
+    print("\nThrough the other source's ratios, against PROFET's own measurement; networks held out.\n")
     print_table(
         ("steps", "n", "T4 -> V100 %", "V100 -> T4 %", "median ratio"),
         [_route_row(name, row) for name, row in report["routes"].items() if name != "by_model"],
     )
-    print("\nDerived GPUs, each network left out; truth is the corrected step.\n")
+    print("\nDerived GPUs, each network held out; truth is the corrected step.\n")
     print_table(
         ("GPU", "anchor", "n", *_DERIVED_COLUMNS.values()),
         [row for gpu, derived in report["gpus"].items() for row in _derived_rows(gpu, derived)],
     )
-    print("\nclaims: g5.xlarge dearer or cheaper a step than g4dn.xlarge, made where the interval excludes break-even")
+    print("\nclaims: g5.xlarge costs more or less per step than g4dn.xlarge, where the interval excludes break-even")
 
 
 def _route_row(name: str, row: Section) -> tuple[str, ...]:

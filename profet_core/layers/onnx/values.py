@@ -129,14 +129,18 @@ def _elementwise(function: Callable[..., Any]) -> Callable[[Node, list[Any]], np
 
 def _divide(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Whole numbers are divided towards zero."""
+    result: np.ndarray
     if one.dtype.kind == "i" and other.dtype.kind == "i":
-        return (np.sign(one) * np.sign(other)) * (np.abs(one) // np.abs(other))
-    return one / other
+        result = (np.sign(one) * np.sign(other)) * (np.abs(one) // np.abs(other))
+    else:
+        result = one / other
+    return result
 
 
 def _cast(node: Node, arrays: list[Any]) -> np.ndarray:
     to = node.attributes.get("to")
-    return arrays[0].astype(np.float64 if to is not None and to.number in (1, 10, 11, 16) else np.int64)
+    data: np.ndarray = arrays[0]
+    return data.astype(np.float64 if to is not None and to.number in (1, 10, 11, 16) else np.int64)
 
 
 def _concat(node: Node, arrays: list[Any]) -> np.ndarray | None:
@@ -149,7 +153,8 @@ def _gather(node: Node, arrays: list[Any]) -> np.ndarray | None:
     data, indices = arrays
     if data.size * indices.size > MAX_CONSTANT:
         return None
-    return np.take(data, indices, node.number("axis", 0))
+    taken: np.ndarray = np.take(data, indices, node.number("axis", 0))
+    return taken
 
 
 def _axes(node: Node, arrays: list[Any]) -> tuple[int, ...] | None:
@@ -164,11 +169,12 @@ def _unsqueeze(node: Node, arrays: list[Any]) -> np.ndarray:
 
 
 def _squeeze(node: Node, arrays: list[Any]) -> np.ndarray:
-    return np.squeeze(arrays[0], _axes(node, arrays))
+    data: np.ndarray = arrays[0]
+    return np.squeeze(data, _axes(node, arrays))
 
 
 def _slice(node: Node, arrays: list[Any]) -> np.ndarray:
-    data = arrays[0]
+    data: np.ndarray = arrays[0]
     parts = [[int(number) for number in array.ravel()] for array in arrays[1:5] if array is not None]
     if len(arrays) == 1:
         parts = [node.attributes[name].numbers for name in ("starts", "ends", "axes") if name in node.attributes]
@@ -201,7 +207,8 @@ def _expand(_: Node, arrays: list[Any]) -> np.ndarray | None:
 
 
 def _product(node: Node, arrays: list[Any]) -> np.ndarray:
-    return np.prod(arrays[0], axis=_axes(node, arrays), keepdims=bool(node.number("keepdims", 1)))
+    product: np.ndarray = np.prod(arrays[0], axis=_axes(node, arrays), keepdims=bool(node.number("keepdims", 1)))
+    return product
 
 
 _FOLDS: Mapping[str, Callable[[Node, list[Any]], np.ndarray | None]] = MappingProxyType(

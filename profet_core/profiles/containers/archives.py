@@ -181,7 +181,7 @@ def _zip_directory(content: Content) -> tuple[bytes, int]:
     tail = _read_at(content, tail_start, content.size - tail_start)
     at = tail.rfind(_EMPTY_ZIP_MAGIC)
     if at < 0 or len(tail) - at < _ZIP_END.size:
-        raise ProfileError("The zip archive is cut short: pack or download it again.")
+        raise ProfileError("The zip archive is truncated: pack or download it again.")
     _, _, _, _, count, size, start, _ = _ZIP_END.unpack_from(tail, at)
     if count == _ZIP64_COUNT or _ZIP64_SIZE in (size, start):
         raise _zip64()
@@ -258,7 +258,7 @@ def _skip(stream: BinaryIO, size: int) -> None:
     while size > 0:
         passed = len(stream.read(min(size, 2**20)))
         if not passed:
-            raise ProfileError("The tar archive is cut short: pack or download it again.")
+            raise ProfileError("The tar archive is truncated: pack or download it again.")
         size -= passed
 
 

@@ -10,21 +10,21 @@ _ANY = ""
 #: What the file starts with, what it is then, and what to do.
 _MARKS = (
     (b"\x08\x01\x12", "a TensorFlow saved_model.pb", _PROFILER),
-    (b"\x89HDF\r\n\x1a\n", "a file of weights (HDF5)", _PROFILER),
+    (b"\x89HDF\r\n\x1a\n", "a weights file (HDF5)", _PROFILER),
     (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a PyTorch checkpoint", _PROFILER),
     (b"\x80\x02", "a Python pickle", _PROFILER),
     (b"\x80\x03", "a Python pickle", _PROFILER),
     (b"\x80\x04", "a Python pickle", _PROFILER),
     (b"\x80\x05", "a Python pickle", _PROFILER),
-    (b"SQLite format 3\x00", "a database (Nsight Systems exports such)", _PROFILER),
+    (b"SQLite format 3\x00", "a database (such as an Nsight Systems export)", _PROFILER),
     (b"PAR1", "a Parquet table", _TRACE),
     (b"\x93NUMPY", "a NumPy array", _TRACE),
-    (b"\x7fELF", "a program", _TRACE),
-    (b"\x89PNG\r\n\x1a\n", "a picture", _TRACE),
-    (b"\xff\xd8\xff", "a picture", _TRACE),
-    (b"GIF8", "a picture", _TRACE),
+    (b"\x7fELF", "an executable", _TRACE),
+    (b"\x89PNG\r\n\x1a\n", "an image", _TRACE),
+    (b"\xff\xd8\xff", "an image", _TRACE),
+    (b"GIF8", "an image", _TRACE),
     (b"%PDF-", "a PDF", _TRACE),
-    (b"PK\x03\x04", "an archive in an archive", "unpack it and upload the profile inside"),
+    (b"PK\x03\x04", "a nested archive", "unpack it and upload the profile inside"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "upload the profile inside, or a zip archive"),
     (b"Rar!", "a RAR archive", "upload the profile inside, or a zip archive"),
     (b"BZh", "packed with bzip2", "unpack it, or pack it with gzip"),
@@ -56,7 +56,7 @@ def what_it_is(head: bytes, name: str) -> tuple[str, str] | None:
     if start.startswith(_PAGES):
         return "a web page or XML", "download the file itself, not the page that shows it"
     if name.lower().endswith(_ENDINGS):
-        return "a report of NVIDIA Nsight", _PROFILER
+        return "an NVIDIA Nsight report", _PROFILER
     return ("plain text", _ANY) if _is_text(head[:1000]) else None
 
 

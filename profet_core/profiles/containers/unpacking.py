@@ -194,7 +194,7 @@ class _Unpacked(io.RawIOBase):
                 self._check_ratio(len(data))
                 return data
             if not packed and not inflater.eof:
-                raise ProfileError("The compressed file is cut short: compress or download it again.")
+                raise ProfileError("The compressed file is truncated: compress or download it again.")
         self._check_tail(inflater.unused_data)
         return b""
 
@@ -202,8 +202,8 @@ class _Unpacked(io.RawIOBase):
         unpacked = self._produced + more
         if unpacked > max(MAX_UNCHECKED_RATIO_BYTES, MAX_RATIO * self._position):
             raise ProfileError(
-                f"The compressed file unpacks to more than {MAX_RATIO} times its size, which no profile does: "
-                "record the profile again."
+                f"The compressed file unpacks to more than {MAX_RATIO} times its size, which is too much for a "
+                "profile: record the profile again."
             )
 
     def _check_tail(self, rest: bytes) -> None:
@@ -218,7 +218,7 @@ def _seekable(source: Source) -> Source:
         return source
     data = source.read(MAX_WHOLE_BYTES + 1)
     if len(data) > MAX_WHOLE_BYTES:
-        raise ProfileError(f"More than {MAX_WHOLE_BYTES // 2**20} MB came through a pipe: name a file instead.")
+        raise ProfileError(f"More than {MAX_WHOLE_BYTES // 2**20} MB came through a pipe: use a file instead.")
     return io.BytesIO(data)
 
 

@@ -11,6 +11,7 @@ import codecs
 import json
 import re
 from collections.abc import Collection, Iterator
+from typing import TypeAlias
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
@@ -25,6 +26,10 @@ MAX_EVENTS = 5_000_000
 MAX_TIME_US = 1e18
 #: Numbers of processes and threads may be texts ("Spans").
 _MAX_ID_CHARACTERS = 100
+
+Event: TypeAlias = dict[str, object]
+#: A process and a thread.
+Thread: TypeAlias = tuple[int | str | None, int | str | None]
 
 _WINDOW_BYTES = 256 * 2**10
 #: An error this close to the end of the window may be one of what is missing: "-Infinit", "\\ud83d\\ude0".
@@ -62,7 +67,7 @@ class ChromeTrace:
         self._ended = False
         self._count = 0
 
-    def events(self) -> Iterator[dict]:
+    def events(self) -> Iterator[Event]:
         """Every event in the file's order; the text of an event is gone when the next is asked for."""
         self._decode = json.JSONDecoder(strict=False).raw_decode
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -72,7 +77,7 @@ class ChromeTrace:
             except RecursionError:
                 raise ProfileError("The trace is nested too deeply: record it again.") from None
 
-    def _document(self) -> Iterator[dict]:
+    def _document(self) -> Iterator[Event]:
         if self._next(_SPACE) == "[":
             yield from self._list()
         else:
@@ -91,9 +96,9 @@ class ChromeTrace:
                         self.entries[key] = value
             self._at += 1
         if self._next(_SPACE):
-            raise ProfileError("The file goes on after the end of the trace: upload one trace, one document.")
+            raise ProfileError("The file continues after the end of the trace: upload a single trace.")
 
-    def _list(self) -> Iterator[dict]:
+    def _list(self) -> Iterator[Event]:
         self._take("[")
         while self._next(_SEPARATOR) != "]":
             event = self._value()
@@ -148,13 +153,13 @@ class ChromeTrace:
 
     def _damaged(self) -> ProfileError:
         return ProfileError(
-            f"The trace is not valid JSON, or far too long in one entry, after event {self._count:,}: record it again, "
-            "without with_stack if it has that."
+            f"The trace is not valid JSON, or has an entry that is too long, after event {self._count:,}: record "
+            "it again, without with_stack if you used it."
         )
 
 
 def _cut_short() -> ProfileError:
-    return ProfileError("The trace is cut short: copy it again, or record it again.")
+    return ProfileError("The trace is truncated: copy it again, or record it again.")
 
 
 def event_time_us(value: object) -> float | None:
@@ -168,7 +173,7 @@ def event_time_us(value: object) -> float | None:
     return None
 
 
-def event_thread(event: dict) -> tuple[int | str | None, int | str | None]:
+def event_thread(event: Event) -> Thread:
     """Process and thread of an event, as the file numbers or names them."""
     return _identity(event.get("pid")), _identity(event.get("tid"))
 

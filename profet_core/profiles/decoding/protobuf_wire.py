@@ -184,4 +184,4 @@ def _varint_at(data: bytes, position: int) -> tuple[int, int]:
 
 def damaged() -> ProfileError:
     """What is raised for bytes that are not the format."""
-    return ProfileError("The trace is damaged or cut short: record or download it again.")
+    return ProfileError("The trace is damaged or truncated: record or download it again.")

@@ -26,7 +26,7 @@ def parse_json(data: bytes) -> object:
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             raise ProfileError(
-                "The file holds several JSON documents (JSON lines?): upload one profile, one document."
+                "The file holds several JSON documents (JSON lines?): upload a single document."
             ) from None
         raise ProfileError(
             f"The file is not valid JSON (line {error.lineno}, column {error.colno}): save the profile again."
@@ -46,18 +46,18 @@ def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, obj
     record: dict[str, object] = {}
     for key, value in pairs:
         if key in record:
-            raise ProfileError(f"{quote_name(key)} is in the file twice: keep one total per operation.")
+            raise ProfileError(f"{quote_name(key)} appears twice: keep one total per operation.")
         record[key] = value
     return record
 
 
 def _refuse_constant(name: str) -> float:
-    raise ProfileError(f"The file holds {name}, which is not a time: leave that operation out or correct it.")
+    raise ProfileError(f"The file holds {name}, which is not a time: remove that operation or correct it.")
 
 
 def _bounded_int(digits: str) -> int:
     if len(digits) > _MAX_INTEGER_DIGITS:
-        raise ProfileError(f"The file holds a number of {len(digits)} digits: times are microseconds of one step.")
+        raise ProfileError(f"The file holds a number of {len(digits)} digits: times must be microseconds of one step.")
     return int(digits)
 
 

@@ -55,7 +55,7 @@ class ReadingLine:
         ticket = object()
         with self._changed:
             if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + size > MAX_WAITING_BYTES:
-                raise BusyError("Too many files wait to be read on this server: try again in a minute.")
+                raise BusyError("Too many files are waiting on this server: try again in a minute.")
             self._waiting.append(ticket)
             self._waiting_bytes += size
         try:

@@ -106,7 +106,7 @@ class _Reading(Generic[S]):
                 env=environment | _ONE_THREAD,
             )
         except OSError:
-            raise BusyError("The server has no room to read a file now: try again in a minute.") from None
+            raise BusyError("The server has no capacity to read a file now: try again in a minute.") from None
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._listener = threading.Thread(target=self._listen, daemon=True)
 

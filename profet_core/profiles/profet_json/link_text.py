@@ -18,7 +18,7 @@ MAX_LETTERS = 4_000
 #: Of the JSON; what unpacks to more is no profile of ours.
 _MAX_BYTES = 64 * 2**10
 
-_CUT_SHORT = "The profile in this link can't be read: the link was cut short or changed. Ask for it again."
+_CUT_SHORT = "The profile in this link can't be read: the link is truncated or changed. Ask for it again."
 
 
 def profile_to_link_text(profile: Profile) -> str | None:

@@ -46,20 +46,23 @@ def _from_columns(document: Mapping[str, object], first: Mapping[str, object]) -
     row = _only(list(first))
     same = all(not isinstance(value, dict) or list(value) == [row] for value in document.values())
     if not same:
-        raise ProfileError("The columns of this table have different rows: upload the profile of one step, one record.")
+        raise ProfileError(
+            "The columns of this table have different rows: upload the profile of one step as one record."
+        )
     return {name: value[row] if isinstance(value, dict) else value for name, value in document.items()}
 
 
-def _from_split(names: list, values: object) -> Mapping[str, object]:
+def _from_split(names: list[object], values: object) -> Mapping[str, object]:
     """{"columns": ["Device_Conv2D", "Host_IDLE"], "index": [0], "data": [[1.0, 2.0]]}."""
-    if not isinstance(values, list) or len(values) != len(names) or not all(isinstance(name, str) for name in names):
-        raise ProfileError('"columns" and the row of "data" do not fit each other: write the table again.')
-    if len(set(names)) < len(names):
-        raise ProfileError('A name is twice in "columns": keep one total per operation.')
-    return dict(zip(names, values, strict=True))
+    texts = [name for name in names if isinstance(name, str)]
+    if not isinstance(values, list) or not len(values) == len(names) == len(texts):
+        raise ProfileError('"columns" and the row of "data" have different lengths: write the table again.')
+    if len(set(texts)) < len(texts):
+        raise ProfileError('A name appears twice in "columns": keep one total per operation.')
+    return dict(zip(texts, values, strict=True))
 
 
 def _only(records: list[Record]) -> Record:
     if len(records) != 1:
-        raise ProfileError(f"The list holds {len(records)} records: upload the profile of one step, one record.")
+        raise ProfileError(f"The list holds {len(records)} records: upload the profile of one step as one record.")
     return records[0]

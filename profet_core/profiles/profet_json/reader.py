@@ -78,8 +78,8 @@ def _read_version_2(record: Mapping[str, object]) -> Profile:
         raise ProfileError('"operations" must be an object of microseconds per operation type.')
     if "steps" in record:
         raise ProfileError(
-            'The number of steps belongs into "meta": "steps" there, beside totals over that many. An older version of '
-            "`profet convert` wrote it outside: convert the trace again."
+            'The number of steps belongs in "meta": "steps" there, beside totals over that many. An older version '
+            "of `profet convert` wrote it outside: convert the trace again."
         )
     operations, ignored = _operations(record["operations"])
     meta_record = _meta_record(record.get("meta"))
@@ -112,7 +112,7 @@ def _refusal(text: object) -> str:
     if text is None:
         return ""
     if not _is_sentence(text):
-        raise ProfileError(f'"refusal" must be a text of at most {MAX_WARNING_LENGTH} letters.')
+        raise ProfileError(f'"refusal" must be text of at most {MAX_WARNING_LENGTH} characters.')
     return text
 
 
@@ -128,7 +128,7 @@ def _warnings(record: object) -> tuple[str, ...]:
     texts = [] if record is None else record
     if not isinstance(texts, list) or len(texts) > MAX_WARNINGS or not all(map(_is_sentence, texts)):
         raise ProfileError(
-            f'"warnings" must be a list of at most {MAX_WARNINGS} texts of at most {MAX_WARNING_LENGTH} letters.'
+            f'"warnings" must be a list of at most {MAX_WARNINGS} texts of at most {MAX_WARNING_LENGTH} characters.'
         )
     return tuple(texts)
 
@@ -146,7 +146,7 @@ def _operations(record: Mapping[str, object]) -> tuple[dict[str, float], tuple[s
     check_operations(len(names))
     operations = {name: _microseconds(name, record[name]) for name in names}
     others = sorted(name for name in record if name not in operations)
-    return operations, _ignored_note("entries that are no operations", others)
+    return operations, _ignored_note("entries that are not operations", others)
 
 
 def _microseconds(name: str, value: object) -> float:

@@ -37,5 +37,5 @@ def write_profile(profile: Profile) -> bytes:
         raise ProfileError("The profile holds a number that is not finite: record it again.") from None
     # What is written must be readable, whoever made the profile.
     if read(Content(data)).operations != profile.operations:
-        raise ProfileError("The profile holds names that are no operation types, such as Device_Conv2D: correct them.")
+        raise ProfileError("The profile has names that are not operation types such as Device_Conv2D: correct them.")
     return data

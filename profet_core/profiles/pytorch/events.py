@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from profet_core.errors import ProfileError
-from profet_core.profiles.decoding.chrome_trace import event_thread, event_time_us
+from profet_core.profiles.decoding.chrome_trace import Event, Thread, event_thread, event_time_us
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_STEPS, MAX_THREADS
 from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP
 
@@ -21,6 +22,10 @@ _MAX_DEVICE = 1_000
 LABEL = "user_annotation"
 _DATA_LOADER = "enumerate(DataLoader)"
 
+#: What autograd calls its nodes: the backward pass of one operation each.
+BACKWARD_NODE = re.compile(
+    r"autograd::engine::evaluate_function: (?!torch::autograd::)|\w{1,200}Backward\d{0,3}$", re.ASCII
+)
 _STEP = re.compile(r"ProfilerStep#(\d{1,15})", re.ASCII)
 #: What PyTorch calls its events, now and in 2021.
 _HOST = frozenset({"cpu_op", "operator"})
@@ -34,6 +39,8 @@ _MOST_BYTES = 2**50
 _OLD_PROCESSES = frozenset({"CPU functions", "CUDA functions"})
 _OF_INTEREST = _HOST | _NOTES | _CALLS | _DEVICE
 
+Name = TypeVar("Name", bound=Hashable)
+
 
 @dataclass(slots=True)
 class Spans:
@@ -46,11 +53,11 @@ class Spans:
     links : correlation of a call and what it started, -1 if there is none (calls and device).
     """
 
-    begins_us: array = field(default_factory=lambda: array("d"))
-    durations_us: array = field(default_factory=lambda: array("d"))
-    keys: array = field(default_factory=lambda: array("i"))
-    threads: array = field(default_factory=lambda: array("i"))
-    links: array = field(default_factory=lambda: array("q"))
+    begins_us: array[float] = field(default_factory=lambda: array("d"))
+    durations_us: array[float] = field(default_factory=lambda: array("d"))
+    keys: array[int] = field(default_factory=lambda: array("i"))
+    threads: array[int] = field(default_factory=lambda: array("i"))
+    links: array[int] = field(default_factory=lambda: array("q"))
 
     def rows(self, rows: Iterable[int]) -> Spans:
         """Some of the events."""
@@ -58,14 +65,14 @@ class Spans:
         return Spans(**{name: array(values.typecode, (values[row] for row in rows)) for name, values in kept.items()})
 
 
-class Names:
-    """Numbers strings in the order they are seen, each once."""
+class Names(Generic[Name]):
+    """Numbers what it is given in the order they are seen, each once."""
 
     def __init__(self, at_most: int) -> None:
         self._at_most = at_most
-        self._numbers: dict[object, int] = {}
+        self._numbers: dict[Name, int] = {}
 
-    def number(self, name: object) -> int:
+    def number(self, name: Name) -> int:
         """The number of `name`."""
         number = self._numbers.get(name)
         if number is None:
@@ -76,7 +83,7 @@ class Names:
                 )
         return number
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Name]:
         return iter(self._numbers)
 
     def __len__(self) -> int:
@@ -103,8 +110,9 @@ class PyTorchEvents:
 
     def __init__(self) -> None:
         self.host, self.calls, self.device = Spans(), Spans(), Spans()
-        self.operations, self.kernels = Names(MAX_NAMES), Names(MAX_KERNEL_NAMES)
-        self.labels = Names(MAX_NAMES)
+        self.operations: Names[tuple[str, str | None]] = Names(MAX_NAMES)
+        self.kernels: Names[str] = Names(MAX_KERNEL_NAMES)
+        self.labels: Names[str] = Names(MAX_NAMES)
         self.steps: dict[int, tuple[float, float]] = {}
         self.input_types: set[str] = set()
         self.first_input: tuple[int, ...] | None = None
@@ -112,9 +120,9 @@ class PyTorchEvents:
         self.peak_bytes: dict[int, int] = {}
         self.old_exports = 0
         self.untimed = 0
-        self._threads = Names(MAX_THREADS)
+        self._threads: Names[Thread] = Names(MAX_THREADS)
 
-    def add(self, event: dict) -> None:
+    def add(self, event: Event) -> None:
         """Keep what matters of one event."""
         category = event.get("cat")
         if category is None and isinstance(process := event.get("pid"), str) and process in _OLD_PROCESSES:
@@ -151,20 +159,20 @@ class PyTorchEvents:
         if len(spans.keys) > MAX_KEPT_EVENTS:
             raise ProfileError(f"The trace has more than {MAX_KEPT_EVENTS:,} operations: record fewer steps.")
 
-    def _add_device(self, name: str, args: dict) -> Spans:
+    def _add_device(self, name: str, args: dict[str, object]) -> Spans:
         device = args.get("device")
         self.device.keys.append(self.kernels.number(name[:MAX_NAME_CHARACTERS]))
         self.device.links.append(_correlation(args))
         self.device.threads.append(device if type(device) is int and 0 <= device < _MAX_DEVICE else -1)
         return self.device
 
-    def _add_call(self, link: int, event: dict) -> Spans:
+    def _add_call(self, link: int, event: Event) -> Spans:
         self.calls.keys.append(0)
         self.calls.links.append(link)
         self.calls.threads.append(self._threads.number(event_thread(event)))
         return self.calls
 
-    def _add_host(self, kind: str, name: str, event: dict, args: dict, begin_us: float) -> Spans:
+    def _add_host(self, kind: str, name: str, event: Event, args: dict[str, object], begin_us: float) -> Spans:
         if kind in _NOTES and not name.startswith((_DATA_LOADER, OPTIMIZER_STEP)):
             # A person's own label: it may tell what the network is, and only a compiler's is looked for.
             self.labels.number(name[:MAX_NAME_CHARACTERS])
@@ -191,7 +199,7 @@ class PyTorchEvents:
         self.steps.setdefault(number, (begin_us, begin_us + duration_us))
 
     @staticmethod
-    def _mask(name: str, args: dict) -> str | None:
+    def _mask(name: str, args: dict[str, object]) -> str | None:
         if "convolution_backward" not in name and "conv2d_backward" not in name:
             return None
         inputs = args.get("Concrete Inputs")
@@ -199,7 +207,7 @@ class PyTorchEvents:
         flags = re.findall(r"\b(true|1|false|0)\b", last.lower()[:100]) if isinstance(last, str) else []
         return "".join("1" if word in ("true", "1") else "0" for word in flags[:2]) if len(flags) == 3 else None
 
-    def _look_at_inputs(self, name: str, args: dict, begin_us: float) -> None:
+    def _look_at_inputs(self, name: str, args: dict[str, object], begin_us: float) -> None:
         is_convolution = "convolution" in name or "conv2d" in name
         if not is_convolution and name not in ("aten::mm", "aten::addmm", "aten::bmm"):
             return
@@ -212,6 +220,6 @@ class PyTorchEvents:
                 self.first_input, self.first_input_us = tuple(shape), begin_us
 
 
-def _correlation(args: dict) -> int:
+def _correlation(args: dict[str, object]) -> int:
     link = args.get("correlation")
     return link if type(link) is int and 0 <= link < 2**62 else -1

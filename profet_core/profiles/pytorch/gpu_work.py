@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
 from profet_core.profiles.pytorch.launches import NOBODY, Launches
 from profet_core.profiles.pytorch.step_bounds import StepBounds
@@ -77,14 +78,14 @@ class GpuWork:
         first_us = float(self._step_ends[0] - first_begin_us)
         return first_us if first_us > COLD_RATIO * float(np.median(windows[:, 1] - windows[:, 0])) else None
 
-    def _windows(self, which: np.ndarray) -> np.ndarray:
+    def _windows(self, which: np.ndarray) -> FloatArray:
         """From the end of the step before to that of each of these steps, (windows, 2)."""
         if not len(self._step_ends):
             return np.zeros((0, 2))
-        windows = np.column_stack([self._step_ends[:-1], self._step_ends[1:]])[which[1:]]
+        windows: FloatArray = np.column_stack([self._step_ends[:-1], self._step_ends[1:]])[which[1:]]
         return windows[np.isfinite(windows).all(axis=1) & (windows[:, 1] > windows[:, 0])]
 
-    def add_up(self, kept: np.ndarray, alone_us: np.ndarray, kernels: Sequence[Kernel], owners: Owners) -> GpuTotals:
+    def add_up(self, kept: np.ndarray, alone_us: FloatArray, kernels: Sequence[Kernel], owners: Owners) -> GpuTotals:
         """Totals of the mean of the steps kept.
 
         Parameters
@@ -138,13 +139,13 @@ class GpuWork:
         return covered_us(self.begins[rows], self.durations[rows])
 
 
-def _spans(begins: np.ndarray, durations: np.ndarray, steps: np.ndarray) -> np.ndarray:
+def _spans(begins: FloatArray, durations: FloatArray, steps: np.ndarray) -> FloatArray:
     """From the first start to the last end in each step that has any, in the order of steps."""
     order = np.lexsort((begins, steps))
     firsts = np.flatnonzero(np.diff(steps[order], prepend=-1))
     return np.maximum.reduceat((begins + durations)[order], firsts) - begins[order][firsts]
 
 
-def _summed(keys: np.ndarray, values: np.ndarray) -> tuple[list[int], list[float]]:
+def _summed(keys: np.ndarray, values: FloatArray) -> tuple[list[int], list[float]]:
     unique, inverse = np.unique(keys, return_inverse=True)
     return unique.tolist(), np.bincount(inverse, weights=values).tolist()

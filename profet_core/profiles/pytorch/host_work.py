@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
+from profet_core.profiles.pytorch.events import BACKWARD_NODE, PyTorchEvents, Spans
 from profet_core.profiles.pytorch.launches import Launches
 from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP, update_operation
 from profet_core.profiles.pytorch.step_bounds import StepBounds
@@ -28,6 +28,8 @@ class HostWork:
         self._operations = list(events.operations)
         self._translations = [load_translations().find(name) for name, _ in self._operations]
         self._marks = np.array([name.startswith(OPTIMIZER_STEP) for name, _ in self._operations], bool)
+        backward = np.array([bool(BACKWARD_NODE.match(name)) for name, _ in self._operations], bool)
+        self._backward = _spans_of(events.host, backward)
         self.launches = Launches(events.calls)
         self.threads: list[_Thread] = []
         first_us, last_us = np.inf, -np.inf
@@ -36,7 +38,7 @@ class HostWork:
             check_time()
             self_us = self_times(begins, durations)
             keys = np.frombuffer(events.host.keys, np.int32)[rows].astype(np.int64)
-            optimizers = _enclosing(begins, durations, keys, self._marks)
+            optimizers = _updates(begins, durations, keys, self._marks, self._backward)
             owners = keys + optimizers * len(self._operations)
             for owner in np.unique(owners[optimizers > 0]).tolist():
                 mark, key = divmod(owner, len(self._operations))
@@ -115,13 +117,41 @@ def _threads(host: Spans) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]
         yield ordered, begins[ordered], durations[ordered]
 
 
-def _enclosing(begins: np.ndarray, durations: np.ndarray, keys: np.ndarray, marks: np.ndarray) -> np.ndarray:
-    """1 + key of the outermost mark that each operation of a thread lies in or is, 0 where there is none."""
+def _spans_of(host: Spans, named: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Starts, ascending, and the latest end so far, of the operations on any thread whose key is `named`."""
+    keys = np.frombuffer(host.keys, np.int32)
+    rows = np.flatnonzero(named[keys]) if len(keys) else np.zeros(0, int)
+    begins = np.frombuffer(host.begins_us, np.float64)[rows]
+    ends = begins + np.frombuffer(host.durations_us, np.float64)[rows]
+    order = np.argsort(begins, kind="stable")
+    return begins[order], np.maximum.accumulate(ends[order])
+
+
+def _updates(
+    begins: np.ndarray,
+    durations: np.ndarray,
+    keys: np.ndarray,
+    marks: np.ndarray,
+    backward: tuple[np.ndarray, np.ndarray],
+) -> np.ndarray:
+    """1 + key of the outermost optimizer's mark whose update each operation of a thread belongs to or is, else 0.
+
+    An optimizer that is handed a closure runs the forward and the backward pass inside its mark: what it does up to the
+    end of the last backward pass there is no update.
+    """
     found = np.zeros(len(begins), np.int64)
     until = -np.inf
     for row in np.flatnonzero(marks[keys]).tolist():
         if begins[row] >= until:
             until = begins[row] + durations[row]
             last = max(int(np.searchsorted(begins, until)), row + 1)
-            found[row:last] = keys[row] + 1
+            first = max(int(np.searchsorted(begins, _closure_end(begins[row], until, *backward))), row)
+            found[first:last] = keys[row] + 1
+            found[row] = keys[row] + 1
     return found
+
+
+def _closure_end(begin_us: float, end_us: float, backward_begins: np.ndarray, backward_ends: np.ndarray) -> float:
+    """Where the last backward pass that began between two times ended; `begin_us` where none did."""
+    first, last = np.searchsorted(backward_begins, [begin_us, end_us])
+    return float(backward_ends[last - 1]) if last > first else begin_us

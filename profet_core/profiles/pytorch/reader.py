@@ -20,10 +20,10 @@ NAME = "PyTorch trace"
 
 #: First among the warnings of every profile that was recorded with PyTorch.
 TRANSLATED_WARNING = (
-    "This is a PyTorch profile: its operations were translated to TensorFlow's, which the shipped models learned from."
+    "This is a PyTorch profile: its operations were mapped to TensorFlow's, which the shipped models were trained on."
 )
 FORWARD_ONLY = (
-    "This is a forward pass (inference), without gradients or an optimizer: profile a whole training step, with "
+    "This is a forward pass (inference) without gradients or an optimizer: profile a whole training step, with "
     "loss.backward() and optimizer.step()."
 )
 #: Above this share of GPU time without an operation the profile says so.
@@ -62,8 +62,8 @@ def read(content: Content) -> Profile:
     """
     if _is_execution_trace(content.head):
         raise ProfileError(
-            "This is a PyTorch ExecutionTrace, which holds no times: upload the trace that torch.profiler's "
-            "export_chrome_trace() wrote of the same step."
+            "This is a PyTorch ExecutionTrace, which has no times: upload the trace of the same step that "
+            "torch.profiler's export_chrome_trace() wrote."
         )
     trace = ChromeTrace(content, keep=("deviceProperties", "distributedInfo", *_VERSION_ENTRIES))
     events = PyTorchEvents()
@@ -110,12 +110,12 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
 
 
 _NOTHING = (
-    "This chrome trace holds no operation of PyTorch (no cpu_op) and no kernel: record a training step with "
+    "This Chrome trace has no PyTorch operation (cpu_op) and no kernel: record a training step with "
     "torch.profiler, activities CPU and CUDA."
 )
 _OLD_EXPORT = (
     "This is a list of PyTorch's function events (the export of torch.autograd.profiler up to 1.8, or of "
-    "prof.events()), which tells no kernels: upload what torch.profiler.profile's own export_chrome_trace() writes."
+    "prof.events()), which has no kernels: upload what the export_chrome_trace() of torch.profiler.profile writes."
 )
 
 
@@ -147,7 +147,7 @@ def _refusal(events: PyTorchEvents, totals: StepTotals) -> str:
     if totals.steps == 1 and window_us and min(longest_us, totals.gpu.idle_us) > _COLD_SHARE * window_us:
         return (
             f"This is a first step: one operation kept the GPU waiting for {longest_us / US_PER_MS:.3g} of "
-            f"{window_us / US_PER_MS:.3g} ms while libraries started. Profile a step after ten or so others."
+            f"{window_us / US_PER_MS:.3g} ms while libraries loaded. Profile a step after about ten warm-up steps."
         )
     return ""
 
@@ -156,39 +156,40 @@ def _warnings(totals: StepTotals, processes: int) -> Iterator[str]:
     yield TRANSLATED_WARNING
     gpu = totals.gpu
     if gpu.kernels_us and (totals.gpus > 1 or processes > 1 or gpu.communication_us > 0):
-        several = (
-            f"; of the {totals.gpus} GPUs in the trace, the times are the busiest one's" if totals.gpus > 1 else ""
-        )
+        several = f"; the times are those of the busiest of the {totals.gpus} GPUs" if totals.gpus > 1 else ""
         share = gpu.communication_us / gpu.window_us if gpu.window_us else 0.0
         yield (
-            f"This step was shared between GPUs, and waiting for their communication took {share:.0%} of it{several}: "
-            "the models know steps on one GPU."
+            f"This step ran on several GPUs, and communication took {share:.0%} of it{several}: the models support "
+            "steps on one GPU only."
         )
     if gpu.unlinked_us > _UNLINKED_SHARE * gpu.busy_us:
         yield (
-            f"{gpu.unlinked_us / gpu.busy_us:.0%} of the GPU's time was started by no operation the trace holds (CUDA "
-            "graphs, or only CUDA activity recorded) and goes by its kernels' names: record CPU and CUDA activities."
+            f"{gpu.unlinked_us / gpu.busy_us:.0%} of the GPU time belongs to no operation in the trace (CUDA "
+            "graphs, or only CUDA activity recorded) and is classified by kernel name: record CPU and CUDA "
+            "activities."
         )
 
 
 def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
     if totals.host.dropped_us:
         ms = totals.host.dropped_us / US_PER_MS
-        yield f"{ms:.3g} ms a step on the host in views, allocations, wrappers of autograd and the user's own labels"
+        yield f"{ms:.3g} ms per step on the CPU in views, allocations, autograd wrappers and user labels"
     if totals.partial:
         yield f"{totals.partial} {'ProfilerStep' if totals.basis == 'marked' else 'step'} that is not complete"
     if totals.cold_us is not None:
-        yield f"the first step, of {totals.cold_us / US_PER_MS:.4g} ms, in which libraries start; the others count"
+        yield f"the first step ({totals.cold_us / US_PER_MS:.4g} ms), in which libraries load; the others count"
     if totals.step_us:
-        yield f"the length of a profiled step, {totals.step_us / US_PER_MS:.4g} ms: without the profiler it is shorter"
+        yield (
+            f"the length of a profiled step ({totals.step_us / US_PER_MS:.4g} ms): it is shorter without the profiler"
+        )
     _, height, width = _first_input(events)
     if height != width:
-        yield f"pictures of {height} x {width} pixels: the models know square ones"
+        yield f"images of {height} x {width} pixels: the models support square ones only"
     if events.untimed:
         yield f"{events.untimed} events without a valid time"
 
 
-def _device(entries: dict[str, object], worked: int | None) -> dict:
+def _device(entries: dict[str, object], worked: int | None) -> dict[str, object]:
     """Properties of the GPU that worked, else of the first one."""
     known = entries.get("deviceProperties")
     devices = [device for device in known if isinstance(device, dict)] if isinstance(known, list) else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profet_core.profiles.pytorch.events import PyTorchEvents, Spans
+from profet_core.profiles.pytorch.events import BACKWARD_NODE, PyTorchEvents, Spans
 from profet_core.profiles.pytorch.optimiser_updates import OPTIMIZER_STEP
 from profet_core.profiles.record import StepsBasis
 from profet_core.profiles.trace_events.kernel_names import operation_of_kernel
@@ -27,8 +26,6 @@ _ADJACENT_SHARE = 0.5
 _MIN_OPERATIONS, _MIN_KERNELS = 3, 8
 
 _HEAVY = ("Conv", "DepthwiseConv", "MatMul")
-
-_NODE = re.compile(r"autograd::engine::evaluate_function: (?!torch::autograd::)|\w{1,200}Backward\d{0,3}$", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -157,7 +154,7 @@ def _operation_ends(events: PyTorchEvents) -> np.ndarray | None:
 
 def _gradient_ends(events: PyTorchEvents) -> np.ndarray | None:
     """Ends of the repetitions of autograd's nodes, on the thread that has most of them."""
-    nodes = [key for key, (name, _) in enumerate(events.operations) if _NODE.match(name)]
+    nodes = [key for key, (name, _) in enumerate(events.operations) if BACKWARD_NODE.match(name)]
     keys = np.frombuffer(events.host.keys, np.int32)
     rows = np.flatnonzero(np.isin(keys, nodes)) if nodes else np.zeros(0, int)
     if not len(rows):

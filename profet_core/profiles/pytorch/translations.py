@@ -1,6 +1,6 @@
 """Translates PyTorch's operations to TensorFlow's types by a table, `translations.csv`, and by kernels' names.
 
-The table covers 97 % of the time of a ResNet's step on a CPU and 96 % on a GPU; a kernel whose operation it leaves out
+The table covers 97% of the time of a ResNet's step on a CPU and 96% on a GPU; a kernel whose operation it leaves out
 goes by its own name.
 """
 

@@ -148,18 +148,18 @@ def _warnings(gpu: GpuWork, rows: _Rows, worked: int) -> tuple[str, ...]:
     warnings = []
     if worked > 1:
         warnings.append(
-            f"{worked} GPUs worked on this step: read is GPU {gpu.number}, with its share of the batch; time between "
-            "GPUs (NCCL) counts as an operation of the step."
+            f"{worked} GPUs ran this step. Only GPU {gpu.number} is read, with its share of the batch; "
+            "communication between GPUs (NCCL) counts as an operation of the step."
         )
     if rows.by_name_us > _WARNED_SHARE * rows.busy_us:
         warnings.append(
-            f"{rows.by_name_us / rows.busy_us:.0%} of the GPU's time is of kernels that name no operation: "
-            "they count by their own names."
+            f"{rows.by_name_us / rows.busy_us:.0%} of the GPU time is in kernels that name no operation: they are "
+            "classified by kernel name."
         )
     if rows.search_us:
         warnings.append(
-            f"{rows.search_us / US_PER_MS:.3g} ms are cuDNN's search for its fastest kernels, which only a first step "
-            "has: left out. Profile a later step."
+            f"{rows.search_us / US_PER_MS:.3g} ms of cuDNN's kernel search, which only a first step has, is "
+            "ignored. Profile a later step."
         )
     return tuple(warnings)
 
@@ -170,8 +170,8 @@ def _cold_refusal(rows: _Rows) -> str:
     if not rows.search_us or rows.busy_us > (1 - _COLD_SHARE) * span_us:
         return ""
     return (
-        f"This is a first step: all but {rows.busy_us / US_PER_MS:.3g} ms of it are start-up and cuDNN's search for "
-        "its fastest kernels. Profile a later step, after ten or more."
+        f"This is a first step: all but {rows.busy_us / US_PER_MS:.3g} ms is start-up and cuDNN's kernel search. "
+        "Profile a later step, after ten or more."
     )
 
 

@@ -18,6 +18,8 @@ _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(?:\[.*\])?", re.ASCII)
 _COPY = re.compile(r"memcpy(HToD|DToH|DToD|HToH)", re.ASCII | re.IGNORECASE)
 #: Labels without a type, of work that has no operation of its own; the statistics show them as names of unknown type.
 _LABELS = {"MakeTensorFromProto": "MemcpyHToD"}
+#: What TensorFlow calls an operation's run outside of any graph; XProf counts none of them.
+_EAGER = "EagerLocalExecute"
 #: What oneDNN's kernels of an operation are called: "_MklNativeConv2DBackpropFilterWithBias", "_MklMatMul".
 _ONEDNN = re.compile(r"_Mkl(?:Native)?(?:PadWith)?([A-Z]\w*?)(?:WithBias)?", re.ASCII)
 #: Fused operations have a leading "_", but for this one, which is an operation of its own.
@@ -47,6 +49,16 @@ def operation_type(full_name: str) -> str | None:
     if not kind or _JAX_TYPE.fullmatch(kind):
         return UNKNOWN
     return None
+
+
+def eager_type(full_name: str) -> str | None:
+    """The type of an operation that runs as Python calls it; None for a function's call, which holds others, too.
+
+    >>> eager_type("EagerLocalExecute: Conv2D"), eager_type("EagerLocalExecute: __inference_step_12")
+    ('Conv2D', None)
+    """
+    name, _, kind = full_name.partition(": ")
+    return plain_type(kind) if name == _EAGER and _PUBLIC_TYPE.fullmatch(kind) else None
 
 
 @remembered(4096)

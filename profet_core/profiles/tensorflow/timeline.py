@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.chrome_trace import ChromeTrace, event_time_us, is_chrome_trace
+from profet_core.profiles.decoding.chrome_trace import ChromeTrace, Event, event_time_us, is_chrome_trace
 from profet_core.profiles.limits import check_operations
 from profet_core.profiles.record import HOST_PREFIX, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.gpu_work import GpuWork, busiest_gpu, gpu_report
@@ -63,7 +63,7 @@ class _Events:
         self._gradient_seen = False
         self._untimed = 0
 
-    def add(self, event: dict) -> None:
+    def add(self, event: Event) -> None:
         args = event.get("args")
         if not isinstance(args, dict) or not isinstance(process := event.get("pid"), int | str):
             return
@@ -78,7 +78,7 @@ class _Events:
             kind, number, part = found.groups()
             self._devices[process] = kind.lower(), number, (part or "").lower()
 
-    def _add(self, device: tuple[str, str, str], event: dict, args: dict) -> None:
+    def _add(self, device: tuple[str, str, str], event: Event, args: dict[str, object]) -> None:
         begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur", 0))
         if begin_us is None or duration_us is None or duration_us < 0:
             self._untimed += 1
@@ -104,7 +104,7 @@ class _Events:
         totals_us |= report.totals_us
         if not totals_us:
             raise ProfileError(
-                "This is a trace of TensorFlow 1's Timeline without the times of operations: run the session with "
+                "This is a TensorFlow 1 Timeline trace without operation times: run the session with "
                 "trace_level=FULL_TRACE."
             )
         return profile_from_totals(

@@ -17,7 +17,14 @@ from typing import TypeVar
 
 from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
-from profet_core.profiles.decoding.chrome_trace import ChromeTrace, event_thread, event_time_us, is_chrome_trace
+from profet_core.profiles.decoding.chrome_trace import (
+    ChromeTrace,
+    Event,
+    Thread,
+    event_thread,
+    event_time_us,
+    is_chrome_trace,
+)
 from profet_core.profiles.limits import MAX_KEPT_EVENTS, MAX_THREADS, NamesKept
 from profet_core.profiles.record import HOST_IDLE, HOST_PREFIX, IDLE, UNKNOWN, Profile, ProfileMeta
 from profet_core.profiles.tensorflow.derived_lines import STEPS_LINE, is_derived_line
@@ -61,8 +68,8 @@ class _Thread:
     kernels_us: defaultdict[str, float] = field(default_factory=no_times)
     unnamed_us: defaultdict[str, float] = field(default_factory=no_times)
     events: int = 0
-    begins_us: array = field(default_factory=lambda: array("d"))
-    durations_us: array = field(default_factory=lambda: array("d"))
+    begins_us: array[float] = field(default_factory=lambda: array("d"))
+    durations_us: array[float] = field(default_factory=lambda: array("d"))
     steps: dict[str, dict[str, float]] = field(default_factory=dict)
     # By the hash of the name, which is long and tells nothing more.
     runs: Counter[int] = field(default_factory=Counter)
@@ -91,9 +98,9 @@ class _Events:
     """Adds up a trace while its events pass by."""
 
     def __init__(self) -> None:
-        self._threads: dict[tuple, _Thread] = {}
+        self._threads: dict[Thread, _Thread] = {}
         self._processes: dict[object, str] = {}
-        self._thread_names: dict[tuple, str] = {}
+        self._thread_names: dict[Thread, str] = {}
         self._count = 0
         self._names = 0
         self._names_kept = NamesKept()
@@ -102,7 +109,7 @@ class _Events:
         self._has_gradient = False
         self._has_jax = False
 
-    def add(self, event: dict) -> None:
+    def add(self, event: Event) -> None:
         args = event.get("args")
         if not isinstance(args, dict):
             args = {}
@@ -112,14 +119,14 @@ class _Events:
         elif kind == "X":
             self._add_event(event, args, where)
 
-    def _add_name(self, what: object, name: object, where: tuple) -> None:
+    def _add_name(self, what: object, name: object, where: Thread) -> None:
         if isinstance(name, str) and len(self._processes) + len(self._thread_names) < 2 * MAX_THREADS:
             if what == "process_name":
                 self._processes[where[0]] = name[:_MAX_LABEL_CHARACTERS]
             elif what == "thread_name":
                 self._thread_names[where] = name[:_MAX_LABEL_CHARACTERS]
 
-    def _add_event(self, event: dict, args: dict, where: tuple) -> None:
+    def _add_event(self, event: Event, args: dict[str, object], where: Thread) -> None:
         begin_us, duration_us = event_time_us(event.get("ts")), event_time_us(event.get("dur", 0))
         if begin_us is None or duration_us is None or duration_us < 0:
             self._untimed += 1
@@ -137,7 +144,7 @@ class _Events:
         else:
             self._add_host(thread, begin_us, duration_us, name, args)
 
-    def _add_kernel(self, thread: _Thread, name: str, args: dict, duration_us: float) -> None:
+    def _add_kernel(self, thread: _Thread, name: str, args: dict[str, object], duration_us: float) -> None:
         name = name[:MAX_KERNEL_CHARACTERS]
         self._sum(thread.kernels_us, name, duration_us)
         kind = None
@@ -150,7 +157,9 @@ class _Events:
         else:
             self._sum(thread.device_us, kind, duration_us)
 
-    def _add_host(self, thread: _Thread, begin_us: float, duration_us: float, name: str, args: dict) -> None:
+    def _add_host(
+        self, thread: _Thread, begin_us: float, duration_us: float, name: str, args: dict[str, object]
+    ) -> None:
         # An event whose name is short already has no long one ("Iterator::Root").
         long_name = args.get("long_name", name)
         if not isinstance(long_name, str) or len(long_name) > MAX_NAME_CHARACTERS:
@@ -173,7 +182,7 @@ class _Events:
             numbers = thread.steps.setdefault(kind_of_step, {})
             self._sum(numbers, str(number)[:100], duration_us)
 
-    def _thread(self, where: tuple) -> _Thread:
+    def _thread(self, where: Thread) -> _Thread:
         thread = self._threads.get(where)
         if thread is None:
             if len(self._threads) >= MAX_THREADS:
@@ -197,8 +206,8 @@ class _Events:
         gpu, worked = busiest_gpu([gpu for gpu in self._gpus() if gpu.kernels_us])
         if gpu is None and not totals_us:
             raise ProfileError(
-                f"The trace holds no operation of a {HOST_PROCESS} or {DEVICE_PROCESS_PREFIX}N process: "
-                "record a training step with TensorFlow's profiler."
+                f"The trace has no operation of a {HOST_PROCESS} or {DEVICE_PROCESS_PREFIX}N process: record a "
+                "training step with TensorFlow's profiler."
             )
         counted = _count_steps(host, gpu)
         report = gpu_report(gpu, worked)
@@ -216,7 +225,7 @@ class _Events:
             may_be_cut=False,
         )
 
-    def _process(self, where: tuple) -> str:
+    def _process(self, where: Thread) -> str:
         return self._processes.get(where[0], "")
 
     def _gpus(self) -> Collection[GpuWork]:
@@ -231,15 +240,15 @@ class _Events:
         processes = map(self._process, self._threads)
         others = sum(each != HOST_PROCESS and not each.startswith(DEVICE_PROCESS_PREFIX) for each in processes)
         if others:
-            yield f"{others} threads that are neither the host's nor a GPU's"
+            yield f"{others} threads that belong to neither the host nor a GPU"
         if self._untimed:
             yield f"{self._untimed} events without a valid time"
 
     def _warnings(self) -> Iterator[str]:
         if self._count >= XPROF_MAX_EVENTS:
             yield (
-                f"XProf writes {XPROF_MAX_EVENTS:,} events of a trace and leaves out others, and this one has as many: "
-                "upload the xplane.pb beside it."
+                f"XProf writes at most {XPROF_MAX_EVENTS:,} events, and this trace has that many, so others are "
+                "missing: upload the xplane.pb beside it."
             )
 
 

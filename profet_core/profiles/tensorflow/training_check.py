@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 
 FORWARD_ONLY = (
-    "This is a forward pass (no gradient and no update of weights is in it): profile a training step, model.fit or a "
-    "step with tf.GradientTape."
+    "This is a forward pass (without gradients or weight updates): profile a training step, model.fit or a step "
+    "with tf.GradientTape."
 )
 JAX = (
-    "This is a JAX profile: XLA joins its operations into kernels of its own, and the models know TensorFlow's and "
-    "PyTorch's. Record the same network's training step with one of these."
+    "This is a JAX profile: XLA fuses its operations, and the models support TensorFlow and PyTorch only. Record a "
+    "training step of the same network with one of these."
 )
 
 #: What JAX calls its programs and calls.
@@ -31,6 +31,11 @@ def is_jax_name(name: str) -> bool:
     return _JAX.match(name) is not None
 
 
+def is_forward(kind: str) -> bool:
+    """True for a type that does a network's work in its forward pass."""
+    return _FORWARD.fullmatch(kind) is not None
+
+
 def training_refusal(operations: Iterable[str], gradient_seen: bool) -> str:
     """Why a step is none of a training, and what to do; empty if it is one or that is open.
 
@@ -40,7 +45,7 @@ def training_refusal(operations: Iterable[str], gradient_seen: bool) -> str:
     gradient_seen : some operation's name says that it is of a gradient.
     """
     kinds = [name.partition("_")[2] for name in operations]
-    forward = any(_FORWARD.fullmatch(kind) for kind in kinds)
+    forward = any(map(is_forward, kinds))
     if gradient_seen or not forward or any(_BACKWARD.search(kind) for kind in kinds):
         return ""
     return FORWARD_ONLY

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from profet_core.arrays import FloatArray
 from profet_core.errors import ProfileError
 
 #: Operations call each other some twenty deep.
@@ -14,12 +15,12 @@ MAX_DEPTH = 1_000
 _PIECE = 50_000
 
 
-def in_nesting_order(begins_us: np.ndarray, durations_us: np.ndarray) -> np.ndarray:
+def in_nesting_order(begins_us: FloatArray, durations_us: FloatArray) -> np.ndarray:
     """Indices that put every event behind those it lies in: by start, the longer first, else as given."""
     return np.lexsort((-durations_us, begins_us))
 
 
-def self_times(begins_us: np.ndarray, durations_us: np.ndarray) -> np.ndarray:
+def self_times(begins_us: FloatArray, durations_us: FloatArray) -> FloatArray:
     """Self times of events of one thread in nesting order.
 
     Returns
@@ -45,15 +46,13 @@ def self_times(begins_us: np.ndarray, durations_us: np.ndarray) -> np.ndarray:
             # A child that outlasts its parent by rounding takes no more than is there.
             self_us[open_indices[-1]] -= min(end, open_ends[-1]) - begin
         if len(open_ends) >= MAX_DEPTH:
-            raise ProfileError(
-                f"Operations lie inside each other more than {MAX_DEPTH:,} deep: record the trace again."
-            )
+            raise ProfileError(f"Operations are nested more than {MAX_DEPTH:,} deep: record the trace again.")
         open_ends.append(end)
         open_indices.append(index)
     return np.maximum(self_us, 0.0)
 
 
-def innermost(begins_us: np.ndarray, durations_us: np.ndarray, at_us: np.ndarray) -> np.ndarray:
+def innermost(begins_us: FloatArray, durations_us: FloatArray, at_us: FloatArray) -> np.ndarray:
     """Index of the innermost event that is open at each of some times, -1 where none is; one pass over both.
 
     Parameters
@@ -83,13 +82,13 @@ def innermost(begins_us: np.ndarray, durations_us: np.ndarray, at_us: np.ndarray
     return found
 
 
-def gaps_us(begins_us: np.ndarray, durations_us: np.ndarray) -> np.ndarray:
+def gaps_us(begins_us: FloatArray, durations_us: FloatArray) -> FloatArray:
     """Time before each event but the first in which no earlier one is open; events ascend by start."""
     ends_us = np.maximum.accumulate(begins_us + durations_us)
     return np.maximum(begins_us[1:] - ends_us[:-1], 0.0)
 
 
-def covered_us(begins_us: np.ndarray, durations_us: np.ndarray) -> float:
+def covered_us(begins_us: FloatArray, durations_us: FloatArray) -> float:
     """Length of the union of intervals.
 
     >>> covered_us(np.array([0.0, 1.0, 10.0]), np.array([2.0, 3.0, 5.0]))
@@ -103,7 +102,7 @@ def covered_us(begins_us: np.ndarray, durations_us: np.ndarray) -> float:
     return float(last_us - begins_us[0] - gaps_us(begins_us, durations_us).sum())
 
 
-def covered_within_us(begins_us: np.ndarray, durations_us: np.ndarray, windows_us: np.ndarray) -> np.ndarray:
+def covered_within_us(begins_us: FloatArray, durations_us: FloatArray, windows_us: FloatArray) -> FloatArray:
     """Length of the union of intervals inside each window.
 
     Parameters
@@ -115,7 +114,7 @@ def covered_within_us(begins_us: np.ndarray, durations_us: np.ndarray, windows_u
     starts = np.maximum(begins, np.concatenate([begins[:1], ends[:-1]]))
     before = np.concatenate([[0.0], np.maximum(ends - starts, 0.0).cumsum()])
 
-    def until(times: np.ndarray) -> np.ndarray:
+    def until(times: FloatArray) -> FloatArray:
         """Covered before each time: what began before it, less what of the union lies behind it."""
         begun = np.searchsorted(starts, times, side="left")
         last_ends = np.where(begun > 0, ends[np.maximum(begun - 1, 0)], -np.inf)
@@ -124,7 +123,7 @@ def covered_within_us(begins_us: np.ndarray, durations_us: np.ndarray, windows_u
     return until(windows_us[:, 1]) - until(windows_us[:, 0])
 
 
-def _rows(begins_us: np.ndarray, durations_us: np.ndarray) -> Iterator[tuple[int, float, float]]:
+def _rows(begins_us: FloatArray, durations_us: FloatArray) -> Iterator[tuple[int, float, float]]:
     """Index, start and duration as Python numbers, a piece at a time: lists of millions take much memory."""
     for first in range(0, len(begins_us), _PIECE):
         begins = begins_us[first : first + _PIECE].tolist()

@@ -42,7 +42,8 @@ def read_store(folder: Path) -> Dataset:
     name = collection.manifest.get("instance")
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         raise DataError(f"{folder / MANIFEST_NAME} names no instance: collect into another folder.")
-    cells, operations = [], []
+    cells = []
+    operations: list[tuple[int, str, float]] = []
     for number, result in enumerate(collection.results):
         cell = result.cell
         ran = result.status == "ok"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from pandas.api.typing import NAType
 
 from profet_core.catalog import load_shipped
 from profet_core.errors import ProfetError
@@ -16,7 +17,7 @@ from profet_lab.measurements.tables import DataError
 #: Of an instance or a network.
 LONGEST_NAME = 200
 #: What a source that says nothing of it leaves unset.
-_UNSET: Mapping[str, object] = {
+_UNSET: Mapping[str, str | float | NAType] = {
     "gpu": "",
     "framework": "",
     "framework_version": "",

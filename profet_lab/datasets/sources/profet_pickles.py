@@ -48,7 +48,7 @@ def read_pickles(paths: Sequence[Path]) -> Dataset:
         data = _bytes(path)
         frame = _runs(path, read_frame(path, data))
         hashes[f"{len(hashes) + 1}-{path.name}" if path.name in hashes else path.name] = sha256_hex(data)
-        operations = [name for name in frame if name.startswith((DEVICE_PREFIX, HOST_PREFIX))]
+        operations = [name for name in frame.columns if name.startswith((DEVICE_PREFIX, HOST_PREFIX))]
         if operations:
             profiles.append(frame[[*_RUN, *operations]])
         if set(_TIMES) <= set(frame):
@@ -77,7 +77,7 @@ def _runs(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
         raise DataError(f"{path}: its frame has no column {missing}: name PROFET's own pickles.")
     if "optimizer" in frame and not (frame["optimizer"] == _OPTIMISER).all():
         raise DataError(f"{path}: some runs have another optimiser than {_OPTIMISER}: leave them out.")
-    numbers = [name for name in frame if name.startswith((DEVICE_PREFIX, HOST_PREFIX)) or name in _LATENCIES]
+    numbers = [name for name in frame.columns if name.startswith((DEVICE_PREFIX, HOST_PREFIX)) or name in _LATENCIES]
     for name in [*numbers, "batch_size"]:
         if not pd.api.types.is_numeric_dtype(frame[name]):
             raise DataError(f"{path}: column {name} holds texts: name PROFET's own pickles.")
@@ -103,7 +103,7 @@ def _whole(path: Path, column: pd.Series, pattern: str) -> pd.Series:
 def _same_columns(frames: Iterable[pd.DataFrame]) -> list[pd.DataFrame]:
     """Frames with all of their operations each, in one order; one that a frame lacks took no time there."""
     frames = list(frames) or [pd.DataFrame(columns=_RUN)]
-    operations = sorted({name for frame in frames for name in frame if name not in _RUN})
+    operations = sorted({name for frame in frames for name in frame.columns if name not in _RUN})
     return [frame.reindex(columns=[*_RUN, *operations]) for frame in frames]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import zipfile
@@ -12,21 +11,15 @@ import pytest
 
 from profet_core.estimate.model import METHODS
 
-#: As docs/COMMANDS.md lists them.
 KEYS = ["network", "batch_size", "method", "counts", "interval_level", "estimates", "memory", "profile", "warnings"]
-ROW_KEYS = [
-    *("instance", "latency_ms", "low_ms", "high_ms", "by_method", "regime", "basis", "cost_per_1000_steps_usd"),
-    *("epoch_s", "epoch_usd", "total_s", "total_usd", "usd_per_hour", "status", "note"),
-    *("provider", "gpu", "gpu_count", "usd_per_gpu_hour", "price_note"),
-]
 TARGETS = ("--targets", "g4dn.xlarge,p3.2xlarge")
 
 
-def keras_file(path, filters: int = 8):
+def keras_file(path):
     """What `model.save` writes of two convolutions and a dense layer: a zip with the model's description."""
     layers = [
         ("InputLayer", {"batch_shape": [None, 64, 64, 3], "name": "in"}),
-        ("Conv2D", {"filters": filters, "kernel_size": [3, 3], "strides": [1, 1], "padding": "same", "name": "a"}),
+        ("Conv2D", {"filters": 8, "kernel_size": [3, 3], "strides": [1, 1], "padding": "same", "name": "a"}),
         ("Conv2D", {"filters": 16, "kernel_size": [3, 3], "strides": [2, 2], "padding": "same", "name": "b"}),
         ("Flatten", {"name": "f"}),
         ("Dense", {"units": 10, "name": "d"}),
@@ -49,9 +42,10 @@ def keras_file(path, filters: int = 8):
     return path
 
 
-def test_the_document_is_as_documented(document):
-    found = document("estimate", "resnet50", "--pixels", 224, "--batch", 32, *TARGETS, "--images", 50_000)
-    assert list(found) == KEYS and list(found["estimates"][0]) == ROW_KEYS
+def test_the_document_is_as_documented(document, run):
+    asked = ("estimate", "resnet50", "--pixels", 224, "--batch", 32, *TARGETS, "--images", 50_000)
+    found = document(*asked)
+    assert list(found) == KEYS
     assert [row["instance"] for row in found["estimates"]] == ["g4dn.xlarge", "p3.2xlarge"]
     row = found["estimates"][0]
     assert row["low_ms"] < row["latency_ms"] < row["high_ms"] and list(row["by_method"]) == list(METHODS)
@@ -59,13 +53,9 @@ def test_the_document_is_as_documented(document):
     assert row["epoch_s"] == pytest.approx(1_563 * row["latency_ms"] / 1_000)
     assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3_600 * row["usd_per_hour"])
     assert found["counts"]["parameters"] == 25_621_352
-
-
-def test_the_text_shows_rows_and_what_they_rest_on(run):
-    status, out, err = run("estimate", "VGG16", "--pixels", 128, "--batch", 64, *TARGETS, "--images", 1_000)
+    status, out, err = run(*asked)
     assert (status, err) == (0, "")
-    assert "VGG16, 128 pixels, batch 64, nothing profiled: 22 layers" in out
-    assert "$ an epoch" in out and "this network was measured on this GPU" in out
+    assert "ResNet50, 224 pixels, batch 32, no profile" in out and "$/epoch" in out
 
 
 def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, repository):
@@ -77,7 +67,7 @@ def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, re
     assert row["ratio"] == pytest.approx(row["estimated_ms"] / row["profiled_ms"]) and row["overlap"] in (True, False)
     assert set(told) == {"g4dn.xlarge", "p3.2xlarge"}
     _, out, _ = run(*asked)
-    assert "by profile" in out and "Estimate and profile differ by" in out
+    assert "by profile" in out and "The estimate and the profile differ by" in out
     _, _, err = run(*asked[:2], "--batch", 32, *asked[4:])
     assert "recorded at batch size 16, the estimate is for 32" in err
 
@@ -100,28 +90,16 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
     assert len(found["estimates"]) > 100 and found["network"] == "mine.keras"
 
 
-def test_twice_the_filters_are_never_faster(document, tmp_path):
-    few, many = (
-        document("estimate", keras_file(tmp_path / f"{filters}.keras", filters), "--batch", 64, *TARGETS)
-        for filters in (8, 64)
-    )
-    for less, more in zip(few["estimates"], many["estimates"], strict=True):
-        assert more["latency_ms"] >= less["latency_ms"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("NoNet", "--batch", 8), "no network"),
+        (("NoNet", "--batch", 8), "unknown network"),
         (("missing.keras", "--batch", 8), "no such file"),
-        (("ResNet50", "--batch", 0), "batch size"),
         (("ResNet50", "--batch", 8, "--targets", "nowhere"), "nowhere"),
         (("ResNet50", "--batch", 8, "--method", "magic"), "magic"),
-        (("ResNet50", "--batch", 8, "--gpu", "Voodoo2"), "Voodoo2"),
         (("ResNet50", "--batch", 8, "--anchor", "g3s.xlarge"), "--profile"),
         (("ResNet50", "--batch", 8, "--validation-images", 5), "training images"),
-        (("ResNet50", "--batch", 8, "--pixels", 9999), "9,?999|4,?096"),
     ],
 )
 def test_what_cannot_be_answered_is_one_line(refused, arguments, said):
-    assert re.search(said, refused("estimate", *arguments))
+    assert said in refused("estimate", *arguments)

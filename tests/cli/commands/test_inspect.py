@@ -13,9 +13,11 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
     operations = {"Device_Conv2D": 750.0, "Device_Nothing_like_it_at_all": 250.0, "Host_IDLE": 5.0, "note": 1}
     path = written(tmp_path, {"operations": operations, "meta": {"batch_size": 8}})
     found = document("inspect", path)
+    unknown = "Device_Nothing_like_it_at_all"
+    clusters, diagnosis = found.pop("clusters"), found.pop("diagnosis")
     assert found == {
         "format": "PROFET JSON, version 2",
-        "operations_us": {"Device_Conv2D": 750.0, "Device_Nothing_like_it_at_all": 250.0, "Host_IDLE": 5.0},
+        "operations_us": {"Device_Conv2D": 750.0, unknown: 250.0, "Host_IDLE": 5.0},
         "device_total_us": 1000.0,
         "host_total_us": 5.0,
         "steps": 1,
@@ -24,38 +26,18 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
         "meta": {"batch_size": 8},
         "refusal": "",
         "warnings": [],
-        "ignored": ["1 entries that are no operations: 'note'"],
-        "unknown_operations": {
-            "names": ["Device_Nothing_like_it_at_all"],
-            "share": 0.25,
-            "mapped": {},
-            "left_out": ["Device_Nothing_like_it_at_all"],
-        },
-        "kinds": {
-            "Device_Conv2D": "convolution",
-            "Device_Nothing_like_it_at_all": None,
-            "Host_IDLE": "idle",
-        },
-        "classes": {
-            "Device_Conv2D": "convolution",
-            "Device_Nothing_like_it_at_all": None,
-            "Host_IDLE": None,
-        },
-        "clusters": found["clusters"],
-        "diagnosis": {
-            "kind": "busy",
-            "gpu_busy_share": 1.0,
-            "input_share": 0.0,
-            "latency_known": False,
-            "sentence": "Nothing holds the GPU up much: the GPU worked for about 100% of the step.",
-        },
+        "ignored": ["1 entries that are not operations: 'note'"],
+        "unknown_operations": {"names": [unknown], "share": 0.25, "mapped": {}, "left_out": [unknown]},
+        "kinds": {"Device_Conv2D": "convolution", unknown: None, "Host_IDLE": "idle"},
+        "classes": {"Device_Conv2D": "convolution", unknown: None, "Host_IDLE": None},
     }
-    assert "Conv2D" in found["clusters"].pop("Device_Conv2D")
-    assert found["clusters"] == {"Device_Nothing_like_it_at_all": None, "Host_IDLE": "Host_IDLE"}
+    assert (diagnosis["kind"], diagnosis["gpu_busy_share"], diagnosis["latency_known"]) == ("busy", 1.0, False)
+    assert "Conv2D" in clusters.pop("Device_Conv2D")
+    assert clusters == {unknown: None, "Host_IDLE": "Host_IDLE"}
     status, out, err = run("inspect", path)
     assert status == 0
     assert "ignored: 1 entries" in err
-    assert "device 1.00 ms, host 0.00500 ms" in out and "unknown, left out" in out and "batch_size: 8" in out
+    assert "device 1.00 ms, host 0.00500 ms" in out and "unknown, ignored" in out and "batch_size: 8" in out
 
 
 def test_inspect_tells_steps_framework_and_warnings_of_a_pytorch_trace(document, run, repository):
@@ -65,7 +47,7 @@ def test_inspect_tells_steps_framework_and_warnings_of_a_pytorch_trace(document,
     assert found["warnings"] == [TRANSLATED_WARNING]
     _, out, err = run("inspect", path)
     assert err.splitlines()[:2] == [f"warning: {NO_DEVICE}", f"warning: {TRANSLATED_WARNING}"]
-    assert "operation types, the mean of 2 steps" in out
+    assert "the mean of 2 steps" in out
 
 
 def test_a_runs_folder_is_read_and_the_file_named(document, repository, tmp_path):
@@ -86,4 +68,5 @@ def test_a_name_too_long_for_the_file_system_is_refused(refused):
 def test_inspect_says_that_nothing_starts_from_a_laptops_gpu(document, tmp_path):
     gpu = "NVIDIA GeForce RTX 3080 Laptop GPU"
     path = written(tmp_path, {"operations": {"Device_Conv2D": 750.0}, "meta": {"gpu": gpu}})
-    assert document("inspect", path)["refusal"].startswith(f"The profile says it was recorded on {gpu}, a laptop's GPU")
+    refusal = document("inspect", path)["refusal"]
+    assert gpu in refusal and "a laptop GPU" in refusal

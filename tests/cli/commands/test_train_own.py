@@ -2,50 +2,39 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("sklearn", reason="the training set is not installed: pip install -r requirements.txt")
-pytest.importorskip("tensorflow", reason="the training set is not installed: pip install -r requirements.txt")
+from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from profet_lab.datasets.dataset import InstanceFacts, Source
 from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.datasets.sources.tables import read_tables
 from profet_lab.datasets.write import write_dataset
-from profet_lab.measurements.tables import DataError, data_folder
+from profet_lab.measurements.tables import data_folder
+from tests.recorder.runs import needs
 
+pytestmark = needs("sklearn", "tensorflow")
 #: The new GPU is this many times V100's speed in everything.
 FASTER = 2.5
 NAME, GPU = "lab-h100", "H100-SXM5-80GB"
 
 
 @pytest.fixture(scope="module")
-def published():
-    try:
-        return data_folder()
-    except DataError as error:
-        pytest.skip(f"needs the full data set: {error}")
-
-
-@pytest.fixture
-def own(published, tmp_path):
-    """Writes a folder of 20 cells of a new machine."""
-
-    def write():
-        table = read_tables(published / "profet").cells
-        cells = table[(table["instance"] == "p3.2xlarge") & (table["repeat"] == 1) & (table["model"] != "VGG16")]
-        cells = cells[cells["steps_profiled"].notna()].sample(20, random_state=1)
-        latency_ms = cells["batch_latency_ms"] / FASTER
-        cells = cells.assign(instance=NAME, batch_latency_ms=latency_ms, precision="tf32", steps_profiled=pd.NA)
-        operations = pd.DataFrame({"cell": [], "operation": [], "time_us": []})
-        source = Source("lab", "collection", {"cells.jsonl": "0" * 64})
-        cells = cells.drop(columns=["gpu", "source"])
-        dataset = dataset_of(cells, operations, source, {NAME: InstanceFacts(GPU)})
-        write_dataset(dataset, tmp_path / "own")
-        return tmp_path / "own"
-
-    return write
+def own(tmp_path_factory) -> Path:
+    """A folder of 20 cells of a new machine."""
+    table = read_tables(data_folder() / "profet").cells
+    cells = table[(table["instance"] == "p3.2xlarge") & (table["repeat"] == 1) & (table["model"] != "VGG16")]
+    cells = cells[cells["steps_profiled"].notna()].sample(20, random_state=1)
+    latency_ms = cells["batch_latency_ms"] / FASTER
+    cells = cells.assign(instance=NAME, batch_latency_ms=latency_ms, precision="tf32", steps_profiled=pd.NA)
+    operations = pd.DataFrame({"cell": [], "operation": [], "time_us": []})
+    source = Source("lab", "collection", {"cells.jsonl": "0" * 64})
+    folder = tmp_path_factory.mktemp("room") / "own"
+    write_dataset(
+        dataset_of(cells.drop(columns=["gpu", "source"]), operations, source, {NAME: InstanceFacts(GPU)}), folder
+    )
+    return folder
 
 
 def h100_ms(document, models):
@@ -55,11 +44,11 @@ def h100_ms(document, models):
     return next(row for row in rows.values() if row["gpu"] == GPU), rows["p3.2xlarge"]
 
 
-def test_twenty_cells_make_a_gpu_a_target(document, published, own, tmp_path, repository, monkeypatch):
+def test_twenty_cells_make_a_gpu_a_target(document, own, tmp_path, repository, monkeypatch):
     monkeypatch.chdir(repository)
     out = tmp_path / "models"
     shipped = (repository / "models" / "transfer.json").read_bytes()
-    trained = document("train", "--data", published, "--data", own(), "--out", out)
+    trained = document("train", "--data", data_folder(), "--data", own, "--out", out)
     assert trained["without"] == []
     (row,) = trained["gpus"]
     assert (row["instance"], row["gpu"], row["precision"], row["cells"]) == (NAME, GPU, "tf32", 20)
@@ -73,10 +62,7 @@ def test_twenty_cells_make_a_gpu_a_target(document, published, own, tmp_path, re
     assert (repository / "models" / "transfer.json").read_bytes() == shipped
 
 
-def test_the_shipped_models_are_not_written_over(refused, published, own, repository):
-    line = refused("train", "--data", published, "--data", own(), "--out", repository / "models")
-    assert "The models that ship stay as they are" in line
-
-
-def test_a_folder_must_be_named(refused, published, own):
-    assert "with --out or PROFET_HOME" in refused("train", "--data", published, "--data", own())
+def test_the_shipped_models_are_not_written_over_and_a_folder_must_be_named(refused, own, repository):
+    data = ("train", "--data", data_folder(), "--data", own)
+    assert "can't be overwritten" in refused(*data, "--out", repository / "models")
+    assert "with --out or PROFET_HOME" in refused(*data)

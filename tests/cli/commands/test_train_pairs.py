@@ -14,13 +14,8 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
-pytest.importorskip("sklearn", reason="the training set is not installed: pip install -r requirements.txt")
-pytest.importorskip("tensorflow", reason="the training set is not installed: pip install -r requirements.txt")
-
 import numpy as np
-import streamlit as st
+import pytest
 
 from benchmarks.endpoint import served_endpoint
 from profet_cli.main import main
@@ -30,9 +25,11 @@ from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
 from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.datasets.sources.tables import read_tables
 from profet_lab.datasets.write import write_dataset
-from profet_lab.measurements.tables import DataError, data_folder
+from profet_lab.measurements.tables import data_folder
 from tests.made.uncompiled import without_compiling
+from tests.recorder.runs import needs
 
+pytestmark = needs("sklearn", "tensorflow")
 NAME, GPU, TWIN = "desk.2080ti", "GeForce RTX 2080 Ti", "g4dn.xlarge"
 NETWORKS = ("AlexNet", "MobileNetV2", "ResNet18", "ResNet50", "VGG13")
 LEFT_OUT = "VGG11"
@@ -60,10 +57,7 @@ def written(dataset: Dataset, cells, folder: Path, **facts: InstanceFacts) -> Pa
 @pytest.fixture(scope="module")
 def published() -> Dataset:
     """One run of each workload of six networks."""
-    try:
-        whole = read_tables(data_folder() / "profet")
-    except DataError as error:
-        pytest.skip(f"needs the full data set: {error}")
+    whole = read_tables(data_folder() / "profet")
     cells = whole.cells[(whole.cells["repeat"] == 1) & whole.cells["model"].isin([*NETWORKS, LEFT_OUT])]
     operations = whole.operations[whole.operations["cell"].isin(cells["cell"])]
     return Dataset(*ordered(cells, operations), whole.sources, whole.instances)
@@ -136,6 +130,8 @@ def error_percent(found_ms, true_ms) -> float:
 @pytest.fixture
 def served(trained):
     """What the app predicts with."""
+    import streamlit as st
+
     from ui.state.resources import load_resources
 
     with pytest.MonkeyPatch.context() as patch:
@@ -160,7 +156,7 @@ def test_a_left_out_network_is_told_to_and_from_the_machine(served, profiles, st
         answer = predict(served.models, served.catalog, profile, NAME, latency_ms=latency_ms)
         rows = {row.instance: row for row in answer.predictions}
         assert rows[NAME].basis == "given" and {rows[name].basis for name in OTHERS} == {"measured"}
-        assert not any("Nobody profiled" in text for text in answer.warnings)
+        assert not any("no profiles of" in text for text in answer.warnings)
         found["from"] += [(rows[name].latency_ms, steps_ms[name][workload]) for name in OTHERS]
     errors = {way: error_percent(*zip(*pairs, strict=True)) for way, pairs in found.items()}
     assert len(found["to"]) > 30 and len(found["from"]) > 30

@@ -22,7 +22,7 @@ def test_each_is_told_by_what_is_known_of_its_gpu(document, tmp_path, monkeypatc
     facts = {name: InstanceFacts(gpu) for name, gpu in GPUS.items()}
     dataset = Dataset(pd.DataFrame(), pd.DataFrame(), (), {**facts, "lab.new": InstanceFacts()}, {})
     said = still_to_price(["lab.t4", "lab.desk", "lab.cpu", "lab.t4", "p2.xlarge", "lab.new"], dataset)
-    asked = [line.split("shown once it has a price: ")[1] for line in said]
+    asked = [line.split("needs a price to be shown: ")[1] for line in said]
     assert asked == [
         "profet instances add lab.t4 --gpu 'Tesla T4' --usd-per-hour N",
         "profet instances add lab.desk --gpu 'Quadro RTX 5000' --other-gpu --memory-gib N --usd-per-hour N",
@@ -32,3 +32,11 @@ def test_each_is_told_by_what_is_known_of_its_gpu(document, tmp_path, monkeypatc
     for command in asked[:3]:
         _, *words = shlex.split(command.replace(" N", " 1"))
         assert document(*words)["offer"]["gpu"] == GPUS[words[2]]
+
+
+def test_a_gpu_that_was_added_needs_no_second_offer(document, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROFET_INSTANCES", str(tmp_path / "instances.csv"))
+    document("gpus", "add", "GeForce RTX 4080", "--like", "L40S")
+    facts = {name: InstanceFacts("NVIDIA GeForce RTX 4080") for name in ("desk", "geforce-rtx-4080")}
+    dataset = Dataset(pd.DataFrame(), pd.DataFrame(), (), facts, {})
+    assert still_to_price(facts, dataset) == ["desk is shown as geforce-rtx-4080, the instance of your custom GPU"]

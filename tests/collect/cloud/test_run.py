@@ -139,19 +139,12 @@ def test_what_was_collected_is_joined_by_the_projects_own_commands(task, tmp_pat
     tools = tmp_path / "tools"
     tools.mkdir()
     copied = f'#!/bin/sh\n[ "$4" = gs://some-bucket/kept ] && cp -r "{tmp_path}/bucket/." "$5"\n'
-    for name, text in {
-        "gcloud": copied,
-        "profet": f'#!/bin/sh\nexec "{sys.executable}" -m profet_cli "$@"\n',
-    }.items():
+    for name, text in {"gcloud": copied, "profet": f'#!/bin/sh\nexec "{sys.executable}" -m profet_cli "$@"\n'}.items():
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     done = subprocess.run(
         ["sh", str(task.parent / "fetch.sh"), "measured"],
-        env={
-            **os.environ,
-            "PATH": f"{tools}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-        },
+        env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=300,

@@ -1,17 +1,23 @@
-"""What a training takes and costs on an offer, and the chance that it keeps to a limit, by hand."""
+"""What a training takes and costs on an offer, its chance to keep to a limit, and the answer in one sentence."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import NormalDist
 
 import pytest
 
 from profet_core import cost_table
+from profet_core.advice.advise import advise
+from profet_core.advice.headline import headline
+from profet_core.advice.rentable import lowest_to_rent
 from profet_core.advice.request import Limits, Workload
+from profet_core.advice.words import answer_sentences
 from profet_core.errors import InputError
-from profet_core.latency import Basis, carried_steps
-from tests.made.step_times import Z90, offer, planned, row
+from profet_core.latency import Basis
+from profet_core.prediction.records import InstancePrediction
+from tests.made.step_times import HOUR_AT_100_MS, OFFERS, ROWS, Z90, offer, planned, row
 
 
 def test_a_plan_s_time_and_money_are_those_of_the_cost_table(catalog):
@@ -48,20 +54,64 @@ def test_a_limit_must_be_a_positive_number():
         with pytest.raises(InputError, match=line):
             Limits(*limits)
     for certainty in (90, 0.4, 1.0, math.nan):
-        with pytest.raises(InputError, match=r"certainty must be a share from 0\.5"):
+        with pytest.raises(InputError, match=r"certainty must be at least 0\.5"):
             Limits(certainty=certainty)
     with pytest.raises(InputError, match="number of epochs"):
         planned(row("middle", 100), offer("middle", 2), workload=Workload(100, 10, epochs=0))
 
 
-def test_what_is_carried_to_another_batch_size_stays_what_it_was():
-    rows = (row("a", 100, None, Basis.GIVEN), row("b", 90), row("c", 50, 0.2, Basis.TRANSFERRED))
-    carried = carried_steps({"a": 200, "b": 180, "c": 100, "d": 1}, rows)
-    assert [(row.instance, row.latency_ms, row.basis, row.interval) for row in carried] == [
-        ("a", 200, "carried", None),
-        ("b", 180, "carried", None),
-        ("c", 100, "transferred", None),
-        ("d", 1, "carried", None),
+def test_loading_lengthens_the_training_and_its_range():
+    without, with_loading = (
+        advise(ROWS, OFFERS, replace(HOUR_AT_100_MS, with_loading=counted)).answer for counted in (False, True)
+    )
+    assert with_loading.total_s == pytest.approx(1.075 * without.total_s)
+    assert with_loading.total_usd == pytest.approx(1.075 * without.total_usd)
+    assert with_loading.interval.low_s == pytest.approx(1.06 * without.interval.low_s)
+    assert with_loading.interval.high_usd == pytest.approx(1.09 * without.interval.high_usd)
+    assert with_loading.latency_ms == without.latency_ms
+    assert Workload(1, 1, with_loading=True).steps == 1
+
+
+def said(limits=None, rows=ROWS, offers=OFFERS) -> str:
+    return headline(advise(rows, offers, HOUR_AT_100_MS, limits))
+
+
+def test_the_answer_in_one_sentence():
+    cheapest, fastest = said().split("; ")
+    assert cheapest == "Rent slow (GPU of slow): about 2 h 0 min, $1.00 ($0.85–1.18)"
+    assert "4.0 times" in fastest and "$2.40" in fastest
+    assert "middle (GPU of middle; 48 min 0 s, $1.20)" in said(rows=(row("slow", 200, 0.3), row("middle", 80), ROWS[2]))
+    assert said(rows=[row("a", 100, None)], offers=[offer("a", 2)]) == "Rent a (GPU of a): about 1 h 0 min, $2.00."
+    # Hardware of one's own is not rented.
+    own = advise(ROWS[:2], (offer("slow", 0.5, market="own"), OFFERS[1]), HOUR_AT_100_MS)
+    assert headline(own).startswith("Use slow own") and answer_sentences(own)[0].startswith("Use slow own")
+
+
+def test_the_answer_within_limits_in_one_sentence():
+    assert "$1.50 ($1.27–1.77), done within 1 h 30 min (over 99% likely); fast" in said(Limits(deadline_h=1.5))
+    # The faster one is over the budget.
+    assert said(Limits(1.5, 2)).endswith("done within 1 h 30 min for at most $2.00 (over 99% likely).")
+    assert "expected to be done within 1 h 1 min for at most $2.00 (57% likely)" in said(Limits(1.02, 2))
+    assert said(Limits(0.1)).startswith("No offer is") and said(Limits(0.1)).endswith("24 min 0 s too late.")
+
+
+def test_the_lowest_is_one_that_can_be_rented_and_no_node_for_the_speed_of_one():
+    rows = [
+        InstancePrediction(
+            instance=name,
+            latency_ms=latency_ms,
+            basis=Basis.MEASURED,
+            members={},
+            offer=offer(name, usd, status=status),
+        )
+        for name, latency_ms, usd, status in (
+            ("retired", 1, 1.0, "retired"),
+            ("anchor", None, 1.0, "available"),
+            ("node", 5, 8.0, "available"),
+            ("single", 5, 4.0, "available"),
+            ("slow", 50, 0.2, "available"),
+        )
     ]
-    plan = planned(carried[0], offer("a", 1.0), Limits(deadline_h=1))
-    assert (plan.deviation, plan.in_time, plan.latency_note) == (None, None, "carried to another size")
+    assert lowest_to_rent(rows, lambda row: row.latency_ms).instance == "single"
+    assert lowest_to_rent(rows, lambda row: row.cost_per_1000_steps_usd).instance == "slow"
+    assert lowest_to_rent(rows[:2], lambda row: row.latency_ms) is None

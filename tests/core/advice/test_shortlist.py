@@ -43,9 +43,7 @@ def names(plans) -> list[str]:
 
 def test_each_gpu_has_its_cheapest_offer_the_cheapest_first(plans):
     assert names(plan_a_gpu(plans.values())) == ["cheap", "middle", "fast", "beaten", "dearest"]
-
-
-def test_numbers_of_gpus_are_kept_apart(plans):
+    # Numbers of GPUs are kept apart.
     node = replace(plans["fast"], offer=replace(plans["fast"].offer, name="node", gpu_count=8), total_usd=9.0)
     assert names(plan_a_gpu([*plans.values(), node]))[-1] == "node"
 
@@ -53,9 +51,6 @@ def test_numbers_of_gpus_are_kept_apart(plans):
 def test_what_comes_nearest_to_the_frontier_is_listed(plans):
     assert names(shortlist(plans.values(), most=3)) == ["cheap", "middle", "fast"]
     assert names(shortlist(plans.values(), most=4)) == ["cheap", "middle", "fast", "beaten"]
-
-
-def test_few_are_all_listed(plans):
     assert len(shortlist(plans.values(), most=len(OFFERS))) == len(OFFERS)
 
 
@@ -70,9 +65,6 @@ def test_a_worse_offer_in_sight_hides_no_better_one_of_its_gpu(plans):
     expected = {"cheap", "slow", "middle", "fast"}
     assert set(names(shortlist(plans.values(), [plans["slow"]], most=3))) == expected
     assert expected <= set(names(plan_a_gpu(plans.values(), [plans["slow"]])))
-
-
-def test_a_worse_offer_in_sight_hides_no_beaten_gpu_s_cheapest_either(plans):
     beaten = plans["beaten"]
     worse = replace(beaten, offer=replace(beaten.offer, name="worse"), total_usd=2 * beaten.total_usd)
     assert names(shortlist([*plans.values(), worse], [worse], most=5)) == ["cheap", "middle", "fast", "beaten", "worse"]

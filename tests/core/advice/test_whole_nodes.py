@@ -9,7 +9,6 @@ import pytest
 
 from profet_core.advice.advise import advise
 from profet_core.advice.comparison import compare
-from profet_core.advice.comparison_words import comparison_sentences
 from profet_core.advice.headline import plan_summary
 from profet_core.advice.plans import Node, plan_of
 from profet_core.advice.request import Limits, Request
@@ -63,6 +62,8 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
         "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port)",
     )
     assert one == row("g4dn.xlarge", 100, None, Basis.GIVEN)
+    told = replace(row("g4dn.12xlarge", 100), note="TF32; latency of one GPU, price of the whole machine with 4")
+    assert scaled(told).rows[0].note == f"{node.note}; TF32", "no more that it is one GPU's"
     assert found.nodes == {"g4dn.12xlarge": Node(4, pytest.approx(math.log(1.1)))}
 
 
@@ -73,8 +74,8 @@ def test_its_training_has_as_many_times_fewer_steps_and_costs_the_whole_node():
     assert (node.gpus, node.batch_size, one.gpus, one.batch_size) == (4, 256, 1, 64)
     assert (node.total_s, one.total_s) == pytest.approx((36 * 250 * 0.110, 3600))
     assert (node.total_usd, one.total_usd) == pytest.approx((6.0 * 990 / 3600, 1.5))
-    assert node.note == "all 4 GPUs train: 256 images a step"
-    assert plan_summary(node).startswith("g4dn.12xlarge (4 × T4, AWS): about 16 min 30 s, $1.65 (")
+    assert node.note == "all 4 GPUs train: 256 images per step"
+    assert "4 × T4, AWS" in plan_summary(node)
 
 
 def test_its_doubt_is_that_of_the_step_and_that_of_scaling():
@@ -100,25 +101,14 @@ def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
     spread = math.hypot(math.log(1.1) / Z90, node.one_gpu_deviation - 0.1)
     assert -math.log(against.uncertainty.latency_ratio_low / against.latency_ratio) == pytest.approx(Z90 * spread)
     assert 0 < against.cheaper < 0.5
-    assert any(line.startswith("It takes 0.275 times as long on") for line in comparison_sentences(against))
     elsewhere = replace(node, offer=replace(node.offer, name="other"), total_usd=2.0)
     assert compare(node, elsewhere).cheaper == 1 and compare(node, elsewhere).latency_ratio == 1
-
-
-def test_one_gpu_of_its_kind_may_be_the_cheaper_one_after_all():
-    advice_rows = scaled(row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1))
-    advice = advise(advice_rows.rows, (NODE, ONE), HOUR_AT_100_MS, nodes=advice_rows.nodes)
-    assert (advice.cheapest.plan.instance, advice.cheapest.close_rival.plan.instance) == (
-        "g4dn.xlarge",
-        "g4dn.12xlarge",
-    )
-    assert advice.fastest.plan.instance == "g4dn.12xlarge"
 
 
 def test_without_nodes_it_is_one_gpu_s_speed_at_the_node_s_price_as_before():
     (plan,) = advise([row("g4dn.12xlarge", 100)], [NODE], HOUR_AT_100_MS).plans
     assert (plan.gpus, plan.total_s, plan.total_usd) == pytest.approx((1, 3600, 6.0))
-    assert plan.note == "price of the whole node of 4 GPUs, speed of one"
+    assert plan.note == "price of the whole machine with 4 GPUs, speed of one GPU"
 
 
 def test_what_nobody_knows_of_one_gpu_nobody_knows_of_eight():
@@ -126,19 +116,10 @@ def test_what_nobody_knows_of_one_gpu_nobody_knows_of_eight():
     assert rows[0] == row("g4dn.12xlarge", None)
     (plain,) = scaled(row("g4dn.12xlarge", 100, None)).rows
     assert plain.latency_ms == pytest.approx(110) and plain.interval is None
+    # More GPUs than were ever measured stay one.
+    assert scaled(row("g4dn.12xlarge", 100), offers=[replace(NODE, gpu_count=128)]).nodes == {}
     (rough,) = scaled(row("g4dn.12xlarge", 100, 0.1, Basis.TRANSFERRED)).rows
     assert rough.basis is Basis.TRANSFERRED and rough.interval.log_half_width > 0.1 * Z90 * 0.9
-
-
-def test_what_it_rests_on_says_no_more_that_it_is_one_gpu_s():
-    told = replace(row("g4dn.12xlarge", 100), note="TF32; latency of one GPU, price of the whole node of 4")
-    (node,) = scaled(told).rows
-    assert node.note == "4 GPUs by ring all-reduce over PCIe (assumed: GPUs behind a root port); TF32"
-
-
-def test_more_gpus_than_were_ever_measured_stay_one():
-    many = replace(NODE, gpu_count=128)
-    assert scaled(row("g4dn.12xlarge", 100), offers=[many]).nodes == {}
 
 
 def test_a_limit_s_chance_is_of_the_node():

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from profet_core.answers.questions import Knowledge, Spelling
-from profet_core.answers.scaleout import answer_scaleout, scaleout_question
+from profet_core.answers.advise import answer_advise
+from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
+from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout, scaleout_question
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
 from profet_core.latency import Basis
@@ -37,14 +38,7 @@ def recorded_on(samples, gpu: str | None, step_latency_ms: float | None):
 
 
 @pytest.mark.parametrize(
-    ("anchor", "gpu"),
-    [
-        ("T4", "Tesla T4"),
-        ("A10G", "A10G"),
-        ("RTX A6000", "RTX A6000"),
-        ("H200", "H200-SXM-141GB"),
-        ("RTX 2080 Ti", "GeForce RTX 2080 Ti"),
-    ],
+    ("anchor", "gpu"), [("T4", "Tesla T4"), ("H200", "H200-SXM-141GB"), ("RTX 2080 Ti", "GeForce RTX 2080 Ti")]
 )
 def test_an_anchor_may_be_a_gpu(answered, samples, anchor, gpu):
     found = answered(profile=recorded_on(samples, None, 300.0), anchor=anchor, gpus=[1, 8])
@@ -52,13 +46,10 @@ def test_an_anchor_may_be_a_gpu(answered, samples, anchor, gpu):
     assert found.curve[0].step.interval is None and found.curve[1].step.latency_ms > 300
 
 
-@pytest.mark.parametrize(("named", "gpu"), [("NVIDIA L4", "L4"), ("NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB")])
-def test_a_profile_may_be_of_a_gpu_that_nobody_profiled(answered, samples, named, gpu):
-    found = answered(profile=recorded_on(samples, named, 123.0), gpus=[1, 2])
-    assert (found.gpu, found.curve[0].step.latency_ms) == (gpu, 123.0)
-
-
-def test_without_a_latency_a_gpu_has_its_offers_step(answered, samples):
+def test_a_profile_may_be_of_a_gpu_that_nobody_profiled(answered, samples):
+    found = answered(profile=recorded_on(samples, "NVIDIA L4", 123.0), gpus=[1, 2])
+    assert (found.gpu, found.curve[0].step.latency_ms) == ("L4", 123.0)
+    # Without a latency it has its offer's step.
     found = answered(profile=recorded_on(samples, "NVIDIA L4", None), gpus=[1, 2])
     alone = answered(profile=recorded_on(samples, "NVIDIA L4", None), instance="g6.xlarge", gpus=[1])
     assert found.one_gpu.latency_ms == pytest.approx(alone.one_gpu.latency_ms)
@@ -70,7 +61,7 @@ def test_another_batch_on_a_gpu_is_carried(answered, samples):
     found = answered(profile=profile, batch=128, gpus=[1, 2])
     assert found.curve[0].step.batch_per_gpu == 128
     assert 1.5 * 123 < found.curve[0].step.latency_ms < 2.5 * 123
-    with pytest.raises(InputError, match="The step on GeForce RTX 2080 Ti is not known: give its latency"):
+    with pytest.raises(InputError, match="The step latency on GeForce RTX 2080 Ti is unknown: give it"):
         answered(profile=recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti", None))
 
 
@@ -89,7 +80,7 @@ def test_cards_without_peer_access_are_said_to_differ(answered):
 def test_a_network_that_was_measured_nowhere_is_said(answered):
     several = {**MEASURED, "gpu": ["A100-SXM4-40GB"], "gpus": [8, 16]}
     (line,) = answered(**several, instance="p4d.24xlarge").warnings
-    assert line.startswith("Between machines only 10 Gb/s were measured, not 400")
+    assert line.startswith("Only 10 Gb/s between machines was measured, not 400")
     assert answered(**several).warnings == ()
     assert answered(**{**several, "gpus": [8]}, instance="p4d.24xlarge").warnings == ()
 
@@ -109,5 +100,35 @@ def test_a_measured_step_shares_the_batch_where_it_is_known(answered):
     assert {plan.offer.gpu_count for plan in found.plans} == {8}
     # Unasked, the one number of GPUs that it tells.
     assert [row.step.gpus for row in answered(**MEASURED, gpu=["V100"], global_batch=512).curve] == [8]
-    with pytest.raises(InputError, match="A measured step tells batch 64 a GPU, not 128"):
+    with pytest.raises(InputError, match="The measured step is for batch 64 per GPU, not 128"):
         answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[4])
+
+
+def test_whole_nodes_cost_what_advice_says(knowledge, samples):
+    sample = samples[RESNET]
+    asked = AdviseQuestion(profile=sample.profile, latency_ms=sample.latency_ms, images=50_000, whole_nodes=True)
+    advice = answer_advise(knowledge, replace(asked, anchor=sample.anchor), SPELLING)
+    question = ScaleoutQuestion(training=replace(asked, anchor=sample.anchor), images=50_000, market="on-demand")
+    found = answer_scaleout(knowledge, question, SPELLING)
+    plans = {plan.label: plan for plan in advice.advice.plans if plan.gpus > 1}
+    shared = [plan for plan in found.plans if plan.label in plans]
+    assert len(shared) > 30
+    for plan in shared:
+        other = plans[plan.label]
+        assert (plan.epoch_s, plan.epoch_usd, plan.plan.interval) == (other.total_s, other.total_usd, other.interval)
+
+
+def test_nodes_together_are_paid_together(knowledge):
+    gpu = knowledge.catalog["lambda/gpu_8x_v100_n"].gpu
+    given = {"step_ms": 100.0, "batch": 64, "parameters": 25.6e6, "gpu": [gpu]}
+    one = answer_scaleout(knowledge, scaleout_question(given, SPELLING), SPELLING)
+    two = answer_scaleout(knowledge, scaleout_question({**given, "total_gpus": 16}, SPELLING), SPELLING)
+    single = {plan.label: plan for plan in one.plans}
+    pairs = [plan for plan in two.plans if plan.label in single and plan.offer.gpu_count == 8]
+    assert pairs and all(plan.step.gpus == 16 for plan in two.plans)
+    for plan in pairs:
+        assert plan.usd_per_hour == 2 * single[plan.label].usd_per_hour
+    for row in two.curve:
+        assert row.others[row.step.strategy].epoch_s == row.epoch_s
+    with pytest.raises(InputError, match="at most 64"):
+        answer_scaleout(knowledge, scaleout_question({**given, "total_gpus": 65}, SPELLING), SPELLING)

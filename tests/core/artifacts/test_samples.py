@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from profet_core import ArtifactError, predict
 from profet_core.artifacts.samples import load_samples
 
 
-def test_there_are_at_least_eight_over_all_anchors(samples, models):
+def test_there_are_at_least_eight_over_all_anchors_with_titles(samples, models, catalog, repository):
     assert len(samples) >= 8
     assert {sample.anchor for sample in samples.values()} == set(models.instances)
-
-
-def test_names_and_titles_are_unique_and_filled(samples, repository):
+    assert catalog[next(iter(samples.values())).anchor].status == "available", "the first runs where one can rent"
     assert len({sample.title for sample in samples.values()}) == len(load_samples(repository / "sample_traces"))
     assert all(sample.title and sample.description for sample in samples.values())
 
@@ -52,7 +48,8 @@ def test_the_truth_is_there_for_exactly_the_other_instances(samples, models):
         assert set(sample.measured_ms) == others
         assert set(sample.left_out_ms) == others
         assert set(sample.left_out_without_latency_ms) == others
-        assert all(value > 0 for value in (*sample.measured_ms.values(), *sample.left_out_ms.values()))
+        for instance, measured_ms in sample.measured_ms.items():
+            assert measured_ms / 3 < sample.left_out_ms[instance] < measured_ms * 3
 
 
 def test_left_out_predictions_are_not_the_shipped_models_answers(samples, models, catalog):
@@ -66,18 +63,7 @@ def test_left_out_predictions_are_not_the_shipped_models_answers(samples, models
     assert same <= pairs / 10
 
 
-def test_left_out_predictions_are_within_a_factor_of_three(samples):
-    for sample in samples.values():
-        for instance, measured_ms in sample.measured_ms.items():
-            assert measured_ms / 3 < sample.left_out_ms[instance] < measured_ms * 3
-
-
-def test_the_first_sample_runs_where_one_can_still_rent(samples, catalog):
-    first = next(iter(samples.values()))
-    assert catalog[first.anchor].status == "available"
-
-
-@pytest.mark.parametrize("content", [None, "", "{", "5", "[5]", '[{"name": "x"}]', json.dumps([{"unknown": 1}])])
+@pytest.mark.parametrize("content", [None, "{", "5", "[5]", '[{"name": "x"}]', '[{"unknown": 1}]'])
 def test_a_missing_or_damaged_index_is_refused_in_one_line(tmp_path, content):
     if content is not None:
         (tmp_path / "index.json").write_text(content)

@@ -8,31 +8,25 @@ from collections import Counter
 import pytest
 
 from profet_core import CatalogError, InputError, load_catalog
-from profet_core.catalog import MARKETS, STATUSES, Catalog, gpu_model, load_gpus, load_shipped
-from profet_core.catalog.offers import offers_in_market
+from profet_core.catalog import MARKETS, STATUSES, gpu_model, load_gpus, load_shipped
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 ROW = "my.box,Tesla T4,1,16,8,0.5,home,linux,own,available,2026,an invoice"
+SPOT = ROW.replace("own", "spot").replace("0.5", "0.2").replace("home", "eu-west-1")
+FARAWAY = ROW.replace("own", "on-demand").replace("0.5", "0.4").replace("home", "eu-west-1")
+USUAL = FARAWAY.replace("eu-west-1", "us-east-1").replace("0.4", "0.6")
 
 # --- the shipped data -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "usd_per_hour", "gpu", "status"),
-    [
-        ("g3s.xlarge", 0.75, "M60", "retired"),
-        ("g4dn.xlarge", 0.526, "T4", "available"),
-        ("p2.xlarge", 0.90, "K80", "retired"),
-        ("p3.2xlarge", 3.06, "V100", "retired"),
-    ],
-)
-def test_the_profiled_instances_are_there_with_profets_prices(catalog, name, usd_per_hour, gpu, status):
-    entry = catalog[name]
-    assert (entry.usd_per_hour, entry.gpu_model, entry.status, entry.gpu_count) == (usd_per_hour, gpu, status, 1)
-
-
-def test_every_instance_the_models_know_has_a_price(catalog, models):
-    assert set(models.instances) <= set(catalog)
+def test_the_profiled_instances_are_there_with_profets_prices(catalog, models):
+    rows = {name: catalog[name] for name in models.instances}
+    assert {name: (row.usd_per_hour, row.gpu_model, row.status, row.gpu_count) for name, row in rows.items()} == {
+        "g3s.xlarge": (0.75, "M60", "retired", 1),
+        "g4dn.xlarge": (0.526, "T4", "available", 1),
+        "p2.xlarge": (0.90, "K80", "retired", 1),
+        "p3.2xlarge": (3.06, "V100", "retired", 1),
+    }
 
 
 def test_every_row_is_complete(catalog):
@@ -40,23 +34,7 @@ def test_every_row_is_complete(catalog):
     for entry in catalog.values():
         assert all((entry.region, entry.os, entry.market, entry.as_of, entry.source, entry.gpu)), entry.name
         assert entry.status in STATUSES
-        assert entry.usd_per_hour > 0 and entry.gpu_memory_gib > 0 and entry.gpu_count >= 1 and entry.vcpus >= 1
-
-
-def test_names_are_unique_and_keys(catalog):
-    assert [entry.name for entry in catalog.values()] == list(catalog)
-    assert len(set(catalog)) == len(catalog)
-
-
-@pytest.mark.parametrize("name", ["p4d.24xlarge", "p5.48xlarge"])
-def test_a_node_of_eight_gpus_is_one_row_at_its_whole_price(catalog, name):
-    assert catalog[name].gpu_count == 8
-    assert catalog[name].usd_per_hour > 20
-
-
-def test_a_dollar_amount_is_never_a_thousand_times_off(catalog):
-    for entry in catalog.values():
-        assert 0.1 < entry.usd_per_hour / entry.gpu_count < 15, entry.name
+        assert 0.1 < entry.usd_per_hour / entry.gpu_count < 15 and entry.vcpus >= 1, entry.name
 
 
 # --- looking up -----------------------------------------------------------------------------------------------------
@@ -73,16 +51,13 @@ def test_an_unknown_instance_is_refused_with_the_known_ones(catalog):
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        ("Tesla T4", "T4"),
-        ("NVIDIA Tesla M60", "M60"),
+        ("tesla t4", "T4"),
         ("Tesla V100-SXM2-16GB", "V100"),
         ("nvidia-tesla-k80", "K80"),
         ("A10G", "A10G"),
-        ("NVIDIA L40S", "L40S"),
         ("A100-SXM4-40GB", "A100"),
         ("NVIDIA H100 80GB HBM3", "H100"),
         ("Quadro P4000", "P4000"),
-        ("tesla t4", "T4"),
         (" NVIDIA GeForce RTX 3090 ", "NVIDIA GeForce RTX 3090"),
         ("", ""),
     ],
@@ -104,15 +79,11 @@ def test_an_own_price_is_marked_as_such_and_the_rest_stays(catalog):
     assert catalog["g3s.xlarge"].usd_per_hour == 0.75
 
 
-@pytest.mark.parametrize("price", [0, -0.4, float("nan"), float("inf"), True, "0.4", None, 1e300])
-def test_an_own_price_that_is_none_is_refused(catalog, price):
-    with pytest.raises(InputError, match=r"^The price of g3s\.xlarge"):
-        catalog.with_prices({"g3s.xlarge": price})
-
-
-def test_a_price_for_an_unknown_instance_is_refused(catalog):
-    with pytest.raises(InputError, match=r"^Unknown instance 'p9'"):
-        catalog.with_prices({"p9": 1})
+def test_an_own_price_that_is_none_or_for_an_unknown_instance_is_refused(catalog):
+    refused = (("g3s.xlarge", 0, "^The price of g3s"), ("g3s.xlarge", 1e300, "^The price"), ("p9", 1, "^Unknown"))
+    for name, price, says in refused:
+        with pytest.raises(InputError, match=says):
+            catalog.with_prices({name: price})
 
 
 # --- a catalogue of one's own ---------------------------------------------------------------------------------------
@@ -124,9 +95,8 @@ def written(tmp_path, *lines: str, encoding: str = "utf-8"):
     return path
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_a_catalogue_of_ones_own_is_read(tmp_path, encoding):
-    entry = load_catalog(written(tmp_path, HEADER, ROW, encoding=encoding))["my.box"]
+def test_a_catalogue_of_ones_own_is_read(tmp_path):
+    entry = load_catalog(written(tmp_path, HEADER, ROW, encoding="utf-8-sig"))["my.box"]
     assert (entry.gpu, entry.gpu_count, entry.vcpus, entry.usd_per_hour) == ("Tesla T4", 1, 8, 0.5)
     assert type(entry.gpu_count) is int
 
@@ -135,23 +105,29 @@ def test_a_catalogue_of_ones_own_is_read(tmp_path, encoding):
     ("lines", "says"),
     [
         ([], "has no rows"),
-        ([HEADER], "has no rows"),
-        ([HEADER, ROW, ROW], "names an instance twice: keep one row each"),
         ([HEADER, ROW.replace("0.5", "cheap")], "my.box: usd_per_hour must be a number, not 'cheap'"),
         ([HEADER, ROW.replace("0.5", "-1")], "my.box: usd_per_hour must be a number above 0, not -1"),
-        ([HEADER, ROW.replace("0.5", "nan")], "my.box: usd_per_hour must be a number above 0, not nan"),
-        ([HEADER, ROW.replace("0.5", "")], "my.box: usd_per_hour is empty: give its price, or take the row out."),
+        ([HEADER, ROW.replace("0.5", "")], "my.box: usd_per_hour is empty: give its price or remove the row."),
         ([HEADER, ROW.replace(",1,16,", ",1.5,16,")], "my.box: gpu_count must be a number, not '1.5'"),
-        ([HEADER, ROW.replace(",1,16,", ",0,16,")], "my.box: gpu_count must be a whole number of at least 1, not 0"),
         ([HEADER, ROW.replace(",1,16,", ",1,-16,")], "my.box: gpu_memory_gib must be a number above 0"),
         ([HEADER, ROW.replace("available", "gone")], "my.box: status must be one of available, retired, not 'gone'"),
         ([HEADER, ROW.replace("my.box", " ")], "a row has no instance name"),
+        ([HEADER, ROW.replace("my.box", "x" * 101)], "has more than 100 characters"),
         ([HEADER, ROW.rsplit(",", 2)[0]], "row my.box has no column 'as_of'"),
-        ([HEADER.replace("region", "zone"), ROW], "row my.box has no column 'region'"),
         ([HEADER, ROW.replace("my.box", '"my\nbox"')], "line break or control character"),
         ([HEADER, ROW.replace("home", '"ho\nme"')], "region of 'my.box' holds a line break"),
-        ([HEADER, ROW.replace("0.5", '"0\n5"')], "usd_per_hour of 'my.box' holds a line break"),
         ([HEADER, ROW.replace("an invoice", "x" * 200_000)], "not valid CSV"),
+        (
+            [HEADER, ROW.replace("1,16", "8,128")],
+            "my.box: Tesla T4 has 16 GiB, not 128: gpu_memory_gib is the memory of one GPU.",
+        ),
+        ([HEADER, USUAL, SPOT.replace("T4", "P4")], "gpu is 'Tesla T4' in one row and 'Tesla P4' in another"),
+        ([HEADER, USUAL, SPOT.replace("available", "retired")], "my.box: status is 'available' in one row"),
+        ([HEADER, SPOT.replace("spot", "auction")], "not 'auction'"),
+        ([HEADER, SPOT.replace("2026", "last year")], "my.box: as_of must be a date such as 2026, 2026-06 or"),
+        ([HEADER, SPOT.replace("2026", "2026-13")], "my.box: as_of must be a date"),
+        ([HEADER, SPOT.replace("an invoice", "")], "my.box: source is empty"),
+        ([HEADER, SPOT + ",more"], "row my.box has more cells than the header has columns"),
     ],
 )
 def test_a_wrong_catalogue_is_refused_in_one_line(tmp_path, lines, says):
@@ -163,7 +139,7 @@ def test_a_wrong_catalogue_is_refused_in_one_line(tmp_path, lines, says):
 
 def test_a_catalogue_that_can_not_be_read_is_refused_in_one_line(tmp_path):
     for path in (tmp_path / "nowhere.csv", tmp_path, written(tmp_path, HEADER, ROW, encoding="utf-16")):
-        with pytest.raises(CatalogError, match=r"^The catalogue .* can't be read") as caught:
+        with pytest.raises(CatalogError, match=r"^The catalog .* can't be read") as caught:
             load_catalog(path)
         assert str(caught.value).isprintable()
 
@@ -188,18 +164,9 @@ def test_every_retired_instance_says_why():
         *(f"Standard_NV{size}s_v3" for size in (12, 24, 48)),
         *(f"Standard_NC{size}s_v3" for size in (6, 12, 24)),
     }
+    assert {offer.status for offer in load_shipped().offers("p3.2xlarge")} == {"retired"}
     for entry in retired:
         assert re.search(r"retired|migration", entry.machine_source, re.IGNORECASE), entry.name
-
-
-def test_no_offer_is_there_twice():
-    keys = [offer.offer_key for offer in load_shipped().all_offers]
-    assert len(set(keys)) == len(keys) >= 10
-
-
-def test_eight_gpus_cost_eight_times_one_of_the_same_kind():
-    shipped = load_shipped()
-    assert shipped["p5.48xlarge"].usd_per_hour / shipped["p5.4xlarge"].usd_per_hour == pytest.approx(8, rel=0.05)
 
 
 def test_every_cloud_is_there_with_its_offers():
@@ -207,24 +174,16 @@ def test_every_cloud_is_there_with_its_offers():
     least = {"aws": 23, "azure": 18, "gcp": 27, "lambda": 18, "nebius": 8, "runpod": 29, "vast": 33, "verda": 9}
     assert Counter(entry.provider for entry in shipped.values()) >= Counter(least)
     markets = Counter(offer.market for offer in shipped.all_offers)
-    assert markets >= Counter({"on-demand": 165, "spot": 70})
+    assert markets >= Counter({"on-demand": 132, "spot": 70, "marketplace": 33})
 
 
 @pytest.mark.parametrize(
     ("name", "gpu", "gpu_count", "host", "usd_per_hour"),
     [
-        ("p3.2xlarge", "Tesla V100-SXM2-16GB", 1, "broadwell", 3.06),
-        ("gcp/n1-standard-4+1xV100", "Tesla V100-SXM2-16GB", 1, "skylake", 2.67),
         ("verda/1V100.6V", "Tesla V100-SXM2-16GB", 1, "", 0.1381),
-        ("azure/Standard_NC6s_v3", "Tesla V100-PCIE-16GB", 1, "broadwell", 3.06),
-        ("azure/Standard_NV12s_v3", "Tesla M60", 1, "broadwell", 1.14),
         ("azure/Standard_NC24ads_A100_v4", "A100-PCIE-80GB", 1, "milan", 3.673),
-        ("azure/Standard_ND96amsr_A100_v4", "A100-SXM4-80GB", 8, "rome", 32.77),
         ("runpod/1x-A100-80GB", "A100-PCIE-80GB", 1, "", 1.39),
-        ("runpod/1x-A100-80GB-SXM", "A100-SXM4-80GB", 1, "", 1.59),
         ("lambda/gpu_1x_a100", "A100-PCIE-40GB", 1, "", 1.99),
-        ("lambda/gpu_8x_a100", "A100-SXM4-40GB", 8, "", 15.92),
-        ("vast/1x-A100_PCIE", "A100-PCIE-80GB", 1, "", 0.87),
         ("nebius/gpu-h200-sxm_1gpu-16vcpu-200gb", "H200-SXM-141GB", 1, "sapphire-rapids", 3.5),
     ],
 )
@@ -242,51 +201,22 @@ def test_what_a_name_leaves_open_is_said():
     assert "assumed" not in shipped["gcp/a2-highgpu-1g"].machine_source
 
 
-def test_a_gpus_share_of_a_nodes_price_stands_beside_it():
-    node = load_shipped()["p5.48xlarge"]
-    assert (node.usd_per_hour, node.usd_per_gpu_hour) == (55.04, 6.88)
-
-
-@pytest.mark.parametrize(
-    ("row", "says"),
-    [
-        (
-            ROW.replace("1,16", "8,128"),
-            "Catalogue: my.box: Tesla T4 has 16 GiB, not 128: gpu_memory_gib is of one GPU.",
-        ),
-        (ROW.replace("0.5", "0"), "Catalogue: my.box: usd_per_hour must be a number above 0, not 0"),
-    ],
-)
-def test_a_row_that_contradicts_its_gpu_or_has_no_price_is_refused(tmp_path, row, says):
-    with pytest.raises(CatalogError) as caught:
-        load_catalog(written(tmp_path, HEADER, row))
-    assert str(caught.value).startswith(says) and "\n" not in str(caught.value)
-
-
 def test_a_provider_is_a_short_name(tmp_path):
     header = f"{HEADER},provider,host"
     assert load_catalog(written(tmp_path, HEADER, ROW))["my.box"].provider == "own"
     assert load_catalog(written(tmp_path, header, f"{ROW},ovh,milan"))["my.box"].provider == "ovh"
-    with pytest.raises(CatalogError, match=r"my\.box: provider must be a short name in small letters such as aws"):
+    with pytest.raises(CatalogError, match=r"my\.box: provider must be a short lowercase name such as aws"):
         load_catalog(written(tmp_path, header, f"{ROW},My Cloud!,"))
 
 
 def test_a_node_says_that_its_price_is_the_nodes():
-    assert load_shipped()["p5.48xlarge"].node_note == "$55.04 an hour is the whole node of 8 GPUs"
+    node = load_shipped()["p5.48xlarge"]
+    assert (node.gpu_count, node.usd_per_hour, node.usd_per_gpu_hour) == (8, 55.04, 6.88)
+    assert node.node_note == "$55.04/h is the price of the whole machine with 8 GPUs"
     assert load_shipped()["g4dn.xlarge"].node_note is None
 
 
-def test_a_retired_instance_is_listed_and_all_its_offers_say_so():
-    shipped = load_shipped()
-    assert {offer.status for offer in shipped.offers("p3.2xlarge")} == {"retired"}
-    assert {offer.status for offer in shipped.all_offers} == set(STATUSES)
-
-
 # --- several prices of one instance ---------------------------------------------------------------------------------
-
-SPOT = ROW.replace("own", "spot").replace("0.5", "0.2").replace("home", "eu-west-1")
-FARAWAY = ROW.replace("own", "on-demand").replace("0.5", "0.4").replace("home", "eu-west-1")
-USUAL = FARAWAY.replace("eu-west-1", "us-east-1").replace("0.4", "0.6")
 
 
 def test_the_usual_price_is_on_demand_at_home_and_offers_has_them_all(tmp_path):
@@ -303,42 +233,6 @@ def test_the_usual_price_is_on_demand_at_home_and_offers_has_them_all(tmp_path):
         mine.offers("p9")
 
 
-def prices(catalog: Catalog, market: str, region: str | None = None) -> list[float]:
-    return [offer.usd_per_hour for offer in offers_in_market(catalog, market, region=region)]
-
-
-def test_a_market_and_region_choose_among_the_offers(tmp_path):
-    mine = load_catalog(written(tmp_path, HEADER, SPOT, FARAWAY, USUAL))
-    assert prices(mine, "spot") == [0.2]
-    assert prices(mine, "on-demand") == [0.6]
-    assert prices(mine, "on-demand", region="eu-west-1") == [0.4]
-    assert prices(mine, "any", region="eu-west-1") == [0.4, 0.2]
-    with pytest.raises(InputError, match="no spot prices in us-east-1"):
-        offers_in_market(mine, "spot", region="us-east-1")
-
-
 def test_an_own_price_replaces_the_usual_offer_only(tmp_path):
     mine = load_catalog(written(tmp_path, HEADER, SPOT, USUAL)).with_prices({"my.box": 0.3})
     assert [(o.usd_per_hour, o.market) for o in mine.offers("my.box")] == [(0.3, "own price"), (0.2, "spot")]
-
-
-@pytest.mark.parametrize(
-    ("other", "says"),
-    [
-        (SPOT.replace("T4", "P4"), "my.box: gpu is 'Tesla T4' in one row and 'Tesla P4' in another"),
-        (SPOT.replace(",1,16,", ",2,16,"), "my.box: gpu_count is 1 in one row and 2 in another"),
-        (SPOT.replace("available", "retired"), "my.box: status is 'available' in one row"),
-        (
-            SPOT.replace("spot", "auction"),
-            "my.box: market must be one of on-demand, spot, reserved, own, not 'auction'",
-        ),
-        (SPOT.replace("2026", "last year"), "my.box: as_of must be a date such as 2026, 2026-06 or 2026-06-30"),
-        (SPOT.replace("2026", "2026-13"), "my.box: as_of must be a date"),
-        (SPOT.replace("an invoice", ""), "my.box: source is empty"),
-        (SPOT + ",more", "row my.box has more cells than the header has columns"),
-    ],
-)
-def test_offers_that_contradict_or_lack_something_are_refused(tmp_path, other, says):
-    with pytest.raises(CatalogError) as caught:
-        load_catalog(written(tmp_path, HEADER, USUAL, other))
-    assert says in str(caught.value)

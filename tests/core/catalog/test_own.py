@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import CatalogError, InputError, load_catalog
@@ -58,6 +58,7 @@ def test_the_environment_names_another_file_or_none(monkeypatch):
 def test_without_the_file_the_shipped_catalogue_is_whole(own, tmp_path):
     assert load_catalog().all_offers == load_shipped().all_offers
     assert load_catalog_with_own(tmp_path / "nowhere.csv") == load_catalog_with_own(None)
+    assert "can't be read" in load_catalog_with_own(tmp_path)[1], "a folder in its place"
 
 
 # --- laid over ------------------------------------------------------------------------------------------------------
@@ -89,13 +90,10 @@ def test_own_rows_may_name_their_provider_and_host(own):
         load_catalog()
 
 
-def test_an_own_spot_price_stands_beside_the_shipped_one(own):
+def test_an_own_price_of_another_market_or_region_stands_beside_the_shipped_one(own):
     own(HEADER, CHEAPER.replace("on-demand", "spot"))
     offers = load_catalog().offers("g4dn.xlarge")
     assert [(o.market, o.usd_per_hour, o.own) for o in offers] == [("on-demand", 0.526, False), ("spot", 0.4, True)]
-
-
-def test_an_own_price_of_another_region_is_the_usual_one(own):
     own(HEADER, CHEAPER.replace("us-east-1", "eu-west-1"))
     catalog = load_catalog()
     assert catalog["g4dn.xlarge"].region == "eu-west-1"
@@ -113,13 +111,12 @@ def test_an_own_status_counts_and_an_empty_one_follows_the_catalogue(own):
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ([HEADER, CHEAPER.replace("0.4", "cheap")], "g4dn.xlarge: usd_per_hour must be a number, not 'cheap'"),
-        ([HEADER, CHEAPER, CHEAPER], "names an instance twice"),
+        ([HEADER, CHEAPER, CHEAPER], "twice for a region and market"),
         ([HEADER, CHEAPER.replace("xlarge,,", "xlarge,A10G,")], "g4dn.xlarge: gpu is 'Tesla T4' in one row and 'A10G'"),
-        ([HEADER, CHEAPER.replace("xlarge,,,", "xlarge,T4,4,")], "g4dn.xlarge: gpu_count is 1 in one row and 4"),
-        ([HEADER, MINE.replace("L4,", "Voodoo,")], "my.l4: gpu_memory_gib is empty, and 'Voodoo' is no GPU"),
-        ([HEADER, MINE.replace("L4,", ",")], "my.l4: gpu_memory_gib is empty"),
-        ([HEADER.replace("market", "shop"), MINE], "row my.l4 has no column 'market'"),
+        (
+            [HEADER, MINE.replace("L4,", "Voodoo,")],
+            "my.l4: gpu_memory_gib is empty, and the specs of 'Voodoo' are unknown",
+        ),
         ([""], "has no rows"),
     ],
 )
@@ -136,9 +133,7 @@ def test_a_damaged_file_is_named_and_the_shipped_rows_stay_usable(own, lines, sa
 @pytest.mark.parametrize(
     ("row", "memory_gib"),
     [
-        ("p3dn.24xlarge,Tesla V100-SXM2-32GB,8,32,96,31.2,us-east-1,linux,on-demand,available,2026-01,invoice", 32),
         ("my.two,Tesla V100-SXM2-32GB,2,32,,3,any,linux,on-demand,,2026-01,invoice", 32),
-        ("my.t4,Tesla T4,1,24,,3,any,linux,on-demand,,2026-01,invoice", 24),
         ("my.a100,Lab A100 96,1,96,,1,any,linux,on-demand,,2026-01,invoice", 96),
     ],
 )
@@ -151,12 +146,6 @@ def test_a_gpu_of_another_memory_than_its_data_sheet_has_a_price_only(own, row, 
         load_gpus().find(found.gpu, found.gpu_memory_gib)
 
 
-def test_a_nodes_memory_is_not_its_gpus(own):
-    own(HEADER, "my.node,Tesla V100-SXM2-16GB,8,128,,3,any,linux,on-demand,,2026-01,invoice")
-    with pytest.raises(CatalogError, match="has 16 GiB, not 128: gpu_memory_gib is of one GPU"):
-        load_catalog()
-
-
 CELLS = st.sampled_from(
     [
         *("", "g4dn.xlarge", "mine", "L4", "T4", "-1", "0", "1", "2.5", "nan", "1e999", "9" * 5000, "us-east-1"),
@@ -165,6 +154,7 @@ CELLS = st.sampled_from(
 )
 
 
+@settings(max_examples=25)
 @given(rows=st.lists(st.lists(CELLS, min_size=11, max_size=13), max_size=4), cut=st.integers(0, 200))
 def test_whatever_the_file_holds_there_is_a_catalogue_and_at_most_one_line(tmp_path_factory, rows, cut):
     path = tmp_path_factory.mktemp("own") / "instances.csv"
@@ -173,10 +163,6 @@ def test_whatever_the_file_holds_there_is_a_catalogue_and_at_most_one_line(tmp_p
     catalog, problem = load_catalog_with_own(path)
     assert set(load_shipped()) <= set(catalog)
     assert problem is None or (problem.isprintable() and len(problem) < 1000)
-
-
-def test_a_folder_in_its_place_is_named(tmp_path):
-    assert "can't be read" in load_catalog_with_own(tmp_path)[1]
 
 
 # --- written --------------------------------------------------------------------------------------------------------

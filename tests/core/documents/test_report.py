@@ -54,10 +54,10 @@ def advice() -> Advice:
 def test_it_has_what_was_asked_the_answer_and_the_versions(advice):
     read = Read(report_html(advice, SOURCE))
     assert headline(advice) in read.text
-    for line in ("net.json; recorded on g4dn.xlarge; step 122 ms", "64,000 images an epoch, 36 epochs, batch size 64"):
+    for line in ("net.json; recorded on g4dn.xlarge; step 122 ms", "64,000 images per epoch, 36 epochs, batch size 64"):
         assert line in read.text
-    assert "steps alone, without loading data" in read.text
-    assert "1 h 30 min" in read.text and "$4.00" in read.text and "90 %" in read.text
+    assert "steps only, without data loading" in read.text
+    assert "1 h 30 min" in read.text and "$4.00" in read.text and "90%" in read.text
     assert f"PROFET {VERSION}, models 90b27c62ea5e, 2026-11-21." in read.text
 
 
@@ -89,7 +89,7 @@ def test_many_plans_are_counted_and_a_retired_node_says_so():
     advice = advise(ROWS, many, Workload(100, 10, with_loading=True))
     read = Read(report_html(advice, SOURCE))
     assert len(read.cells) == 21 and "10 more plans are not shown." in read.text
-    assert "loading data counted" in read.text
+    assert "includes data loading" in read.text
     node = [replace(OFFERS[1], gpu_count=8, status="retired")]
     text = Read(report_html(advise(ROWS, node, HOUR_AT_100_MS, include_retired=True), SOURCE)).text
     assert "(1 of 8), retired" in text

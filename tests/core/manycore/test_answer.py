@@ -36,7 +36,7 @@ def test_one_thread_is_the_sequential_time_and_speed_up_is_over_it():
 def test_notes_say_what_was_extrapolated():
     small, large = PUBLISHED["small"], PUBLISHED["large"]
     assert manycore(small, TRAINING, [1, 240]).notes == ()
-    assert [note.split(" memory")[0] for note in manycore(small, TRAINING, [241]).notes] == ["Above 240 threads"]
+    assert [note.split(" memory")[0] for note in manycore(small, TRAINING, [241]).notes] == ["Above 240 threads,"]
     assert manycore(scaled_network("own", 1e7), TRAINING, [240]).notes == ()
     (note,) = manycore(scaled_network("own", large.forward_flops * 180), TRAINING, [240]).notes
     assert "180 times the FLOPs of the large network" in note

@@ -54,9 +54,6 @@ def test_model_b_by_hand():
     assert (alone.preparation_s, alone.images_s, alone.contention_s) == pytest.approx((7.0, 110.0, 0.2))
     several = time_by_images(TOY, TOY_MACHINE, TOY_TRAINING, 15)
     assert several.total_s == pytest.approx(7 + 110 / 15 * 2 + 0.4 / 15)
-
-
-def test_testing_can_be_left_out():
     untested = Training(100, 0, 2)
     assert time_by_images(TOY, TOY_MACHINE, untested, 1).images_s == pytest.approx(100.0)
 
@@ -76,17 +73,13 @@ def test_model_b_of_the_large_network_at_3840_threads_by_hand():
     assert time.total_s == pytest.approx(13.5 + 553.9 + 513.3, abs=0.1)
 
 
-@pytest.mark.parametrize(
-    ("threads", "cpi"), [(1, 1), (61, 1), (122, 1), (123, 1.5), (183, 1.5), (184, 2), (244, 2), (245, 2), (3_840, 2)]
-)
-def test_threads_that_share_a_core_slow_each_other_down(threads, cpi):
-    assert XEON_PHI_7120P.cycles_per_instruction(threads) == cpi
+def test_threads_that_share_a_core_slow_each_other_down():
+    threads = (1, 122, 123, 183, 184, 244, 245, 3_840)
+    assert [XEON_PHI_7120P.cycles_per_instruction(each) for each in threads] == [1, 1, 1.5, 1.5, 2, 2, 2, 2]
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(
-    "network", [*PUBLISHED.values(), *(scaled_network("own", flops) for flops in (1e3, 1e6, 1e10))]
-)
+@pytest.mark.parametrize("network", [LARGE, *(scaled_network("own", flops) for flops in (1e3, 1e10))])
 def test_more_threads_are_slower_only_where_a_core_takes_one_more(model, network):
     """With 123 and 184 threads a first core has a third and a fourth; anywhere else one more thread helps."""
     training = PUBLISHED_TRAINING["small"]
@@ -117,28 +110,19 @@ def test_the_published_speed_up_lies_between_the_models():
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(
-    ("threads", "says"),
-    [
-        (0, "must be a whole number of at least 1, not 0."),
-        (-1, "must be a whole number of at least 1, not -1."),
-        (3_841, "must be at most 3,840, not 3,841."),
-        (10**30, "must be at most 1e"),
-    ],
-)
-def test_numbers_of_threads_out_of_bounds_are_refused(model, threads, says):
-    with pytest.raises(InputError, match=f"The number of threads {says}"):
-        model(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], threads)
+def test_numbers_of_threads_out_of_bounds_are_refused(model):
+    for threads, says in ((0, "of at least 1, not 0"), (3_841, "at most 3,840"), (10**30, "at most 1e")):
+        with pytest.raises(InputError, match=f"^The number of threads must be .*{says}"):
+            model(LARGE, XEON_PHI_7120P, PUBLISHED_TRAINING["large"], threads)
 
 
 @pytest.mark.parametrize(
     ("numbers", "says"),
     [
-        ((0, 0, 1), "The number of images must be a whole number of at least 1, not 0."),
-        ((1, -1, 1), "The number of test images must be a whole number of at least 0, not -1."),
-        ((1, 0, 0), "The number of epochs must be a whole number of at least 1, not 0."),
-        ((10**9 + 1, 0, 1), "The number of images must be at most 1,000,000,000, not 1,000,000,001."),
-        ((1, 10**30, 1), r"The number of test images must be at most 1e\+"),
+        ((0, 0, 1), "images must be a whole number of at least 1"),
+        ((1, -1, 1), "test images must be a whole number of at least 0"),
+        ((1, 0, 0), "epochs must be a whole number of at least 1"),
+        ((10**9 + 1, 0, 1), "images must be at most 1,000,000,000"),
     ],
 )
 def test_trainings_out_of_bounds_are_refused(numbers, says):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 
@@ -10,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profet_core import ArtifactError, InputError, Profile, ProfileMeta
+from profet_core import InputError, Profile, ProfileMeta
 from profet_core.catalog import load_gpus
-from profet_core.files import manifest_checksum
 from profet_core.memory.device_times import DeviceTimes, device_times
 from profet_core.memory.fit import Verdict, fit_answer, fits_by_instance
 from profet_core.memory.model import (
@@ -22,7 +20,6 @@ from profet_core.memory.model import (
     PeakRelation,
     TrafficRelation,
     load_memory,
-    memory_model,
 )
 from profet_core.memory.need import RecordedStep
 from profet_core.operations.optimisers import state_copies, traffic_factor
@@ -82,21 +79,10 @@ def test_the_probability_is_logistic_in_the_log_of_what_is_left():
     assert answer.probability == pytest.approx(expected)
     assert answer.verdict == Verdict.FITS
     assert answer.why == "needs about 10 of 12 GiB, from the profile's times"
-
-
-@pytest.mark.parametrize(
-    ("target_gib", "batch", "verdict"),
-    [
-        (16, 32, Verdict.FITS),
-        (8, 32, Verdict.DOES_NOT_FIT),
-        (10, 32, Verdict.CANT_TELL),
-        (80, 256, Verdict.FITS),
-        (16, 256, Verdict.DOES_NOT_FIT),
-    ],
-)
-def test_room_far_from_the_need_decides_and_near_it_can_not_be_told(target_gib, batch, verdict):
-    answer = answered(SURE, META, 16, target_gib, batch_size=batch, times=seconds_moving(4.0))
-    assert answer.verdict == verdict
+    # Room far from the need decides; near it it can't be told.
+    asked = [(16, 32), (8, 32), (10, 32), (80, 256), (16, 256)]
+    found = [answered(SURE, META, 16, gib, batch_size=size, times=seconds_moving(4.0)).verdict for gib, size in asked]
+    assert [verdict.name for verdict in found] == ["FITS", "DOES_NOT_FIT", "CANT_TELL", "FITS", "DOES_NOT_FIT"]
 
 
 def test_the_largest_batch_is_the_last_that_fits():
@@ -120,9 +106,7 @@ def test_a_larger_picture_counts_as_so_many_more():
         assert (grown.verdict, grown.probability, grown.why) == (same.verdict, same.probability, same.why)
         assert grown.largest_batch == pytest.approx(same.largest_batch * (224 / pixels) ** 2, abs=1)
     unknown = answered(SURE, ProfileMeta(batch_size=16), 16, 12, batch_size=16, pixels=64, **asked)
-    assert (
-        unknown.verdict is Verdict.CANT_TELL and unknown.why == "the profile does not say the size it was recorded at"
-    )
+    assert unknown.verdict is Verdict.CANT_TELL and "size it was recorded at" in unknown.why
 
 
 def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
@@ -134,36 +118,29 @@ def test_parameters_are_told_by_the_weight_update_where_nobody_says_them():
     assert without.probability == pytest.approx(answered(SURE, META, 16, 12, times=times, **asked).probability)
 
 
-OPTIMISERS = {
-    "ResourceApplyGradientDescent": 0,
-    "ResourceApplyMomentum": 1,
-    "ResourceApplyKerasMomentum": 1,
-    "ResourceApplyAdagradV2": 1,
-    "ResourceApplyAdam": 2,
-    "ResourceApplyRMSProp": 2,
-    "ResourceSparseApplyAdadelta": 2,
-    "ResourceApplyAdamWithAmsgrad": 3,
-    "ApplyCenteredRMSProp": 3,
-    "aten::_fused_adamw_": 2,
-    "aten::_fused_sgd_": 0,
-    "Relu": 0,
-}
-
-
-@pytest.mark.parametrize(("operation", "copies"), OPTIMISERS.items())
-def test_an_optimiser_is_known_by_its_operation(operation, copies):
-    assert state_copies(Profile({f"Device_{operation}": 500.0, "Device_MatMul": 9e4})) == copies
-    assert state_copies(Profile({f"Host_{operation}": 500.0})) == 0
-
-
-def test_two_optimisers_count_by_the_parameters_they_update():
+def test_an_optimiser_is_known_by_its_operation():
+    copies = {
+        "ResourceApplyGradientDescent": 0,
+        "ResourceApplyKerasMomentum": 1,
+        "ResourceApplyAdagradV2": 1,
+        "ResourceApplyAdam": 2,
+        "ResourceSparseApplyAdadelta": 2,
+        "ResourceApplyAdamWithAmsgrad": 3,
+        "ApplyCenteredRMSProp": 3,
+        "aten::_fused_adamw_": 2,
+        "aten::_fused_sgd_": 0,
+        "Relu": 0,
+    }
+    for operation, expected in copies.items():
+        assert state_copies(Profile({f"Device_{operation}": 500.0, "Device_MatMul": 9e4})) == expected, operation
+    assert state_copies(Profile({"Host_ResourceApplyAdam": 500.0})) == 0
     # Adam moves seven values of a parameter, SGD three: 700 us of one and 300 us of the other are as many parameters.
     mixed = Profile({"Device_ResourceApplyAdam": 700.0, "Device_ResourceApplyGradientDescent": 300.0})
     assert state_copies(mixed) == pytest.approx(1.0)
     assert [traffic_factor(copies) for copies in (0, 1, 2, 3)] == pytest.approx([1, 5 / 3, 7 / 3, 3])
 
 
-def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_copies():
+def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_copies(catalog):
     update_us = (GIB / 8) * 4 / (0.25 * 320e3)
     activations = seconds_moving(4.0).class_us
     asked, recorded = {"batch_size": 32}, ProfileMeta(batch_size=16)
@@ -181,6 +158,9 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
     # Of a recorded peak of 3.5 GiB two stay and 1.5 grow; context and workspace are 0.625.
     peak = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
     assert answered(SURE, peak, 16, 8, state_copies=2.0, **asked).why.startswith("needs about 5.6 of 8 GiB")
+    torch = Profile({"Device_Conv2D": 9e4, "Device_aten::_fused_adamw_": 700.0}, replace(peak, framework="PyTorch 2.9"))
+    found = fits_by_instance(SURE, catalog, load_gpus(), torch, "g4dn.xlarge", ["g3s.xlarge"], **asked)
+    assert found["g3s.xlarge"].why == "needs about 5.6 of 8 GiB, from the recorded peak (PyTorch)"
 
 
 # --- what is known --------------------------------------------------------------------------------------------------
@@ -253,36 +233,19 @@ def test_a_peak_says_what_it_is_of():
     assert mixed.why == "needs about 6.6 of 8 GiB, from the recorded peak (PyTorch, mixed bf16)"
 
 
-def test_adam_of_pytorch_is_known_by_its_operation(catalog):
-    operations = {"Device_Conv2D": 9e4, "Device_aten::_fused_adamw_": 700.0}
-    meta = ProfileMeta(framework="PyTorch 2.9.0", batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
-    found = fits_by_instance(
-        SURE, catalog, load_gpus(), Profile(operations, meta), "g4dn.xlarge", ["g3s.xlarge"], batch_size=32
-    )
-    assert found["g3s.xlarge"].why == "needs about 5.6 of 8 GiB, from the recorded peak (PyTorch)"
-
-
 def test_batch_and_pixels_alone_give_a_wide_answer():
     # 16 x 224^2 pixels are 0.8 GiB by the typical network: three times that is nothing unusual.
     assert answered(SURE, META, 16, 4).verdict == Verdict.CANT_TELL
     assert answered(SURE, META, 16, 12).verdict == Verdict.FITS
     assert answered(SURE, META, 16, 1).verdict == Verdict.DOES_NOT_FIT
-
-
-@pytest.mark.parametrize("precision", ["mixed_float16", "bf16", "mixed_bfloat16"])
-def test_half_precision_is_not_answered_from_single_precision(precision):
-    meta = ProfileMeta(batch_size=16, pixels=224, parameters=GIB // 8, precision=precision)
-    assert answered(SURE, meta, 16, 8, times=seconds_moving(1.0)).verdict == Verdict.CANT_TELL
-    assert answered(SURE, meta, 16, 24).verdict == Verdict.FITS
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"batch_size": 0}, {"batch_size": -1}, {"batch_size": 2.5}, {"batch_size": "many"}, {"batch_size": math.nan}],
-)
-def test_a_size_that_is_none_is_refused(wrong):
-    with pytest.raises(InputError):
-        answered(SURE, META, 16, 8, **wrong)
+    # Half precision is not answered from single precision.
+    for precision in ("mixed_float16", "bf16"):
+        half = replace(META, precision=precision)
+        assert answered(SURE, half, 16, 8, times=seconds_moving(1.0)).verdict == Verdict.CANT_TELL
+        assert answered(SURE, half, 16, 24).verdict == Verdict.FITS
+    for wrong in (0, 2.5, "many", math.nan):
+        with pytest.raises(InputError):
+            answered(SURE, META, 16, 8, batch_size=wrong)
     with pytest.raises(InputError, match="GPU memory"):
         answered(SURE, META, 16, 0)
 
@@ -319,22 +282,11 @@ def shipped(repository):
     return load_memory(repository / "models")
 
 
-def test_the_shipped_law_is_that_of_a_plain_training_step(shipped):
-    assert 0.1 < shipped.law.fixed_gib < 1.5
-    assert 2 < shipped.law.per_parameter < 4, "weights, gradients, and a little more"
-    assert 0.7 < shipped.law.per_convolution < 1.6
-    assert 0.2 < shipped.law.per_other < shipped.law.per_convolution
-    assert shipped.certain == 0.9 and 0.99 < shipped.ran_probability < 1
-
-
-@pytest.mark.parametrize(
-    ("gib", "batch", "room"),
-    [(8, 16, True), (8, 64, True), (8, 256, False), (12, 128, False), (16, 64, True), (16, 256, False)],
-)
-def test_vgg16_at_256_pixels_fits_where_it_did(shipped, gib, batch, room):
-    # architectures.csv: parameters and outputs of convolutions and of other layers, one image.
-    needed = shipped.law.held_gib(169_814_824) + shipped.law.activation_gib(batch, 20_089_157 - 2_031_616, 2_031_616)
-    assert (needed < gib) == room
+def test_vgg16_at_256_pixels_fits_where_it_did(shipped):
+    for gib, batch, room in ((8, 64, True), (8, 256, False), (12, 128, False), (16, 64, True), (16, 256, False)):
+        # architectures.csv: parameters and outputs of convolutions and of other layers, one image.
+        grows_gib = shipped.law.activation_gib(batch, 20_089_157 - 2_031_616, 2_031_616)
+        assert (shipped.law.held_gib(169_814_824) + grows_gib < gib) == room
 
 
 def test_a_samples_profile_answers_for_every_instance(shipped, catalog, samples):
@@ -368,55 +320,3 @@ def test_other_frameworks_and_cut_profiles_tell_nothing_by_their_times(catalog, 
     assert device_times(torch, catalog, gpus, sample.anchor) is None
     cut = Profile({"Device_Conv2D": 5e5, "Device_FusedBatchNormV3": 2e5, "Host_IDLE": 1e6})
     assert device_times(cut, catalog, gpus, sample.anchor) is None
-
-
-# --- the file -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def content(repository) -> dict:
-    return json.loads((repository / "models" / "memory.json").read_text())
-
-
-def test_the_file_is_loaded_as_written(shipped, content):
-    assert shipped.law.fixed_gib == content["law"]["fixed_gib"]
-    assert shipped.traffic.log_offset["K80"] == content["traffic"]["log_offset"]["K80"]
-    assert shipped.checksum == content["checksum"]
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda c: c["law"].update(fixed_gib=9), "damaged or was changed"),
-        (lambda c: c.update(schema_version=2), "has version 2, this program reads 1"),
-        (lambda c: c["law"].update(per_parameter=-1), "damaged or was changed"),
-        (lambda c: c["law"].update(per_parameter="many"), "damaged or was changed"),
-        (lambda c: c.pop("traffic"), "damaged or was changed"),
-    ],
-)
-@pytest.mark.parametrize("signed", [True, False])
-def test_a_changed_file_is_refused_in_one_line(tmp_path, content, change, says, signed):
-    change(content)
-    if signed:
-        content["checksum"] = manifest_checksum(content)
-    (tmp_path / "memory.json").write_text(json.dumps(content))
-    if signed and content["law"]["fixed_gib"] == 9:
-        assert load_memory(tmp_path).law.fixed_gib == 9
-        return
-    with pytest.raises(ArtifactError) as caught:
-        load_memory(tmp_path)
-    assert says in str(caught.value) or not signed
-    assert str(caught.value).isprintable()
-
-
-def test_a_missing_or_torn_file_is_refused(tmp_path):
-    with pytest.raises(ArtifactError, match=r"memory\.json is missing"):
-        load_memory(tmp_path)
-    for text in ("", "[]", "{", "[" * 100_000):
-        (tmp_path / "memory.json").write_text(text)
-        with pytest.raises(ArtifactError, match="damaged or was changed"):
-            load_memory(tmp_path)
-
-
-def test_the_model_of_a_content_is_the_files(content):
-    assert memory_model(content).traffic.weights["pooling"] == content["traffic"]["weights"]["pooling"]

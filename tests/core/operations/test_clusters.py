@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import Profile
@@ -23,11 +23,8 @@ def encode_one(operations: dict[str, float], spec: FeatureSpec = SPEC):
     return matrix[0].tolist(), unknown
 
 
-def test_names_are_clusters_then_host_operations():
-    assert SPEC.names == ("Device_Conv2D&Conv3D", "Device_IDLE", "Device_Relu&Relu6", "Host_Dataset", "Host_IDLE")
-
-
 def test_every_operation_seen_in_training_has_a_column():
+    assert SPEC.names == ("Device_Conv2D&Conv3D", "Device_IDLE", "Device_Relu&Relu6", "Host_Dataset", "Host_IDLE")
     assert dict(SPEC.columns) == {
         "Device_Conv2D": 0,
         "Device_Conv3D": 0,
@@ -37,14 +34,6 @@ def test_every_operation_seen_in_training_has_a_column():
         "Host_Dataset": 3,
         "Host_IDLE": 4,
     }
-
-
-def test_times_of_a_cluster_are_added_up():
-    vector, unknown = encode_one(
-        {"Device_Conv2D": 100, "Device_Conv3D": 23, "Device_IDLE": 5, "Device_Relu6": 7, "Host_IDLE": 11}
-    )
-    assert vector == [123, 5, 7, 0, 11]
-    assert unknown == NO_UNKNOWN_OPERATIONS
 
 
 def test_an_unseen_operation_near_a_cluster_is_counted_there_with_its_share():
@@ -81,14 +70,6 @@ def test_near_is_the_average_distance_and_its_own_limit_counts():
     assert SPEC.place(["Device_IDLEabc"]) == {"Device_IDLEabc": None}
 
 
-def test_near_zero_leaves_every_unseen_operation_out():
-    spec = FeatureSpec(SPEC.clusters, SPEC.host_operations, near=0.0)
-    vector, unknown = encode_one({"Device_Conv2D": 1, "Device_Conv1D": 3}, spec)
-    assert vector == [1, 0, 0, 0, 0]
-    assert unknown.left_out == ("Device_Conv1D",)
-    assert unknown.share == 0.75
-
-
 def test_idle_time_without_a_column_is_neither_counted_nor_unknown():
     spec = FeatureSpec((OperationCluster(("Conv2D",)),), (), near=10.0)
     vector, unknown = encode_one({"Device_Conv2D": 1, "Device_IDLE": 3, "Host_IDLE": 5}, spec)
@@ -102,35 +83,24 @@ def test_a_profile_of_idle_time_and_nothing_has_no_share():
     assert unknown.share == 0.0
 
 
-def test_no_profiles_give_no_rows():
-    matrix, unknown = SPEC.encode([])
-    assert matrix.shape == (0, 5)
-    assert unknown == []
-
-
-NAMES = [
-    "Device_Conv2D",
-    "Device_Conv3D",
-    "Device_Conv1D",
-    "Device_IDLE",
-    "Device_Relu",
-    "Device_Relux",
-    "Device_Zzzzzz",
-]
+NAMES = [f"Device_{name}" for name in ("Conv2D", "Conv3D", "Conv1D", "IDLE", "Relu", "Relux", "Zzzzzz")]
 NAMES += ["Host_Dataset", "Host_IDLE", "Host_Other"]
 operations = st.dictionaries(st.sampled_from(NAMES), st.floats(0, 1e9), min_size=1)
 
 
-@given(st.lists(operations, min_size=1, max_size=6))
+@settings(max_examples=30)
+@given(st.lists(operations, max_size=6))
 def test_many_profiles_are_encoded_as_one_by_one(many):
     profiles = [Profile(each) for each in many]
     matrix, unknown = SPEC.encode(profiles)
+    assert matrix.shape == (len(profiles), len(SPEC.names)) and len(unknown) == len(profiles)
     for row, profile in enumerate(profiles):
         alone, (unknown_alone,) = SPEC.encode([profile])
         np.testing.assert_allclose(matrix[row], alone[0], rtol=1e-12)
         assert unknown[row] == unknown_alone
 
 
+@settings(max_examples=50)
 @given(operations)
 def test_no_time_is_lost_or_made_up(times):
     profile = Profile(times)
@@ -142,9 +112,6 @@ def test_no_time_is_lost_or_made_up(times):
 
 def test_the_shipped_features_are_in_the_manifests_order(models):
     assert list(models.features.names) == models.manifest["features"]["order"]
-
-
-def test_no_operation_is_in_two_shipped_clusters(models):
     operations = [name for cluster in models.features.clusters for name in cluster.operations]
     assert len(operations) == len(set(operations))
     assert len(models.features.columns) == len(operations) + len(models.features.host_operations)

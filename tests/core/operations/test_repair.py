@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core.operations.repair import MAX_FACTOR, repair_factor
+from profet_core.operations.repair import repair_factor
 
 STEP_MS, IDLE_MS = 100.0, 10.0
 
@@ -24,13 +24,8 @@ def factor_of(device_ms, idle_ms, host_ms, latency_ms=None, truncated=True, seve
     return float(factor[0]), float(doubt[0])
 
 
-@pytest.mark.parametrize("latency_ms", [None, 95.0])
-def test_a_complete_profile_is_left_exactly_alone(latency_ms):
-    assert factor_of(70, 10, 412, latency_ms, truncated=False) == (1.0, 0.0)
-
-
 @pytest.mark.parametrize("severely", [False, True])
-@pytest.mark.parametrize("threads", [1, 1.5, 2, 2.5, 3, 3.5])
+@pytest.mark.parametrize("threads", [1, 1.5, 3.5])
 def test_a_profile_that_lost_30_percent_is_scaled_back(threads, severely):
     # Complete: device rows of 100 ms, 10 of them idle. 30 ms of 90 busy ones are lost: 90 / 60 = 1.5 restores them.
     factor, doubt = factor_of(70, IDLE_MS, 1.03 * threads * STEP_MS, latency_ms=95, severely=severely)
@@ -56,14 +51,11 @@ def test_the_latency_lessens_the_doubt():
     assert known < without
 
 
-@pytest.mark.parametrize(
-    ("device_ms", "idle_ms", "host_ms"),
-    [(70, 10, 0), (0, 0, 412), (0, 0, 0), (10, 10, 412)],
-    ids=["no host rows", "no device rows", "nothing", "idle only"],
-)
 @pytest.mark.parametrize("latency_ms", [None, 95])
-def test_without_host_or_device_time_nothing_is_repaired(device_ms, idle_ms, host_ms, latency_ms):
-    assert factor_of(device_ms, idle_ms, host_ms, latency_ms) == (1.0, 0.0)
+def test_complete_profiles_and_those_without_host_or_device_time_are_left_exactly_alone(latency_ms):
+    assert factor_of(70, 10, 412, latency_ms, truncated=False) == (1.0, 0.0)
+    for device_ms, idle_ms, host_ms in ((70, 10, 0), (0, 0, 412), (10, 10, 412)):
+        assert factor_of(device_ms, idle_ms, host_ms, latency_ms) == (1.0, 0.0)
 
 
 def test_profiles_are_repaired_each_on_its_own():
@@ -83,5 +75,5 @@ def test_profiles_are_repaired_each_on_its_own():
 )
 def test_any_factor_is_a_number_between_1_and_2(device_ms, idle_share, host_ms, latency_ms, severely):
     factor, doubt = factor_of(device_ms, idle_share * device_ms, host_ms, latency_ms, severely=severely)
-    assert 1 <= factor <= MAX_FACTOR
+    assert 1 <= factor <= 2
     assert 0 <= doubt < np.inf

@@ -1,37 +1,24 @@
-"""What a prediction can start from: instances, GPUs by every name they go by, and one line for all else."""
+"""What a prediction can start from, what each operation counts as, and what a measurement on a target corrects."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from profet_core import InputError
+from profet_core import InputError, Profile, ProfileMeta, predict
 from profet_core.prediction.anchors import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
+from profet_core.prediction.correction import correct_by_measurement, share_carried_over
+from profet_core.prediction.placement import placements
 
-#: What drivers call GPUs -> full names of the data sheets.
+#: What drivers call GPUs otherwise than NVIDIA and their name -> full names of the data sheets.
 DRIVER_NAMES = {
     "NVIDIA H100 80GB HBM3": "H100-SXM5-80GB",
     "NVIDIA H100 PCIe": "H100-PCIE-80GB",
     "NVIDIA H100 NVL": "H100-NVL-94GB",
     "NVIDIA H200": "H200-SXM-141GB",
-    "NVIDIA B200": "B200",
-    "NVIDIA A100-SXM4-40GB": "A100-SXM4-40GB",
-    "NVIDIA A100-SXM4-80GB": "A100-SXM4-80GB",
-    "NVIDIA A100-PCIE-40GB": "A100-PCIE-40GB",
     "NVIDIA A100 80GB PCIe": "A100-PCIE-80GB",
-    "NVIDIA A10G": "A10G",
-    "NVIDIA A10": "A10",
-    "NVIDIA A40": "A40",
-    "NVIDIA L4": "L4",
-    "NVIDIA L40S": "L40S",
-    "NVIDIA RTX A6000": "RTX A6000",
-    "NVIDIA RTX 6000 Ada Generation": "RTX 6000 Ada Generation",
-    "NVIDIA GeForce RTX 2080 Ti": "GeForce RTX 2080 Ti",
-    "NVIDIA GeForce RTX 3090": "GeForce RTX 3090",
-    "NVIDIA GeForce RTX 4090": "GeForce RTX 4090",
-    "NVIDIA GeForce RTX 5090": "GeForce RTX 5090",
-    "Tesla P100-PCIE-16GB": "Tesla P100-PCIE-16GB",
     "Tesla P100-SXM2-16GB": "Tesla P100-SXM2-16GB",
-    "Tesla V100-PCIE-16GB": "Tesla V100-PCIE-16GB",
 }
 PROFILED = {
     "Tesla M60": "g3s.xlarge",
@@ -39,16 +26,6 @@ PROFILED = {
     "Tesla K80": "p2.xlarge",
     "Tesla V100-SXM2-16GB": "p3.2xlarge",
 }
-SLICES = (
-    "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
-    "NVIDIA H100 80GB HBM3 MIG 3g.40gb",
-    "GRID V100D-8Q",
-    "GRID A100X-40C",
-    "NVIDIA A10-24Q",
-    "NVIDIA A40-48C",
-)
-LAPTOPS = ("NVIDIA GeForce RTX 4090 Laptop GPU", "Quadro RTX 5000 with Max-Q Design", "GeForce RTX 3080 Mobile")
-UNKNOWN = ("AMD Instinct MI300X", "some GPU", "NVIDIA GeForce RTX 3090 Ti", "NVIDIA T4G", "NVIDIA GH200 480GB", "")
 
 
 def test_every_gpu_with_a_data_sheet_is_an_anchor_by_its_full_name(models, catalog):
@@ -61,23 +38,20 @@ def test_every_gpu_with_a_data_sheet_is_an_anchor_by_its_full_name(models, catal
         assert unknown_gpu(models, name) == ""
 
 
-@pytest.mark.parametrize(("driver", "full"), DRIVER_NAMES.items())
-def test_what_a_driver_calls_a_gpu_is_that_gpu(models, catalog, driver, full):
-    assert find_anchor(models, catalog, driver).gpu.name == full
-    assert recorded_on(models, driver) == full
-    assert unknown_gpu(models, driver) == ""
+def test_what_a_driver_calls_a_gpu_is_that_gpu(models, catalog):
+    names = {f"NVIDIA {full}": full for full in models.transfer.gpus if full not in PROFILED} | DRIVER_NAMES
+    for driver, full in names.items():
+        assert find_anchor(models, catalog, driver).gpu.name == full
+        assert recorded_on(models, driver) == full
+        assert unknown_gpu(models, driver) == ""
 
 
-def test_every_data_sheet_is_reached_by_what_its_driver_says(models):
-    assert {*DRIVER_NAMES.values(), *PROFILED} == set(models.transfer.gpus)
-
-
-@pytest.mark.parametrize(("gpu", "instance"), PROFILED.items())
-def test_a_profiled_gpu_takes_its_instances_models_in_a_host_nobody_knows(models, catalog, gpu, instance):
-    for name in (gpu, f"NVIDIA {gpu}", gpu.removeprefix("Tesla ").partition("-")[0]):
-        anchor = find_anchor(models, catalog, name)
-        assert (anchor.instance, anchor.gpu, anchor.host.name) == (instance, None, "")
-    assert find_anchor(models, catalog, instance).host.name in ("broadwell", "cascade-lake")
+def test_a_profiled_gpu_takes_its_instances_models_in_a_host_nobody_knows(models, catalog):
+    for gpu, instance in PROFILED.items():
+        for name in (gpu, f"NVIDIA {gpu}", gpu.removeprefix("Tesla ").partition("-")[0]):
+            anchor = find_anchor(models, catalog, name)
+            assert (anchor.instance, anchor.gpu, anchor.host.name) == (instance, None, "")
+        assert find_anchor(models, catalog, instance).host.name in ("broadwell", "cascade-lake")
 
 
 @pytest.mark.parametrize(
@@ -93,49 +67,45 @@ def test_an_offer_is_an_anchor_in_its_own_host(models, catalog, offer, instance,
     anchor = find_anchor(models, catalog, offer)
     assert (anchor.name, anchor.instance, anchor.host.name) == (offer, instance, host)
     assert (anchor.gpu and anchor.gpu.name) == gpu
-
-
-def test_every_offer_with_a_data_sheet_is_an_anchor(models, catalog):
     for name in catalog:
         assert find_anchor(models, catalog, name).name == name
 
 
-@pytest.mark.parametrize("name", SLICES)
-def test_a_part_of_a_gpu_is_none(models, catalog, name):
-    line = f"The profile says it was recorded on {name}, a part of a GPU, whose speed is its slice's: record the step"
-    assert unknown_gpu(models, name) == f"{line} on a whole GPU."
-    assert recorded_on(models, name) is None
-    with pytest.raises(InputError, match=r"^The anchor can't be '.*', a part of a GPU, whose speed .* whole GPU\.$"):
-        find_anchor(models, catalog, name)
-
-
-@pytest.mark.parametrize("name", LAPTOPS)
-def test_a_laptops_gpu_is_not_the_card_of_that_name(models, catalog, name):
-    assert unknown_gpu(models, name).startswith(f"The profile says it was recorded on {name}, a laptop's GPU, which")
-    assert recorded_on(models, name) is None
-    with pytest.raises(InputError, match=r"^The anchor can't be '.*', a laptop's GPU, which runs slower"):
-        find_anchor(models, catalog, name)
-
-
-@pytest.mark.parametrize("name", UNKNOWN)
-def test_a_gpu_without_a_data_sheet_is_one_line(models, catalog, name):
-    said = unknown_gpu(models, name)
-    assert "of which no data sheet is known here: add it as a GPU of your own" in said and said.isprintable()
-    assert recorded_on(models, name) is None
-    with pytest.raises(InputError, match=r"^Unknown anchor '.*': choose one of g3s") as error:
-        find_anchor(models, catalog, name)
-    assert str(error.value).isprintable()
+@pytest.mark.parametrize(
+    ("names", "of_profile", "of_anchor"),
+    [
+        (
+            ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "GRID V100D-8Q", "GRID A100X-40C", "NVIDIA A10-24Q"),
+            "a GPU slice",
+            "a GPU slice",
+        ),
+        (
+            ("NVIDIA GeForce RTX 4090 Laptop GPU", "Quadro RTX 5000 with Max-Q Design", "GeForce RTX 3080 Mobile"),
+            "a laptop GPU",
+            "a laptop GPU",
+        ),
+        (
+            ("AMD Instinct MI300X", "NVIDIA GeForce RTX 3090 Ti", "NVIDIA T4G", "NVIDIA GH200 480GB", ""),
+            "add it as a custom GPU",
+            "Unknown anchor",
+        ),
+    ],
+)
+def test_a_part_of_a_gpu_a_laptops_and_one_without_a_data_sheet_are_none(models, catalog, names, of_profile, of_anchor):
+    for name in names:
+        line = unknown_gpu(models, name)
+        assert of_profile in line and line.isprintable()
+        assert recorded_on(models, name) is None
+        with pytest.raises(InputError, match=of_anchor) as error:
+            find_anchor(models, catalog, name)
+        assert str(error.value).isprintable()
 
 
 def test_a_model_that_may_be_several_asks_which(models, catalog):
     with pytest.raises(InputError, match=r"'A100' may be any of A100-SXM4-40GB, A100-SXM4-80GB.*: give the full name"):
         find_anchor(models, catalog, "A100")
     assert unknown_gpu(models, "A100") == "", "whoever asks says which"
-    assert recorded_on(models, "A100") is None
-
-
-def test_a_profile_that_names_no_gpu_means_none(models):
-    assert recorded_on(models, None) is None
+    assert recorded_on(models, "A100") is None is recorded_on(models, None)
 
 
 def test_what_can_be_chosen_is_the_profiled_instances_then_the_other_gpus(models):
@@ -143,3 +113,129 @@ def test_what_can_be_chosen_is_the_profiled_instances_then_the_other_gpus(models
     assert names[:4] == models.instances
     assert set(names[4:]) == set(models.transfer.gpus) - set(PROFILED)
     assert list(names[4:]) == sorted(names[4:], key=str.lower)
+
+
+# --- placement -------------------------------------------------------------------------------------------------------
+
+
+def test_known_near_and_foreign_operations(models):
+    found = {
+        row.operation: row
+        for row in placements(
+            models,
+            Profile(
+                {
+                    "Device_Conv2D": 600.0,
+                    "Device_Conv3D": 300.0,
+                    "Device_" + "Q" * 40: 100.0,
+                    "Device_IDLE": 50.0,
+                    "Device_TopKV2": 0.0,
+                    "Device_NcclAllReduce": 0.0,
+                    "Host_Quux": 0.0,
+                    "Host_DecodeJpeg": 0.0,
+                    "Host_IDLE": 9e5,
+                }
+            ),
+        )
+    }
+    known, near, foreign = (found[f"Device_{name}"] for name in ("Conv2D", "Conv3D", "Q" * 40))
+    assert known.class_known and known.cluster_known
+    assert "Conv2D" in known.cluster.removeprefix("Device_").split("&")
+    assert (near.class_known, near.operation_class) == (False, known.operation_class)
+    assert (foreign.operation_class, foreign.cluster) == (None, None)
+    assert (known.kind, near.kind, foreign.kind) == ("convolution", "convolution", None)
+    assert (known.stands_in, near.stands_in, foreign.stands_in) == (False, False, True)
+    assert found["Device_TopKV2"].stands_in and found["Device_TopKV2"].operation_class == "elementwise"
+    communication = found["Device_NcclAllReduce"]
+    assert (communication.kind, communication.operation_class) == ("communication", None)
+    assert [name for name, row in found.items() if row.set_aside] == ["Device_NcclAllReduce"]
+    assert (found["Host_DecodeJpeg"].kind, found["Host_DecodeJpeg"].operation_class) == ("input pipeline", None)
+    assert not found["Host_DecodeJpeg"].stands_in
+    assert [row.share for row in (known, near, foreign)] == pytest.approx([0.6, 0.3, 0.1])
+    assert found["Device_IDLE"].idle and found["Device_IDLE"].share is None
+    assert not found["Host_Quux"].on_device and found["Host_Quux"].operation_class is None
+
+
+def test_the_longest_comes_first_and_nothing_is_lost(models, samples):
+    for sample in samples.values():
+        rows = placements(models, sample.profile)
+        assert {row.operation: row.time_us for row in rows} == dict(sample.profile.operations)
+        assert [row.time_us for row in rows] == sorted((row.time_us for row in rows), reverse=True)
+        assert sum(row.share for row in rows if row.share is not None) == pytest.approx(1.0)
+
+
+# --- correction ------------------------------------------------------------------------------------------------------
+
+
+SMALL = ProfileMeta(batch_size=16, pixels=128)
+
+
+@pytest.mark.parametrize(
+    ("other", "weight"),
+    [
+        (SMALL, 0.9),
+        (ProfileMeta(batch_size=64, pixels=128), 0.9 * math.exp(-2 / 4)),
+        (ProfileMeta(batch_size=16, pixels=256), 0.9 * math.exp(-1.5 / 4)),
+        (ProfileMeta(batch_size=8, pixels=64), 0.9 * math.exp(-2.5 / 4)),
+        (ProfileMeta(batch_size=16), 0.6),
+        (ProfileMeta(), 0.6),
+    ],
+)
+def test_the_weight_fades_with_doublings_and_is_smaller_without_sizes(other, weight):
+    assert share_carried_over(SMALL, other) == pytest.approx(weight)
+    assert share_carried_over(other, SMALL) == pytest.approx(weight)
+
+
+@pytest.fixture(scope="module")
+def case(models, catalog, samples):
+    sample = samples["resnet50-128px-b64-g4dn"]
+    profile = sample.profile
+    return profile, predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
+
+
+def correct(case, measured_ms, meta=None):
+    profile, prediction = case
+    meta = meta or profile.meta
+    return correct_by_measurement(prediction, prediction, measured_ms, meta=meta, reference_meta=meta)
+
+
+def test_a_measured_target_moves_by_the_weighted_error_and_no_other_does(case):
+    _, prediction = case
+    before = {row.instance: row for row in prediction.predictions}
+    after = {row.instance: row for row in correct(case, {"p2.xlarge": 2 * before["p2.xlarge"].latency_ms}).predictions}
+    factor = 2**0.9
+    moved, was = after["p2.xlarge"], before["p2.xlarge"]
+    assert moved.latency_ms == pytest.approx(factor * was.latency_ms)
+    assert moved.interval.low_ms == pytest.approx(factor * was.interval.low_ms)
+    assert moved.interval.high_ms == pytest.approx(factor * was.interval.high_ms)
+    assert moved.cost_per_1000_steps_usd == pytest.approx(factor * was.cost_per_1000_steps_usd)
+    assert after == {**before, "p2.xlarge": moved}
+    # The same workload has the full weight even if the profile tells no sizes.
+    corrected = correct(case, {"p2.xlarge": 2 * was.latency_ms}, ProfileMeta())
+    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(moved.latency_ms)
+
+
+def test_a_corrected_latency_ends_what_was_known_of_its_ratio_to_another(models, catalog, samples):
+    sample = samples["alexnet-64px-b128-p2"]
+    prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
+    for corrected, kept in (("g3s.xlarge", True), ("g4dn.xlarge", False), ("g5.xlarge", False)):
+        measured_ms = {corrected: 1.1 * prediction.latencies_ms[corrected]}
+        rows = {row.instance: row for row in correct((sample.profile, prediction), measured_ms).predictions}
+        relative = rows["g5.xlarge"].relative
+        assert (relative.instance if relative else None) == ("g4dn.xlarge" if kept else None)
+
+
+def test_a_measurement_far_off_the_prediction_is_questioned_and_one_that_agrees_is_said(case):
+    said_ms = case[1].latencies_ms["p2.xlarge"]
+    for times, doubted in ((2.9, False), (3.1, True), (0.3, True), (0.4, False), (1.0, False)):
+        corrected = correct(case, {"p2.xlarge": times * said_ms})
+        assert any("check that it is in milliseconds per step" in line for line in corrected.warnings) == doubted
+    assert corrected.latencies_ms["p2.xlarge"] == pytest.approx(said_ms) and "+0.0%" in corrected.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    "measured_ms", [{"p9": 1.0}, {"g4dn.xlarge": 70.0}, {"p2.xlarge": 0.0}, {"p2.xlarge": math.nan}]
+)
+def test_an_unpredicted_target_the_anchor_or_no_latency_is_refused(case, measured_ms):
+    with pytest.raises(InputError):
+        correct(case, measured_ms)

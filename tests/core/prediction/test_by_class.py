@@ -1,10 +1,9 @@
-"""The default method as it is served: with the shipped models, whatever they were trained to."""
+"""The default method as it is served: with the shipped models, and on steps that differ from those of training."""
 
 from __future__ import annotations
 
 import math
 import operator
-import random
 from dataclasses import replace
 
 import pytest
@@ -40,11 +39,6 @@ def same(one, other) -> bool:
     )
 
 
-def test_it_is_the_default(models):
-    assert models.method("default") == models.method(METHOD)
-    assert models.method(METHOD).kind == "classes"
-
-
 @given_or_not
 def test_together_is_as_one_by_one_with_and_without_sizes_mixed(models, catalog, samples, given):
     for anchor in models.instances:
@@ -60,6 +54,7 @@ def test_together_is_as_one_by_one_with_and_without_sizes_mixed(models, catalog,
 
 @given_or_not
 def test_bounds_lie_around_the_latency(models, catalog, samples, given):
+    assert models.method("default") == models.method(METHOD) and models.method(METHOD).kind == METHOD
     rule = models.method(METHOD).rule(given)
     assert rule.combine == "geometric mean" and len(rule.weights) == len(rule.members) > 1
     for sample in samples.values():
@@ -73,15 +68,10 @@ def test_bounds_lie_around_the_latency(models, catalog, samples, given):
             logs = [math.log(row.members[name]) for name in rule.members]
             expected = sum(map(operator.mul, rule.weights, logs)) / sum(rule.weights)
             assert math.log(row.latency_ms) == pytest.approx(expected)
-
-
-def test_the_order_of_keys_changes_nothing(models, catalog, samples):
-    for sample in samples.values():
-        items = list(sample.profile.operations.items())
-        random.Random(1).shuffle(items)
-        shuffled = replace(sample.profile, operations=dict(items))
-        one, other = (ask(models, catalog, each, sample.anchor) for each in (sample.profile, shuffled))
-        assert one == other
+        # That of the paper has none.
+        paper = ask(models, catalog, sample.profile, sample.anchor, sample.latency_ms, method="profet")
+        assert (paper.interval_level, paper.likeness) == (None, None)
+        assert {row.interval for row in paper.predictions} == {None}
 
 
 def test_batch_and_pixel_size_are_used_where_both_are_told(models, catalog, samples):
@@ -94,20 +84,10 @@ def test_batch_and_pixel_size_are_used_where_both_are_told(models, catalog, samp
         assert batch == none and pixels == none
         differ.append(not same(none, both))
     assert all(differ)
-
-
-@pytest.mark.parametrize("sizes", [(512, 128), (8, 128), (64, 512), (64, 16), (0, 0)])
-def test_sizes_outside_the_training_data_are_as_good_as_none(models, catalog, samples, sizes):
-    sample = next(iter(samples.values()))
+    # Outside the training data they are as good as none.
     none = ask(models, catalog, with_sizes(sample.profile, None, None), sample.anchor)
-    assert ask(models, catalog, with_sizes(sample.profile, *sizes), sample.anchor) == none
-
-
-def test_the_method_of_the_paper_has_neither_interval_nor_likeness(models, catalog, samples):
-    for sample in samples.values():
-        prediction = ask(models, catalog, sample.profile, sample.anchor, sample.latency_ms, method="profet")
-        assert (prediction.interval_level, prediction.likeness) == (None, None)
-        assert {row.interval for row in prediction.predictions} == {None}
+    for sizes in ((512, 128), (8, 128), (64, 512), (64, 16), (0, 0)):
+        assert ask(models, catalog, with_sizes(sample.profile, *sizes), sample.anchor) == none
 
 
 # --- unlike the training data ---------------------------------------------------------------------------------------
@@ -117,51 +97,119 @@ def ratio_of(row) -> float:
     return row.interval.high_ms / row.interval.low_ms
 
 
-def test_samples_are_near_the_training_data(models, catalog, samples):
-    for sample in samples.values():
-        likeness = ask(models, catalog, sample.profile, sample.anchor, sample.latency_ms).likeness
-        assert 0 <= likeness.distance < 0.1
-        assert likeness.words == "like"
-        assert 0 < likeness.error_percent < 20
-
-
 @given_or_not
 def test_a_profile_far_from_the_data_is_called_so_and_has_wider_bounds(models, catalog, samples, given):
     for sample in samples.values():
         latency_ms = {"latency_ms": 27.0} if given else {}
         far = predict(models, catalog, Profile(FAR), sample.anchor, method=METHOD, **latency_ms)
         near = ask(models, catalog, sample.profile, sample.anchor, sample.latency_ms if given else None)
-        assert "unlike" in far.likeness.words
-        assert any("unlike those of the training data" in text for text in far.warnings)
+        assert near.likeness.words == "like" and 0 <= near.likeness.distance < 0.1
+        assert 0 < near.likeness.error_percent < 20 and "unlike" in far.likeness.words
+        assert any("different from the training data" in text for text in far.warnings)
         assert far.likeness.distance > near.likeness.distance
-        if any(text.startswith("Operations that every") for text in near.warnings):
+        if any(text.startswith("operations that every") for text in near.warnings):
             continue  # a cut profile's bounds are wide for a reason of its own
         for one, other in zip(targets_of(far), targets_of(near), strict=True):
             assert ratio_of(one) > ratio_of(other), (sample.name, one.instance)
+    # The farthest band has no end.
+    assert [Likeness(3.0, words, 12.3).error_words for words in ("unlike", BAND_WORDS[-1])] == ["12%", "at least 12%"]
 
 
-@pytest.mark.parametrize("device_us", [1e-5, 1.0, 1e6, 1e12])
-@pytest.mark.parametrize("operation", ["Device_Conv2D", "Device_Nothing_like_it", "Device_IDLE"])
-def test_extreme_profiles_have_finite_positive_bounds(models, catalog, operation, device_us):
+@pytest.mark.parametrize("method", ["classes", "profet"])
+def test_extreme_profiles_have_finite_positive_bounds(models, catalog, method):
     # A GPU that only idled, or mostly did what nothing is known of, would be refused.
-    operations = {"Device_Conv2D": device_us, operation: device_us, "Host_IDLE": 3e5}
-    profile = Profile(operations, ProfileMeta(batch_size=64, pixels=128))
+    profiles = [
+        Profile({"Device_Conv2D": us, operation: us, "Host_IDLE": 3e5}, ProfileMeta(batch_size=64, pixels=128))
+        for operation in ("Device_Conv2D", "Device_Nothing_like_it", "Device_IDLE")
+        for us in (1e-5, 1.0, 1e6, 1e12)
+    ]
     for anchor in models.instances:
-        for row in targets_of(ask(models, catalog, profile, anchor)):
-            assert 0 < row.interval.low_ms < row.latency_ms < row.interval.high_ms < math.inf
-
-
-def test_no_profiles_have_no_predictions(models, catalog):
-    assert predict_many(models, catalog, [], "g4dn.xlarge", method=METHOD) == []
+        for prediction in predict_many(models, catalog, profiles, anchor, method=method):
+            for row in targets_of(prediction):
+                assert 0 < row.latency_ms < math.inf
+                assert (
+                    row.interval is None or 0 < row.interval.low_ms < row.latency_ms < row.interval.high_ms < math.inf
+                )
+    assert predict_many(models, catalog, [], "g4dn.xlarge", method=method) == []
 
 
 @pytest.mark.parametrize("method", ["classes", "profet"])
 def test_the_anchor_alone_is_no_target(models, catalog, samples, method):
     sample = next(iter(samples.values()))
-    with pytest.raises(InputError, match="Name at least one target beside the anchor"):
+    with pytest.raises(InputError, match="Name at least one target other than the anchor"):
         predict(models, catalog, sample.profile, sample.anchor, targets=[sample.anchor], method=method)
 
 
-@pytest.mark.parametrize(("words", "phrase"), [("unlike", "12 %"), (BAND_WORDS[-1], "at least 12 %")])
-def test_the_farthest_band_has_no_end(words, phrase):
-    assert Likeness(3.0, words, 12.3).error_words == phrase
+# --- robust ----------------------------------------------------------------------------------------------------------
+
+
+#: Batch norm as Keras 3 runs it where the fused operation does not fit: about what each part takes of its time.
+UNFUSED = {"Mul": 0.3, "Mean": 0.25, "Sub": 0.15, "AddV2": 0.15, "SquaredDifference": 0.13, "Rsqrt": 0.02}
+FUSED = ("Device_FusedBatchNormV3", "Device_FusedBatchNormGradV3")
+SGD = "Device_ResourceApplyGradientDescent"
+#: SGD reads two arrays and writes one of the weights' size; Adam reads four and writes three.
+ADAM_OVER_SGD = 7 / 3
+COPIES = ("Device__Recv", "Device__Send", "Device__HostRecv")
+
+
+def unfused(profile: Profile) -> Profile:
+    """The fused batch norm's time spread over what it consists of."""
+    operations = {name: us for name, us in profile.operations.items() if name not in FUSED}
+    time_us = sum(profile.operations.get(name, 0.0) for name in FUSED)
+    parts = {f"Device_{name}": time_us * share for name, share in UNFUSED.items()}
+    return replace(profile, operations={**operations, **{n: operations.get(n, 0.0) + us for n, us in parts.items()}})
+
+
+def adam(profile: Profile) -> Profile:
+    """Adam in place of plain gradient descent."""
+    operations = {name: us for name, us in profile.operations.items() if name != SGD}
+    update_us = ADAM_OVER_SGD * profile.operations.get(SGD, 0.0)
+    return replace(profile, operations={**operations, "Device_ResourceApplyAdam": update_us})
+
+
+def pageable(profile: Profile) -> Profile:
+    """Copies from memory that the driver has to copy once more."""
+    copies = {name: 2 * us for name, us in profile.operations.items() if name in COPIES}
+    return replace(profile, operations={**profile.operations, **copies})
+
+
+def changes(models, catalog, sample, change, given: bool) -> dict[str, float]:
+    """Prediction for the changed profile over that for the profile itself, by measured instance."""
+    changed = change(sample.profile)
+    longer_ms = (changed.device_total_us - sample.profile.device_total_us) / 1000
+    one, other = (
+        predict(models, catalog, profile, sample.anchor, latency_ms=latency_ms if given else None)
+        for profile, latency_ms in ((sample.profile, sample.latency_ms), (changed, sample.latency_ms + longer_ms))
+    )
+    assert other.unknown_operations.left_out == ()
+    measured = [row.instance for row in one.predictions if row.members]
+    assert len(measured) == len(models.instances) - 1
+    return {name: other.latencies_ms[name] / one.latencies_ms[name] for name in measured}
+
+
+@given_or_not
+def test_another_batch_norm_optimiser_or_copy_hardly_moves_the_prediction(models, catalog, samples, given):
+    for sample in samples.values():
+        # Farthest are those whose networks hold little of these operations in training: AlexNet, the cut ResNet-50.
+        ratios = changes(models, catalog, sample, unfused, given)
+        cut = sample.name.startswith("resnet50-128px-b256")
+        low, high = (0.87, 1.15) if sample.name.startswith("resnet") and not cut else (0.75, 1.3)
+        assert all(low < ratio < high for ratio in ratios.values()), (sample.name, ratios)
+        # Up to 5 % of the device time is added; weights count for more where the GPU's memory is slower.
+        longer = adam(sample.profile).device_total_us / sample.profile.device_total_us - 1
+        ratios = changes(models, catalog, sample, adam, given)
+        most = min(1.02 + 3 * longer, 1.15)
+        assert all(0.98 < ratio < most for ratio in ratios.values()), (sample.name, ratios)
+        ratios = changes(models, catalog, sample, pageable, given)
+        assert all(0.98 < ratio < 1.15 for ratio in ratios.values()), (sample.name, ratios)
+
+
+def test_what_changes_is_the_operations_alone_and_none_needs_a_stand_in(models, catalog, samples):
+    sample = samples["resnet50-128px-b64-g4dn"]
+    profile = sample.profile
+    assert sum(profile.operations[name] for name in FUSED) > 0.1 * profile.device_total_us
+    assert unfused(profile).device_total_us == pytest.approx(profile.device_total_us)
+    assert adam(profile).device_total_us - profile.device_total_us == pytest.approx(4 / 3 * profile.operations[SGD])
+    assert pageable(profile).device_total_us > 1.01 * profile.device_total_us
+    for change in (unfused, adam, pageable):
+        assert predict(models, catalog, change(profile), sample.anchor).unknown_operations.names == ()

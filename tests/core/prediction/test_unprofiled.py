@@ -1,4 +1,4 @@
-"""Rows for instances whose GPU nobody profiled: which there are, what they rest on, and what the rest of a row says."""
+"""GPUs that nobody profiled, as targets and as anchors: their rows, what they rest on, how sure they say they are."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profet_core import ArtifactError, InputError, load_models, predict, predict_many
+from profet_core import ArtifactError, InputError, NoPredictionError, load_models, predict, predict_many
 from profet_core.catalog import Catalog
 from profet_core.cost import cost_usd
 from profet_core.latency import Basis
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import OperationClasses, load_operation_classes
-from profet_core.transfer.estimate import estimate_gpus
-from profet_core.transfer.hosts import host_named
+from profet_core.transfer.estimate import estimate_gpus, other_host_log_half_width
+from profet_core.transfer.hosts import UNKNOWN_HOST, host_named
 from profet_core.transfer.known import AnchorSteps, Latencies
 from profet_core.transfer.parts import StepParts, step_parts
+from profet_core.transfer.speed import target_of
 
 SAMPLE = "resnet50-128px-b64-g4dn"
 
@@ -96,26 +97,6 @@ def test_a_row_keeps_the_interval_of_its_ratio_to_what_it_was_derived_from(model
         assert rows[name].relative is None
 
 
-def test_a_transferred_row_is_less_sure_than_any_measured_one(asked):
-    _, prediction = asked
-    width = {row.instance: row.interval.high_ms / row.interval.low_ms for row in prediction.predictions if row.interval}
-    measured = [width[row.instance] for row in prediction.predictions if row.members]
-    assert min(width[row.instance] for row in prediction.predictions if row.basis == "transferred") > max(measured)
-    # L4 has no published point of its own.
-    assert width["g6.xlarge"] > width["p4d.24xlarge"]
-
-
-def test_a_node_s_price_is_never_divided(asked, catalog):
-    _, prediction = asked
-    one, node = rows_of(prediction)["p5.4xlarge"], rows_of(prediction)["p5.48xlarge"]
-    assert one.latency_ms == node.latency_ms
-    assert node.cost_per_1000_steps_usd / one.cost_per_1000_steps_usd == pytest.approx(
-        catalog["p5.48xlarge"].usd_per_hour / catalog["p5.4xlarge"].usd_per_hour
-    )
-    assert node.note.endswith("latency of one GPU, price of the whole node of 8")
-    assert "node" not in one.note
-
-
 def test_an_own_instance_with_a_profiled_gpu_takes_that_latency(asked, models, catalog):
     sample, prediction = asked
     own = replace(catalog["p3.2xlarge"], name="my-v100", status="available")
@@ -139,29 +120,37 @@ def test_an_own_instance_with_the_anchor_s_gpu_has_an_interval_too(asked, models
     sample, _ = asked
     own = replace(catalog[sample.anchor], name="my-t4")
     wider = Catalog([*catalog.values(), own])
-    rows = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
-    step = models.transfer.step
+    row = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))["my-t4"]
     anchor_ms = np.array([sample.latency_ms])
-    parts = parts_of(sample, anchor_ms)
-    there = host_named(own.host)
-    fixed_ms = step.fixed_ms(parts, sample.anchor, there)[0]
-    beside_gpu = max(fixed_ms, there.launch * step.floor_ms(parts, sample.anchor, anchor_ms)[0])
-    gpu_ms = sample.latency_ms - fixed_ms
-    host = 1.645 * there.log_sd * beside_gpu / (gpu_ms + beside_gpu)
-    assert rows["my-t4"].latency_ms == sample.latency_ms
-    assert rows["my-t4"].interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))
-    assert rows["my-t4"].interval.low_ms == pytest.approx(sample.latency_ms / math.exp(host))
+    recorded = AnchorSteps(sample.anchor, parts_of(sample, anchor_ms), anchor_ms)
+    host = other_host_log_half_width(models.transfer.step, recorded, anchor_ms, host_named(own.host))[0]
+    assert row.latency_ms == sample.latency_ms
+    assert row.interval.high_ms == pytest.approx(sample.latency_ms * math.exp(host))
+    assert row.interval.low_ms == pytest.approx(sample.latency_ms / math.exp(host))
     unknown = rows_of(predict(models, wider, sample.profile, sample.anchor))["my-t4"]
-    own_ms = step.own_latency_ms(parts_of(sample, None), sample.anchor)[0]
+    own_ms = models.transfer.step.own_latency_ms(parts_of(sample, None), sample.anchor)[0]
     assert unknown.latency_ms == pytest.approx(own_ms)
-    assert unknown.interval.log_half_width > rows["my-t4"].interval.log_half_width
-    assert unknown.note == f"{rows['my-t4'].note}; by the profile, as none was given"
+    assert unknown.interval.log_half_width > row.interval.log_half_width
+    assert unknown.note == f"{row.note}; estimated from the profile, as none was given"
+
+
+def test_transferred_rows_are_less_sure_and_a_node_s_price_is_never_divided(asked, catalog):
+    _, prediction = asked
+    rows = rows_of(prediction)
+    width = {name: row.interval.log_half_width for name, row in rows.items() if row.interval}
+    measured = [width[name] for name, row in rows.items() if row.members]
+    assert min(width[name] for name, row in rows.items() if row.basis == "transferred") > max(measured)
+    assert width["g6.xlarge"] > width["p4d.24xlarge"], "L4 has no published point of its own"
+    one, node = rows["p5.4xlarge"], rows["p5.48xlarge"]
+    assert one.latency_ms == node.latency_ms
+    prices = catalog["p5.48xlarge"].usd_per_hour / catalog["p5.4xlarge"].usd_per_hour
+    assert node.cost_per_1000_steps_usd / one.cost_per_1000_steps_usd == pytest.approx(prices)
+    assert node.note.endswith("price of the whole machine with 8") and "node" not in one.note
 
 
 def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):
     sample, prediction = asked
-    own = replace(catalog["g5.xlarge"], name="mystery", gpu="Secret 9000")
-    wider = Catalog([*catalog.values(), own])
+    wider = Catalog([*catalog.values(), replace(catalog["g5.xlarge"], name="mystery", gpu="Secret 9000")])
     rows = rows_of(predict(models, wider, sample.profile, sample.anchor, latency_ms=sample.latency_ms))
     assert set(rows) == set(rows_of(prediction))
     with pytest.raises(InputError, match="mystery"):
@@ -170,20 +159,16 @@ def test_a_gpu_without_a_data_sheet_has_a_price_only(asked, models, catalog):
 
 def test_only_what_was_asked_for_is_returned_and_it_is_the_same(asked, models, catalog):
     sample, prediction = asked
-    few = predict(
-        models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, targets=["g6.xlarge", "p2.xlarge"]
-    )
-    assert list(rows_of(few)) == [sample.anchor, "p2.xlarge", "g6.xlarge"]
+    known = {"latency_ms": sample.latency_ms}
+    found = predict(models, catalog, sample.profile, sample.anchor, targets=["g6.xlarge", "p2.xlarge"], **known)
+    assert list(rows_of(found)) == [sample.anchor, "p2.xlarge", "g6.xlarge"]
     for name in ("p2.xlarge", "g6.xlarge"):
-        assert rows_of(few)[name].latency_ms == pytest.approx(rows_of(prediction)[name].latency_ms)
-
-
-def test_many_profiles_at_once_are_each_as_alone(models, catalog, samples):
-    chosen = [sample for sample in samples.values() if sample.anchor == "g4dn.xlarge"][:3]
-    together = predict_many(models, catalog, [sample.profile for sample in chosen], "g4dn.xlarge")
-    for sample, prediction in zip(chosen, together, strict=True):
-        alone = predict(models, catalog, sample.profile, "g4dn.xlarge")
-        assert prediction.latencies_ms == pytest.approx(alone.latencies_ms, rel=1e-5)
+        assert rows_of(found)[name].latency_ms == pytest.approx(rows_of(prediction)[name].latency_ms)
+    # The documented ensemble knows the measured instances alone.
+    documented = predict(models, catalog, sample.profile, sample.anchor, method="profet")
+    assert set(rows_of(documented)) == set(models.instances)
+    with pytest.raises(InputError, match=r"g5\.xlarge"):
+        predict(models, catalog, sample.profile, sample.anchor, method="profet", targets=["g5.xlarge"])
 
 
 def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalog):
@@ -195,50 +180,171 @@ def test_tf32_is_an_input_and_only_moves_gpus_that_have_it(asked, models, catalo
     assert without["p3.2xlarge"] == rows["p3.2xlarge"]
 
 
-def test_the_documented_ensemble_stays_what_it_was(models, catalog, samples):
+def test_a_missing_transfer_is_said_unless_there_never_was_one(models, tmp_path, seal, catalog, samples):
     sample = samples[SAMPLE]
-    prediction = predict(models, catalog, sample.profile, sample.anchor, method="profet")
-    assert set(rows_of(prediction)) == set(models.instances)
-    with pytest.raises(InputError, match=r"g5\.xlarge"):
-        predict(models, catalog, sample.profile, sample.anchor, method="profet", targets=["g5.xlarge"])
-
-
-@pytest.fixture
-def without_transfer(models, tmp_path):
-    """The shipped models without `transfer.json`, which their manifest lists."""
-    return Path(shutil.copytree(models.folder, tmp_path / "models", ignore=shutil.ignore_patterns("transfer.json")))
-
-
-def test_a_missing_transfer_is_said(without_transfer, catalog, samples):
-    sample = samples[SAMPLE]
-    for asked in (
-        lambda models: predict(models, catalog, sample.profile, sample.anchor),
-        lambda models: models.verify(),
-    ):
-        with pytest.raises(ArtifactError, match=r"transfer\.json is missing: get it again"):
-            asked(load_models(without_transfer))
-
-
-def test_models_that_never_had_a_transfer_answer_for_the_measured_instances(
-    models, without_transfer, seal, catalog, samples
-):
-    seal(without_transfer, {**models.manifest, "coefficients": ["memory.json"]})
-    sample = samples[SAMPLE]
-    prediction = predict(load_models(without_transfer), catalog, sample.profile, sample.anchor)
+    folder = Path(shutil.copytree(models.folder, tmp_path / "models", ignore=shutil.ignore_patterns("transfer.json")))
+    with pytest.raises(ArtifactError, match=r"transfer\.json is missing"):
+        load_models(folder).verify()
+    with pytest.raises(ArtifactError, match=r"transfer\.json is missing"):
+        predict(load_models(folder), catalog, sample.profile, sample.anchor)
+    seal(folder, {**models.manifest, "coefficients": ["memory.json"]})
+    prediction = predict(load_models(folder), catalog, sample.profile, sample.anchor)
     assert set(rows_of(prediction)) == set(models.instances)
 
 
-@pytest.mark.parametrize("own_gpu", [False, True], ids=["catalogue", "with an own instance of a profiled GPU"])
 @pytest.mark.parametrize("latency_known", [True, False])
-def test_a_profile_is_encoded_once_for_all_targets(models, catalog, samples, monkeypatch, own_gpu, latency_known):
+def test_a_profile_is_encoded_once_for_all_targets(models, catalog, samples, monkeypatch, latency_known):
     sample = samples[SAMPLE]
-    if own_gpu:
-        own = (replace(catalog[name], name=f"my-{name}") for name in ("p3.2xlarge", sample.anchor))
-        catalog = Catalog([*catalog.values(), *own])
-    encoded = []
-    encode = OperationClasses.encode
+    own = (replace(catalog[name], name=f"my-{name}") for name in ("p3.2xlarge", sample.anchor))
+    catalog, encoded, encode = Catalog([*catalog.values(), *own]), [], OperationClasses.encode
     monkeypatch.setattr(OperationClasses, "encode", lambda self, given: encoded.append(given) or encode(self, given))
     latency_ms = sample.latency_ms if latency_known else None
     prediction = predict(models, catalog, sample.profile, sample.anchor, latency_ms=latency_ms)
-    assert set(rows_of(prediction)) == set(catalog)
-    assert len(encoded) == 1
+    assert set(rows_of(prediction)) == set(catalog) and len(encoded) == 1
+
+
+# --- foreign ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def profile(samples):
+    """Recorded on a T4; any GPU's would do."""
+    profile = samples[SAMPLE].profile
+    return replace(profile, meta=replace(profile.meta, gpu=None, precision=None))
+
+
+def half(row) -> float:
+    return row.interval.log_half_width
+
+
+def test_every_gpu_with_a_data_sheet_predicts_every_instance(models, catalog, profile):
+    profiled = {row.gpu for row in models.transfer.step.instances.values()}
+    for name in set(models.transfer.gpus) - profiled:
+        prediction = predict(models, catalog, profile, name, latency_ms=90.0, trust_latency=True)
+        assert {row.instance for row in prediction.predictions} == set(catalog), name
+        assert (prediction.anchor, prediction.anchor_latency_ms) == (name, 90.0)
+        for row in prediction.predictions:
+            # A GPU that nobody rents has no row of its own; a given latency is no offer's.
+            assert row.basis is not Basis.GIVEN
+            assert 0 < row.interval.low_ms < row.latency_ms < row.interval.high_ms < math.inf, (name, row.instance)
+
+
+def test_profiled_instances_and_other_offers_of_their_gpus_are_carried_back(models, catalog, profile):
+    rows = rows_of(predict(models, catalog, profile, "A10", latency_ms=90.0))
+    guessed = rows_of(predict(models, catalog, profile, "A10"))
+    for name in models.instances:
+        assert rows[name].basis is Basis.CARRIED_BACK and "A10" in rows[name].note
+        assert half(guessed[name]) > half(rows[name])
+    for offer, instance in (("gcp/n1-standard-4+1xV100", "p3.2xlarge"), ("g4dn.12xlarge", "g4dn.xlarge")):
+        assert rows[offer].basis is Basis.CARRIED_BACK
+        assert rows[offer].latency_ms == rows[instance].latency_ms
+        # As unsure as the instance's own row, and its host besides.
+        assert half(rows[offer]) > half(rows[instance])
+        assert half(rows[offer]) < half(rows[instance]) + 0.1
+
+
+def test_every_interval_holds_the_doubt_about_the_anchor(models, catalog, profile):
+    transfer = models.transfer
+    spread, point = transfer.anchor_spread, transfer.points["H100-SXM5-80GB"]
+    least = 1.645 * math.sqrt(spread.between**2 + spread.within**2 + point.log_sd**2)
+    rows = rows_of(predict(models, catalog, profile, "H100-SXM5-80GB", latency_ms=90.0, trust_latency=True))
+    for row in rows.values():
+        if catalog[row.instance].gpu != "H100-SXM5-80GB":
+            assert half(row) >= least * (1 - 1e-9), row.instance
+    # Its host and the mix of its operations come to that, each at most as far as the whole step is theirs.
+    mix = target_of(transfer, transfer.gpus["H100-SXM5-80GB"], UNKNOWN_HOST, True)[0].mix_log_sd
+    assert least < half(rows["p3.2xlarge"]) < math.hypot(least, 1.645 * UNKNOWN_HOST.log_sd, 1.645 * mix)
+
+
+def test_the_own_gpus_offers_take_the_given_latency_and_the_hosts_doubt_alone(models, catalog, profile):
+    rows = rows_of(predict(models, catalog, profile, "A10G", latency_ms=90.0))
+    own = [row for name, row in rows.items() if catalog[name].gpu == "A10G"]
+    assert len(own) == 3
+    for row in own:
+        assert row.latency_ms == 90.0 and row.basis is Basis.CARRIED_BACK
+        assert 0 < half(row) < 1.645 * 0.26
+        assert row.note.startswith("latency of A10G, which has the same GPU")
+    guessed = rows_of(predict(models, catalog, profile, "A10G"))
+    assert all(half(guessed[row.instance]) > 0.3 for row in own)
+    # An offer as anchor has its row, and its GPU's other offers follow it.
+    first, *others = predict(models, catalog, profile, "g5.xlarge", latency_ms=90.0).predictions
+    assert (first.instance, first.basis, first.latency_ms) == ("g5.xlarge", Basis.GIVEN, 90.0)
+    assert [row.latency_ms for row in others if catalog[row.instance].gpu == "A10G"] == [90.0, 90.0]
+
+
+def test_a_v100_offer_takes_v100s_models_and_p3_becomes_an_offer_of_the_same_gpu(models, catalog, samples):
+    sample = next(one for one in samples.values() if one.anchor == "p3.2xlarge")
+    offer = "gcp/n1-standard-4+1xV100"
+    there, here = (
+        rows_of(predict(models, catalog, sample.profile, anchor, latency_ms=sample.latency_ms))
+        for anchor in (offer, "p3.2xlarge")
+    )
+    assert there[offer].basis is Basis.GIVEN
+    for name in ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge"):
+        assert there[name].basis is Basis.MEASURED
+        assert there[name].latency_ms == pytest.approx(here[name].latency_ms)
+    p3 = there["p3.2xlarge"]
+    assert (p3.latency_ms, p3.basis) == (sample.latency_ms, Basis.MEASURED)
+    assert "which has the same GPU" in p3.note and 0 < half(p3) < 1.645 * 0.26
+
+
+def test_a_tf32_profile_is_warned_of_only_where_the_models_learned_fp32(models, catalog, profile):
+    tf32 = replace(profile, meta=replace(profile.meta, precision="tf32"))
+    said = "the models were trained on FP32 steps only"
+    assert not any(said in text for text in predict(models, catalog, tf32, "A100-SXM4-40GB").warnings)
+    assert any(said in text for text in predict(models, catalog, tf32, "g4dn.xlarge").warnings)
+    half_precision = replace(profile, meta=replace(profile.meta, precision="mixed_float16"))
+    assert any(said in text for text in predict(models, catalog, half_precision, "g4dn.xlarge").warnings)
+    with pytest.raises(NoPredictionError, match="record it without mixed precision"):
+        predict(models, catalog, half_precision, "A100-SXM4-40GB")
+
+
+def test_the_own_gpus_offers_in_another_precision_are_carried_there(models, catalog, profile):
+    """A latency in TF32 is none in FP32, on the very same GPU too."""
+    tf32 = replace(profile, meta=replace(profile.meta, precision="tf32"))
+    asked = {
+        wanted: rows_of(predict(models, catalog, tf32, "A100-SXM4-40GB", latency_ms=90.0, tf32=wanted))["p4d.24xlarge"]
+        for wanted in (True, False)
+    }
+    assert asked[True].latency_ms == 90.0
+    assert asked[False].latency_ms > 1.2 * 90 and asked[False].basis is Basis.TRANSFERRED
+
+
+def test_a_latency_that_the_profile_does_not_explain_makes_all_less_sure(models, catalog, profile):
+    stated = replace(profile, steps_basis="stated", may_be_cut=False)
+    shown_ms = stated.device_busy_us / 1000
+    usual, far = (
+        rows_of(predict(models, catalog, stated, "A10", latency_ms=factor * shown_ms, trust_latency=True))["p3.2xlarge"]
+        for factor in (1.05, 4.0)
+    )
+    assert far.latency_ms == pytest.approx(usual.latency_ms, rel=0.1)
+    assert half(far) > math.log(3) > 2 * half(usual)
+
+
+def test_a_faster_anchor_means_more_work_for_all_others(models, catalog, profile):
+    def p3_ms(anchor: str, precision: str | None = None) -> float:
+        told = replace(profile, meta=replace(profile.meta, precision=precision))
+        found = predict(models, catalog, told, anchor, latency_ms=90.0, trust_latency=True)
+        return found.latencies_ms["p3.2xlarge"]
+
+    found = [p3_ms(name) for name in ("L4", "A10", "A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB")]
+    assert found == sorted(found)
+    # The A100 does FP32 slower: what took it as long is less work elsewhere.
+    assert p3_ms("A100-SXM4-40GB", "tf32") > 1.2 * p3_ms("A100-SXM4-40GB", "fp32")
+
+
+def test_many_at_once_are_each_as_alone(models, catalog, samples):
+    chosen = [one for one in samples.values() if one.anchor == "g4dn.xlarge"]
+    profiles = [replace(one.profile, meta=replace(one.profile.meta, gpu=None)) for one in chosen]
+    latencies_ms = [one.latency_ms for one in chosen]
+    together = predict_many(models, catalog, profiles, "A10", latencies_ms=latencies_ms, trust_latency=True)
+    for profile, latency_ms, found in zip(profiles, latencies_ms, together, strict=True):
+        alone = predict(models, catalog, profile, "A10", latency_ms=latency_ms, trust_latency=True)
+        assert found.latencies_ms == pytest.approx(alone.latencies_ms, rel=1e-5)
+        assert [half(row) for row in found.predictions] == pytest.approx([half(row) for row in alone.predictions])
+
+
+def test_the_documented_ensemble_starts_from_the_four_alone(models, catalog, profile):
+    for anchor in ("A10G", "g5.xlarge", "gcp/n1-standard-4+1xV100", "NVIDIA L4"):
+        with pytest.raises(InputError, match=r"supports only the anchors g3s"):
+            predict(models, catalog, profile, anchor, method="profet")

@@ -27,20 +27,6 @@ def test_all_are_listed_with_how_they_were_made(files, repository):
     assert sum(path.stat().st_size for path in folder.iterdir()) < 300_000
 
 
-def test_the_format_is_the_one_the_name_says(files):
-    said = {
-        "statistics.csv": "statistics CSV",
-        "framework_op_stats": "XProf framework_op_stats JSON",
-        "xplane.pb": "TensorFlow xplane.pb",
-        "tensorflow-step.trace.json": "TensorFlow trace.json",
-        "profet-version-1": "PROFET JSON, version 1",
-        "profet-version-2": "PROFET JSON, version 2",
-    }
-    for part, source_format in said.items():
-        found = [read_profile(data).source_format for name, data in files.items() if part in name]
-        assert found and set(found) == {source_format}
-
-
 def test_no_machine_name_path_or_address_is_in_them(files):
     for name, data in files.items():
         text = data.decode("utf-8", "replace")

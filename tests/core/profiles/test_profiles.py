@@ -12,10 +12,10 @@ import zlib
 
 import pandas
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from profet_core import Profile, ProfileError, ProfileMeta, read_profile
+from profet_core import ProfileError, ProfileMeta, read_profile
 
 OPERATIONS = {"Device_Conv2D": 51425.799, "Device_IDLE": 100.5, "Host_IDLE": 613483.756, "Host_Dataset": 0.0}
 V1 = json.dumps(OPERATIONS).encode()
@@ -99,7 +99,7 @@ def test_pandas_own_output_is_read():
     for orientation in ("records", "columns", "index", "split"):
         profile = read_profile(frame.to_json(orient=orientation, double_precision=15).encode())
         assert dict(profile.operations) == pytest.approx(ONE_STEP, rel=1e-12)
-        assert profile.ignored == ("1 entries that are no operations: 'model'",)
+        assert profile.ignored == ("1 entries that are not operations: 'model'",)
 
 
 def test_totals_are_sums_by_side_and_without_idle():
@@ -107,15 +107,8 @@ def test_totals_are_sums_by_side_and_without_idle():
     assert profile.device_total_us == pytest.approx(51_526.299 / 2)
     assert profile.host_total_us == pytest.approx(613_483.756 / 2)
     assert profile.busy_total_us == pytest.approx(51_425.799 / 2)
-
-
-def test_the_name_says_nothing_about_the_format():
-    assert read_profile(V1, "trace.csv.gz").operations == read_profile(V1, "").operations
-
-
-def test_whole_numbers_written_as_floats_are_whole_numbers():
-    meta = read_profile(v2_with_meta({"batch_size": 64.0})).meta
-    assert meta.batch_size == 64 and type(meta.batch_size) is int
+    with pytest.raises(TypeError):
+        profile.operations["Device_Conv2D"] = 1.0
 
 
 @pytest.mark.parametrize("meta", [None, {}, {"gpu": None}, {"gpu": "", "framework": "  "}])
@@ -124,9 +117,9 @@ def test_missing_or_empty_meta_is_none(meta):
 
 
 def test_what_is_no_operation_is_ignored_and_named():
-    profile = read_profile(v1(comment="mine", **{"Gpu_Conv2D": 5, "Device_": 3}))
+    profile = read_profile(v1(**{"Device_": 3}, **{f"x{i}": 0 for i in range(8)}))
     assert dict(profile.operations) == {"Device_Conv2D": 0.5}
-    assert profile.ignored == ("3 entries that are no operations: 'Device_', 'Gpu_Conv2D', 'comment'",)
+    assert profile.ignored == ("9 entries that are not operations: 'Device_', 'x0', 'x1', 'x2', 'x3', ...",)
 
 
 def test_unknown_meta_fields_and_other_entries_are_ignored_and_named():
@@ -134,17 +127,6 @@ def test_unknown_meta_fields_and_other_entries_are_ignored_and_named():
     profile = read_profile(data)
     assert profile.meta.batch_size == 8
     assert profile.ignored == ("1 unknown meta fields: 'owner'", "1 entries beside operations and meta: 'notes'")
-
-
-def test_at_most_five_ignored_names_are_shown():
-    (note,) = read_profile(v1(**{f"x{i}": 0 for i in range(9)})).ignored
-    assert note == "9 entries that are no operations: 'x0', 'x1', 'x2', 'x3', 'x4', ..."
-
-
-def test_operations_can_not_be_changed():
-    profile = read_profile(V1)
-    with pytest.raises(TypeError):
-        profile.operations["Device_Conv2D"] = 1.0
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
@@ -169,105 +151,69 @@ HOSTILE = {
     # name: (bytes, what the message says)
     "empty file": (b"", "empty: upload the profile"),
     "white space": (b" \n\t\r\n", "empty: upload the profile"),
-    "byte-order mark alone": (b"\xef\xbb\xbf", "no profile that can be read"),
+    "byte-order mark alone": (b"\xef\xbb\xbf", "not a supported profile"),
     "empty gzip": (gzip.compress(b""), "empty: upload the profile"),
-    "gzip of white space": (gzip.compress(b"  \n"), "empty: upload the profile"),
-    "gzip bomb, 300 MB": (_gzip_bomb(300 * 2**20), "no profile that can be read"),
-    "gzip bomb, 300 MB of JSON": (_gzip_bomb(300 * 2**20, b'{"Device_A": 1', b" "), "more than 4 MB; a profile has a"),
-    "truncated gzip": (gzip.compress(V1)[:-12], "cut short: compress or download it again"),
-    "gzip without its checksum": (gzip.compress(V1)[:-8], "cut short: compress or download it again"),
-    "gzip magic alone": (b"\x1f\x8b", "cut short: compress or download it again"),
+    "gzip bomb, 100 MB": (_gzip_bomb(100 * 2**20), "not a supported profile"),
+    "gzip bomb, 100 MB of JSON": (_gzip_bomb(100 * 2**20, b'{"Device_A": 1', b" "), "more than 4 MB; a profile has a"),
+    "truncated gzip": (gzip.compress(V1)[:-12], "truncated: compress or download it again"),
     "damaged gzip": (gzip.compress(V1)[:12] + b"\xff\xff\xff\xff" + gzip.compress(V1)[16:], "damaged: compress"),
     "gzip in gzip": (gzip.compress(gzip.compress(V1)), "compressed twice: unpack it once"),
     "two gzip members": (gzip.compress(V1) + gzip.compress(V1), "more than one file: unpack it"),
-    "gzip with a tail": (gzip.compress(V1) + b"tail", "more than one file: unpack it"),
     "zip of text": (_zip(b"hello"), "the archive holds no profile among its 1 files: upload an xplane.pb"),
     "empty zip": (b"PK\x05\x06" + bytes(18), "the archive holds no profile among its 0 files"),
-    "zip cut short": (_zip(V1)[:60], "zip archive is cut short"),
-    "zip in a zip": (_zip(_zip(V1)), "the archive holds no profile"),
-    "zip in gzip": (gzip.compress(_zip(V1)), "an archive in an archive, no profile that can be read: unpack it"),
-    "NaN": (b'{"Device_Conv2D": NaN}', "holds NaN, which is not a time: leave that operation out or correct it"),
-    "NaN in an ignored entry": (b'{"Device_Conv2D": 1, "x": NaN}', "holds NaN"),
+    "zip in gzip": (gzip.compress(_zip(V1)), "a nested archive, not a supported profile: unpack it"),
+    "NaN": (b'{"Device_Conv2D": NaN}', "holds NaN, which is not a time: remove that operation or correct it"),
     "Infinity": (b'{"Device_Conv2D": Infinity}', "holds Infinity, which is not a time"),
-    "-Infinity": (b'{"Device_Conv2D": -Infinity}', "holds -Infinity, which is not a time"),
     "1e999": (b'{"Device_Conv2D": 1e999}', "too large to be the microseconds of one step: correct it"),
-    "-1e999": (b'{"Device_Conv2D": -1e999}', "too large to be the microseconds"),
     "beyond eleven days": (v1(Host_IDLE=1.1e12), "'Host_IDLE' is too large"),
     "negative": (v1(Device_Relu=-0.001), "'Device_Relu' is negative: times are 0 or more microseconds"),
     "bool": (v1(Device_Relu=True), "'Device_Relu' is true/false: every operation needs a number of microseconds"),
     "null": (v1(Device_Relu=None), "'Device_Relu' is null: every operation needs a number"),
     "number as a string": (v1(Device_Relu="12.5"), "'Device_Relu' is text: every operation needs a number"),
-    "list for a number": (v1(Device_Relu=[1]), "'Device_Relu' is list: every operation needs a number"),
     "object for a number": (v1(Device_Relu={"us": 1}), "'Device_Relu' is dict: every operation needs a number"),
     "nested arrays": (b"[" * 200_000 + b"]" * 200_000, "nested too deeply"),
-    "nested arrays, open": (b"[" * 200_000, "nested too deeply"),
     "nested objects": (b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "nested too deeply"),
-    "nesting in an ignored entry": (b'{"Device_A": 1, "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "too deeply"),
     "10,000-digit integer": (b'{"Device_Conv2D": ' + b"9" * 10_000 + b"}", "a number of 10000 digits"),
-    "negative 10,000-digit integer": (b'{"Device_Conv2D": -' + b"9" * 10_000 + b"}", "a number of 10001 digits"),
     "10,000-digit fraction": (b'{"Device_Conv2D": 9' + b"9" * 9_999 + b".5}", "too large to be the microseconds"),
     "two records": (b"[" + V1 + b"," + V1 + b"]", "holds 2 records: upload the profile of one step"),
     "no record": (b"[]", "holds 0 records: upload the profile of one step"),
     "list in a list": (b"[[" + V1 + b"]]", "This JSON is not a profile: expected"),
-    "JSON lines": (V1 + b"\n" + V1 + b"\n", "several JSON documents (JSON lines?): upload one profile"),
+    "JSON lines": (V1 + b"\n" + V1 + b"\n", "several JSON documents (JSON lines?): upload a single document"),
     "UTF-16 LE with mark": (b"\xff\xfe" + V1.decode().encode("utf-16-le"), "save it as UTF-8"),
-    "UTF-16 BE with mark": (b"\xfe\xff" + V1.decode().encode("utf-16-be"), "save it as UTF-8"),
-    "UTF-16 LE without mark": (V1.decode().encode("utf-16-le"), "save it as UTF-8"),
     "UTF-16 BE without mark": (V1.decode().encode("utf-16-be"), "save it as UTF-8"),
     "UTF-32": (V1.decode().encode("utf-32"), "save it as UTF-8"),
     "Latin-1": (b'{"Device_Conv2D": 1, "caf\xe9": 2}', "not UTF-8 text: save it as UTF-8"),
-    "half a character": (b'{"Device_Conv2D": 1, "\xf0\x9f\x98": 2}', "not UTF-8 text: save it as UTF-8"),
-    "duplicate key": (b'{"Device_Conv2D": 1, "Device_Conv2D": 2}', "'Device_Conv2D' is in the file twice: keep one"),
-    "duplicate key, escaped": (b'{"Device_A": 1, "Device_\\u0041": 2}', "'Device_A' is in the file twice: keep one"),
+    "duplicate key": (b'{"Device_Conv2D": 1, "Device_Conv2D": 2}', "'Device_Conv2D' appears twice: keep one"),
+    "duplicate key, escaped": (b'{"Device_A": 1, "Device_\\u0041": 2}', "'Device_A' appears twice: keep one"),
     "5 MB JSON": (json.dumps({f"Device_Op{i:07}": 1.0 for i in range(230_000)}).encode(), "a profile has a few KB"),
     "1,001 operations": (json.dumps({f"Device_Op{i}": 1 for i in range(1_001)}).encode(), "1,000 operation types are"),
     "cut short": (V1[:-5], "not valid JSON (line 1, column"),
-    "trailing comma": (b'{"Device_Conv2D": 1,}', "not valid JSON (line 1, column"),
-    "comment": (b'{"Device_Conv2D": 1} // mine', "several JSON documents"),
     "single quotes": (b"{'Device_Conv2D': 1}", "not valid JSON (line 1, column 2): save the profile again"),
-    "line break in a name": (b'{"Device_\nConv2D": 1}', "not valid JSON"),
     "lone surrogate in the only name": (b'{"Device_\\ud800": 1}', "No operation was found: names look like"),
-    "lone surrogate twice": (b'{"\\ud800": 1, "\\ud800": 2}', "is in the file twice"),
-    "null byte in a name": (b'{"Device_\\u0000": 1}', "No operation was found"),
     "no operation": (b'{"a": 1}', "No operation was found: names look like Device_Conv2D"),
-    "empty object": (b"{}", "No operation was found"),
     "all zero": (b'{"Device_Conv2D": 0, "Host_IDLE": 0.0}', "took 0 microseconds: profile a training step"),
     "less than half a picosecond": (b'{"Device_Conv2D": 5e-7}', "took 0 microseconds: profile a training step"),
     "columns of two rows": (b'{"Device_A": {"0": 1, "1": 2}}', "holds 2 records: upload the profile of one step"),
     "columns of different rows": (b'{"Device_A": {"0": 1}, "Device_B": {"1": 2}}', "columns of this table have diff"),
     "index of two rows": (b'{"0": {"Device_A": 1}, "1": {"Device_A": 2}}', "holds 2 records"),
     "split of two rows": (b'{"columns": ["Device_A"], "data": [[1], [2]]}', "holds 2 records"),
-    "split with a short row": (b'{"columns": ["Device_A", "Device_B"], "data": [[1]]}', "do not fit each other"),
-    "split with a number as a name": (b'{"columns": [1], "data": [[1]]}', "do not fit each other"),
+    "split with a short row": (b'{"columns": ["Device_A", "Device_B"], "data": [[1]]}', "have different lengths"),
+    "split with a number as a name": (b'{"columns": [1], "data": [[1]]}', "have different lengths"),
     "split with a name twice": (b'{"columns": ["Device_A", "Device_A"], "data": [[1, 2]]}', 'twice in "columns"'),
-    "a number": (b"5", "no profile that can be read: upload PROFET JSON"),
-    "a text": (b'"Device_Conv2D"', "no profile that can be read"),
-    "null alone": (b"null", "no profile that can be read"),
+    "a number": (b"5", "not a supported profile: upload PROFET JSON"),
     "list of a number": (b"[5]", "This JSON is not a profile: expected"),
-    "list of null": (b"[null]", "This JSON is not a profile: expected"),
-    "picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), "no profile that can be read"),
-    "web page": (b"<!DOCTYPE html><html></html>", "no profile that can be read"),
     "operations that are a list": (b'{"operations": [1]}', '"operations" must be an object of microseconds'),
-    "operations that are null": (b'{"operations": null}', '"operations" must be an object of microseconds'),
-    "no operations": (b'{"operations": {}}', "No operation was found"),
-    **{
-        f"meta that is {meta!r}": (v2_with_meta(meta), '"meta" must be an object such as')
-        for meta in (5, 0, "x", "", [], [1], True, False)
-    },
+    "meta that is a list": (v2_with_meta([]), '"meta" must be an object such as'),
+    "meta that is false": (v2_with_meta(False), '"meta" must be an object such as'),
     "batch size 0": (v2_with_meta({"batch_size": 0}), "batch_size must be a whole number of at least 1, not 0"),
-    "batch size 1.5": (v2_with_meta({"batch_size": 1.5}), "batch_size must be a whole number of at least 1, not 1.5"),
-    "batch size as text": (v2_with_meta({"batch_size": "64"}), "batch_size must be a whole number"),
     "batch size beyond reason": (v2_with_meta({"batch_size": 10**17}), "batch_size must be at most 1e+15"),
     "pixels true": (v2_with_meta({"pixels": True}), "pixels must be a whole number"),
     "parameters negative": (v2_with_meta({"parameters": -1}), "parameters must be a whole number"),
     "latency 0": (v2_with_meta({"step_latency_ms": 0}), "step_latency_ms must be a number above 0, not 0"),
-    "latency 1e999": (b'{"operations": {"Device_A": 1}, "meta": {"step_latency_ms": 1e999}}', "must be a number above"),
     "memory as a list": (v2_with_meta({"peak_memory_mib": []}), "peak_memory_mib must be a number above 0"),
     "compiled as a number": (v2_with_meta({"compiled": 1}), '"meta": compiled must be true or false'),
-    "compiled as text": (v2_with_meta({"compiled": "yes"}), '"meta": compiled must be true or false'),
     "GPU that is a number": (v2_with_meta({"gpu": 60}), '"meta": gpu must be a short text'),
     "GPU with a line break": (v2_with_meta({"gpu": "T4\nT4"}), '"meta": gpu must be a short text'),
-    "GPU with a lone surrogate": (v2_with_meta({"gpu": "\ud800"}), '"meta": gpu must be a short text'),
     "GPU of 1,000 letters": (v2_with_meta({"gpu": "T" * 1000}), '"meta": gpu must be a short text'),
 }
 
@@ -275,21 +221,15 @@ HOSTILE = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_file_is_refused_in_one_line_that_says_what_is_wrong(case):
     data, says = HOSTILE[case]
+    tracemalloc.start()
     message = refusal(data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50 * 2**20
     assert message.startswith("upload.json: ")
     assert says in message
     assert message.isprintable(), "one line, nothing a terminal would act on"
     assert len(message) < 250
-
-
-@pytest.mark.parametrize("case", ["gzip bomb, 300 MB", "gzip bomb, 300 MB of JSON"])
-def test_a_gzip_bomb_never_unfolds_beyond_the_cap(case):
-    bomb, _ = HOSTILE[case]
-    tracemalloc.start()
-    refusal(bomb)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 50 * 2**20
 
 
 @pytest.mark.parametrize("name", ["a\nb.json", "\x1b[31mred\u2028", "x" * 500, "", "\ud800.json"])
@@ -347,12 +287,6 @@ def test_the_order_of_keys_changes_nothing(operations, shuffle: random.Random):
     assert one.host_total_us == other.host_total_us
 
 
-@settings(max_examples=300)
-@given(st.binary(max_size=300) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
-def test_any_bytes_are_a_profile_or_one_line(data):
-    check_profile_or_one_line(data)
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
     lambda inner: (
@@ -363,29 +297,13 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=300)
-@given(json_values)
-def test_any_json_is_a_profile_or_one_line(document):
-    check_profile_or_one_line(json.dumps(document).encode())
-
-
-@settings(max_examples=300)
-@given(st.data())
-def test_a_damaged_profile_is_a_profile_or_one_line(data):
-    damaged = bytearray(data.draw(st.sampled_from([V1, V2, gzip.compress(V2, mtime=0)])))
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(damaged) - 1))
-        damaged[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
-    check_profile_or_one_line(bytes(damaged))
-
-
-def check_profile_or_one_line(data: bytes) -> None:
+@given(json_values.map(lambda document: json.dumps(document).encode()) | st.binary(max_size=300))
+def test_any_json_and_any_bytes_are_a_profile_or_one_line(data):
     try:
         profile = read_profile(data, "upload")
     except ProfileError as error:
         assert str(error).isprintable()
         return
-    assert isinstance(profile, Profile)
     assert 0 < profile.device_total_us + profile.host_total_us < 1e16
     assert 0 <= profile.busy_total_us < 1e16
     assert all(us >= 0 for us in profile.operations.values())

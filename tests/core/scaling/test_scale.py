@@ -1,4 +1,4 @@
-"""Latency between two sizes: exact at the ends, never falling, and hand-worked in between."""
+"""Latency between two sizes by the documented curve, and the monotone cubic of the default one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from profet_core import ArtifactError, InputError, scale, scale_curve
 from profet_core.scaling.axes import AXIS_RANGE, check_ends, check_size
 from profet_core.scaling.documented import DocumentedScaler
-
-INSTANCES = ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"]
-SHIPPED = [(instance, axis) for instance in INSTANCES for axis in AXIS_RANGE]
+from profet_core.scaling.monotone import monotone_interpolation
 
 
 class OneCurve:
@@ -65,9 +63,6 @@ def test_hand_worked_values(curve, at, latency_ms):
 def test_the_whole_axis_is_scaled_if_no_sizes_are_named():
     latencies_ms = scale_curve(OneCurve(LINEAR_BATCH), "made.up", "batch", 16, 256)
     np.testing.assert_allclose(latencies_ms, np.arange(16, 257), rtol=1e-12)
-
-
-def test_sizes_may_be_a_numpy_range_in_any_order():
     latencies_ms = scale_curve(OneCurve(LINEAR_BATCH), "made.up", "batch", 16, 256, np.array([256, 16, 100]))
     assert latencies_ms.tolist() == pytest.approx([256, 16, 100])
 
@@ -88,22 +83,16 @@ def check_scaled(models, instance: str, axis: str, low: float, high: float) -> N
 latencies = st.floats(1e-6, 1e9)
 
 
-@pytest.mark.parametrize(("instance", "axis"), SHIPPED)
 @settings(max_examples=40)
-@given(one=latencies, other=latencies)
-def test_shipped_scalers_keep_the_ends_and_never_fall(models, instance, axis, one, other):
+@given(one=latencies, other=latencies, axis=st.sampled_from(list(AXIS_RANGE)))
+def test_shipped_scalers_keep_the_ends_and_never_fall(models, one, other, axis):
     assume(one != other)
-    check_scaled(models, instance, axis, min(one, other), max(one, other))
+    for instance in models.instances:
+        assert models.scaler(instance, axis).axis == axis
+        check_scaled(models, instance, axis, min(one, other), max(one, other))
+        check_scaled(models, instance, axis, one, math.nextafter(one, math.inf))
 
 
-@pytest.mark.parametrize(("instance", "axis"), SHIPPED)
-@settings(max_examples=20)
-@given(low=latencies)
-def test_shipped_scalers_hold_between_two_neighbouring_floats(models, instance, axis, low):
-    check_scaled(models, instance, axis, low, math.nextafter(low, math.inf))
-
-
-@settings(max_examples=200)
 @given(axis=st.sampled_from(list(AXIS_RANGE)), curvature=st.floats(-1, 1), one=latencies, other=latencies)
 def test_any_valid_curve_keeps_the_ends_and_never_falls(axis, curvature, one, other):
     assume(one != other)
@@ -111,26 +100,14 @@ def test_any_valid_curve_keeps_the_ends_and_never_falls(axis, curvature, one, ot
     check_scaled(OneCurve(curve), "made.up", axis, min(one, other), max(one, other))
 
 
-@pytest.mark.parametrize(
-    "coefficients",
-    [
-        (0, 1 / 240, 0),  # misses both ends
-        (-16 / 240 + 1e-4, 1 / 240, 0),  # misses them by a little
-        (math.nan, 1 / 240, 0),
-        (0, math.inf, 0),
-    ],
-)
-def test_a_curve_that_misses_an_end_is_refused(coefficients):
-    with pytest.raises(
-        ArtifactError, match=r"^The batch scaler of made\.up is not a rising curve from 0 to 1: retrain"
-    ):
-        DocumentedScaler("made.up", "batch", *coefficients)
-
-
-@pytest.mark.parametrize("curvature", [1.01, -1.01, 3.0])
-def test_a_curve_that_falls_somewhere_is_refused(curvature):
-    with pytest.raises(ArtifactError, match="not a rising curve"):
-        curve_through_ends("pixels", curvature)
+def test_a_curve_that_misses_an_end_or_falls_is_refused():
+    # Misses both ends, by much or a little; or is none.
+    for coefficients in ((0, 1 / 240, 0), (-16 / 240 + 1e-4, 1 / 240, 0), (math.nan, 1 / 240, 0), (0, math.inf, 0)):
+        with pytest.raises(ArtifactError, match=r"^The batch scaler of made\.up is not a rising curve"):
+            DocumentedScaler("made.up", "batch", *coefficients)
+    for curvature in (1.01, -1.01, 3.0):
+        with pytest.raises(ArtifactError, match="not a rising curve"):
+            curve_through_ends("pixels", curvature)
 
 
 @pytest.mark.parametrize(
@@ -138,14 +115,8 @@ def test_a_curve_that_falls_somewhere_is_refused(curvature):
     [
         ("batch", 10, 10, r"^The latency at batch 256 \(10 ms\) must be above the latency at batch 16 \(10 ms\)\.$"),
         ("pixels", 20, 10, r"^The latency at pixels 256 \(10 ms\) must be above the latency at pixels 32 \(20 ms\)\.$"),
-        *(
-            ("batch", bad, 10, "^The latency at batch 16 must be a number above 0")
-            for bad in (0, -1, math.nan, True, "5")
-        ),
-        *(
-            ("pixels", 1, bad, "^The latency at pixels 256 must be a number above 0")
-            for bad in (math.inf, None, -math.inf)
-        ),
+        ("batch", 0, 10, "^The latency at batch 16 must be a number above 0"),
+        ("pixels", 1, math.inf, "^The latency at pixels 256 must be a number above 0"),
         ("depth", 1, 2, "^Unknown axis 'depth': use batch or pixels"),
     ],
 )
@@ -156,32 +127,52 @@ def test_ends_that_make_no_curve_are_refused_in_one_line(models, axis, low, high
         scale(models, "p3.2xlarge", axis, low, high, 64)
 
 
-@pytest.mark.parametrize(
-    ("axis", "size"), [("batch", 15), ("batch", 257), ("pixels", 31), ("pixels", 257), ("batch", 0)]
-)
-def test_a_size_off_the_axis_is_refused(models, axis, size):
-    smallest, largest = AXIS_RANGE[axis]
-    with pytest.raises(InputError, match=f"^The {axis} size must be between {smallest} and {largest}, not {size}"):
-        scale(models, "p3.2xlarge", axis, 1, 2, size)
-
-
-@pytest.mark.parametrize("size", [64.5, math.nan, math.inf, True, "64", None, -1, 10**400])
-def test_a_size_that_is_no_whole_number_is_refused(size):
-    with pytest.raises(InputError, match=r"^The batch size must be"):
-        check_size("batch", size)
-
-
-@pytest.mark.parametrize("size", [64, 64.0, np.int64(64)])
-def test_a_whole_size_of_any_number_type_is_taken(size):
-    assert check_size("batch", size) == 64
-
-
-def test_an_unknown_instance_is_refused(models):
+def test_a_size_off_the_axis_and_an_unknown_instance_are_refused(models):
+    for axis, size in (("batch", 15), ("batch", 257), ("pixels", 31), ("pixels", 257)):
+        with pytest.raises(InputError, match=f"^The {axis} size must be between .*, not {size}"):
+            scale(models, "p3.2xlarge", axis, 1, 2, size)
+    for size in (64.5, math.nan, True, "64", None, -1, 10**400):
+        with pytest.raises(InputError, match=r"^The batch size must be"):
+            check_size("batch", size)
+    assert [check_size("batch", size) for size in (64, 64.0, np.int64(64))] == [64] * 3
     with pytest.raises(InputError, match=r"^No scaler for 'g5\.xlarge': choose one of .*p3\.2xlarge"):
         scale(models, "g5.xlarge", "batch", 1, 2, 64)
 
 
-def test_every_profiled_instance_has_both_scalers(models):
-    assert sorted(models.instances) == INSTANCES
-    for instance, axis in SHIPPED:
-        assert models.scaler(instance, axis).axis == axis
+# --- monotone --------------------------------------------------------------------------------------------------------
+
+
+def test_a_straight_line_stays_straight():
+    x = np.array([0.0, 1.0, 4.0])
+    np.testing.assert_allclose(monotone_interpolation(x, 2 * x + 1, np.array([0.5, 2.0, 4.0])), [2, 5, 9], rtol=1e-14)
+
+
+def test_a_rise_to_a_plateau_is_as_worked_by_hand():
+    # Slopes 1 then 0: level tangents at the knee and after; the first end's is (3 * 1 - 0) / 2 = 1.5.
+    # Halfway up: h00 * 0 + h10 * 1.5 + h01 * 1 = 0.125 * 1.5 + 0.5.
+    found = monotone_interpolation([0, 1, 2], [0, 1, 1], [0.5, 1, 1.5, 2])
+    np.testing.assert_allclose(found, [0.6875, 1, 1, 1], rtol=1e-14)
+
+
+knots = st.lists(st.floats(0, 1), min_size=3, max_size=5).map(sorted)
+
+
+@given(heights=knots, widths=st.lists(st.floats(0.01, 10), min_size=5, max_size=5))
+def test_it_keeps_the_points_and_stays_between_neighbours(heights, widths):
+    x = np.cumsum(widths[: len(heights)])
+    at = np.linspace(x[0], x[-1], 101)
+    found = monotone_interpolation(x, heights, at)
+    piece = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
+    assert (found >= np.array(heights)[piece] - 1e-12).all()
+    assert (found <= np.array(heights)[piece + 1] + 1e-12).all()
+    assert (np.diff(found) >= -1e-12).all()
+    np.testing.assert_allclose(monotone_interpolation(x, heights, x), heights, atol=1e-12)
+
+
+@given(heights=st.lists(st.integers(-20, 20), min_size=3, max_size=6))
+def test_it_is_what_scipy_computes(heights):
+    interpolate = pytest.importorskip("scipy.interpolate", reason="SciPy is part of the training set")
+    x = np.array([0.0, 1.0, 1.5, 4.0, 9.0, 9.5])[: len(heights)]
+    at = np.linspace(x[0], x[-1], 57)
+    expected = interpolate.PchipInterpolator(x, heights)(at)
+    np.testing.assert_allclose(monotone_interpolation(x, heights, at), expected, atol=1e-10)

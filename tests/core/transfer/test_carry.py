@@ -1,4 +1,4 @@
-"""Work carried to other GPUs: the equations by hand, and what must hold whatever the numbers."""
+"""Work carried to other GPUs and back: the equations by hand, and what must hold whatever the numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profet_core.latency import NORMAL_90
+from profet_core.transfer.anchor import CarriedBack, ForeignSteps, carry_back
 from profet_core.transfer.carry import Carried, KernelWeights, carry, join, kind_log_speeds
 from profet_core.transfer.hosts import Host, host_named
 from profet_core.transfer.known import AnchorSteps, Latencies, known_steps
+from profet_core.transfer.model import TransferModel, load_transfer
+from profet_core.transfer.parts import StepParts
+from profet_core.transfer.speed import target_of
 from tests.made.step_law import FAST, LAW, SLOW, made_parts, made_target
 
-MEASURED = {"fast": 108.0}
 #: A law in which kinds differ: bandwidth-bound work is only twice as slow on the slow one, a product eight times.
 KINDS_DIFFER = replace(
     LAW,
@@ -45,22 +48,16 @@ def latency_ms(*args, **given) -> float:
 def test_only_the_work_scales_with_the_gpu():
     # 108 ms are 100 of work and 8 of copy and start; twice as fast a GPU leaves 50 + 8.
     assert latency_ms(made_target(math.log(2))) == pytest.approx(58.0, abs=1e-3)
-
-
-def test_tails_grow_with_the_gpus_multiprocessors_not_with_its_speed():
-    # Gaps give 6.994 ms of launches, a tenth of it tails: 99.3 of work, then 49.65 + 1.049 + 8.
+    # Tails grow with the GPU's multiprocessors, not with its speed: gaps give 6.994 ms of launches, a tenth of it
+    # tails: 99.3 of work, then 49.65 + 1.049 + 8.
     law = replace(LAW, tail_share=0.1)
     found = carried(made_target(math.log(2), multiprocessors=120), law=law, idle=3.0).free_ms[0, 0]
     assert found == pytest.approx(58.6994, abs=1e-3)
 
 
-def test_work_and_launches_are_joined_to_a_little_more_than_the_longer():
-    assert join(np.array([3.0]), np.array([4.0]))[0] == pytest.approx(337**0.25)
-    assert join(np.array([100.0]), np.array([1.0]))[0] == pytest.approx(100.0)
-
-
 @given(st.floats(0.01, 1e4), st.floats(0.01, 1e4))
 def test_no_step_is_shorter_than_its_work_or_its_launches_nor_longer_than_both_in_turn(free, launch):
+    assert join(np.array([3.0]), np.array([4.0]))[0] == pytest.approx(337**0.25)
     joined = join(np.array([free]), np.array([launch]))[0]
     assert max(free, launch) * (1 - 1e-12) <= joined <= free + launch
 
@@ -72,19 +69,10 @@ def test_a_step_of_bandwidth_bound_work_follows_the_bandwidth_half_way():
     assert latency_ms(target, convolution=0.0, bandwidth=100.0) == pytest.approx(100 / 4 * 50 / 40 + 8, abs=1e-2)
     # And all of convolution loses by as much.
     assert latency_ms(target, convolution=100.0, bandwidth=0.0) == pytest.approx(100 / 2 * 50 / 40 + 8, abs=1e-2)
-
-
-def test_speeds_by_kind_by_hand():
-    target = made_target(math.log(2), log_bandwidth=math.log(8))
+    # Speeds by kind: four times as much over the slow one, and a depthwise gradient gains little.
     speeds = np.exp(kind_log_speeds(LAW, ["fast", "slow"], "fast", [target])[0])
     assert speeds[0] == pytest.approx([2.0, 2.0, 2**0.3, 4.0])
-    # Four times as much over the slow one.
     assert speeds[1] == pytest.approx([8.0, 8.0, 8**0.3, 16.0])
-
-
-def test_a_depthwise_gradient_gains_little():
-    mixed, plain = (latency_ms(made_target(math.log(4)), scattered=s, convolution=60 - s) for s in (30.0, 0.0))
-    assert mixed > 1.2 * plain
 
 
 def test_known_latencies_agree_in_the_geometric_mean_of_work():
@@ -102,14 +90,9 @@ def test_a_nearer_gpu_counts_for_more():
     both = {"others": {"slow": (808.0, 0.0)}}
     assert 100 < latency_ms(made_target(0.0), **both) - 8 < math.sqrt(100 * 200)
     assert math.sqrt(400 * 800) < latency_ms(made_target(-math.log(4)), **both) - 8 < 800
-
-
-def test_weights_without_power_and_nearness_are_equal():
-    both = {"others": {"slow": (808.0, 0.0)}}
     equal = latency_ms(made_target(), weights=KernelWeights(free_share_power=0.0, nearness=0.0), **both)
-    assert equal - 8 == pytest.approx(math.sqrt(100 * 200), rel=1e-4)
     nearest = latency_ms(made_target(), weights=KernelWeights(nearness=50.0), **both)
-    assert nearest - 8 == pytest.approx(100, rel=1e-4)
+    assert (equal - 8, nearest - 8) == pytest.approx((math.sqrt(100 * 200), 100), rel=1e-4)
 
 
 def test_the_interval_adds_up_by_hand():
@@ -142,21 +125,18 @@ def test_the_benchmark_gains_exactly_its_speed_whatever_the_kinds(log_speed, log
     assert work_ms == pytest.approx((108 - 8 - tails_ms) / math.exp(log_speed), rel=1e-3)
 
 
-def test_launches_take_as_long_on_every_gpu_of_one_host():
-    gpus = [made_target(speed, multiprocessors=sms) for speed, sms in ((-2.0, 10), (0.0, 80), (3.0, 140))]
-    found = carried(*gpus, idle=6.0)
-    assert len(set(found.launch_ms[:, 0])) == 1
-    assert found.launch_ms[0, 0] == pytest.approx(22.0, rel=0.05)
-    assert np.all(np.diff(found.free_ms[:, 0]) < 0)
-
-
 def test_a_step_bound_by_launches_stays_as_long_on_any_faster_gpu():
     bound = {"latency_ms": 15.0, "convolution": 5.0, "bandwidth": 0.0, "copy": 0.0, "idle": 25.0}
     found = carried(made_target(math.log(10)), made_target(math.log(1000)), **bound)
     assert found.latency_ms[:, 0] == pytest.approx([15.0, 15.0], rel=2e-3)
+    # Launches take as long on every GPU of one host.
+    gpus = [made_target(speed, multiprocessors=sms) for speed, sms in ((-2.0, 10), (0.0, 80), (3.0, 140))]
+    found = carried(*gpus, idle=6.0)
+    assert len(set(found.launch_ms[:, 0])) == 1 and found.launch_ms[0, 0] == pytest.approx(22.0, rel=0.05)
+    assert np.all(np.diff(found.free_ms[:, 0]) < 0)
 
 
-@pytest.mark.parametrize("idle", [2.0, 6.0, 30.0])
+@pytest.mark.parametrize("idle", [2.0, 30.0])
 def test_a_faster_host_shortens_every_step(idle):
     hosts = [host_named("broadwell"), host_named("cascade-lake"), Host("quick", 0.3, 0.3, 0.26)]
     found = carried(*(made_target(0.5, host=host) for host in hosts), idle=idle)
@@ -164,18 +144,16 @@ def test_a_faster_host_shortens_every_step(idle):
     assert found.launch_ms[:, 0] / found.launch_ms[0, 0] == pytest.approx([1.0, 0.7918, 0.3], rel=1e-4)
 
 
-@pytest.mark.parametrize("batch", [2.0, 4.0, 8.0])
-def test_twice_the_batch_takes_about_twice_as_long_where_the_gpu_bounds_it(batch):
+def test_more_work_takes_longer_in_proportion_where_the_gpu_bounds_it():
     def at(factor: float) -> float:
         times = {"convolution": 60 * factor, "bandwidth": 40 * factor, "copy": 4 * factor}
         return latency_ms(made_target(math.log(3)), latency_ms=106 * factor + 2, idle=3.0, **times)
 
-    assert 1.9 < at(2 * batch) / at(batch) <= 2.0
-
-
-def test_more_work_never_takes_less_time():
+    for batch in (2.0, 8.0):
+        assert 1.9 < at(2 * batch) / at(batch) <= 2.0
+    bound = {"bandwidth": 0.0, "idle": 6.0}
     found = [
-        latency_ms(made_target(math.log(30)), latency_ms=max(work + 8, 22.0), convolution=work, bandwidth=0.0, idle=6.0)
+        latency_ms(made_target(math.log(30)), latency_ms=max(work + 8, 22.0), convolution=work, **bound)
         for work in (1.0, 5.0, 10.0, 14.0, 20.0, 50.0, 100.0, 300.0)
     ]
     assert found == sorted(found)
@@ -183,16 +161,112 @@ def test_more_work_never_takes_less_time():
 
 def test_targets_together_are_each_as_alone():
     targets = [made_target(0.3, log_bandwidth=0.7), made_target(-1.0, host=host_named("rome"), multiprocessors=30)]
-    others = {"slow": (400.0, 0.2)}
-    together = carried(*targets, law=KINDS_DIFFER, others=others, product=10.0, idle=4.0)
+    given = {"law": KINDS_DIFFER, "others": {"slow": (400.0, 0.2)}, "product": 10.0, "idle": 4.0}
+    together = carried(*targets, **given)
     for place, target in enumerate(targets):
-        alone = carried(target, law=KINDS_DIFFER, others=others, product=10.0, idle=4.0)
+        alone = carried(target, **given)
         for name in ("free_ms", "launch_ms", "log_half_width", "weights"):
             assert getattr(together, name)[place] == pytest.approx(getattr(alone, name)[0])
 
 
-def test_an_unsure_speed_widens_the_interval_and_moves_nothing():
-    sure, unsure = carried(made_target(0.5), made_target(0.5, log_half_width=0.4, mix_log_sd=0.3)).latency_ms[:, 0]
-    assert sure == unsure
-    widths = carried(made_target(0.5), made_target(0.5, log_half_width=0.4)).log_half_width[:, 0]
-    assert widths[1] == pytest.approx(math.hypot(widths[0], 0.4))
+# --- anchor ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shipped(repository) -> TransferModel:
+    return load_transfer(repository / "models")
+
+
+def back(target, latency_ms: float | None = 58.0, law=LAW, **parts) -> CarriedBack:
+    measured = None if latency_ms is None else np.array([latency_ms])
+    return carry_back(law, "fast", ForeignSteps(target, made_parts(**parts), measured))
+
+
+def test_a_gpu_twice_as_fast_by_hand():
+    # 58 ms there: 50 of work and 8 of copy and start; 100 + 8 on the fast, 400 + 8 on the slow instance.
+    found = back(made_target(math.log(2)), convolution=30.0, bandwidth=20.0)
+    assert found.by_instance["fast"].latency_ms[0] == pytest.approx(108.0, rel=1e-3)
+    assert found.by_instance["slow"].latency_ms[0] == pytest.approx(408.0, rel=1e-3)
+    assert found.own_ms[0] == 58.0
+    # A latency that nobody measured is told by the profile: 100 of work, 6 of copy and 2 of start.
+    assert back(made_target(), latency_ms=None).own_ms[0] == pytest.approx(108.0, rel=1e-3)
+    # The copy is as long as the host there takes.
+    there = back(made_target(0.0, host=host_named("sapphire-rapids")))
+    assert there.by_instance["fast"].parts.copy_ms[0] == pytest.approx(4.0 / 0.4)
+    # More of a wide GPU's 50 ms were tails: less is work.
+    law, gpus = replace(LAW, tail_share=0.2), [made_target(math.log(2), multiprocessors=sms) for sms in (160, 20)]
+    wide, narrow = (back(gpu, law=law, convolution=30.0, bandwidth=20.0, idle=5.0) for gpu in gpus)
+    assert wide.by_instance["slow"].latency_ms[0] < narrow.by_instance["slow"].latency_ms[0]
+
+
+def test_the_profile_there_shows_the_work_of_each_kind_as_long_as_it_takes_there():
+    target = made_target(math.log(2), log_bandwidth=math.log(8))
+    found = back(target, convolution=30.0, scattered=10.0, bandwidth=20.0).by_instance
+    assert found["fast"].kind_factors == pytest.approx([2.0, 2.0, 2**0.3, 4.0])
+    assert found["fast"].parts.kinds_ms[0] == pytest.approx([60.0, 0.0, 10 * 2**0.3, 80.0])
+    assert found["slow"].parts.kinds_ms[0] == pytest.approx([240.0, 0.0, 10 * 8**0.3, 320.0])
+    assert found["fast"].parts.copy_ms[0] == 4.0
+
+
+def test_a_step_bound_by_launches_takes_as_long_on_every_instance_of_one_host():
+    bound = {"convolution": 1.0, "bandwidth": 0.0, "copy": 0.0, "idle": 29.0}
+    found = back(made_target(math.log(4)), latency_ms=15.0, **bound)
+    assert found.floor_ms[0] == pytest.approx(15.0, rel=0.01)
+    assert found.by_instance["fast"].latency_ms[0] == pytest.approx(15.0, rel=0.02)
+    # At most 1.1 ms of the 15 are work: 17.6 there and 2 to start, combined with 15.
+    assert found.by_instance["slow"].latency_ms[0] == pytest.approx(21.1, abs=0.05)
+    elsewhere = back(made_target(math.log(4), host=host_named("cascade-lake")), latency_ms=15.0, **bound)
+    assert elsewhere.by_instance["fast"].latency_ms[0] == pytest.approx(15.0 / 0.7918, rel=0.02)
+    for idle in (0.0, 20.0, 2000.0):
+        assert 0 < back(made_target(), latency_ms=12.0, convolution=5.0, bandwidth=0.0, idle=idle).floor_ms[0] <= 12.0
+
+
+def recorded_there(law, target, known, carried_ms: float) -> ForeignSteps:
+    """A step of the benchmark's mix as a profile on the target would show it, gaps as its launches leave them."""
+    rows = list(law.instances.values())
+    typical = {
+        name: float(np.median([getattr(row, name) for row in rows]))
+        for name in ("idle_ms", "idle_per_copy", "floor_per_idle", "gpu_per_busy")
+    }
+    host, floor_ms = target.host, float(known.floor_ms[0])
+    fixed_ms = law.fixed_ms(known.parts, known.anchor, host)[0]
+    copy_ms = known.parts.copy_ms[0] * host.copy / law.host(known.anchor).copy
+    launches_ms = (floor_ms - law.start_ms) * host.launch
+    kinds_ms = known.parts.kinds_ms * np.exp(-kind_log_speeds(law, [known.anchor], known.anchor, [target])[0, 0])
+    parts = StepParts(
+        kinds_ms=kinds_ms / kinds_ms.sum() * (carried_ms - fixed_ms) / typical["gpu_per_busy"],
+        copy_ms=np.array([copy_ms]),
+        idle_ms=np.array(
+            [launches_ms / typical["floor_per_idle"] + typical["idle_ms"] + typical["idle_per_copy"] * copy_ms]
+        ),
+        host_ms=np.array([np.inf]),
+    )
+    return ForeignSteps(target, parts, np.array([carried_ms]))
+
+
+@pytest.mark.parametrize("name", ["A10G", "H100-SXM5-80GB", "Tesla P100-PCIE-16GB"])
+@pytest.mark.parametrize("host", ["cascade-lake", ""])
+def test_carrying_there_and_back_leaves_a_step_of_the_benchmarks_mix_where_it_was(shipped, name, host):
+    law, anchor = shipped.step, shipped.reference
+    row = law.instances[anchor]
+    target, _ = target_of(shipped, shipped.gpus[name], host_named(host), True)
+    kinds = np.array([row.benchmark_kinds_ms]) * 2
+    parts = StepParts(kinds, np.array([6.0]), np.array([5.0]), np.array([np.inf]))
+    here_ms = np.array([2 * row.benchmark_work_ms + 12.0])
+    known = known_steps(law, AnchorSteps(anchor, parts, here_ms), {})
+    there = carry(known, anchor, [target])
+    found = carry_back(law, anchor, recorded_there(law, target, known, float(there.latency_ms[0, 0])))
+    assert found.by_instance[anchor].latency_ms[0] == pytest.approx(here_ms[0], rel=0.01)
+    assert found.floor_ms[0] == pytest.approx(known.floor_ms[0], rel=0.02)
+
+
+def test_many_steps_at_once_are_each_as_alone():
+    target = made_target(0.7, host=host_named("rome"))
+    one, other = made_parts(idle=4.0), made_parts(convolution=5.0, bandwidth=1.0, idle=30.0)
+    names = ("kinds_ms", "copy_ms", "idle_ms", "host_ms")
+    both = StepParts(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names})
+    together = carry_back(LAW, "fast", ForeignSteps(target, both, np.array([108.0, 20.0])))
+    for place, (parts, latency_ms) in enumerate(((one, 108.0), (other, 20.0))):
+        alone = carry_back(LAW, "fast", ForeignSteps(target, parts, np.array([latency_ms])))
+        for name in LAW.instances:
+            assert together.by_instance[name].latency_ms[place] == pytest.approx(alone.by_instance[name].latency_ms[0])

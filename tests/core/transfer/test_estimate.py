@@ -1,22 +1,35 @@
-"""Latencies on GPUs nobody profiled, by the shipped coefficients: which way each took, and what must hold of all."""
+"""Latencies on GPUs nobody profiled, by the shipped coefficients and by what measured cells corrected."""
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import replace
+import shutil
 
 import numpy as np
 import pytest
 
-from profet_core.latency import Basis
+from profet_core.errors import ArtifactError
+from profet_core.files import manifest_checksum
+from profet_core.latency import NORMAL_90, Basis
 from profet_core.networks.batch import ProfileBatch
 from profet_core.operations.classes import load_operation_classes
 from profet_core.profiles import Profile
 from profet_core.transfer.estimate import Placed, TransferEstimate, estimate_gpus, other_host_log_half_width
 from profet_core.transfer.hosts import Host, host_named
 from profet_core.transfer.known import AnchorSteps, Latencies
-from profet_core.transfer.model import TransferModel, load_transfer
+from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME, TransferModel, load_transfer
 from profet_core.transfer.parts import step_parts
+from profet_core.transfer.sharpened import (
+    CONSTANT_LOG_SD,
+    LINEAR_LOG_SD,
+    LOCAL_LOG_SD,
+    Correction,
+    SharpenedGpu,
+    covariance,
+    sharpened_content,
+)
+from profet_core.transfer.speed import evidence_of, target_of
 from tests.made.step_law import LAW, made_parts
 
 #: 80 ms of convolution, 20 ms of batch norm, 4 ms of copy, 3 ms of gaps.
@@ -89,23 +102,26 @@ def width(estimate) -> float:
 @pytest.mark.parametrize("latency_known", [True, False])
 def test_every_anchor_transfers_to_every_gpu_with_and_without_its_latency(shipped, anchor, latency_known):
     latency_ms = float(KNOWN[anchor].latency_ms[0]) if latency_known else None
+    assert estimates(shipped, [], anchor=anchor) == {}
     found = by_name(estimates(shipped, anchor=anchor, latency_ms=latency_ms))
     assert list(found) == list(MODERN)
     assert [row.basis for row in found.values()] == [Basis.DERIVED] + [Basis.TRANSFERRED] * 5
     assert all(0 < latency(row) < math.inf and 0 < width(row) < math.inf for row in found.values())
-    assert all("90 % if" in row.note for row in found.values())
+    assert all("90% if" in row.note for row in found.values())
     assert {row.relative_to for row in found.values()} == {shipped.derived["A10G"].base, anchor}
 
 
-def test_a_gpu_without_a_benchmark_point_is_less_sure(shipped):
-    found = by_name(estimates(shipped))
-    assert width(found["L4"]) > 1.3 * width(found["A100-SXM4-40GB"])
-
-
-def test_faster_gpus_by_their_points_are_faster_here(shipped):
+def test_faster_gpus_by_their_points_are_faster_here_and_one_without_is_less_sure(shipped):
     found = by_name(estimates(shipped))
     order = [latency(found[name]) for name in ("L4", "L40S", "A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB")]
     assert order == sorted(order, reverse=True)
+    assert width(found["L4"]) > 1.3 * width(found["A100-SXM4-40GB"])
+    # Without V100 a derived GPU is transferred.
+    few = {name: KNOWN[name] for name in ("g3s.xlarge", "p2.xlarge")}
+    assert by_name(estimates(shipped, known=few))["A10G"].basis is Basis.TRANSFERRED
+    # The launch floor is the same on every GPU in one host.
+    everywhere = estimates(shipped, [name for name in shipped.gpus if name not in shipped.derived])
+    assert len({round(row.launch_ms[0], 9) for row in everywhere.values()}) == 1
 
 
 def test_fp32_is_slower_and_no_surer(shipped):
@@ -131,23 +147,12 @@ def test_a_host_counts_in_launches_copies_and_width(shipped):
     assert width(cascade) < width(haswell), "it was measured"
 
 
-def test_the_launch_floor_is_the_same_on_every_gpu_in_one_host(shipped):
-    names = [name for name in shipped.gpus if name not in shipped.derived]
-    found = estimates(shipped, names)
-    assert len({round(row.launch_ms[0], 9) for row in found.values()}) == 1
-
-
 def test_less_sure_latencies_give_a_wider_interval_around_the_same_estimate(shipped):
     unsure = {name: Latencies(row.latency_ms, row.log_half_width + math.log(1.5)) for name, row in KNOWN.items()}
     sure = estimates(shipped)
     for placed, other in estimates(shipped, known=unsure).items():
         assert latency(other) == latency(sure[placed])
         assert width(other) > width(sure[placed])
-
-
-def test_without_v100_a_derived_gpu_is_transferred(shipped):
-    few = {name: KNOWN[name] for name in ("g3s.xlarge", "p2.xlarge")}
-    assert by_name(estimates(shipped, known=few))["A10G"].basis is Basis.TRANSFERRED
 
 
 def test_a_relative_interval_holds_the_doubt_about_an_anchor_that_was_not_measured(shipped):
@@ -168,25 +173,6 @@ def test_who_waits_for_launches_is_said(shipped):
     assert not by_name(estimates(shipped))["L40S"].limited_by_host[0]
 
 
-def test_many_steps_at_once_are_each_as_alone(shipped):
-    twice = replace(PROFILE, operations={name: 2 * us for name, us in PROFILE.operations.items()})
-    latency_ms = np.array([105.0, 210.0])
-    inputs = ProfileBatch([PROFILE, twice], "g4dn.xlarge", latency_ms).inputs
-    both = AnchorSteps("g4dn.xlarge", step_parts(load_operation_classes(), inputs), latency_ms)
-    others = {name: Latencies(np.full(2, row.latency_ms), np.full(2, 0.1)) for name, row in KNOWN.items()}
-    others.pop("g4dn.xlarge")
-    placed = [(shipped.gpus[name], HOST) for name in MODERN]
-    together = estimate_gpus(shipped, both, others, placed, tf32=True)
-    alone = estimates(shipped, known={name: latencies(row.latency_ms[0], 0.1) for name, row in KNOWN.items()})
-    for one, row in together.items():
-        assert latency(row) == pytest.approx(latency(alone[one]))
-        assert width(row) == pytest.approx(width(alone[one]))
-
-
-def test_nothing_is_asked_nothing_is_told(shipped):
-    assert estimates(shipped, []) == {}
-
-
 def test_a_latency_in_another_host_is_doubted_by_what_the_host_does():
     # Of 108 ms 8 are copy and start, more than the launches: 8 / 108 of the host's spread.
     steps = AnchorSteps("fast", made_parts(), np.array([108.0]))
@@ -196,3 +182,93 @@ def test_a_latency_in_another_host_is_doubted_by_what_the_host_does():
     bound = AnchorSteps("fast", made_parts(convolution=5.0, bandwidth=0.0, copy=0.0, idle=25.0), np.array([14.0]))
     found = other_host_log_half_width(LAW, bound, np.array([14.0]), Host("same", 1.0, 1.0, 0.2))
     assert found[0] == pytest.approx(1.645 * 0.2 * 14 / (12 + 14), rel=1e-2)
+
+
+# --- sharpened -------------------------------------------------------------------------------------------------------
+
+
+#: Inputs of a correction: six of the step, and the four profiled instances.
+INPUTS = 10
+GPU = "H100-SXM5-80GB"
+
+
+def constant(log_factor: float) -> Correction:
+    """Multiplies nearly every step alike: its one cell is infinitely far, but for the constant and local parts."""
+    at = np.zeros((1, INPUTS))
+    # Standardised by a huge scale, every step lies at the cell.
+    weight = log_factor / (LOCAL_LOG_SD**2 + CONSTANT_LOG_SD**2)
+    return Correction(np.zeros(INPUTS), np.full(INPUTS, 1e9), at, np.array([weight]))
+
+
+def sharpened(anchor="g4dn.xlarge", *, tf32=True, log_speed=1.0) -> SharpenedGpu:
+    return SharpenedGpu(GPU, "my-h100", tf32, 20, 7, log_speed, 0.9, 0.1, {anchor: constant(math.log(1.5))})
+
+
+@pytest.fixture
+def folder(repository, tmp_path):
+    """Writes `transfer.json` as shipped and what cells told beside it."""
+
+    def write(*gpus: SharpenedGpu, change=None):
+        shutil.copy(repository / "models" / TRANSFER_NAME, tmp_path)
+        content = {
+            "schema_version": 1,
+            "transfer_checksum": load_transfer(repository / "models").checksum,
+            "gpus": [sharpened_content(gpu) for gpu in gpus],
+            "fitted_on": {},
+        }
+        if change:
+            change(content)
+        (tmp_path / SHARPENED_NAME).write_text(json.dumps({**content, "checksum": manifest_checksum(content)}))
+        return tmp_path
+
+    return write
+
+
+def estimate(model: TransferModel, *, tf32=True) -> TransferEstimate:
+    (found,) = estimates(model, [GPU], tf32=tf32).values()
+    return found
+
+
+def test_covariance_by_hand():
+    one, other = np.array([[1.0, 2.0]]), np.array([[1.0, 2.0], [1.0, 5.0]])
+    near = LOCAL_LOG_SD**2 * np.array([1.0, math.exp(-(3.0**2) / (2 * 1.5**2))])
+    expected = near + LINEAR_LOG_SD**2 * np.array([5.0, 11.0]) + CONSTANT_LOG_SD**2
+    np.testing.assert_allclose(covariance(one, other), [expected])
+
+
+def test_what_is_written_is_read_and_other_files_are_refused(folder):
+    found = load_transfer(folder(sharpened())).sharpened[GPU, True]
+    assert (found.instance, found.cells, found.networks, found.log_speed) == ("my-h100", 20, 7, 1.0)
+    np.testing.assert_array_equal(found.corrections["g4dn.xlarge"].weights, constant(math.log(1.5)).weights)
+    with pytest.raises(ArtifactError, match=r"sharpened.json belongs to another transfer.json: run `profet train`"):
+        load_transfer(folder(sharpened(), change=lambda content: content.update(transfer_checksum="other")))
+    wrong = {"mean": [0.0], "weights": [1.0, 2.0], "scale": [0.0] * INPUTS, "cells": [[None] * INPUTS]}
+    for key, value in wrong.items():
+
+        def change(content, key=key, value=value):
+            content["gpus"][0]["corrections"]["g4dn.xlarge"][key] = value
+
+        with pytest.raises(ArtifactError, match=r"sharpened.json is damaged"):
+            load_transfer(folder(sharpened(), change=change))
+
+
+def test_a_measured_gpu_is_told_by_its_own_speed_and_what_the_law_left(folder, repository):
+    plain = load_transfer(repository / "models")
+    as_before = target_of(plain, plain.gpus[GPU], host_named("ice-lake"), True)[0]
+    found = estimate(load_transfer(folder(sharpened(log_speed=as_before.log_speed))))
+    other = estimate(load_transfer(folder(sharpened("p2.xlarge", log_speed=as_before.log_speed))))
+    # The same speeds, but no correction from this anchor.
+    assert found.latencies.latency_ms[0] == pytest.approx(1.5 * other.latencies.latency_ms[0], rel=1e-6)
+    assert found.free_ms[0] == pytest.approx(1.5 * other.free_ms[0], rel=1e-6)
+    assert found.basis is Basis.SHARPENED
+    assert found.note.startswith("20 measured steps of my-h100, 7 networks")
+    assert found.latencies.log_half_width[0] >= NORMAL_90 * 0.1
+    assert estimate(plain).basis is Basis.TRANSFERRED
+
+
+def test_another_precision_is_as_it_was(folder, repository):
+    plain, model = load_transfer(repository / "models"), load_transfer(folder(sharpened(tf32=True)))
+    assert estimate(model, tf32=False).latencies.latency_ms == estimate(plain, tf32=False).latencies.latency_ms
+    assert model.basis_of(model.gpus[GPU]) is Basis.SHARPENED
+    assert evidence_of(model, model.gpus[GPU], True).words == "20 measured steps of my-h100"
+    assert evidence_of(model, model.gpus[GPU], False).words == "its kernels"

@@ -1,13 +1,22 @@
-"""What a step takes beside its work: by hand, on a law in round numbers."""
+"""What a step takes and what of it is known before it is carried anywhere: by hand, on a law in round numbers."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from profet_core.transfer.hosts import Host
+from profet_core.latency import NORMAL_90
+from profet_core.networks.batch import ProfileBatch
+from profet_core.operations.classes import load_operation_classes
+from profet_core.profiles import Profile
+from profet_core.transfer.derived import DerivedLaw, derive, relative_half_width
+from profet_core.transfer.hosts import HOSTS, REFERENCE_HOST, UNKNOWN_HOST, Host, host_named
+from profet_core.transfer.known import AnchorSteps, KnownSteps, Latencies, known_steps
+from profet_core.transfer.model import Spread
+from profet_core.transfer.parts import BANDWIDTH, KINDS, StepParts, kind_of_class, shares, step_parts
 from profet_core.transfer.step import gpu_time_ms, least_bound_ms
 from tests.made.step_law import FAST, LAW, SLOW, made_parts
 
@@ -17,11 +26,7 @@ QUICK = Host("quick", launch=0.5, copy=0.25, log_sd=0.2)
 def test_copy_and_start_scale_with_the_host_alone():
     assert LAW.fixed_ms(made_parts(), "fast", LAW.host("fast"))[0] == 1.5 * 4 + 2
     assert LAW.fixed_ms(made_parts(), "fast", QUICK)[0] == 1.5 * 4 * 0.25 + 2 * 0.5
-
-
-def test_a_faster_host_shortens_copy_and_start():
-    slow, fast = (LAW.fixed_ms(made_parts(), "fast", host)[0] for host in (LAW.host("fast"), QUICK))
-    assert fast < slow
+    assert FAST.benchmark_compute_share == SLOW.benchmark_compute_share == 0.6
 
 
 def test_the_gpu_takes_what_copy_and_start_leave_and_never_less_than_a_tenth():
@@ -57,28 +62,17 @@ def test_the_floor_is_the_least_of_its_bounds(busy_ms, idle_ms, host_ms, latency
     assert LAW.floor_ms(parts, "fast", np.array([latency_ms]))[0] == pytest.approx(floor_ms, abs=1e-3)
 
 
-def test_what_the_host_spent_only_lowers_a_floor():
-    floors = [LAW.floor_ms(made_parts(idle=9.0, host=host), "fast", None)[0] for host in (np.inf, 60.0, 20.0, 2.0)]
-    assert floors == sorted(floors, reverse=True)
-    assert floors[-1] < 1.0
-
-
-def test_bounds_that_are_close_are_joined_below_both():
-    # (2 * 8^-3)^(-1/3)
-    assert least_bound_ms([np.array([8.0]), np.array([8.0])])[0] == pytest.approx(6.3496, abs=1e-4)
-    assert least_bound_ms([np.array([8.0]), np.array([np.inf])])[0] == pytest.approx(8.0)
-    assert least_bound_ms([np.array([8.0]), np.array([0.0])])[0] == 0.0
-
-
-def test_floors_are_told_on_the_reference_host_whichever_recorded_them():
+def test_bounds_of_the_floor():
+    # Bounds that are close are joined below both: (2 * 8^-3)^(-1/3).
+    bounds = ((8.0, 6.3496), (np.inf, 8.0), (0.0, 0.0))
+    for other, joined in bounds:
+        assert least_bound_ms([np.array([8.0]), np.array([other])])[0] == pytest.approx(joined, abs=1e-4)
+    # Gaps of 5 ms and the start, on a host that launches 1 / 0.79 times as fast: told on the reference host.
     elsewhere = replace(LAW, instances={**LAW.instances, "fast": replace(FAST, host="cascade-lake")})
     launch = elsewhere.host("fast").launch
     floor_ms = elsewhere.floor_ms(made_parts(idle=3.0), "fast", None)[0]
-    # Gaps of 5 ms and the start, on a host that launches 1 / 0.79 times as fast.
     assert floor_ms == pytest.approx((2 * launch + 5) / launch, rel=2e-3)
-
-
-def test_gaps_in_which_the_batch_is_copied_are_no_launches():
+    # Gaps in which the batch is copied are no launches.
     waiting = replace(LAW, instances={"fast": replace(FAST, idle_per_copy=0.25)})
     floors = [waiting.floor_ms(made_parts(copy=copy, idle=7.0), "fast", None)[0] for copy in (4.0, 8.0, 80.0)]
     assert floors == pytest.approx([2 + 5 * (7 - 2 - 1), 2 + 5 * (7 - 2 - 2), 2.0], rel=0.05)
@@ -91,5 +85,112 @@ def test_the_anchors_latency_by_its_own_profile():
     assert LAW.own_latency_ms(bound, "fast")[0] == pytest.approx(15.0, abs=0.02)
 
 
-def test_the_benchmarks_mix_is_that_of_its_profile():
-    assert FAST.benchmark_compute_share == SLOW.benchmark_compute_share == 0.6
+# --- what is known --------------------------------------------------------------------------------------------------
+
+
+def known(latency_ms=108.0, others=None, law=LAW, floor_ms=None, **parts) -> KnownSteps:
+    measured = None if latency_ms is None else np.array([latency_ms])
+    told = None if floor_ms is None else np.array([floor_ms])
+    rows = {name: Latencies(np.array([value]), np.array([half])) for name, (value, half) in (others or {}).items()}
+    return known_steps(law, AnchorSteps("fast", made_parts(**parts), measured, told), rows)
+
+
+def test_work_is_what_copy_start_and_tails_leave():
+    found = known(others={"slow": (408.0, 0.3)})
+    assert [found.work_ms[name][0] for name in ("fast", "slow")] == pytest.approx([100.0, 400.0])
+    # A measured anchor counts as it was measured and last; one that nobody measured is told by the profile.
+    assert list(found.latencies) == ["slow", "fast"]
+    anchors = (found.latencies["fast"], known(latency_ms=None).latencies["fast"])
+    assert [row.latency_ms[0] for row in anchors] == pytest.approx([108.0, 108.0])
+    assert [row.log_half_width[0] for row in anchors] == [0.0, 0.1]
+    assert not Latencies.measured(np.array([3.0])).log_half_width.any()
+
+
+def test_no_floor_is_above_a_latency_that_is_known():
+    slow = {"slow": (20.0, 0.0)}
+    assert known(idle=12.0, others=slow).floor_ms[0] == 20.0, "gaps alone would give 52 ms"
+    # On a faster host it bounds the floor by what launches would take on the reference.
+    law = replace(LAW, instances={"fast": FAST, "slow": replace(FAST, host="cascade-lake")})
+    assert known(law=law, idle=12.0, others=slow).floor_ms[0] == pytest.approx(20.0 / 0.7918, rel=1e-4)
+    # A floor that is known otherwise counts; no step takes less than its launches.
+    assert [known(floor_ms=told).floor_ms[0] for told in (33.0, 333.0)] == [33.0, 108.0]
+
+
+# --- a profile's times by what bounds them --------------------------------------------------------------------------
+
+#: 80 ms of convolution, 20 ms of batch norm, 7 ms of a depthwise filter gradient, 4 ms of copy, 3 ms of gaps.
+PROFILE = Profile(
+    {
+        "Device_Conv2D": 50_000.0,
+        "Device_Conv2DBackpropFilter": 30_000.0,
+        "Device_FusedBatchNormV3": 20_000.0,
+        "Device_DepthwiseConv2dNativeBackpropFilter": 7_000.0,
+        "Device_MatMul": 5_000.0,
+        "Device__Recv": 4_000.0,
+        "Device_IDLE": 3_000.0,
+        "Host_IDLE": 165_000.0,
+    }
+)
+
+
+def parts_of(*profiles: Profile) -> StepParts:
+    return step_parts(load_operation_classes(), ProfileBatch(profiles, "fast", None).inputs)
+
+
+def test_a_profile_splits_into_kinds_copy_and_gaps():
+    found = parts_of(PROFILE)
+    assert found.kinds_ms[0] == pytest.approx([80.0, 5.0, 7.0, 20.0], abs=0.01)
+    assert (found.copy_ms[0], found.idle_ms[0]) == pytest.approx((4.0, 3.0))
+    assert found.host_ms[0] == np.inf, "nothing tells"
+    assert found.busy_ms[0] == pytest.approx(112.0, abs=0.01)
+    assert found.compute_share[0] == pytest.approx(85 / 112, abs=1e-4)
+    # Time without a class counts as bound by bandwidth, as every class but the five of computation.
+    odd = parts_of(Profile({**PROFILE.operations, "Device_FlibbertigibbetOp": 9_000.0}))
+    assert odd.kinds_ms[0] - found.kinds_ms[0] == pytest.approx([0, 0, 0, 9.0], abs=0.01)
+    assert len([name for name in load_operation_classes().device if kind_of_class(name) != BANDWIDTH]) == 5
+    assert kind_of_class("no such class") == BANDWIDTH and len(KINDS) == found.kinds_ms.shape[1]
+
+
+def test_shares_and_some_of_many_profiles():
+    assert shares(np.array([[2.0, 6.0], [0.0, 0.0]])) == pytest.approx(np.array([[0.25, 0.75], [0.0, 0.0]]))
+    both = parts_of(PROFILE, Profile({name: 2 * us for name, us in PROFILE.operations.items()}))
+    assert both.of(np.array([1])).kinds_ms[0] == pytest.approx(2 * both.kinds_ms[0], rel=1e-3)
+    assert both.of(np.array([True, False])).copy_ms == pytest.approx([4.0])
+
+
+# --- hosts, and a GPU that another source measured ------------------------------------------------------------------
+
+
+def test_hosts(catalog):
+    measured = {"broadwell", "cascade-lake"}
+    assert {name: host.log_sd for name, host in HOSTS.items()} == {
+        name: 0.13 if name in measured else 0.26 for name in HOSTS
+    }
+    # 2.7 over 3.1 GHz at 1.1 times the instructions; no later host is taken for faster at launches.
+    assert host_named("cascade-lake").launch == pytest.approx(0.7918, abs=1e-4)
+    assert min(host.launch for host in HOSTS.values()) == host_named("cascade-lake").launch
+    assert (REFERENCE_HOST.launch, REFERENCE_HOST.copy) == (1.0, 1.0)
+    order = ["haswell", "broadwell", "skylake", "cascade-lake", "rome", "milan", "ice-lake", "sapphire-rapids", "turin"]
+    copies = [host_named(name).copy for name in order]
+    assert copies == sorted(copies, reverse=True)
+    # An unknown one lies between those that were measured.
+    assert host_named("") is host_named("pentium") is host_named("Broadwell ") is UNKNOWN_HOST
+    assert (UNKNOWN_HOST.launch, UNKNOWN_HOST.log_sd) == (pytest.approx(0.8898, abs=1e-4), 0.26)
+    assert {row.host for row in catalog.values()} <= {*HOSTS, ""}
+
+
+def test_a_derived_latency_by_hand():
+    law = DerivedLaw("t4", "v100", -0.1, 0.5, -0.05, 0.03, 0.04, 9, 99, True, 0.15)
+    steps = {
+        "t4": Latencies(np.array([100.0]), np.array([0.1])),
+        "v100": Latencies(np.array([36.0]), np.array([0.2])),
+    }
+    found = derive(law, steps)
+    assert found.latency_ms[0] == pytest.approx(100 * math.exp(-0.1) * math.sqrt(0.36) * 100**-0.05)
+    assert found.log_half_width[0] == pytest.approx(math.hypot(0.45 * 0.1 + 0.5 * 0.2, NORMAL_90 * 0.05))
+    relative = relative_half_width(law, steps)
+    assert relative[0] == pytest.approx(math.hypot(0.55 * 0.1 + 0.5 * 0.2, NORMAL_90 * 0.05))
+    assert law.powers == pytest.approx({"t4": 0.45, "v100": 0.5})
+    # A spread joins GPUs and networks, 0.03 and 0.04 make 0.05, and what comes to it, with 0.12 then 0.13.
+    found = [Spread(0.03, 0.04, 4).log_half_width(), Spread(0.03, 0.04, 4).log_half_width(0.12)]
+    assert found == pytest.approx([1.645 * 0.05, 1.645 * 0.13])

@@ -9,9 +9,9 @@ Path = tuple[str | int, ...]
 
 
 def number_paths(value: object, kinds: type | tuple[type, ...], path: Path = ()) -> Iterator[Path]:
-    """Paths of all numbers of these types below."""
+    """Paths of all numbers of these types below; of a list's rows, which are written alike, in the first."""
     if isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value[:1]):
             yield from number_paths(inner, kinds, (*path, key))
     elif isinstance(value, kinds):
         yield path

@@ -12,7 +12,6 @@ from profet_core.artifacts.models import load_models
 from profet_core.errors import ArtifactError
 from profet_core.files import default_models_folder
 from profet_lab.cards.model import CARD_NAME
-from profet_lab.reports import write_sizes_report
 
 pytestmark = pytest.mark.training
 
@@ -20,6 +19,8 @@ ROW = {"axis": "batch", "knots": 1, "n": 7, "mape": 6.4, "coverage_90": 90.1, "m
 
 
 def test_the_section_is_written_and_the_others_stay(tmp_path):
+    from profet_lab.reports import write_sizes_report
+
     models = load_models(shutil.copytree(default_models_folder(), tmp_path / "models"))
     path = models.folder / VALIDATION_NAME
     before = {**json.loads(path.read_bytes()), "models_checksum": models.manifest["checksum"], "growth": {}}
@@ -28,18 +29,12 @@ def test_the_section_is_written_and_the_others_stay(tmp_path):
     found = load_validation(models)
     assert [(row.known, row.error) for row in found.growth] == [("carried", 6.4), ("between", 6.4)]
     after = json.loads(path.read_bytes())
-    assert {name: value for name, value in after.items() if name != "growth"} == {
-        name: value for name, value in before.items() if name != "growth"
-    }
+    assert {**after, "growth": {}} == before
     card = (models.folder / CARD_NAME).read_text()
-    assert "| carried | batch | 1 | 7 | 6.40 | 20.6 | 90.1 | 14.3 |" in card
+    assert "| scaled | batch | 1 | 7 | 6.40 | 20.6 | 90.1 | 14.3 |" in card
     assert "| between | batch | all | 7 | 6.40 |  | 90.1 | 14.3 |" in card
-
-
-def test_beside_figures_of_other_models_nothing_is_written(tmp_path):
-    models = load_models(shutil.copytree(default_models_folder(), tmp_path / "models"))
-    path = models.folder / VALIDATION_NAME
-    path.write_text(json.dumps({**json.loads(path.read_bytes()), "models_checksum": "others"}))
+    # Beside figures of other models nothing is written.
+    path.write_text(json.dumps({**after, "models_checksum": "others"}))
     before = path.read_bytes()
     with pytest.raises(ArtifactError, match="belong to other models"):
         write_sizes_report({"carried": [ROW]}, models)

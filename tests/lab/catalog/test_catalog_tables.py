@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from profet_core import InputError
 from profet_core.catalog import load_gpus
-from profet_core.catalog.clouds import offer_name
 from profet_core.catalog.tables import shipped_text
 from profet_lab.catalog.tables import (
     CLOUDS_FILE,
@@ -18,7 +15,7 @@ from profet_lab.catalog.tables import (
     read_rows,
     table_text,
 )
-from profet_lab.measurements.tables import DataError, data_folder
+from profet_lab.measurements.tables import data_folder
 
 LISTED = {
     "provider": "gcp",
@@ -36,24 +33,14 @@ LISTED = {
 }
 
 
-def shipped() -> list[list[dict[str, str]]]:
-    return [read_rows(shipped_text(name)) for name in ("instances.csv", "prices.csv")]
-
-
 def tables(*listed: dict[str, str]):
     return catalogue_tables([], [], listed, load_gpus())
 
 
-@pytest.mark.data
 def test_the_shipped_tables_are_made_from_the_lists():
-    try:
-        data = data_folder()
-    except DataError as error:
-        if os.environ.get("PROFET_REQUIRE_ALL"):
-            pytest.fail(str(error))
-        pytest.skip(f"needs the list of offers: {error}")
-    listed = read_rows((data / CLOUDS_FILE).read_text(encoding="utf-8"))
-    machines, offers = catalogue_tables(*shipped(), listed, load_gpus())
+    listed = read_rows((data_folder() / CLOUDS_FILE).read_text(encoding="utf-8"))
+    shipped = [read_rows(shipped_text(name)) for name in ("instances.csv", "prices.csv")]
+    machines, offers = catalogue_tables(*shipped, listed, load_gpus())
     assert sum("listed by SkyPilot" not in row["source"] for row in machines) == 10, "the others are made anew"
     assert table_text(INSTANCE_COLUMNS, machines) == shipped_text("instances.csv")
     assert table_text(PRICE_COLUMNS, offers) == shipped_text("prices.csv")
@@ -92,26 +79,17 @@ def test_what_was_looked_up_by_hand_stays():
     assert [row["usd_per_hour"] for row in offers] == ["", "2.28146"]
 
 
-def test_names_are_readable_and_say_their_cloud():
-    assert offer_name("aws", "p3.8xlarge") == "p3.8xlarge"
-    assert offer_name("runpod", "1x_A100-80GB-SXM_SECURE") == "runpod/1x-A100-80GB-SXM"
-    assert offer_name("vast", "1x-A100_SXM4-32-65536") == "vast/1x-A100_SXM4"
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"usd_per_hour_on_demand": "", "usd_per_hour_spot": ""}, r"gcp/n1-standard-8\+2xV100 has no price"),
-        ({"usd_per_hour_on_demand": "0"}, r"gcp/n1-standard-8\+2xV100 has no price"),
-        ({"provider": "nimbus"}, "Nothing is known of the cloud 'nimbus': add its machines to CLOUDS"),
-        ({"gpu": "Voodoo"}, "The GPU 'Voodoo' has no data sheet: name one in USUAL_GPUS"),
+        ({"usd_per_hour_on_demand": "", "usd_per_hour_spot": ""}, "has no price"),
+        ({"usd_per_hour_on_demand": "0"}, "has no price"),
+        ({"provider": "nimbus"}, "cloud 'nimbus'"),
+        ({"gpu": "Voodoo"}, "GPU 'Voodoo'"),
     ],
 )
 def test_what_can_not_be_an_offer_is_refused_in_one_line(change, says):
     with pytest.raises(InputError, match=says):
         tables({**LISTED, **change})
-
-
-def test_a_name_is_one_offers():
-    with pytest.raises(InputError, match=r"V100 is listed twice: give one of them another name"):
+    with pytest.raises(InputError, match="listed twice"):
         tables(LISTED, LISTED)

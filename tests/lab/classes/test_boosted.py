@@ -11,12 +11,8 @@ from profet_core.networks.members import TREES
 from profet_core.networks.stacks import UNKNOWN_POWER
 from profet_lab.classes.bank import ClassBank, class_bank
 from profet_lab.classes.boosted import REPEATS, BoostedTrees, fit_trees
-from profet_lab.classes.fit_member import fit_member
-from profet_lab.classes.folds import fold_inputs
 from profet_lab.classes.training_rows import TrainingRows
 from tests.lab.conftest import without_numbers
-
-pytestmark = pytest.mark.training
 
 PAIR = ("slow", "fast")
 
@@ -47,13 +43,19 @@ def everything(bank: ClassBank) -> np.ndarray:
     return np.ones(len(bank.architectures), bool)
 
 
+def predicted_ms(trees: BoostedTrees, bank: ClassBank, rows: np.ndarray, known: bool, sizes: bool) -> np.ndarray:
+    """Of these rows, from the slow instance."""
+    from profet_lab.classes.folds import fold_inputs
+
+    return trees.predict(0, fold_inputs(bank, trees, 0, "slow", rows, known, sizes), bank.device_classes)
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_trees_learn_that_the_target_is_twice_as_fast(bank, known):
     rows = everything(bank)
     trees = fit(bank, rows=rows, known=known)
     np.testing.assert_allclose(trees.constants, np.log(0.5))
-    predicted_ms = trees.predict(0, fold_inputs(bank, trees, 0, "slow", rows, known, False), bank.device_classes)
-    np.testing.assert_allclose(predicted_ms, bank.latency_ms["fast"], rtol=0.01)
+    np.testing.assert_allclose(predicted_ms(trees, bank, rows, known, False), bank.latency_ms["fast"], rtol=0.01)
 
 
 def test_trees_learn_what_typical_ratios_of_classes_do_not_tell(bank):
@@ -61,8 +63,7 @@ def test_trees_learn_what_typical_ratios_of_classes_do_not_tell(bank):
     rows = everything(bank)
     odd = slower(bank, bank.architectures == "A", 1.5)
     trees = fit(odd, rows=rows, rounds=200)
-    predicted_ms = trees.predict(0, fold_inputs(odd, trees, 0, "slow", rows, True, False), odd.device_classes)
-    np.testing.assert_allclose(predicted_ms, odd.latency_ms["fast"], rtol=0.05)
+    np.testing.assert_allclose(predicted_ms(trees, odd, rows, True, False), odd.latency_ms["fast"], rtol=0.05)
 
 
 @pytest.mark.parametrize(("known", "sizes"), [(True, False), (False, True)])
@@ -73,16 +74,9 @@ def test_spoilt_rows_of_the_left_out_architecture_reach_no_tree(many, bank, know
     assert written(one) == written(other)
     for name in ("constants", "typical_log_ratio", "unseen"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    inputs = fold_inputs(bank, one, 0, "slow", left_out, known, sizes)
-    predicted_ms = [trees.predict(0, inputs, bank.device_classes) for trees in (one, other)]
-    assert np.isfinite(predicted_ms[1]).all()
-    np.testing.assert_array_equal(*predicted_ms)
-
-
-def test_a_spoilt_training_row_does_reach_the_trees(bank):
-    """The test above would notice."""
-    odd = slower(bank, bank.architectures == "D", 1.5)
-    assert written(fit(odd, rows=everything(bank))) != written(fit(bank, rows=everything(bank)))
+    found = [predicted_ms(trees, bank, left_out, known, sizes) for trees in (one, other)]
+    assert np.isfinite(found[1]).all()
+    np.testing.assert_array_equal(*found)
 
 
 def test_of_the_repeats_the_first_three_are_learned_from(bank):
@@ -95,6 +89,8 @@ def test_of_the_repeats_the_first_three_are_learned_from(bank):
 
 def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     """One profile of 720 without D has depthwise convolutions: as if it had none, and at its own price in D."""
+    from profet_lab.classes.folds import fold_inputs
+
     learned = bank.architectures != "D"
     column = many.operations.index("Device_DepthwiseConv2dNative")
     one_row = {name: each.copy() for name, each in many.times_us.items()}
@@ -109,10 +105,10 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     # Of D, the class is set aside and carried over at a power of the typical ratio, here one half.
     inputs = fold_inputs(bank, trees, 0, "slow", ~learned, False, False)
     assert not inputs.classes_ms[:, depthwise].any()
-    predicted_ms = trees.predict(0, inputs, bank.device_classes)
+    found = trees.predict(0, inputs, bank.device_classes)
     without = trees.predict(0, replace(inputs, unknown_ms=0 * inputs.unknown_ms), bank.device_classes)
     own_ms = many.times_us["slow"][~learned, column] / 1_000
-    np.testing.assert_allclose(predicted_ms - without, own_ms * 0.5**UNKNOWN_POWER)
+    np.testing.assert_allclose(found - without, own_ms * 0.5**UNKNOWN_POWER)
 
 
 def test_each_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):
@@ -129,6 +125,8 @@ def test_each_has_a_model_of_its_own_and_progress_counts_all_of_them_once(bank):
 
 
 def test_the_member_of_that_name_is_trees_and_reports_the_networks_count_of_steps(bank):
+    from profet_lab.classes.fit_member import fit_member
+
     reported: list[int] = []
     sets = [TrainingRows(*PAIR, everything(bank))]
     found = fit_member(bank, TREES, sets, latency_known=True, seed=0, steps=7, progress=reported.append)

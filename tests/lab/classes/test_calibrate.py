@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from profet_lab.classes.bank import class_bank
-from profet_lab.classes.calibrate import distances, fit_scale, nearest_other
-
-pytestmark = pytest.mark.training
 
 PAIRS = {("a", "b"): 0.5, ("b", "a"): 1.5}
 ROWS = 5_000
@@ -31,8 +28,11 @@ def made_up(seed: int):
 
 
 def test_fresh_data_of_the_same_form_are_covered_as_promised():
+    from profet_lab.classes.calibrate import fit_scale
+
     scale = fit_scale(*made_up(0))
-    assert scale.level == 0.9
+    at_half = fit_scale(*made_up(0), level=0.5)
+    assert (scale.level, at_half.level) == (0.9, 0.5)
     assert scale.spread == pytest.approx(0.5, abs=0.1)
     assert scale.distance == pytest.approx(0.8, abs=0.1)
     members_ms, ensemble_ms, true_ms, distance = made_up(1)
@@ -41,20 +41,15 @@ def test_fresh_data_of_the_same_form_are_covered_as_promised():
         half = scale.log_half_width(anchor, target, members_ms[pair], distance[pair], np.zeros(ROWS))
         inside = np.abs(np.log(true_ms[pair] / ensemble_ms[pair])) <= half
         assert 0.88 < inside.mean() < 0.92
+        half = at_half.log_half_width(anchor, target, members_ms[pair], distance[pair], np.zeros(ROWS))
+        assert np.mean(np.abs(np.log(true_ms[pair] / ensemble_ms[pair])) <= half) == pytest.approx(0.5, abs=0.03)
         for far in (False, True):  # near and far alike
             assert 0.86 < inside[(distance[pair] > 0.3) == far].mean() < 0.94
 
 
-@pytest.mark.parametrize("level", [0.5, 0.8])
-def test_another_level_is_covered_as_well(level):
-    scale = fit_scale(*made_up(0), level=level)
-    members_ms, ensemble_ms, true_ms, distance = made_up(1)
-    pair = ("a", "b")
-    half = scale.log_half_width(*pair, members_ms[pair], distance[pair], np.zeros(ROWS))
-    assert np.mean(np.abs(np.log(true_ms[pair] / ensemble_ms[pair])) <= half) == pytest.approx(level, abs=0.03)
-
-
 def test_the_error_of_a_distance_band_is_its_mean_and_empty_bands_take_their_neighbours():
+    from profet_lab.classes.calibrate import fit_scale
+
     ensemble_ms = {("a", "b"): np.array([110.0, 70.0, 120.0, 120.0])}
     members_ms = {("a", "b"): np.column_stack([ensemble_ms["a", "b"]] * 2)}
     scale = fit_scale(
@@ -67,30 +62,28 @@ def test_the_error_of_a_distance_band_is_its_mean_and_empty_bands_take_their_nei
     assert far.error_by_distance == pytest.approx([10, 10, 30, 20])
 
 
-# --- distances ------------------------------------------------------------------------------------------------------
-
 TABLE = np.array([[0.0, 0.2, 0.5], [0.2, 0.0, 0.1], [0.9, 0.3, 0.0], [0.0, 0.4, 0.6]])
 ARCHITECTURES = np.array(["A", "B", "C", "A"])
 
 
-@pytest.mark.parametrize(
-    ("without", "expected"),
-    [((), [0.2, 0.1, 0.3, 0.4]), (("B",), [0.5, 0.1, 0.9, 0.6]), (("C",), [0.2, 0.2, 0.3, 0.4])],
-)
-def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture(without, expected):
-    assert nearest_other(TABLE, ARCHITECTURES, without).tolist() == expected
+def test_the_nearest_other_is_neither_its_own_nor_a_named_architecture():
+    from profet_lab.classes.calibrate import nearest_other
 
-
-def test_with_nothing_left_the_distance_is_infinite():
+    for without, expected in (
+        ((), [0.2, 0.1, 0.3, 0.4]),
+        (("B",), [0.5, 0.1, 0.9, 0.6]),
+        (("C",), [0.2, 0.2, 0.3, 0.4]),
+    ):
+        assert nearest_other(TABLE, ARCHITECTURES, without).tolist() == expected
+    # With nothing left the distance is infinite; a column that is barred may hold anything.
     assert nearest_other(TABLE, ARCHITECTURES, ("B", "C"))[0] == math.inf
-
-
-def test_a_column_that_is_barred_may_hold_anything():
     spoilt = np.where(np.arange(3) == 2, np.nan, TABLE)
     assert nearest_other(spoilt, ARCHITECTURES, ("C",)).tolist() == [0.2, 0.2, 0.3, 0.4]
 
 
 def test_distances_are_to_the_first_repeats_of_each_architecture(classed):
+    from profet_lab.classes.calibrate import distances
+
     bank = class_bank(classed)
     table = distances(bank, "slow", True)
     assert table.shape == (48, 4)

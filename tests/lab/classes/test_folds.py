@@ -10,17 +10,15 @@ import pytest
 from profet_core.networks.members import MEMBERS, TREES
 from profet_core.units import SMALLEST_NUMBER
 from profet_lab.classes.bank import class_bank
-from profet_lab.classes.fit_member import fit_member
-from profet_lab.classes.folds import fold_inputs, one_left_out, predict_folds, predict_one_left_out
 from profet_lab.classes.training_rows import TrainingRows
-from tests.lab.conftest import without_numbers
-
-pytestmark = pytest.mark.training
+from tests.lab.conftest import SAME_TRAINING, without_numbers
 
 PAIR = ("slow", "fast")
 
 
 def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
+    from profet_lab.classes.folds import one_left_out
+
     groups = np.array(list("ABBCA"))
     folds = one_left_out(groups, [PAIR, PAIR[::-1]])
     assert [(*fold.pair, *fold.held_out) for fold in folds] == [
@@ -32,10 +30,15 @@ def test_a_fold_learns_from_all_rows_it_does_not_hold_out():
         assert (fold.training.rows == ~rows).all()
 
 
-def test_latencies_are_one_a_row_and_member_combined_by_the_weighted_geometric_mean(classed):
+def test_latencies_are_one_a_row_and_member_combined_by_the_weighted_geometric_mean(uncompiled, classed):
+    from profet_lab.classes.folds import predict_one_left_out
+
     bank = class_bank(classed)
     found = predict_one_left_out(bank, [PAIR], latency_known=True, seed=0, steps=3)
     assert set(found.members_ms) == {(PAIR, name) for name in "ABCD"}
+    # Each group with weights of its own.
+    weights = {name: (0.5, 0.5, 0.0) if name == "A" else (0.0, 0.0, 1.0) for name in "ABCD"}
+    all_ms = found.all_ensemble_ms(PAIR, weights)
     for name in "ABCD":
         members_ms = found.members_ms[PAIR, name]
         assert members_ms.shape == (12, len(MEMBERS))
@@ -43,19 +46,14 @@ def test_latencies_are_one_a_row_and_member_combined_by_the_weighted_geometric_m
         first, second, third = np.maximum(members_ms, SMALLEST_NUMBER).T
         np.testing.assert_allclose(found.ensemble_ms(PAIR, name, (0.5, 0.5, 0.0)), np.sqrt(first * second))
         np.testing.assert_allclose(found.ensemble_ms(PAIR, name, (0.0, 0.0, 1.0)), third)
-
-
-def test_the_ensemble_of_all_rows_has_each_group_with_its_own_weights(classed):
-    bank = class_bank(classed)
-    found = predict_one_left_out(bank, [PAIR], latency_known=True, seed=0, steps=3)
-    weights = {name: (0.5, 0.5, 0.0) if name == "A" else (0.0, 0.0, 1.0) for name in "ABCD"}
-    all_ms = found.all_ensemble_ms(PAIR, weights)
-    for name in "ABCD":
         rows = bank.architectures == name
         np.testing.assert_array_equal(all_ms[rows], found.ensemble_ms(PAIR, name, weights[name]))
 
 
-def test_time_of_a_class_that_only_the_left_out_architecture_has_counts_as_unknown(classed):
+def test_time_of_a_class_that_only_the_left_out_architecture_has_counts_as_unknown(uncompiled, classed):
+    from profet_lab.classes.fit_member import fit_member
+    from profet_lab.classes.folds import fold_inputs
+
     bank = class_bank(classed)
     rows = bank.architectures == "D"
     training = TrainingRows(*PAIR, ~rows)
@@ -66,9 +64,10 @@ def test_time_of_a_class_that_only_the_left_out_architecture_has_counts_as_unkno
     assert not inputs.classes_ms[:, depthwise].any()
 
 
-@pytest.mark.data
 def test_shuffled_targets_make_the_error_explode(measurements):
     """What the networks know, they know from the training targets."""
+    from profet_lab.classes.folds import one_left_out, predict_folds
+
     pair, held_out = ("g4dn.xlarge", "p3.2xlarge"), ("VGG16", "ResNet34", "AlexNet")
     bank = class_bank(measurements)
     order = np.random.default_rng(0).permutation(len(bank.architectures))
@@ -92,9 +91,10 @@ def test_shuffled_targets_make_the_error_explode(measurements):
     assert exploded > 3 * true
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("member", MEMBERS)
-def test_spoilt_rows_of_a_real_architecture_reach_no_member(measurements, member):
+def test_spoilt_rows_of_a_real_architecture_reach_no_member(uncompiled, measurements, member):
+    from profet_lab.classes.fit_member import fit_member
+
     left_out = measurements.architectures == "MobileNetV2"
     training = TrainingRows("g3s.xlarge", "p2.xlarge", ~left_out)
     one, other = (
@@ -107,4 +107,4 @@ def test_spoilt_rows_of_a_real_architecture_reach_no_member(measurements, member
         assert [tree.model_to_string() for tree in one.trees] == [tree.model_to_string() for tree in other.trees]
         return
     for mine, its in zip((*one.kernels, *one.biases), (*other.kernels, *other.biases), strict=True):
-        np.testing.assert_allclose(mine, its, rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(mine, its, **SAME_TRAINING)

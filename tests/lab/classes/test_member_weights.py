@@ -8,8 +8,6 @@ import pytest
 from profet_core.networks.members import MEMBERS
 from profet_lab.classes.member_weights import WEIGHTS, ensemble_ms, least_error, summed_errors
 
-pytestmark = pytest.mark.training
-
 
 def choosing(weights: tuple[float, float, float], error: float = 1.0) -> np.ndarray:
     """Errors that are `error` with any weights but these."""
@@ -38,15 +36,6 @@ def test_errors_are_summed_over_the_rows_by_hand():
     assert errors.shape == (len(WEIGHTS),)
     assert errors[WEIGHTS.index((0.5, 0.5, 0.0))] == pytest.approx(0 + 0.25)
     assert errors[WEIGHTS.index((0.3, 0.3, 0.4))] == pytest.approx((1 - 100**-0.4) + (1 - 100**0.6 / 80))
-
-
-def test_the_weights_that_err_least_are_chosen():
-    # The truth is what these weights say of members that differ by powers of ten.
-    wanted = (0.24, 0.56, 0.2)
-    assert wanted in WEIGHTS
-    members_ms = np.array([[1.0, 10.0, 100.0], [100.0, 1.0, 10.0], [10.0, 1000.0, 1.0]])
-    true_ms = 10 ** (np.log10(members_ms) @ wanted)
-    assert least_error([summed_errors(members_ms, true_ms)]) == wanted
 
 
 def test_each_row_counts_once_however_the_rows_are_grouped():

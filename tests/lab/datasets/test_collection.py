@@ -15,14 +15,8 @@ from profet_lab.datasets.sources.collection import read_store
 from profet_lab.datasets.write import write_dataset
 from profet_lab.measurements.tables import DataError
 
-MANIFEST = {
-    "instance": "my.h200",
-    "device": "gpu",
-    "gpu": "NVIDIA H200",
-    "driver": "570.1",
-    "host": {"cores": 16},
-    "threads": None,
-}
+MANIFEST = {"instance": "my.h200", "device": "gpu", "gpu": "NVIDIA H200", "driver": "570.1", "host": {"cores": 16}}
+MANIFEST |= {"threads": None}
 RAN = CellResult(
     Cell("pytorch", "tf32", "ResNet50", 224, 32),
     "2.13.0",
@@ -55,22 +49,15 @@ def test_every_finished_cell_is_a_row(collected, tmp_path):
     write_dataset(read_sources([collected]), tmp_path / "out")
     found = read_dataset(tmp_path / "out")
     ran, full = (found.cells.iloc[place] for place in (0, 1))
-    assert ran[["instance", "gpu", "framework", "framework_version", "precision"]].tolist() == [
-        "my.h200",
-        "H200-SXM-141GB",
-        "pytorch",
-        "2.13.0",
-        "tf32",
-    ]
+    of = ran[["instance", "gpu", "framework", "framework_version", "precision"]].tolist()
+    assert of == ["my.h200", "H200-SXM-141GB", "pytorch", "2.13.0", "tf32"]
     # Runs count from 1, as PROFET's.
     assert ran[["model", "pixels", "batch_size", "repeat", "status"]].tolist() == ["ResNet50", 224, 32, 1, "ok"]
     assert (ran["batch_latency_ms"], list(ran["latency_repeats_ms"])) == (20.0, [19.5, 20.0, 21.0])
     assert (ran["peak_memory_bytes"], ran["steps_profiled"]) == (3_000_000_001, 1)
     assert ran["recorded_at"] == "2026-11-22T07:00:00+00:00"
-    assert found.operations[["operation", "time_us"]].to_numpy().tolist() == [
-        ["Device_Conv2D", 15_000.0],
-        ["Host_IDLE", 1.5],
-    ]
+    times = found.operations[["operation", "time_us"]].to_numpy().tolist()
+    assert times == [["Device_Conv2D", 15_000.0], ["Host_IDLE", 1.5]]
     assert (full["status"], full["why"], full["model"]) == ("out-of-memory", "no memory", "VGG19")
     assert full[["batch_latency_ms", "peak_memory_bytes", "steps_profiled"]].isna().all()
     facts = found.instances["my.h200"]
@@ -87,23 +74,17 @@ def test_it_trains_beside_the_published_ones(collected, tables, tmp_path):
     assert alone.times_us["my.h200"][0, list(alone.operations).index("Device_Conv2D")] == 15_000.0
 
 
-def test_a_torn_last_line_is_no_cell(collected):
+def test_torn_and_damaged_lines_and_no_cells(collected, tmp_path):
     path = collected / "cells.jsonl"
-    path.write_bytes(path.read_bytes()[:-5])
+    data = path.read_bytes()
+    path.write_bytes(data[:-5])
     assert read_store(collected).cells["model"].tolist() == ["ResNet50"]
-
-
-def test_a_damaged_line_is_told(collected):
-    path = collected / "cells.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"15000.0", b"15001.0"))
+    path.write_bytes(data.replace(b"15000.0", b"15001.0"))
     with pytest.raises(DataError, match=r"line 1 of cells\.jsonl is damaged"):
         read_store(collected)
-
-
-def test_a_collection_without_cells_is_told(tmp_path):
     with open_store(tmp_path / "empty", MANIFEST):
         pass
-    with pytest.raises(DataError, match=r"my\.h200 holds no measurements"):
+    with pytest.raises(DataError, match="holds no measurements"):
         read_store(tmp_path / "empty")
 
 

@@ -65,9 +65,9 @@ class _OldPickler(pickle._Pickler):
         return NotImplemented
 
 
-def pickled_by_old_pandas(frame: pd.DataFrame, protocol: int = 3) -> bytes:
+def pickled_by_old_pandas(frame: pd.DataFrame) -> bytes:
     file = io.BytesIO()
-    _OldPickler(file, protocol).dump(frame)
+    _OldPickler(file, 3).dump(frame)
     renamed = (
         (b"numpy._core.multiarray", b"numpy.core.multiarray"),
         (b"cpandas\nDataFrame", b"cpandas.core.frame\nDataFrame"),
@@ -79,8 +79,7 @@ def pickled_by_old_pandas(frame: pd.DataFrame, protocol: int = 3) -> bytes:
     return data
 
 
-@pytest.mark.parametrize("protocol", range(6))
-@pytest.mark.parametrize("texts", ["old", "new"])
+@pytest.mark.parametrize(("protocol", "texts"), [*((protocol, "old") for protocol in range(6)), (5, "new")])
 def test_a_frame_of_todays_pandas_is_read(profiles, protocol, texts):
     frame = published(profiles)
     if texts == "new":
@@ -90,10 +89,9 @@ def test_a_frame_of_todays_pandas_is_read(profiles, protocol, texts):
     pd.testing.assert_frame_equal(of_old_texts(pd.DataFrame(found)[list(frame)]), of_old_texts(frame))
 
 
-@pytest.mark.parametrize("protocol", [2, 3])
-def test_a_frame_of_the_pandas_that_profet_used_is_read(profiles, protocol):
+def test_a_frame_of_the_pandas_that_profet_used_is_read(profiles):
     frame = published(profiles)
-    data = pickled_by_old_pandas(frame, protocol)
+    data = pickled_by_old_pandas(frame)
     assert b"0.14.1" in data and b"_unpickle_block" not in data
     pd.testing.assert_frame_equal(of_old_texts(pd.DataFrame(frame_columns(data))[list(frame)]), frame)
 
@@ -179,20 +177,13 @@ def calling(module: str, name: str, argument: str) -> bytes:
     ("module", "name"),
     [
         ("os", "system"),
-        ("posix", "system"),
-        ("subprocess", "Popen"),
         ("builtins", "eval"),
-        ("builtins", "exec"),
-        ("__builtin__", "eval"),
-        ("builtins", "getattr"),
-        ("importlib", "import_module"),
+        ("__builtin__", "getattr"),
         ("pandas", "read_pickle"),
         ("pandas.core.frame", "DataFrame.to_csv"),
         ("pandas.core.frame", "os"),
-        ("numpy", "load"),
         ("numpy.core.multiarray", "fromfile"),
         ("copyreg", "__reduce_ex__"),
-        ("profet_lab.datasets.sources.pickles.unpickler", "pickle"),
     ],
 )
 def test_what_no_frame_needs_is_not_called(module, name, tmp_path):
@@ -200,13 +191,6 @@ def test_what_no_frame_needs_is_not_called(module, name, tmp_path):
     with pytest.raises(ProfileError, match=f"it names '{module}.{name}', which no frame of measurements needs"):
         frame_columns(calling(module, name, f"touch {left}"))
     assert not left.exists()
-
-
-def test_names_of_two_parts_are_not_followed():
-    # Protocol 4 would look DataFrame.eval up in steps.
-    data = b"\x80\x04\x8c\x06pandas\x94\x8c\x0eDataFrame.eval\x94\x93."
-    with pytest.raises(ProfileError, match=r"it names 'pandas\.DataFrame\.eval'"):
-        frame_columns(data)
 
 
 def test_a_call_within_a_frame_is_not_made(profiles, tmp_path):
@@ -221,25 +205,13 @@ def test_a_call_within_a_frame_is_not_made(profiles, tmp_path):
     assert not (tmp_path / "left").exists()
 
 
-def huge_memo() -> bytes:
-    return b"\x80\x04N" + b"r" + struct.pack("<I", 2**32 - 2) + b"."
-
-
-def huge_bytes() -> bytes:
-    return b"\x80\x05\x96" + struct.pack("<Q", 2**40) + b"."
+HUGE_MEMO = b"\x80\x04N" + b"r" + struct.pack("<I", 2**32 - 2) + b"."
 
 
 def doubled_lists() -> bytes:
     """A list in which a list stands twice, sixty deep: 2^60 elements to whoever goes through it."""
-    return (
-        b"\x80\x04]"
-        + b"".join(b"\x94](h" + bytes([place]) + b"h" + bytes([place]) + b"e" for place in range(60))
-        + b"."
-    )
-
-
-def deep_tuples() -> bytes:
-    return b"\x80\x04N" + b"\x85" * 2_000_000 + b"."
+    pairs = (b"\x94](h" + bytes([place]) + b"h" + bytes([place]) + b"e" for place in range(60))
+    return b"\x80\x04]" + b"".join(pairs) + b"."
 
 
 def frame_that_says_more_rows() -> bytes:
@@ -250,22 +222,18 @@ def frame_that_says_more_rows() -> bytes:
 @pytest.mark.parametrize(
     "made",
     [
-        huge_memo,
-        huge_bytes,
+        lambda: HUGE_MEMO,
+        lambda: b"\x80\x05\x96" + struct.pack("<Q", 2**40) + b".",
         doubled_lists,
-        deep_tuples,
+        lambda: b"\x80\x04N" + b"\x85" * 200_000 + b".",
         frame_that_says_more_rows,
         lambda: b"",
-        lambda: b"\x80",
         lambda: b"no pickle",
         lambda: pickle.dumps([1, 2]),
         lambda: pickle.dumps({"_mgr": 1}),
-        lambda: pickle.dumps(pd.Series([1.0])._mgr.axes[0].to_numpy()),
         lambda: b"cpandas\nDataFrame\n)\x81N" + b"b.",
-        lambda: b"cpandas\nDataFrame\n.",
         lambda: b"cpandas\nDataFrame\n}b.",
         lambda: pickle.dumps(pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])})),
-        lambda: pickle.dumps(pd.DataFrame({"a": pd.Categorical(["x"])})),
         lambda: pickle.dumps(of_old_texts(pd.DataFrame({"a": [[1]]}))),
         lambda: pickle.dumps(of_old_texts(pd.DataFrame({"a": [1.0]}))) + b"N.",
         lambda: pickle.dumps(of_old_texts(pd.DataFrame({"a": [1.0]})))[:-40],
@@ -278,16 +246,12 @@ def test_what_is_no_frame_is_one_line(made: Callable[[], bytes], tmp_path):
     line = str(caught.value)
     assert line.startswith(f"{tmp_path}/x.pickle: it ") or line.startswith(f"{tmp_path}/x.pickle: something follows")
     assert "\n" not in line
-
-
-def test_memory_is_limited(tmp_path):
-    with pytest.raises(DataError, match="it takes more than 300 MB of memory to read: it is not opened"):
-        read_frame(tmp_path / "x.pickle", huge_memo(), ReadLimits(memory_mb=300, cpu_s=10, wall_s=30.0))
+    assert made() != HUGE_MEMO or "more than 300 MB of memory" in line
 
 
 def test_the_second_epoch_counts():
     assert epoch_times(pickle.dumps([50.0, [9.0, 1.0], 30.5, [0.3, 0.1, 0.2]])) == (30.5, 0.2)
-    for other in ([50.0, [9.0]], [1.0, [1.0], 1.0, []], [1.0, [1.0], 1.0, ["1"]], [1.0, [1.0], float("nan"), [1.0]], 5):
+    for other in ([50.0, [9.0]], [1.0, [1.0], 1.0, ["1"]], [1.0, [1.0], float("nan"), [1.0]], 5):
         with pytest.raises(ProfileError, match="it holds no times of two epochs"):
             epoch_times(pickle.dumps(other))
     with pytest.raises(ProfileError, match="which no frame of measurements needs"):
@@ -326,17 +290,11 @@ def test_a_release_is_what_the_tables_are(release, dataset):
     assert sorted(found.sources[0].files) == ["anchor_p2.pickle", "anchor_p3.pickle", "target_preprocessing.pickle"]
 
 
-@pytest.mark.data
 def test_the_published_measurements_as_pickles_are_what_the_tables_are(tmp_path):
     from profet_lab.datasets.sources.tables import read_tables
     from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE
 
-    try:
-        folder = data_folder()
-    except DataError as error:
-        if os.environ.get("PROFET_REQUIRE_ALL"):
-            pytest.fail(str(error))
-        pytest.skip(f"needs the full data set: {error}")
+    folder = data_folder()
     table = pd.read_parquet(folder / PROFILES_FILE)
     frames = {name: published(part) for name, part in table.groupby("instance")}
     frames["target"] = published(pd.read_parquet(folder / LATENCIES_FILE))
@@ -360,8 +318,7 @@ def test_releases_that_differ_are_refused(release, profiles):
     ("changes", "said"),
     [
         ({"exp_name": "first"}, "'first' is no repeat"),
-        ({"dataset": "imagenet"}, "'imagenet' is no pixels"),
-        ({"optimizer": "Adam"}, "some runs have another optimiser than SGD"),
+        ({"optimizer": "Adam"}, "another optimiser than SGD"),
         ({"batch_latency": "fast"}, "column batch_latency holds texts"),
         ({"batchsize": 1.5}, "'1.5' is no batch_size"),
     ],
@@ -371,10 +328,6 @@ def test_a_frame_of_something_else_is_named(changes, said, latencies, tmp_path):
     path.write_bytes(pickle.dumps(of_old_texts(published(latencies).assign(**changes))))
     with pytest.raises(DataError, match=said):
         read_pickles([path])
-
-
-def test_a_frame_without_a_column_is_named(latencies, tmp_path):
-    path = tmp_path / "target.pickle"
     path.write_bytes(pickle.dumps(published(latencies).drop(columns="model")))
     with pytest.raises(DataError, match=r"target\.pickle: its frame has no column model"):
         read_pickles([path])

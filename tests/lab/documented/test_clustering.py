@@ -55,7 +55,6 @@ def test_a_table_is_encoded_as_its_profiles_are(small):
     np.testing.assert_allclose(table, spec.encode(profiles)[0], rtol=1e-12)
 
 
-@pytest.mark.data
 def test_clusters_of_the_real_names_are_those_of_the_baseline(measurements):
     spec = fit_features(measurements, np.ones(len(measurements.workloads), bool))
     found = operations(spec.clusters)

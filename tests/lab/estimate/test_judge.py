@@ -9,9 +9,7 @@ import pytest
 
 from profet_core.estimate.model import METHODS
 from profet_core.estimate.regimes import Regime
-from profet_lab.estimate.fit import fit_methods
 from profet_lab.estimate.folds import folds_of
-from profet_lab.estimate.judge import Inside, Judge, Judged, conformal, default_method
 from profet_lab.estimate.rows import EstimateRows, estimate_rows
 
 FEW = ("LeNet5", "VGG11", "VGG13", "VGG16", "ResNet18", "ResNet34", "ResNet50")
@@ -35,6 +33,8 @@ def fast(monkeypatch):
 
 @pytest.mark.parametrize("regime", REGIMES)
 def test_poisoned_rows_that_are_judged_change_nothing(rows, regime, fast):
+    from profet_lab.estimate.judge import Judge
+
     fold = list(folds_of(regime, rows))[-1]
     told = rows.is_benchmark  # What is known of a GPU that is left out.
     poisoned = np.where(fold.judged & ~told, rows.latency_ms * 1_000 + 7, rows.latency_ms)
@@ -50,6 +50,8 @@ def test_poisoned_rows_that_are_judged_change_nothing(rows, regime, fast):
 
 
 def test_poisoned_rows_that_are_learned_from_do_change_it(rows, fast):
+    from profet_lab.estimate.judge import Judge
+
     fold = next(iter(folds_of(Regime.DEEPER, rows)))
     poisoned = np.where(fold.learned, rows.latency_ms * 2, rows.latency_ms)
     clean = Judge(rows).predicted(fold)
@@ -100,6 +102,8 @@ def test_arrays_answer_as_the_libraries_that_fitted_them(rows):
 
 
 def test_the_law_finds_the_costs_that_made_the_steps(rows, fast):
+    from profet_lab.estimate.fit import fit_methods
+
     costs = fit_methods(rows, ("law",)).costs["p3.2xlarge"]
     on = rows.of(rows.instances == "p3.2xlarge")
     made = replace(on, latency_ms=costs.latency_ms(on.amounts))
@@ -107,13 +111,12 @@ def test_the_law_finds_the_costs_that_made_the_steps(rows, fast):
     assert again.latency_ms(on.amounts) == pytest.approx(costs.latency_ms(on.amounts), rel=0.02)
 
 
-def test_a_conformal_width_holds_the_share_it_says():
-    errors = np.arange(1, 100) / 100.0
-    assert conformal(errors) == 0.9
+def test_inner_folds_choose_the_default_and_a_conformal_width_holds_the_share_it_says():
+    from profet_lab.estimate.judge import Inside, Judged, conformal, default_method
+
+    assert conformal(np.arange(1, 100) / 100.0) == 0.9
     assert conformal(np.array([0.1, 0.2])) == 0.2
 
-
-def test_inner_folds_choose_the_default():
     def fold(best: str) -> Judged:
         return Judged(np.zeros(0), {}, Inside({name: 5.0 - (name == best) for name in METHODS}, {}))
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from profet_core.layers import counts_of
 from profet_lab.measurements.tables import data_folder, load_architectures
 
-pytestmark = pytest.mark.data
 #: Column of the table -> what counts call it.
 COLUMNS = {
     "classes": "classes",

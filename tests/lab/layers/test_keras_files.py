@@ -13,9 +13,13 @@ from profet_core.layers import counts_of
 from profet_core.layers.reading import read_network
 from profet_core.layers.rules import Kind
 
-pytestmark = pytest.mark.training
-keras = pytest.importorskip("keras", reason="the training set is not installed")
-layers = keras.layers
+
+@pytest.fixture(autouse=True)
+def keras_is_loaded():
+    """Not while tests are collected: it takes seconds."""
+    global keras, layers
+    import keras
+    from keras import layers
 
 
 def branches():

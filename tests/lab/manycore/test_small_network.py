@@ -15,7 +15,7 @@ def test_its_weights_are_those_of_the_published_layers():
     assert SMALL.forward_flops / 2 == 676 * 5 * 16 + 81 * 10 * 125 + 90 * 50 + 50 * 10
 
 
-@pytest.mark.parametrize("weight", [3, 84, 90, 700, 1_344, 1_400, 5_000, 6_300, 6_404])
+@pytest.mark.parametrize("weight", [3, 84, 700, 1_344, 5_000, 6_404])
 def test_a_step_goes_down_the_gradient(weight):
     """Against differences of the cross-entropy, a weight of each layer and their constants."""
     images, classes = images_of(1)

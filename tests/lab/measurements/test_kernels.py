@@ -77,7 +77,6 @@ def test_a_missing_file_is_one_line(tmp_path):
         load_kernel_speeds(tmp_path)
 
 
-@pytest.mark.data
 def test_the_data_say_of_l4_what_its_bandwidth_is(measurements):
     found = load_kernel_speeds(data_folder())
     assert math.exp(found["L4"][BANDWIDTH]) == pytest.approx(0.288, abs=5e-4)

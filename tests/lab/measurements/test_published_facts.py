@@ -16,8 +16,6 @@ from profet_lab.measurements.tables import (
     load_measurements,
 )
 
-pytestmark = pytest.mark.data
-
 #: Images in an epoch of the measured workloads: epoch over step latency, times batch size, lands on these.
 EPOCH_IMAGES = {32: 50_000, 64: 5_000, 128: 5_000, 224: 2_000, 256: 2_000}
 
@@ -71,12 +69,10 @@ def test_samples_are_the_medians_of_the_data(measurements):
             assert measured_ms == pytest.approx(np.median(measurements.latency_ms[name][rows]), abs=5e-4)
 
 
-def test_a_missing_folder_is_named(tmp_path):
+def test_a_missing_folder_or_file_is_named(tmp_path):
     with pytest.raises(DataError, match="No measurements in"):
         data_folder(tmp_path)
 
-
-def test_a_folder_that_lacks_a_file_is_one_line(tmp_path):
     with pytest.raises(DataError, match=r"No architectures\.csv in"):
         load_architectures(tmp_path)
     (tmp_path / PROFILES_FILE).parent.mkdir()

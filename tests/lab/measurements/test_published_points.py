@@ -116,7 +116,6 @@ def test_a_table_without_the_reference_is_one_line(tmp_path):
         table_log_ratios(tmp_path / "nowhere")
 
 
-@pytest.mark.data
 def test_the_data_say_what_was_published_of_h100(measurements):
     folder = data_folder()
     (h100,) = log_ratios(load_speeds(folder), table_log_ratios(folder), "H100-SXM5-80GB", tf32=True)

@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.prediction.steps import USUAL_RATIOS
 from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataError, load_measurements
-from profet_lab.validation.step_ratio import step_ratios
 
 pytestmark = pytest.mark.training
 
@@ -49,12 +47,6 @@ def test_times_are_those_of_one_step_and_latencies_are_not_divided(published, tm
     np.testing.assert_array_equal(found.latency_ms["slow"], [6, 12])
     assert found.all_latencies["epoch_latency_s"].tolist() == [7] * 4
     np.testing.assert_array_equal(found.device_total_us("slow"), [6_000, 12_000])
-
-
-def test_device_rows_of_what_is_read_add_up_to_the_step(published, tmp_path):
-    for ratios in step_ratios(load_measurements(write(tmp_path, published))).values():
-        np.testing.assert_allclose(ratios, 1.0)
-        assert (ratios > USUAL_RATIOS[0]).all() and (ratios < USUAL_RATIOS[1]).all()
 
 
 def test_a_workload_that_one_instance_lacks_is_told(published, tmp_path):

@@ -183,7 +183,6 @@ def report(measurements):
     return memory_report(measurements, data_folder())
 
 
-@pytest.mark.data
 def test_the_grid_is_the_one_that_was_measured(measurements):
     cells, traffic = memory_tables(measurements, data_folder())
     assert len(cells) == 71 * 5 * 4
@@ -197,7 +196,6 @@ def test_the_grid_is_the_one_that_was_measured(measurements):
     assert len(traffic) == 307 * 4
 
 
-@pytest.mark.data
 def test_left_out_architectures_are_answered_as_well_as_was_asked(report):
     scores = report["arithmetic"]
     assert scores["always_fits"] == pytest.approx(0.918, abs=1e-3)
@@ -223,7 +221,6 @@ def test_left_out_architectures_are_answered_as_well_as_was_asked(report):
     json.dumps(report, allow_nan=False)
 
 
-@pytest.mark.data
 def test_the_shipped_file_is_what_the_measurements_give(measurements, repository, tmp_path):
     content = memory_content(measurements, data_folder())
     write_memory(content, tmp_path)

@@ -30,7 +30,7 @@ def made_cells(factor: float = 1.2) -> pd.DataFrame:
     rows = [
         (name, 64, batch, NETWORKS[name][0], memory, 0.4 + factor * peak_gib(name, batch) <= memory)
         for name in NETWORKS
-        for batch in range(8, 260, 4)
+        for batch in range(8, 260, 12)
         for memory in MEMORIES_GIB
     ]
     return pd.DataFrame(rows, columns=["model", "pixels", "batch_size", "parameters", "memory_gib", "ran"])

@@ -24,6 +24,7 @@ def published(measurements) -> Dataset:
     whole = read_tables(data_folder() / "profet")
     networks = ("AlexNet", "ResNet18", "ResNet50", "VGG11", "MobileNetV2", "LeNet5")
     cells = whole.cells[(whole.cells["repeat"] == 1) & whole.cells["model"].isin(networks)]
+    cells = cells[cells["batch_size"].isin([16, 64, 256])]
     operations = whole.operations[whole.operations["cell"].isin(cells["cell"])]
     cells, operations = ordered(cells, operations)
     return replace(whole, cells=cells, operations=operations)
@@ -55,18 +56,10 @@ def with_own(published):
     [
         ("", lambda cells: cells, "the data don't say which GPU it has"),
         ("Cray-1", lambda cells: cells, "no data sheet of Cray-1: add it with `profet gpus add`"),
-        (
-            "Tesla T4",
-            lambda cells: cells,
-            "Tesla T4 is one of the profiled GPUs",
-        ),
+        ("Tesla T4", lambda cells: cells, "Tesla T4 is one of the profiled GPUs"),
         (GPU, lambda cells: cells.assign(status="failed"), "none of its cells ran to the end in FP32 or TF32"),
         (GPU, lambda cells: cells.assign(precision="amp"), "none of its cells ran to the end in FP32 or TF32"),
-        (
-            GPU,
-            lambda cells: cells.assign(model=cells["model"] + "x"),
-            "is a workload that the models' instances",
-        ),
+        (GPU, lambda cells: cells.assign(model=cells["model"] + "x"), "is a workload that the models' instances"),
     ],
 )
 def test_why_nothing_is_learned(with_own, transfer, gpu, change, why):

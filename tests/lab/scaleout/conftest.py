@@ -1,8 +1,7 @@
-"""The published multi-GPU speeds where they are, and rows of a made-up law everywhere."""
+"""The published multi-GPU speeds, and rows of a made-up law."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.scaleout.law import Strategy
 from profet_core.scaleout.model import ScaleoutModel, Width
-from profet_lab.measurements.tables import DataError, data_folder
+from profet_lab.measurements.tables import data_folder
 from profet_lab.scaleout.fit import predicted_ms
 from profet_lab.scaleout.networks import Weights
 from profet_lab.scaleout.rows import THROUGHPUTS, ScaleRow, ScaleRows, load_scale_rows
@@ -19,25 +18,13 @@ from profet_lab.scaleout.rows import THROUGHPUTS, ScaleRow, ScaleRows, load_scal
 
 @pytest.fixture(scope="session")
 def published() -> ScaleRows:
-    """A test that needs them skips by name where they are absent, and fails in CI."""
-    try:
-        return load_scale_rows(data_folder())
-    except DataError as error:
-        if os.environ.get("PROFET_REQUIRE_ALL"):
-            pytest.fail(str(error))
-        pytest.skip(f"needs the published speeds: {error}")
+    return load_scale_rows(data_folder())
 
 
 @pytest.fixture(scope="session")
 def true_law() -> ScaleoutModel:
     return ScaleoutModel(
-        link_efficiency={
-            Link.NVSWITCH: 0.8,
-            Link.NVLINK: 0.6,
-            Link.BRIDGE: 0.6,
-            Link.PCIE: 0.5,
-            Link.PCIE_HOST: 0.2,
-        },
+        link_efficiency={Link.NVSWITCH: 0.8, Link.NVLINK: 0.6, Link.BRIDGE: 0.6, Link.PCIE: 0.5, Link.PCIE_HOST: 0.2},
         host_efficiency=0.7,
         network_efficiency=0.4,
         message_ms=0.3,

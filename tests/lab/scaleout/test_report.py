@@ -51,7 +51,6 @@ def test_the_card_is_the_report_s(accuracy, law):
     assert (MODELS / SCALEOUT_CARD_NAME).read_text(encoding="utf-8") == scaleout_card(accuracy, law)
 
 
-@pytest.mark.data
 def test_a_left_out_network_comes_out_again(published):
     report = json.loads((MODELS / SCALEOUT_REPORT_NAME).read_text())
     rows = published.kept
@@ -62,7 +61,6 @@ def test_a_left_out_network_comes_out_again(published):
         assert scale_errors(rows, predicted, of).mape == pytest.approx(said["mape"], rel=1e-3)
 
 
-@pytest.mark.data
 def test_the_shipped_law_is_the_fit_s(published, law):
     found = fitted_model(published.kept)
     for name in NUMBERS:

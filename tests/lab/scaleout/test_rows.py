@@ -17,8 +17,6 @@ from profet_lab.scaleout.rows import (
     load_scale_rows,
 )
 
-pytestmark = pytest.mark.data
-
 
 def the_row(rows, **want):
     (found,) = [row for row in rows if all(getattr(row, name) == value for name, value in want.items())]

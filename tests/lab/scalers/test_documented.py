@@ -44,7 +44,6 @@ def test_rows_are_scaled_from_their_smallest_to_their_largest_latency():
     np.testing.assert_allclose(min_max_scaled(table), [[0, 0.5, 1], [1, 0, 1 / 3]])
 
 
-@pytest.mark.data
 def test_workloads_with_all_five_sizes_are_as_many_as_in_the_baseline(measurements):
     for axis, count in (("batch", 633), ("pixels", 627)):
         assert 3 * sum(len(latency_curves(measurements, name, axis)) for name in measurements.instances) == count

@@ -12,19 +12,8 @@ from profet_core.scaling.growth import SIGNS, carry_distances
 from profet_core.scaling.growth_file import growth_model
 from profet_lab.classes.bank import class_bank
 from profet_lab.measurements.tables import DataError
-from profet_lab.scalers.growth import (
-    GrowthRows,
-    fit_error,
-    fit_growth,
-    growth_rows,
-    left_out_growth,
-    predicted_growth,
-    weighted_quantile,
-)
+from profet_lab.scalers.growth import GrowthRows, fit_error, fit_growth, growth_rows, left_out_growth, predicted_growth
 from profet_lab.scalers.growth_file import growth_content
-from profet_lab.validation.growth import growth_report
-
-pytestmark = pytest.mark.training
 
 
 def made_rows(number: int = 900) -> GrowthRows:
@@ -68,10 +57,6 @@ def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
     assert found.log_half_width(np.array([0.7]), np.array([0.0]), np.array([0.0]))[0] == 0
 
 
-def test_a_weighted_quantile():
-    assert weighted_quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 8.0, 1.0]), 0.9) == 2.0
-
-
 def test_pairs_are_of_one_network_and_of_different_sizes(classed):
     rows = growth_rows(classed, class_bank(classed), "slow")
     assert len(rows.log_growth) == 4 * 6 * 5, "each size of a network to each other one, on the instance with latencies"
@@ -81,20 +66,20 @@ def test_pairs_are_of_one_network_and_of_different_sizes(classed):
     assert rows.log_growth[doubled] == pytest.approx(np.log(2), abs=0.15), "these steps grow with their images"
 
 
-def test_the_file_is_what_serving_reads(classed):
+def test_the_file_is_what_serving_reads_and_too_few_networks_are_refused(classed, small):
     content = growth_content(classed)
     model = growth_model(content)
     assert set(model.laws) == {"slow", "fast"} and model.checksum == content["checksum"]
     assert min(*model.error.of_size, *model.error.of_still) >= 0
 
-
-def test_too_few_networks_are_refused(small):
     few = replace(small, workloads=small.workloads.assign(model="A"))
     with pytest.raises(DataError, match="at least 3 networks"):
         growth_content(few)
 
 
 def test_the_report_has_every_distance(classed):
+    from profet_lab.validation.growth import growth_report
+
     both = replace(
         classed,
         all_latencies=pd.concat(

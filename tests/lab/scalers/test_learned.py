@@ -11,16 +11,7 @@ from profet_core import ArtifactError
 from profet_core.scaling.axes import KNOTS
 from profet_core.scaling.law import law_ms
 from profet_core.scaling.learned import learned_scaler
-from profet_lab.measurements.tables import pairs
 from profet_lab.scalers.learned import curve_rows, fit_learned_scaler, learned_scalers, left_out_scalers
-from profet_lab.validation.documented import mape_percent
-from profet_lab.validation.learned_scaler import OutOfFoldScalers
-from profet_lab.validation.scalers import scaler_report
-
-pytestmark = pytest.mark.training
-
-#: Largest error allowed between true end latencies, percent, architectures left out (the documented scaler: 5.0, 8.0).
-FIGURES = {"batch": 4.0, "pixels": 6.0}
 
 
 def made_up_rows(axis: str, factor: float = 1.0, models: str = "ABCD") -> pd.DataFrame:
@@ -64,19 +55,9 @@ def test_no_row_of_a_left_out_architecture_reaches_its_scaler(axis):
     poisoned = rows.copy()
     poisoned.loc[poisoned["model"] == "A", list(KNOTS[axis])] = np.nan
     scalers = left_out_scalers(poisoned, axis)
-    model, scaler = next(scalers)
-    assert model == "A"
-    assert scaler == before["A"]
-    with pytest.raises(ArtifactError, match="numbers that are none"):
+    assert next(scalers) == ("A", before["A"])
+    with pytest.raises(ArtifactError, match="invalid numbers"):
         next(scalers)
-
-
-def test_a_changed_architecture_changes_every_scaler_but_its_own():
-    rows = made_up_rows("batch", 1.1)
-    before = dict(left_out_scalers(rows, "batch"))
-    rows.loc[rows["model"] == "B", list(KNOTS["batch"])[1:-1]] *= 1.3
-    after = dict(left_out_scalers(rows, "batch"))
-    assert {model for model in "ABCD" if after[model] == before[model]} == {"B"}
 
 
 def test_an_axis_without_all_five_sizes_has_no_curve(small):
@@ -115,17 +96,9 @@ def test_a_share_unknown_at_one_size_is_that_of_the_nearest(small):
     assert shares.between(0, 1).all()
 
 
-@pytest.mark.data
-def test_the_default_scaler_reaches_its_figures_on_architectures_it_has_not_seen(measurements):
-    report = scaler_report(measurements, None)
-    for axis, largest in FIGURES.items():
-        documented = report["settings"][f"{axis}_true"]["mean_mape"]
-        assert report["settings_default"][f"{axis}_true"]["mean_mape"] <= largest
-        assert report["settings_default_ends_only"][f"{axis}_true"]["mean_mape"] < documented
-
-
-@pytest.mark.data
 def test_the_scaler_left_out_of_real_curves_never_saw_them(measurements):
+    from profet_lab.validation.learned_scaler import OutOfFoldScalers
+
     scalers = OutOfFoldScalers(measurements, "pixels")
     poisoned = scalers.rows.copy()
     first = min(poisoned["model"])
@@ -133,16 +106,10 @@ def test_the_scaler_left_out_of_real_curves_never_saw_them(measurements):
     assert next(left_out_scalers(poisoned, "pixels")) == (first, scalers.scalers[first])
 
 
-@pytest.mark.data
-def test_the_manifests_rows_are_plain_numbers_that_serving_reads(measurements):
-    rows = learned_scalers(measurements)
-    assert [learned_scaler(row).axis for row in json.loads(json.dumps(rows))] == ["batch", "pixels"]
-    assert len(json.dumps(rows)) < 10_000
-
-
-@pytest.mark.data
-def test_the_fitted_curves_never_fall_whatever_the_ends_are(measurements):
-    for row in learned_scalers(measurements):
+def test_the_manifests_rows_are_numbers_and_their_curves_never_fall_whatever_the_ends_are(measurements):
+    rows = json.loads(json.dumps(learned_scalers(measurements)))
+    assert [learned_scaler(row).axis for row in rows] == ["batch", "pixels"]
+    for row in rows:
         scaler = learned_scaler(row)
         for ratio in (1.0001, 1.1, 2, 5, 15, 17, 40, 200, 1000):
             for low_ms in (0.1, 5.0, 50.0, 5000.0):
@@ -152,16 +119,16 @@ def test_the_fitted_curves_never_fall_whatever_the_ends_are(measurements):
                     assert (np.diff(scaled) >= 0).all()
 
 
-@pytest.mark.data
 def test_predicted_ends_that_are_right_do_as_well_as_true_ones(measurements):
     """And ends that fall, which serving refuses, are taken as level instead of breaking the report."""
-    parts = [
-        measurements.workloads.assign(anchor=anchor, target=target, true_ms=measurements.latency_ms[target])
-        for anchor, target in pairs(measurements.instances)
-    ]
-    predictions = pd.concat(parts, ignore_index=True)
+    from profet_lab.validation.documented import mape_percent
+    from profet_lab.validation.learned_scaler import OutOfFoldScalers
+
+    anchor, target = "g4dn.xlarge", "p3.2xlarge"
+    true_ms = measurements.latency_ms[target]
+    predictions = measurements.workloads.assign(anchor=anchor, target=target, true_ms=true_ms)
     scalers = OutOfFoldScalers(measurements, "batch")
     right = scalers.from_predicted_ends(predictions.assign(ends=predictions["true_ms"]), "ends", informed=True)
-    assert mape_percent(right["true_ms"], right["scaled_ms"]) <= FIGURES["batch"]
+    assert mape_percent(right["true_ms"], right["scaled_ms"]) <= 4.0
     falling = predictions.assign(ends=1 / predictions["true_ms"])
     assert np.isfinite(scalers.from_predicted_ends(falling, "ends", informed=False)["scaled_ms"]).all()

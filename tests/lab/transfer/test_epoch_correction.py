@@ -106,7 +106,6 @@ def test_a_missing_file_is_one_line(tmp_path):
         load_epochs(tmp_path, pd.DataFrame())
 
 
-@pytest.mark.data
 def test_the_correction_reaches_the_figures_the_project_promises(measurements):
     epochs = load_epochs(data_folder(), measurements.all_latencies)
     raw = route_ratios(epochs, epochs.raw_ms.to_numpy())

@@ -9,16 +9,9 @@ import numpy as np
 import pytest
 
 from profet_lab.transfer.cell_choice import choose_cells
-from profet_lab.transfer.leave_one_gpu_out import (
-    known_of,
-    measured_latencies,
-    profiled_target,
-    reference_of,
-    target_of,
-)
+from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies, profiled_target, reference_of, target_of
 from profet_lab.transfer.sharpen import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, sharpen, steps_of
 from profet_lab.transfer.step_law import fit_step_law
-from profet_lab.validation.cells import cells_report
 from tests.made.transfer_steps import SLOWNESS, made_transfer_steps
 
 NEW = "g4dn.xlarge"
@@ -85,6 +78,8 @@ def test_one_cell_leaves_the_spread_that_was_known(steps, law):
 
 
 def test_the_report_judges_each_gpu_and_more_cells_err_less(steps):
+    from profet_lab.validation.cells import cells_report
+
     report = cells_report(steps, {}, lambda name: measured_latencies(steps), seed=0, counts=(1, 12), draws=1)
     few, many = report["rows"]
     assert list(few["gpus"]) == list(steps.instances)

@@ -13,7 +13,6 @@ def test_the_summary_counts_by_hand():
     assert found.loc["idle"].tolist() == [1, 0.25, 1.0, 0.0]
 
 
-@pytest.mark.data
 def test_another_gpu_seldom_helps_a_step_that_is_called_idle(measurements):
     found = summary(diagnosed(measurements, latency_known=True))
     assert found.loc["idle", "share"] == pytest.approx(0.0566, abs=0.0005)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from profet_lab.classes.bank import class_bank
-from profet_lab.classes.calibrate import distances
-from profet_lab.classes.folds import predict_folds, predict_one_left_out
 from profet_lab.classes.member_weights import WEIGHTS
-from profet_lab.validation.half_widths import nested_half_widths
-from profet_lab.validation.inner_folds import inner_errors, two_left_out
-
-pytestmark = pytest.mark.training
+from tests.lab.conftest import SAME_TRAINING
 
 
-def test_spoilt_rows_of_the_left_out_architecture_reach_neither_weights_nor_interval(classed, poisoned):
+def test_spoilt_rows_of_the_left_out_architecture_reach_neither_weights_nor_interval(uncompiled, classed, poisoned):
     """Both come from errors of others, by members that never saw it; the widths at distances that leave it out."""
+    from profet_lab.classes.calibrate import distances
+    from profet_lab.classes.folds import predict_folds, predict_one_left_out
+    from profet_lab.validation.half_widths import nested_half_widths
+    from profet_lab.validation.inner_folds import inner_errors, two_left_out
+
     pair, left_out = ("slow", "fast"), classed.architectures == "D"
     clean, spoilt = class_bank(classed), class_bank(poisoned)
     plain = predict_one_left_out(clean, [pair], latency_known=True, seed=0, steps=3)
@@ -30,5 +29,5 @@ def test_spoilt_rows_of_the_left_out_architecture_reach_neither_weights_nor_inte
         half.append(nested_half_widths(bank, [pair], plain, inner, tables, True, weights[-1])[pair])
     assert weights[0]["D"] == weights[1]["D"] != WEIGHTS[0]  # what is not a number gives the first of them
     assert np.isfinite(half[1][left_out]).all()
-    np.testing.assert_allclose(half[0][left_out], half[1][left_out], rtol=1e-6)
+    np.testing.assert_allclose(half[0][left_out], half[1][left_out], **SAME_TRAINING)
     assert not np.isfinite(half[1][~left_out]).any()  # the others' widths do learn from it

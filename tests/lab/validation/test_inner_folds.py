@@ -7,15 +7,14 @@ import pytest
 
 from profet_lab.classes.bank import class_bank
 from profet_lab.classes.member_weights import WEIGHTS
-from profet_lab.validation.inner_folds import InnerErrors, two_left_out
 from tests.lab.classes.test_member_weights import choosing
-
-pytestmark = pytest.mark.training
 
 PAIR = ("slow", "fast")
 
 
 def test_two_left_out_are_both_predicted_and_neither_is_learned_from(classed):
+    from profet_lab.validation.inner_folds import two_left_out
+
     bank = class_bank(classed)
     folds = two_left_out(bank, [PAIR])
     assert len(folds) == 6
@@ -30,6 +29,8 @@ def test_two_left_out_are_both_predicted_and_neither_is_learned_from(classed):
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 def test_no_error_of_those_left_out_counts(poison):
     """Errors of a left-out name, seen without another, and those of others seen with it, are all nonsense."""
+    from profet_lab.validation.inner_folds import InnerErrors
+
     wanted, names = WEIGHTS[9], "ABCD"
     spoilt = np.full(len(WEIGHTS), poison)
     for out in (["D"], ["C", "D"]):
@@ -45,6 +46,8 @@ def test_no_error_of_those_left_out_counts(poison):
 
 
 def test_each_architecture_has_the_weights_that_the_others_chose():
+    from profet_lab.validation.inner_folds import InnerErrors
+
     chosen = {"A": WEIGHTS[3], "B": WEIGHTS[11], "C": WEIGHTS[17]}
     errors = {(outer, inner): choosing(chosen[outer]) for outer in "ABC" for inner in "ABC" if inner != outer}
     assert InnerErrors(errors).by_architecture == chosen

@@ -27,15 +27,13 @@ def table(log_errors: dict[int, float]) -> pd.DataFrame:
     )
 
 
-def test_a_constant_error_shrinks_to_what_the_weight_leaves():
+def test_an_error_shrinks_to_what_the_weight_leaves():
     weight = share_carried_over(ProfileMeta(batch_size=16, pixels=64), ProfileMeta(batch_size=32, pixels=64))
     found = measured_report(table({16: 0.2, 32: 0.2}), ("with_latency",))
     assert found["mape_with_latency"] == pytest.approx(100 * (1 - np.exp(-0.2 * (1 - weight))))
 
-
-def test_without_an_error_at_the_measured_workload_nothing_changes():
+    # Without an error at the measured workload nothing changes.
     found = measured_report(table({16: 0.0, 32: 0.1}), ("with_latency",))
-    weight = share_carried_over(ProfileMeta(batch_size=16, pixels=64), ProfileMeta(batch_size=32, pixels=64))
     first = 100 * (np.exp(0.1 * weight) - 1)  # corrected by the other's error, though it had none
     second = 100 * (1 - np.exp(-0.1))  # corrected by nothing
     assert found["mape_with_latency"] == pytest.approx((first + second) / 2)

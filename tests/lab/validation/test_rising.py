@@ -5,12 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from profet_lab.validation.rising import rising_table
-
-pytestmark = pytest.mark.training
-
 
 def test_falls_are_counted_along_each_axis():
+    from profet_lab.validation.rising import rising_table
+
     rows = [
         ("a", "H100", "net", pixels, batch, ms)
         for pixels, batch, ms in ((32, 16, 10.0), (32, 64, 9.9), (32, 256, 20.0), (64, 16, 10.0), (64, 64, 5.0))

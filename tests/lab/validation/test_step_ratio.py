@@ -26,7 +26,6 @@ def test_quantiles_are_of_all_and_of_each_instance():
     assert (at["all"][50], at["all"][100]) == (101.0, 201.0)
 
 
-@pytest.mark.data
 def test_the_core_s_constants_are_those_of_the_measurements(measurements):
     """Percentiles 1, 50, 99 and the largest."""
     at = dict(zip(QUANTILES, ratio_quantiles(step_ratios(measurements))["all"], strict=True))

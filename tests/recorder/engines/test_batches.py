@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from profet_recorder.engines.batches import BatchSizes, ObservedSizes, batch_sizes
+from profet_recorder.engines.batches import BatchSizes, ObservedSizes, batch_sizes, either
 
 
 def tensor(*shape: object) -> SimpleNamespace:
@@ -27,7 +27,14 @@ def tensor(*shape: object) -> SimpleNamespace:
         # Labels first, then pictures, nested.
         ((tensor(16), {"x": (tensor(16, 3, 224, 224),)}), False, (16, 224, 224)),
         ((tensor(16, 100), tensor(16)), True, (16, None, None)),
-        ((tensor(None, 32, 32, 3),), True, (None, None, None)),
+        # A generator's noise is no picture, and what a network makes is not its input.
+        ((tensor(8, 100, 1, 1), tensor(8, 3, 64, 64)), False, (8, 64, 64)),
+        (tensor(8, 100, 1, 1), False, (8, None, None)),
+        ((tensor(8, 3, 16, 16), tensor(8, 3, 64, 64)), False, (8, 16, 16)),
+        # One value for each device, as a strategy of TensorFlow's spreads a batch.
+        ((SimpleNamespace(values=(tensor(4, 32, 32, 3), tensor(4, 32, 32, 3))),), True, (4, 32, 32)),
+        ((tensor(None, 32, 32, 3),), True, (None, 32, 32)),
+        ((tensor(None, None, None, 3),), True, (None, None, None)),
         (("text", 3, None), True, (None, None, None)),
         (None, True, (None, None, None)),
     ],
@@ -48,8 +55,22 @@ def test_another_batch_size_is_noticed():
     for size in (8, 8):
         seen.observe(tensor(size, 32, 32, 3))
         assert seen.odd() is None
+    seen.forget_last()
     seen.observe(tensor(4, 32, 32, 3))
     assert seen.odd() == "a batch of 4 instead of 8"
     seen.forget_last()
     assert seen.odd() is None, "nothing was seen"
     assert seen.first.batch_size == 8
+
+
+def test_what_one_lacks_the_other_tells():
+    assert either(BatchSizes(8), BatchSizes(None, 32, 32)) == BatchSizes(8, 32, 32)
+    assert either(BatchSizes(8, 16, 16), BatchSizes(4, 32, 32)) == BatchSizes(8, 16, 16)
+
+
+def test_of_several_batches_in_a_step_the_largest_pictures_count():
+    seen = ObservedSizes(channels_last=True)
+    for shape in ((8, 100), (16, 32, 32, 3), (4, 8, 8, 3), (2, 32, 32, 3)):
+        seen.observe(tensor(*shape))
+    assert seen.first == BatchSizes(16, 32, 32)
+    assert seen.odd() is None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+from contextlib import redirect_stdout
 
 import pytest
 
@@ -15,13 +17,21 @@ def environment(monkeypatch):
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
 
 
+def ended(*arguments: str) -> int:
+    """The exit status of `profet profile`."""
+    try:
+        return main(["profile", *map(str, arguments)])
+    except SystemExit as end:
+        return end.code
+
+
 @pytest.fixture
 def refused(capsys, tmp_path, monkeypatch):
-    """`refused("train.py", ...)` -> the last line on stderr of a command that exits with 2."""
+    """`refused("train.py", ...)` -> the last line on stderr of a command that exits with 2, or with `status`."""
     monkeypatch.chdir(tmp_path)
 
-    def read(*arguments: str) -> str:
-        assert main(["profile", *map(str, arguments)]) == 2
+    def read(*arguments: str, status: int = 2) -> str:
+        assert ended(*arguments) == status
         lines = capsys.readouterr().err.splitlines()
         assert lines[-1].startswith("profet: ")
         return lines[-1].removeprefix("profet: ")
@@ -76,35 +86,80 @@ def test_a_precision_that_meta_could_not_hold_is_refused_before_the_script_runs(
 
 def test_the_scripts_own_arguments_follow_two_dashes(refused, script, tmp_path):
     assert refused(script(), "--epochs", "3") == (
-        "Unknown arguments --epochs 3: what belongs to the script follows `--`."
+        "Unknown arguments --epochs 3: put the script's arguments after `--`."
     )
     code = "import sys; open('arguments', 'w').write(repr((sys.argv, __name__)))"
-    assert "nothing was recorded" in refused(script(code), "--", "--epochs", "3", "--", "x")
+    assert "Nothing was recorded" in refused(script(code), "--", "--epochs", "3", "--", "x")
     assert (tmp_path / "arguments").read_text() == "(['train.py', '--epochs', '3', '--', 'x'], '__main__')"
 
 
+def test_a_script_finds_what_python_would_give_it(refused, tmp_path, monkeypatch):
+    script = tmp_path / "elsewhere" / "train.py"
+    script.parent.mkdir()
+    (script.parent / "beside.py").write_text("here = __file__")
+    script.write_text(
+        "import beside, inspect, json, sys\n"
+        "class Thing: pass\n"
+        "assert sys.modules['__main__'].Thing is Thing and 'class Thing' in inspect.getsource(Thing)\n"
+        "print(json.dumps([__file__, __name__, sys.argv, sys.path[0], __package__, __spec__, beside.here]))\n"
+    )
+    python = subprocess.run([sys.executable, "elsewhere/train.py", "a"], capture_output=True, text=True, check=True)
+    with redirect_stdout(io.StringIO()) as out:
+        refused("elsewhere/train.py", "--", "a")
+    assert out.getvalue() == python.stdout
+
+
 def test_a_script_without_a_framework_and_one_that_ends_itself(refused, script, tmp_path):
-    assert refused(script()).endswith("nothing was recorded.")
+    assert refused(script()).endswith("Nothing was recorded.")
     assert (tmp_path / "ran").exists()
-    assert refused(script("raise SystemExit(3)")) == "train.py ended itself with status 3; nothing was written."
+
+
+@pytest.mark.parametrize(
+    "code, status, said",
+    [
+        ("raise SystemExit(3)", 3, ""),
+        ("import sys; sys.exit('no data found')", 1, "no data found"),
+        ("1 / 0", 1, "ZeroDivisionError"),
+        ("raise SystemExit(0)", 2, "Nothing was recorded"),
+    ],
+)
+@pytest.mark.parametrize("keep", [(), ("--keep-running",)], ids=["stopped", "kept running"])
+def test_a_scripts_exit_status_is_its_own(capsys, script, tmp_path, monkeypatch, code, status, said, keep):
+    monkeypatch.chdir(tmp_path)
+    assert ended(script(code), *keep) == status
+    err = capsys.readouterr().err
+    assert said in err and "\nSystemExit" not in err
+    assert err.splitlines()[-1].startswith("profet: train.py ")
+
+
+def test_a_notebook_is_told_how(refused, tmp_path):
+    (tmp_path / "train.ipynb").write_text('{"cells": []}')
+    assert "nbconvert" in refused("train.ipynb")
+
+
+def test_a_launcher_of_other_processes_is_told_how(refused):
+    assert "torchrun --no-python" in refused("-m", "torch.distributed.run", "--", "train.py")
 
 
 def test_a_script_that_fails_shows_its_own_traceback_and_one_line(capsys, script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = list(sys.path)
-    assert main(["profile", script("def f():\n    return 1 / 0\nf()\n")]) == 2
+    assert ended(script("def f():\n    return 1 / 0\nf()\n")) == 1
     err = capsys.readouterr().err
-    assert err.splitlines()[-1] == "profet: train.py failed with ZeroDivisionError (above); nothing was written."
-    assert 'File "train.py", line 4, in <module>' in err and "runpy" not in err
+    assert err.splitlines()[-1] == "profet: train.py ended with status 1; nothing was written"
+    assert f'File "{tmp_path / "train.py"}", line 4, in <module>' in err
+    assert "runpy" not in err and "profet_recorder" not in err
     assert sys.path == path and sys.argv != ["train.py"]
 
 
-def test_a_script_with_a_syntax_error_and_a_module(refused, script, tmp_path):
-    assert "train.py failed with SyntaxError" in refused(script("def\n"))
+def test_a_script_with_a_syntax_error_and_a_module(capsys, refused, script, tmp_path):
+    assert ended(script("def\n")) == 1
+    err = capsys.readouterr().err
+    assert "SyntaxError: invalid syntax" in err and "profet_recorder" not in err and "Traceback" not in err
     package = tmp_path / "trainings"
     package.mkdir()
     (package / "one.py").write_text("import trainings, sys; open('ran', 'w').write(repr(sys.argv[1:]))")
-    assert "nothing was recorded" in refused("-m", "trainings.one", "--", "a")
+    assert "Nothing was recorded" in refused("-m", "trainings.one", "--", "a")
     assert (tmp_path / "ran").read_text() == "['a']"
 
 

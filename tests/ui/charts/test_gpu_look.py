@@ -48,11 +48,6 @@ def test_no_two_gpus_of_the_data_sheets_look_alike():
     assert len({(look.colour, look.dash) for look in looks.values()}) == len(looks)
 
 
-def test_each_profiled_gpu_has_a_colour_of_its_own(models, catalog):
-    gpus = {catalog[name].gpu for name in models.instances}
-    assert len({gpu_look(gpu).colour for gpu in gpus}) == len(gpus) == 4
-
-
 def test_forms_of_a_model_share_its_colour(catalog):
     colours: dict[str, set[str]] = {}
     for offer in catalog.all_offers:
@@ -72,8 +67,3 @@ def test_colours_are_told_apart_with_any_colour_vision(vision):
 def test_colours_stand_out_from_the_background(background):
     for name in load_gpus():
         assert contrast(gpu_look(name).colour, background) >= 3, name
-
-
-def test_a_gpu_of_one_s_own_keeps_its_look():
-    assert gpu_look("Abacus") == gpu_look("Abacus")
-    assert gpu_look("Abacus").symbol not in {gpu_look(name).symbol for name in load_gpus()}

@@ -43,21 +43,12 @@ def test_no_label_meets_another_a_marker_or_the_edge(points):
             assert not any(box_of(point, label).meets(_around(one.x, one.y, 13, 13)) for one in others)
 
 
-def test_thirteen_plans_as_they_lie_all_have_a_label():
-    places = [(20, 40), (60, 60), (110, 120), (20, 150), (75, 180), (110, 190), (150, 170), (190, 165), (190, 215)]
-    places += [(150, 210), (240, 110), (265, 60), (110, 240)]
-    points = [Labelled(x, y, ("g5.xlarge", "A10G")) for x, y in places]
-    assert all(label.text for label in place_labels(points, WIDTH, HEIGHT))
-
-
 def test_a_shorter_text_is_taken_where_the_other_has_no_room():
     lone = Labelled(30, 30, ("p4d.24xlarge", "A100"))
     assert place_labels([lone], 120, 60)[0].text == "p4d.24xlarge"
     assert place_labels([lone], 80, 60)[0].text == "A100"
     assert place_labels([lone], 40, 30)[0].text == ""
-
-
-def test_a_line_is_met_only_where_there_is_no_other_room():
+    # A line is met only where there is no other room.
     point = Labelled(100, 100, ("g5.xlarge",))
     assert place_labels([point], WIDTH, HEIGHT)[0].place == "middle right"
     assert place_labels([point], WIDTH, HEIGHT, across_x=[130])[0].place == "middle left"

@@ -18,9 +18,9 @@ def test_times_have_the_round_numbers_of_clocks():
     assert texts(time_axis([0.003, 0.004])) == ["0.002 s", "0.005 s"]
 
 
-def test_money_is_written_in_the_one_style():
-    assert texts(usd_axis([0.13, 1.8])) == ["$0.10", "$0.20", "$0.50", "$1", "$2", "$5"]
-    assert texts(usd_axis([0.02, 30])) == ["$0.010", "$0.050", "$0.10", "$0.50", "$1", "$5", "$10", "$50"]
+def test_money_has_the_round_numbers_of_dollars():
+    assert texts(usd_axis([0.13, 1.8])) == ["$0.1", "$0.2", "$0.5", "$1", "$2", "$5"]
+    assert texts(usd_axis([0.02, 30])) == ["$0.01", "$0.05", "$0.1", "$0.5", "$1", "$5", "$10", "$50"]
 
 
 def test_an_axis_holds_all_values_with_room_and_ends_at_round_numbers():
@@ -28,9 +28,6 @@ def test_an_axis_holds_all_values_with_room_and_ends_at_round_numbers():
     assert (axis.low, axis.high) == (10, 1000)
     assert (axis.share(10), axis.share(100), axis.share(1000)) == pytest.approx((0, 0.5, 1))
     assert number_axis([9.9, 10.1]).low < 9.9 and number_axis([9.9, 10.1]).high > 10.1
-    assert number_axis([]).low < number_axis([]).high
-
-
-def test_values_at_the_ends_of_what_can_be_asked_for_have_an_axis():
-    for axis in (time_axis([1e-9, 1e17]), usd_axis([1e-12, 1e17]), number_axis([1e-12, 1e17])):
+    # None, and the ends of what can be asked for.
+    for axis in (number_axis([]), time_axis([1e-9, 1e17]), usd_axis([1e-12, 1e17]), number_axis([1e-12, 1e17])):
         assert len(axis.ticks) <= 10 and axis.low < axis.high

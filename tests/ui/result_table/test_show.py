@@ -60,13 +60,6 @@ def app() -> AppTest:
     return AppTest.from_function(page)
 
 
-def test_rows_stand_as_they_come_until_they_are_sorted(app):
-    app.run()
-    assert not app.exception
-    assert texts(app) == [["slow", "900 s"], ["<b>fast</b>", "90 s"], ["middle", "450 s"]]
-    assert [column["sorted"] for column in drawn(app)["columns"]] == ["none", "none"]
-
-
 def test_the_session_s_order_and_columns_are_shown(app):
     app.session_state["made_sort"] = "-total_usd"
     app.session_state["made_columns"] = ["total_usd"]

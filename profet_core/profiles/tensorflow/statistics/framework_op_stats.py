@@ -43,7 +43,7 @@ def read(content: Content) -> Profile:
         cells = [row["c"] for row in table["rows"][: MAX_ROWS + 1]]
         rows = [[cell.get("v") if cell else None for cell in row] for row in cells]
     except (AttributeError, KeyError, TypeError):
-        raise ProfileError('The JSON is no table of "cols" and "rows" as XProf writes it: save it again.') from None
+        raise ProfileError('The JSON is not a table of "cols" and "rows" as XProf writes it: save it again.') from None
     columns = Columns.of([label for _, label in headings]) or Columns.of([name for name, _ in headings])
     if columns is None:
         raise ProfileError('The table lacks a column: it needs "host_or_device", "type" and "total_time".')

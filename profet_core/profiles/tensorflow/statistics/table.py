@@ -95,7 +95,7 @@ class _Sums:
     def add(self, row: Sequence[object], number: int) -> None:
         columns = self._columns
         if len(row) <= max(columns.side, columns.type, columns.total, columns.count or 0, columns.name or 0):
-            raise ProfileError(f"Row {number} of the table is cut short: download the statistics again.")
+            raise ProfileError(f"Row {number} of the table is truncated: download the statistics again.")
         side = str(row[columns.side]).strip().casefold()
         if side not in _PREFIXES:
             raise ProfileError(
@@ -138,8 +138,8 @@ class _Sums:
 
 def _cut_warnings(listed: Mapping[str, int], totals_us: Mapping[str, float]) -> list[str]:
     return [
-        f"The statistics list the {ROWS_A_SIDE} costliest operations of the {side} and no more: "
-        "the time of cheaper ones is missing."
+        f"The statistics list only the {ROWS_A_SIDE} costliest operations of the {side}: the time of the others is "
+        "missing."
         for side, rows in listed.items()
         if rows + (_PREFIXES[side] + IDLE not in totals_us) == ROWS_A_SIDE
     ]
@@ -148,21 +148,24 @@ def _cut_warnings(listed: Mapping[str, int], totals_us: Mapping[str, float]) -> 
 def _idle_warnings(totals_us: Mapping[str, float]) -> list[str]:
     if IDLE_OPERATIONS & totals_us.keys():
         return []
-    return ["The statistics leave idle time out: download them again with idle time included."]
+    return ["The statistics exclude idle time: download them again with idle time included."]
 
 
 def _replica_warnings(replicas: int) -> list[str]:
     if replicas <= 1:
         return []
     return [
-        f"The statistics add up the times of {replicas} GPUs: upload the xplane.pb of the step, which tells one GPU."
+        (
+            f"The statistics add up the times of {replicas} GPUs: upload the xplane.pb of the step, which has the "
+            "times per GPU."
+        )
     ]
 
 
 def _steps_warnings(steps: int) -> list[str]:
     if steps == 1:
         return []
-    return [f"Every operation ran {steps} times or a multiple of it: the times were divided by {steps} steps."]
+    return [f"Every operation ran {steps} times or a multiple of that: the times were divided by {steps} steps."]
 
 
 def _number(value: object, row: int) -> float:

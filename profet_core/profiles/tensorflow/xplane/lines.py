@@ -167,6 +167,6 @@ def _has_derived_id(part: Line) -> bool:
     return 0 <= (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID < _DERIVED_IDS
 
 
-def _check_times(times_ps: array) -> None:
+def _check_times(times_ps: array[int]) -> None:
     if times_ps and not 0 <= min(times_ps) <= max(times_ps) <= _MAX_PS:
-        raise ProfileError("The trace holds times that no training step takes: record it again.")
+        raise ProfileError("The trace has implausible times: record it again.")

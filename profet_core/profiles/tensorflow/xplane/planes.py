@@ -8,9 +8,14 @@ from profet_core.errors import ProfileError
 from profet_core.profiles.containers.unpacking import Content
 from profet_core.profiles.decoding.protobuf_wire import PIECE_BYTES, WireStream, damaged
 from profet_core.profiles.limits import NamesKept
-from profet_core.profiles.tensorflow.operation_names import MAX_NAME_CHARACTERS, kernel_operation, operation_type
+from profet_core.profiles.tensorflow.operation_names import (
+    MAX_NAME_CHARACTERS,
+    eager_type,
+    kernel_operation,
+    operation_type,
+)
 from profet_core.profiles.tensorflow.step_count import is_graph_operation
-from profet_core.profiles.tensorflow.training_check import has_gradient, is_jax_name
+from profet_core.profiles.tensorflow.training_check import has_gradient, is_forward, is_jax_name
 from profet_core.profiles.tensorflow.xplane.schema import (
     PLANE_EVENT_METADATA,
     PLANE_NAME,
@@ -43,6 +48,7 @@ class Plane:
     Attributes
     ----------
     types : id of an event's metadata -> operation type, of the events that are operations (host only).
+    eager_types : the same of operations that ran as Python called them, of no graph (host only).
     graph_operations : ids of the operations whose number of runs tells the number of steps (host only).
     kernels : id of an event's metadata -> name (device only).
     capability : major compute capability (device only).
@@ -56,6 +62,7 @@ class Plane:
 
     name: str = ""
     types: dict[int, str] = field(default_factory=dict)
+    eager_types: dict[int, str] = field(default_factory=dict)
     graph_operations: set[int] = field(default_factory=set)
     kernels: dict[int, str] = field(default_factory=dict)
     capability: int | None = None
@@ -107,6 +114,9 @@ def read_planes(content: Content) -> list[Plane]:
                     facts[fact.metadata_id] = fact.int64_value or fact.uint64_value
                     if len(facts) > MAX_FACTS:
                         raise damaged()
+            if not any(map(is_forward, plane.types.values())) and any(map(is_forward, plane.eager_types.values())):
+                # A step without a graph, whose operations XProf does not count.
+                plane.types |= plane.eager_types
             # Names come after what they name.
             major, minor, multiprocessors, memory_bytes = (facts.get(plane.stats.get(name), 0) for name in _FACTS)
             plane.capability = major or None
@@ -140,6 +150,8 @@ def _keep_metadata(plane: Plane, part: int, data: bytes, names: _Names) -> None:
             plane.types[entry.key] = names.keep(kind)
             if is_graph_operation(name, kind):
                 plane.graph_operations.add(entry.key)
+        elif plane.is_host and (kind := eager_type(name)):
+            plane.eager_types[entry.key] = names.keep(kind)
         elif plane.is_device:
             plane.kernels[entry.key] = names.keep(name[:MAX_KERNEL_CHARACTERS])
     elif name in _STATS:

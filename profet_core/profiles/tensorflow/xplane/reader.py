@@ -165,7 +165,7 @@ class _Sums:
             steps=counted.steps,
             steps_basis=counted.basis,
             meta=meta,
-            ignored=(f"devices that are no GPUs: {others}",) if others else (),
+            ignored=(f"devices other than GPUs: {others}",) if others else (),
             warnings=(*counted.warnings, *report.warnings),
             refusal=refusal,
             may_be_cut=False,

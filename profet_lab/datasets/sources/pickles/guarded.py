@@ -59,7 +59,8 @@ def read_times(files: Sequence[tuple[Path, bytes]], limits: ReadLimits = LIMITS)
 
 
 def _next_batch(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, bytes]]:
-    batch, size = [], 0
+    batch: list[tuple[Path, bytes]] = []
+    size = 0
     for path, data in files:
         if not 0 < len(data) <= MAX_TIMES_BYTES:
             raise DataError(f"{path} is empty or has more than {MAX_TIMES_BYTES // 2**20} MB: it holds no step times.")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from profet_cli.main import main
 from profet_core.catalog import load_shipped
 
 
@@ -26,62 +23,42 @@ def test_a_price_added_twice_is_one_row_and_says_the_old_one(run, document, own)
     assert run("add", "g4dn.xlarge", "--usd-per-hour", 0.4)[0] == 0
     status, out, _ = run("add", "g4dn.xlarge", "--usd-per-hour", 0.45, "--gpu", "T4")
     assert status == 0
-    assert out == f"g4dn.xlarge (Tesla T4, us-east-1, on-demand): $0.45 an hour, before $0.40; in {own}\n"
+    assert "$0.45/h, was $0.40" in out and str(own) in out and out.count("\n") == 1
     assert len(own.read_text().splitlines()) == 2
     assert len(document()) == len(load_shipped())
-
-
-def test_an_added_price_is_what_a_cost_is_computed_with(run, capsys, samples):
-    sample = next(iter(samples.values()))
-    run("add", "g4dn.xlarge", "--usd-per-hour", 0.1)
-    assert main(["predict", str(sample.path), "--anchor", sample.anchor, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["predictions"]
-    assert next(row["usd_per_hour"] for row in rows if row["instance"] == "g4dn.xlarge") == 0.1
-
-
-def test_the_price_of_a_node_is_said_to_be_the_nodes(run):
     status, out, _ = run("add", "my.node", "--gpu", "H100", "--gpu-count", 8, "--usd-per-hour", 20)
-    assert status == 0
-    assert out.splitlines()[1] == "$20.00 an hour is the whole node of 8 GPUs."
+    assert status == 0 and "the whole machine with 8 GPUs" in out.splitlines()[1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["x", "--usd-per-hour", "1"], "x is new to the catalogue: say which GPU it has"),
-        (["x", "--usd-per-hour", "1", "--gpu", "L40X"], "Unknown GPU 'L40X'; did you mean L40S?"),
-        (["x", "--usd-per-hour", "1", "--gpu", "A100"], "'A100' may be any of A100-SXM4-40GB, A100-SXM4-80GB"),
-        (["x", "--usd-per-hour", "1", "--gpu", "B200", "--other-gpu"], "say how much memory it has"),
-        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--memory-gib", "80"], "L4 has 24 GiB, not 80"),
-        (["x", "--usd-per-hour", "-1", "--gpu", "L4"], "x: usd_per_hour must be a number above 0, not -1"),
-        (["x", "--usd-per-hour", "nan", "--gpu", "L4"], "x: usd_per_hour must be a number above 0, not nan"),
-        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--gpu-count", "0"], "x: gpu_count must be a whole number"),
-        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--as-of", "today"], "x: as_of must be a date"),
-        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--source", "a\nb"], "holds a line break"),
-        (["a,b", "--usd-per-hour", "1", "--gpu", "L4"], "An instance's name has no spaces, commas or ="),
-        (["G4DN.xlarge", "--usd-per-hour", "1"], "The catalogue writes 'G4DN.xlarge' as 'g4dn.xlarge'"),
-        (["g4dn.xlarge", "--usd-per-hour", "1", "--gpu", "A10G"], "g4dn.xlarge has Tesla T4, not A10G"),
-        (["g4dn.xlarge", "--usd-per-hour", "1", "--gpu-count", "4"], "g4dn.xlarge has --gpu-count 1, not 4"),
-        (["x" * 101, "--usd-per-hour", "1", "--gpu", "L4"], "has more than 100 characters"),
-        (["x", "--usd-per-hour", "1", "--gpu", "L4", "--source", "y" * 501], "source of 'x' has more than 500"),
-        (["x", "--gpu", "L4"], "--usd-per-hour"),
-        (["x", "--gpu", "L4", "--usd-per-hour", "cheap"], "--usd-per-hour"),
-        (["x", "--gpu", "L4", "--usd-per-hour", "1", "--market", "auction"], "--market"),
+        (["x"], "give its GPU"),
+        (["x", "--gpu", "L40X"], "did you mean L40S?"),
+        (["x", "--gpu", "A100"], "A100-SXM4-40GB, A100-SXM4-80GB"),
+        (["x", "--gpu", "B200", "--other-gpu"], "give its memory"),
+        (["x", "--gpu", "L4", "--memory-gib", "80"], "L4 has 24 GiB, not 80"),
+        (["x", "--gpu", "L4", "--usd-per-hour", "nan"], "usd_per_hour must be a number above 0, not nan"),
+        (["x", "--gpu", "L4", "--gpu-count", "0"], "gpu_count"),
+        (["x", "--gpu", "L4", "--as-of", "today"], "as_of"),
+        (["x", "--gpu", "L4", "--source", "a\nb"], "line break"),
+        (["a,b", "--gpu", "L4"], "commas"),
+        (["G4DN.xlarge"], "as 'g4dn.xlarge'"),
+        (["g4dn.xlarge", "--gpu", "A10G"], "Tesla T4, not A10G"),
+        (["g4dn.xlarge", "--gpu-count", "4"], "1, not 4"),
+        (["x" * 101, "--gpu", "L4"], "more than 100"),
+        (["x", "--gpu", "L4", "--source", "y" * 501], "more than 500"),
+        (["x", "--gpu", "L4", "--market", "auction"], "--market"),
     ],
 )
 def test_a_wrong_row_is_refused_and_nothing_is_written(refused, own, arguments, says):
-    assert says in refused("add", *arguments)
+    assert says in refused("add", arguments[0], "--usd-per-hour", "1", *arguments[1:])
     assert not own.exists()
-
-
-def test_a_gpu_without_a_data_sheet_is_added_only_on_purpose(document):
-    row = document(*("add", "x", "--gpu", "B200", "--memory-gib", 180, "--other-gpu", "--usd-per-hour", 5))["offer"]
-    assert (row["gpu"], row["gpu_memory_gib"]) == ("B200", 180)
 
 
 def test_a_gpu_of_another_memory_is_added_on_purpose_for_its_price(refused, document):
     v100 = ("my.v32", "--gpu", "Tesla V100-SXM2-32GB", "--memory-gib", 32, "--usd-per-hour", 1)
-    assert "--other-gpu adds it all the same: only models that learned from it predict it" in refused("add", *v100)
+    assert "--other-gpu" in refused("add", *v100)
     assert document("add", *v100, "--other-gpu")["offer"]["gpu_memory_gib"] == 32
     assert next(row for row in document() if row["name"] == "my.v32")["basis"] == "price only"
 
@@ -95,7 +72,7 @@ def test_a_damaged_own_file_stops_every_command_in_one_line(refused, own):
 
 def test_without_a_place_for_the_file_the_variable_is_named(refused, monkeypatch):
     monkeypatch.setenv("PROFET_INSTANCES", "")
-    assert "name a file in PROFET_INSTANCES" in refused("add", "g4dn.xlarge", "--usd-per-hour", 1)
+    assert "set PROFET_INSTANCES" in refused("add", "g4dn.xlarge", "--usd-per-hour", 1)
 
 
 def test_an_instance_of_one_s_own_may_say_who_rents_it_out(run, document, refused):
@@ -104,6 +81,6 @@ def test_an_instance_of_one_s_own_may_say_who_rents_it_out(run, document, refuse
     rows = {row["name"]: row for row in document()}
     assert (rows["my.l4"]["provider"], rows["g4dn.xlarge"]["provider"]) == ("hetzner", "aws")
     assert [row["name"] for row in document("--provider", "hetzner")] == ["my.l4"]
-    assert "g4dn.xlarge is of aws, not gcp: leave --provider out." in refused(
+    assert "g4dn.xlarge is from aws, not gcp: remove --provider." in refused(
         "add", "g4dn.xlarge", "--usd-per-hour", 1, "--provider", "gcp"
     )

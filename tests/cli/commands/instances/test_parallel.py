@@ -12,15 +12,37 @@ from profet_core.catalog import load_shipped
 from profet_core.catalog.own import read_own
 from profet_core.whole_files import lock_path
 
-PROCESSES = 50
+PROCESSES, ROWS = 4, 8
+#: Begins with the others, at a line on stdin: most of a program's time is its start. Then changes row after row.
+CHANGES = """
+import sys
+from profet_cli.main import main
+action, *names = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
+more = ["--gpu", "L4", "--usd-per-hour", "1"] if action == "add" else []
+sys.exit(max(main(["instances", action, name, *more]) for name in names))
+"""
 
 
-def profet(*arguments: object) -> subprocess.Popen:
-    command = [sys.executable, "-m", "profet_cli", "instances", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-def ended_well(running: list[subprocess.Popen]) -> None:
+def changed_at_once(changes: list[tuple[str, list[str]]], repository: Path) -> None:
+    """Each `profet instances ACTION` of its names in a process of its own, all at once."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", CHANGES, action, *names],
+            cwd=repository,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for action, names in changes
+    ]
+    for process in running:
+        assert process.stdout.readline() == "ready\n", process.communicate()[1]
+    for process in running:
+        process.stdin.write("\n")
+        process.stdin.flush()
     said = [process.communicate(timeout=300)[1] for process in running]
     assert [(process.returncode, line) for process, line in zip(running, said, strict=True)] == [(0, "")] * len(running)
 
@@ -29,15 +51,14 @@ def names(path: Path) -> set[str]:
     return {row.name for row in read_own(path, load_shipped())}
 
 
-def test_fifty_adds_at_once_keep_fifty_rows_and_removals_beside_them_theirs(own):
-    numbered = {f"my.{number}" for number in range(PROCESSES)}
-    ended_well([profet("add", name, "--gpu", "L4", "--usd-per-hour", 1) for name in sorted(numbered)])
-    assert names(own) == numbered
-    added = {f"new.{number}" for number in range(5)}
-    removed = {f"my.{number}" for number in range(5)}
-    more = [profet("add", name, "--gpu", "L4", "--usd-per-hour", 1) for name in sorted(added)]
-    ended_well([*more, *(profet("remove", name) for name in sorted(removed))])
-    assert names(own) == (numbered - removed) | added
+def test_many_adds_at_once_keep_every_row_and_removals_beside_them_theirs(own, repository):
+    rows = [[f"my.{number}.{row}" for row in range(ROWS)] for number in range(PROCESSES)]
+    changed_at_once([("add", each) for each in rows], repository)
+    added = {name for each in rows for name in each}
+    assert names(own) == added
+    new = [[f"new.{number}.{row}" for row in range(ROWS)] for number in range(2)]
+    changed_at_once([*(("add", each) for each in new), *(("remove", each) for each in rows[:2])], repository)
+    assert names(own) == added - {*rows[0], *rows[1]} | {*new[0], *new[1]}
     assert [path.name for path in own.parent.iterdir()] == [own.name]
 
 

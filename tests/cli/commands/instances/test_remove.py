@@ -9,4 +9,4 @@ def test_removing_takes_own_rows_only(run, document, refused):
     assert [row["market"] for row in document("remove", "g4dn.xlarge", "--market", "spot")["removed"]] == ["spot"]
     run("remove", "g4dn.xlarge")
     assert [row["usd_per_hour"] for row in document() if row["name"] == "g4dn.xlarge"] == [0.526]
-    assert "has no such row of 'g4dn.xlarge'" in refused("remove", "g4dn.xlarge")
+    assert "has no such row for 'g4dn.xlarge'" in refused("remove", "g4dn.xlarge")

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from profet_core.accuracy.manycore_report import load_manycore_accuracy
 from tests.made.manycore_report import made_report
 
 pytestmark = pytest.mark.training
@@ -20,17 +19,9 @@ def measured(monkeypatch):
     monkeypatch.setattr(module, "own_cores", lambda **_: made_report().own_cores)
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        (["--anchor", "p2.xlarge"], "--anchor"),
-        (["--transfer", "--sizes"], "--sizes, --transfer"),
-        (["--real", "DIR"], "--real"),
-        (["--method", "profet"], "--method"),
-    ],
-)
-def test_what_does_not_go_with_it_is_refused(refused, given, named):
-    assert refused("validate", "--manycore", *given) == f"--manycore validates published models: leave {named} out."
+def test_what_does_not_go_with_it_is_refused(refused):
+    line = refused("validate", "--manycore", "--method", "profet", "--transfer", "--sizes", "--real", "DIR")
+    assert line.endswith("remove --method, --real, --sizes, --transfer.")
 
 
 def test_it_prints_the_published_predictions_both_models_and_own_cores(run, measured):
@@ -49,8 +40,7 @@ def test_json_is_the_report_and_card_writes_it(document, run, measured, tmp_path
     assert [row["published_min"] for row in found["predictions"][:4]] == [6.6, 5.4, 4.9, 4.6]
     status, _, _ = run("validate", "--manycore", "--card", "--models", tmp_path)
     assert status == 0
-    assert load_manycore_accuracy(tmp_path) == made_report()
     written = json.loads((tmp_path / "manycore_validation.json").read_text())
     del written["checksum"]
     assert written == found
-    assert (tmp_path / "MANYCORE_CARD.md").read_text().startswith("# Many-core processors\n")
+    assert (tmp_path / "MANYCORE_CARD.md").read_text(encoding="utf-8").startswith("# Many-core processors\n")

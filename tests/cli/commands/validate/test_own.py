@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("sklearn", reason="the training set is not installed: pip install -r requirements.txt")
-pytest.importorskip("tensorflow", reason="the training set is not installed: pip install -r requirements.txt")
-
 from functools import partial
+
+import pytest
 
 from profet_lab.datasets.dataset import Dataset, InstanceFacts, Source, ordered
 from profet_lab.datasets.sources.draft import dataset_of
 from profet_lab.datasets.sources.tables import read_tables
 from profet_lab.datasets.write import write_dataset
-from profet_lab.measurements.tables import DataError, data_folder
+from profet_lab.measurements.tables import data_folder
 from tests.made.uncompiled import without_compiling
+from tests.recorder.runs import needs
 
+pytestmark = needs("sklearn", "tensorflow")
 NETWORKS = ("AlexNet", "ResNet50", "VGG11")
 GPU = "GeForce RTX 2080 Ti"
 
@@ -23,10 +22,7 @@ GPU = "GeForce RTX 2080 Ti"
 @pytest.fixture(scope="module")
 def published() -> Dataset:
     """Two runs of each workload of three networks."""
-    try:
-        whole = read_tables(data_folder() / "profet")
-    except DataError as error:
-        pytest.skip(f"needs the full data set: {error}")
+    whole = read_tables(data_folder() / "profet")
     cells = whole.cells[(whole.cells["repeat"] <= 2) & whole.cells["model"].isin(NETWORKS)]
     operations = whole.operations[whole.operations["cell"].isin(cells["cell"])]
     return Dataset(*ordered(cells, operations), whole.sources, whole.instances)
@@ -54,7 +50,7 @@ def quick(monkeypatch):
     from profet_lab.validation import own_report
 
     without_compiling(monkeypatch)
-    monkeypatch.setattr(own_report, "own_report", partial(own_report.own_report, steps=20))
+    monkeypatch.setattr(own_report, "own_report", partial(own_report.own_report, steps=4))
 
 
 def test_machines_of_one_s_own_alone_are_judged_by_pair(run, document, own, quick):
@@ -88,11 +84,9 @@ def test_beside_the_published_ones_models_and_law_are_judged(run, published, own
     assert len([line for line in lines if line[:1] == ["desk"] and "law" in line]) == 4
 
 
-def test_too_few_are_told_in_one_line(refused, own):
-    line = refused("validate", "--data", own("one", "g4dn.xlarge", 3), "--data", own("two", "p2.xlarge", 2))
-    assert "No two instances have 9 profiled workloads of 3 networks in common" in line
-
-
-def test_other_parts_are_left_out(refused, own):
-    folder = own("one", "g4dn.xlarge", 3)
-    assert "leave --cells, --card out" in refused("validate", "--data", folder, "--cells", "--card")
+def test_too_few_and_other_parts_are_one_line(refused, own):
+    one = own("one", "g4dn.xlarge", 3)
+    assert "9 profiled workloads of 3 networks" in refused(
+        "validate", "--data", one, "--data", own("two", "p2.xlarge", 2)
+    )
+    assert "remove --cells, --card" in refused("validate", "--data", one, "--cells", "--card")

@@ -27,7 +27,7 @@ def folder(tmp_path, samples):
     return folder
 
 
-def test_one_document(document, folder):
+def test_one_document_and_its_tables(run, document, folder):
     found = document("validate", "--real", folder)
     assert set(found) >= {"pairs", "frameworks", "kinds", "profiles", "read", "mean"}
     (check,) = found["profiles"]
@@ -44,15 +44,11 @@ def test_one_document(document, folder):
     assert [row["framework"] for row in found["frameworks"]] == ["Keras"]
     assert [(row["profile"], row["steps_right"]) for row in found["read"]] == [("t4.json", False), ("bad.json", None)]
 
-
-def test_tables(run, document, folder):
     status, out, _ = run("validate", "--real", folder)
-    (check,) = document("validate", "--real", folder)["profiles"]
     assert status == 0
     lines = [line.split() for line in out.splitlines()]
     (row,) = (line for line in lines if line[:4] == ["t4.json", "T4", "V100", "measured"])
     assert row[4:6] == [f"{check['truth_ms']:.1f}", f"{check['with_latency']['latency_ms']:.1f}"]
-    error = 100 * abs(check["with_latency"]["latency_ms"] / check["truth_ms"] - 1)
     assert any(line[:5] == ["T4", "->", "V100", "1", f"{error:.2f}"] for line in lines)
     assert "mean of 1 prediction on profiled GPUs" in out
     assert "1 (stated, wrong)" in out
@@ -65,27 +61,11 @@ def test_the_card_s_report_is_of_the_models(run, folder, repository, tmp_path):
     assert (status, err) == (0, "")
     report = load_real_report(load_models(models))
     assert (models / REAL_REPORT_NAME).is_file() and report.mean.n == 1
-    assert "## Profiles of strangers" in (models / "MODEL_CARD.md").read_text()
+    assert "## Third-party profiles" in (models / "MODEL_CARD.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        (["--scaler"], "--scaler"),
-        (["--transfer"], "--transfer"),
-        (["--anchor", "g3s.xlarge", "--no-clustering"], "--anchor, --no-clustering"),
-    ],
-)
-def test_what_does_not_go_with_real_is_one_line(refused, folder, given, named):
-    expected = f"--real compares whole profiles with what was measured: leave {named} out."
-    assert refused("validate", "--real", folder, *given) == expected
-
-
-def test_a_folder_without_profiles_is_one_line(refused, tmp_path):
-    assert "has no index.json" in refused("validate", "--real", tmp_path)
-    assert "There is no folder" in refused("validate", "--real", tmp_path / "none")
-
-
-def test_a_bad_index_is_one_line(refused, folder):
+def test_what_does_not_go_with_real_and_a_bad_index_are_one_line(refused, folder):
+    line = refused("validate", "--real", folder, "--transfer", "--anchor", "g3s.xlarge", "--no-clustering")
+    assert line.endswith("remove --anchor, --no-clustering, --transfer.")
     (folder / "t4.json").unlink()
-    assert "names t4.json, which is not there" in refused("validate", "--real", folder)
+    assert "lists t4.json, which is missing" in refused("validate", "--real", folder)

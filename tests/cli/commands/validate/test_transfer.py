@@ -1,9 +1,10 @@
-"""`profet validate --transfer`: what goes with it, and that its tables hold the report's figures."""
+"""`profet validate --transfer` and `--memory`: what goes with them, and that tables hold the figures."""
 
 from __future__ import annotations
 
 import pytest
 
+from profet_cli.commands.validate.memory import print_memory
 from profet_cli.commands.validate.transfer import (
     PRINTERS,
     print_derived,
@@ -11,8 +12,7 @@ from profet_cli.commands.validate.transfer import (
     print_left_out_gpus,
     print_published,
 )
-from profet_cli.main import main
-from tests.made.transfer_report import made_transfer_report
+from tests.made.transfer_report import RECORDED, made_transfer_report
 
 FIGURES = {
     "mape_with_latency": 10.84,
@@ -27,18 +27,10 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        (["--scaler"], "--scaler"),
-        (["--anchor", "g3s.xlarge", "--no-clustering"], "--anchor, --no-clustering"),
-        (["--method", "profet"], "--method"),
-    ],
-)
-def test_what_does_not_go_with_transfer_is_one_line(capsys, given, named):
-    assert main(["validate", "--transfer", *given]) == 2
-    error = capsys.readouterr().err
-    assert error == f"profet: --transfer validates on all instances at once: leave {named} out.\n"
+def test_what_does_not_go_with_transfer_or_memory_is_one_line(refused):
+    assert "remove --scaler" in refused("validate", "--transfer", "--scaler")
+    # Parts in the order of their names; one of them is what is done.
+    assert "--memory validates" in refused("validate", "--memory", "--scaler", "--transfer")
 
 
 def test_each_direction_is_a_line_with_its_figures(capsys):
@@ -111,6 +103,17 @@ def test_published_tables_and_self_checks_are_lines_with_their_figures(capsys):
     for row in published["self_checks"]:
         names = ("own_point", "point_sd", "falls_batch", "falls_pixels", "below_unsaid")
         assert f"{row['gpu']} {' '.join(f'{row[name]:.1f}' for name in names)}" in lines
+
+
+def test_recorded_peaks_are_rows_of_their_own(capsys):
+    report = made_transfer_report("0", "0")["memory"]
+    print_memory(report)
+    lines = capsys.readouterr().out.splitlines()
+    for known in RECORDED:
+        (line,) = (line for line in lines if line.startswith(known))
+        row = report["recorded"][known]
+        for name in ("recall", "strict_recall", "strict_false_fits"):
+            assert f"{100 * row[name]:.1f}%" in line
 
 
 def test_routes_and_derived_gpus_are_lines_with_their_figures(capsys):

@@ -82,43 +82,34 @@ def refusal(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-@pytest.mark.parametrize("content", [XPLANE, TENSORFLOW, gzip.compress(XPLANE, mtime=0), TABLE, PYTORCH, PROFET])
-def test_a_packed_profile_reads_as_it_does_alone(packing, content):
-    data = PACKINGS[packing]({"a/profile": content})
-    assert read_profile(data) == read_profile(content)
+def test_a_packed_profile_reads_as_it_does_alone(packing):
+    for content in (gzip.compress(XPLANE), TABLE, PYTORCH):
+        assert read_profile(PACKINGS[packing]({"a/profile": content})) == read_profile(content)
 
 
-@pytest.mark.parametrize("packing", PACKINGS)
-def test_of_a_runs_folder_the_xplane_is_read_and_named(packing):
+def test_of_a_runs_folder_the_xplane_is_read_and_named(tmp_path):
     files = {**OTHERS, f"{RUN}/host.trace.json.gz": TENSORFLOW, f"{RUN}/host.xplane.pb": XPLANE}
-    profile = read_profile(PACKINGS[packing](files))
-    assert profile.operations == read_profile(XPLANE).operations
-    assert profile.ignored == (f"4 of the 5 files in the archive: {RUN}/host.xplane.pb was read",)
+    for profile, where in (
+        *((read_profile(pack(files)), "archive") for pack in PACKINGS.values()),
+        (read_profile_folder(folder_of(tmp_path, files)), "folder"),
+    ):
+        assert profile.operations == read_profile(XPLANE).operations
+        assert profile.ignored == (f"4 of the 5 files in the {where}: {RUN}/host.xplane.pb was read",)
 
 
-def test_a_folder_reads_as_an_archive_of_it(tmp_path):
-    files = {**OTHERS, f"{RUN}/host.trace.json.gz": TENSORFLOW, f"{RUN}/host.xplane.pb": XPLANE}
-    profile = read_profile_folder(folder_of(tmp_path, files))
-    assert profile.operations == read_profile(XPLANE).operations
-    assert profile.ignored == (f"4 of the 5 files in the folder: {RUN}/host.xplane.pb was read",)
-
-
-def formats_in_turn() -> list[tuple[bytes, str]]:
-    return [
-        (XPLANE, "TensorFlow xplane.pb"),
-        (TENSORFLOW, "TensorFlow trace.json"),
-        (STATISTICS, "TensorFlow tensorflow_stats.pb"),
-        (TABLE, "statistics CSV"),
-        (PYTORCH, "PyTorch trace"),
-        (PROFET, "PROFET JSON, version 2"),
-    ]
-
-
-@pytest.mark.parametrize("best", range(6))
-def test_the_file_that_tells_most_is_chosen_by_content(best):
-    formats = formats_in_turn()[best:]
-    files = {f"{number}.txt": content for number, (content, _) in enumerate(reversed(formats))}
-    assert read_profile(zipped(files)).source_format == formats[0][1]
+def test_the_file_that_tells_most_is_chosen_by_content():
+    formats = {
+        "TensorFlow xplane.pb": XPLANE,
+        "TensorFlow trace.json": TENSORFLOW,
+        "TensorFlow tensorflow_stats.pb": STATISTICS,
+        "statistics CSV": TABLE,
+        "PyTorch trace": PYTORCH,
+        "PROFET JSON, version 2": PROFET,
+    }
+    while formats:
+        files = {f"{number}.txt": content for number, content in enumerate(reversed(formats.values()))}
+        assert read_profile(zipped(files)).source_format == next(iter(formats))
+        del formats[next(iter(formats))]
 
 
 def read_names(names: list[str], contents: list[bytes] | None = None) -> tuple[Profile, str]:
@@ -127,12 +118,9 @@ def read_names(names: list[str], contents: list[bytes] | None = None) -> tuple[P
     return profile, profile.ignored[0].partition("archive: ")[2]
 
 
-def test_of_several_hosts_the_first_is_read_numbers_as_numbers():
+def test_of_several_hosts_the_first_is_read_and_of_several_runs_the_last():
     _, said = read_names([f"{RUN}/host{number}.xplane.pb" for number in (10, 9, 11)])
-    assert said == f"{RUN}/host9.xplane.pb was read, the first of 3 such files"
-
-
-def test_of_several_runs_the_last_is_read():
+    assert said == f"{RUN}/host9.xplane.pb was read, the first of 3 such files", "numbers as numbers"
     runs = ["2024_05_06_07_08_09", "2024_05_06_07_08_10", "2023_12_31_23_59_59"]
     _, said = read_names([f"logs/plugins/profile/{run}/a.xplane.pb" for run in runs])
     assert said == f"logs/plugins/profile/{runs[1]}/a.xplane.pb was read, of the last of 3 runs"
@@ -148,33 +136,25 @@ def test_a_damaged_best_file_leaves_the_next_one():
     profile, said = read_names(["a.xplane.pb", "b.json.gz"], [XPLANE[:-3], TENSORFLOW])
     assert (profile.source_format, said) == ("TensorFlow trace.json", "b.json.gz was read")
     assert profile.ignored[1] == "a.xplane.pb, which can't be read"
-
-
-def test_what_tensorflow_writes_beside_a_trace_is_no_profile():
-    assert "the archive holds no profile among its 3 files" in refusal(zipped(OTHERS))
-
-
-def test_what_is_wrong_with_the_only_profile_is_said():
-    files = {"a.xplane.pb": XPLANE[:-3], "b.txt": b"hello"}
-    assert refusal(zipped(files)).startswith("upload: a.xplane.pb: The trace is damaged or cut short")
+    alone = {"a.xplane.pb": XPLANE[:-3], "b.txt": b"hello"}
+    assert refusal(zipped(alone)).startswith("upload: a.xplane.pb: The trace is damaged or truncated")
 
 
 def test_progress_rises_to_one_over_an_archive():
     noise = random.Random(1).randbytes(400_000).hex().encode()
     files = {"a.bin": noise, "trace.json": PYTORCH[:-1] + b', "x": "' + noise + b'"}'}
-    for pack in PACKINGS.values():
+    for pack in (zipped, tarred, PACKINGS["tar.gz"]):
         told: list[float] = []
         assert read_profile(io.BytesIO(pack(files)), progress=told.append).steps == 2
         assert told == sorted(set(told)) and 0 < told[0] <= told[-1] == 1.0
 
 
 def test_a_long_trace_in_an_archive_is_streamed():
-    events = [event for number in range(1500) for event in cuda_step(number, number * 1000)]
-    content = trace(events)
-    assert len(content) > 4 * unpacking.HEAD_BYTES
-    for pack in PACKINGS.values():
-        assert read_profile(pack({"trace.json": content})) == read_profile(content)
-        assert read_profile(pack({"trace.json.gz": gzip.compress(content)})) == read_profile(content)
+    content = trace([event for number in range(700) for event in cuda_step(number, number * 1000)])
+    assert len(content) > unpacking.HEAD_BYTES
+    expected = read_profile(content)
+    assert read_profile(zipped({"trace.json.gz": gzip.compress(content)})) == expected
+    assert read_profile(PACKINGS["tar.gz"]({"trace.json": content})) == expected
 
 
 # --- hostile archives -------------------------------------------------------------------------------------------------
@@ -203,12 +183,11 @@ HOSTILE = {
     "a huge directory": (with_count(ONE, 1, 2**31), "The archive is damaged"),
     "many files": (zipped({str(number): b"x" for number in range(2_001)}), "more than 2,000 files: choose the folder"),
     "many files in a tar": (tarred({str(number): b"x" for number in range(2_001)}), "more than 2,000 files"),
-    "zip cut short": (ONE[:-30], "The zip archive is cut short"),
+    "zip truncated": (ONE[:-30], "The zip archive is truncated"),
     "zip in a zip": (zipped({"a.zip": ONE}), "holds no profile among its 1 files"),
     "tar in a zip": (zipped({"a.tar": tarred({"a.json": PROFET})}), "holds no profile among its 1 files"),
-    "tar in a tar.gz": (tarred({"a.tar": tarred({"a.json": PROFET})}, "w:gz"), "holds no profile"),
     "gzip in gzip in a zip": (zipped({"a": gzip.compress(gzip.compress(PROFET))}), "a: The file is compressed twice"),
-    "tar cut short": (tarred({"a.json": PROFET})[:1030], "The tar archive is cut short"),
+    "tar truncated": (tarred({"a.json": PROFET})[:1030], "The tar archive is truncated"),
     "tar of a negative size": (
         tarred({"a.json": PROFET}).replace(b"%011o" % len(PROFET), b"-0000000010"),
         "The archive is damaged",
@@ -217,7 +196,7 @@ HOSTILE = {
     "empty files": (zipped({"a.json": b"", "b.json": b""}), "holds no profile among its 0 files"),
     "a checkpoint": (
         zipped({"archive/data.pkl": b"\x80\x02}q\x00.", "archive/data/0": bytes(100)}),
-        "this is a PyTorch checkpoint, no profile: upload the trace that torch.profiler writes",
+        "this is a PyTorch checkpoint, not a profile: upload the trace that torch.profiler writes",
     ),
     "a bomb": (zipped({"trace.json": PYTORCH[:-1] + b" " * (20 * 2**20)}), "unpacks to more than 100 times its size"),
 }
@@ -233,11 +212,8 @@ def test_a_changed_byte_in_an_archive_is_noticed():
     stored = bytearray(zipped({"a.json": PROFET}, zipfile.ZIP_STORED))
     stored[stored.index(b"5}")] = ord("6")
     assert "The archive is damaged" in refusal(bytes(stored))
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_packing_that_is_not_read_leaves_the_file_out(method):
-    assert "holds no profile among its 0 files" in refusal(zipped({"a.json": PROFET}, method))
+    # A packing that is not read leaves the file out.
+    assert "holds no profile among its 0 files" in refusal(zipped({"a.json": PROFET}, zipfile.ZIP_LZMA))
 
 
 def test_names_are_never_paths(tmp_path, monkeypatch):
@@ -250,45 +226,39 @@ def test_names_are_never_paths(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_damaged_archives_are_a_profile_or_one_line(seed):
-    dice = random.Random(seed)
+def test_damaged_archives_are_a_profile_or_one_line():
+    dice = random.Random(0)
     files = {**OTHERS, "a.xplane.pb": XPLANE, "b.json": TENSORFLOW}
-    data = bytearray(dice.choice(list(PACKINGS.values()))(files))
-    for _ in range(dice.randint(1, 6)):
-        at = dice.randrange(len(data))
-        if dice.random() < 0.6:
-            # The directories of both are in the first and last bytes.
-            at = dice.choice((at % 700, len(data) - 1 - at % min(700, len(data))))
-        end = at + dice.randint(0, 5)
-        data[at:end] = dice.choice((dice.randbytes(end - at), b"\xff" * (end - at), b"", bytes(4)))
-    try:
-        profile = read_profile(bytes(data), "upload")
-    except ProfileError as error:
-        assert str(error).isprintable() and len(str(error)) < 300
-    else:
-        assert all(note.isprintable() for note in profile.ignored)
+    packed = [pack(files) for pack in PACKINGS.values()]
+    for _ in range(300):
+        data = bytearray(dice.choice(packed))
+        for _ in range(dice.randint(1, 6)):
+            at = dice.randrange(len(data))
+            if dice.random() < 0.6:
+                # The directories of both are in the first and last bytes.
+                at = dice.choice((at % 700, len(data) - 1 - at % min(700, len(data))))
+            end = at + dice.randint(0, 5)
+            data[at:end] = dice.choice((dice.randbytes(end - at), b"\xff" * (end - at), b"", bytes(4)))
+        try:
+            profile = read_profile(bytes(data), "upload")
+        except ProfileError as error:
+            assert str(error).isprintable() and len(str(error)) < 300
+        else:
+            assert all(note.isprintable() for note in profile.ignored)
 
 
 # --- folders ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_without_a_profile_is_refused(tmp_path):
-    with pytest.raises(ProfileError, match=r"holds no profile among its 1 files: upload an xplane\.pb"):
-        read_profile_folder(folder_of(tmp_path, {"a/b.txt": b"hello"}))
+def test_a_folder_without_a_profile_is_refused_by_its_name(tmp_path):
+    with pytest.raises(ProfileError, match=r"^some run: the folder holds no profile among its 1 files"):
+        read_profile_folder(folder_of(tmp_path / "some run", {"a/b.txt": b"hello"}))
 
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "MAX_FILES", 3)
     with pytest.raises(ProfileError, match="The folder holds more than 3 files: choose the folder of one run"):
         read_profile_folder(folder_of(tmp_path, {f"{number}.json": PROFET for number in range(4)}))
-
-
-def test_the_name_of_the_folder_is_said(tmp_path):
-    folder = tmp_path / "some run"
-    folder.mkdir()
-    with pytest.raises(ProfileError, match=r"^some run: the folder holds no profile"):
-        read_profile_folder(folder)
 
 
 def test_the_time_is_that_of_all_files_together(monkeypatch, tmp_path):

@@ -28,9 +28,14 @@ values = st.recursive(
 made_events = st.lists(st.dictionaries(texts, values, max_size=4), max_size=8)
 
 
-@pytest.mark.parametrize("window", [1, 7, 1000])
-@settings(max_examples=40)
-@given(events=made_events, ascii_only=st.booleans(), indent=st.sampled_from([None, 2]), entry=values)
+@settings(max_examples=60)
+@given(
+    window=st.sampled_from([1, 7, 1000]),
+    events=made_events,
+    ascii_only=st.booleans(),
+    indent=st.sampled_from([None, 2]),
+    entry=values,
+)
 def test_windows_of_any_size_give_the_same_events(window, events, ascii_only, indent, entry):
     document = {"before": entry, "traceEvents": events, "after": entry}
     data = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode()
@@ -41,29 +46,26 @@ def test_windows_of_any_size_give_the_same_events(window, events, ascii_only, in
     assert entries == {"before": entry, "after": entry}
 
 
+@settings(max_examples=40)
 @given(events=made_events.filter(bool), data=st.data())
 def test_every_cut_of_a_trace_is_noticed(events, data):
     whole = json.dumps({"displayTimeUnit": "ms", "traceEvents": events}).encode()
     cut = data.draw(st.integers(whole.index(b"["), len(whole) - 1))
-    with pytest.raises(ProfileError, match="cut short"):
+    with pytest.raises(ProfileError, match="truncated"):
         events_of(whole[:cut])
 
 
-@pytest.mark.parametrize("window", range(1, 30))
-@pytest.mark.parametrize("number", [-5.0771532157509976e16, 1.5, 12345678, 1e-7])
-def test_a_number_that_a_window_cuts_is_read_whole(window, number, monkeypatch):
-    monkeypatch.setattr(chrome_trace, "_WINDOW_BYTES", window)
-    assert events_of(b'{"a": %s, "traceEvents": []}' % repr(number).encode(), keep=("a",)) == ([], {"a": number})
+@pytest.mark.parametrize("number", [-5.0771532157509976e16, 12345678])
+def test_a_number_that_a_window_cuts_is_read_whole(number, monkeypatch):
+    for window in range(1, 30):
+        monkeypatch.setattr(chrome_trace, "_WINDOW_BYTES", window)
+        assert events_of(b'{"a": %s, "traceEvents": []}' % repr(number).encode(), keep=("a",)) == ([], {"a": number})
 
 
 def test_what_pytorch_and_others_write_beside_the_standard_is_read():
-    data = b'\xef\xbb\xbf{"traceEvents": [{"ph": "X", "x": NaN, "y": -Infinity,\n "name": "a\nb\t"},, {"ph": "i"}, 5,]}'
-    first, second = events_of(data)[0]
-    assert (first["name"], second) == ("a\nb\t", {"ph": "i"})
-
-
-def test_only_what_is_asked_for_is_kept_of_the_rest():
-    assert events_of(b'{"a": 1, "b": [2], "traceEvents": []}', keep=("b", "c")) == ([], {"b": [2]})
+    data = b'{"a": 1, "b": 2, "traceEvents": [{"x": NaN, "y": -Infinity,\n "name": "a\nb\t"},, {"ph": "i"}, 5,]}'
+    (first, second), entries = events_of(b"\xef\xbb\xbf" + data, ("b", "c"))
+    assert (first["name"], second, entries) == ("a\nb\t", {"ph": "i"}, {"b": 2})
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,6 @@ def test_only_what_is_asked_for_is_kept_of_the_rest():
     [
         b'{"traceEvents": [{"a": tru }]}' + b" " * 100,
         b'{"traceEvents": [{"a": "\\x"}]}' + b" " * 100,
-        b'{"traceEvents": [{"a" 1}]}' + b" " * 100,
         b'{5: 1, "traceEvents": []}',
         b'{"traceEvents": {}}',
         b'{"traceEvents": [' + b"9" * 5000 + b"]}",
@@ -86,12 +87,9 @@ def test_damage_is_told_from_a_cut(data):
     ("head", "expected"),
     [
         (b'{"schemaVersion": 1, "traceEvents": [', True),
-        (b' \n{\n"traceEvents" : [', True),
         (b'[{"name": "a", "ph": "X"', True),
-        (b'[\n {"ph":"M"', True),
         (b'{"operations": {"Device_A": 1}}', False),
         (b'[{"Device_A": 1}]', False),
-        (b'[{"cols": [], "rows": []}]', False),
         (b'{"traceEvents": 5}', False),
         (b'"traceEvents": [', False),
     ],

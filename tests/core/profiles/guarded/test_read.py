@@ -7,13 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.damage import NOT_PROFILES
 from profet_core import ProfileError, read_profile
 from profet_core.errors import BusyError
 from profet_core.profiles.guarded import read as guarded
@@ -21,7 +19,7 @@ from profet_core.profiles.guarded.line import ReadingLine
 from profet_core.profiles.guarded.read import ReadLimits, read_guarded, taken
 
 FORMATS = Path(__file__).resolve().parents[4] / "sample_traces" / "formats"
-FILES = sorted(path for path in FORMATS.iterdir() if path.name not in NOT_PROFILES)
+
 #: Lists that take some hundred megabytes once they are read.
 LISTS = b'{"operations":{"Device_A":1},"x":[' + b"[],[0]," * 560_000 + b"0]}"
 #: Events that take some ten seconds.
@@ -42,12 +40,12 @@ def started(monkeypatch) -> list[subprocess.Popen]:
     return processes
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_file_of_each_format_reads_as_in_this_process(path):
+@pytest.mark.parametrize("name", ["tensorflow-3-steps.xplane.pb.gz", "pytorch_cpu.pt.trace.json.gz"])
+def test_a_file_reads_as_in_this_process(name):
     shares = []
-    with path.open("rb") as file:
-        profile = read_guarded(file, path.name, progress=shares.append)
-    expected = read_profile(path.read_bytes(), path.name)
+    with (FORMATS / name).open("rb") as file:
+        profile = read_guarded(file, name, progress=shares.append)
+    expected = read_profile((FORMATS / name).read_bytes(), name)
     assert profile == expected and profile.with_steps(1) == expected.with_steps(1)
     assert shares == sorted(shares)
 
@@ -55,7 +53,6 @@ def test_a_file_of_each_format_reads_as_in_this_process(path):
 def test_a_refusal_is_the_same_line(started):
     for name, data in {
         "a\n.json": b"[" * 90_000,
-        "x.nsys-rep": b"\x00\x01\x02\xff" * 20,
         "trace.json": b'{"traceEvents":[',
     }.items():
         with pytest.raises(ProfileError) as here:
@@ -63,7 +60,7 @@ def test_a_refusal_is_the_same_line(started):
         with pytest.raises(ProfileError) as there:
             read_guarded(data, name)
         assert str(there.value) == str(here.value)
-    assert len(started) == 3
+    assert len(started) == 2
 
 
 def test_a_small_profile_starts_no_process(started):
@@ -76,9 +73,8 @@ def test_a_small_profile_starts_no_process(started):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of a process is limited on Linux")
 def test_a_file_that_takes_too_much_memory_is_one_line(started):
-    with pytest.raises(ProfileError) as error:
+    with pytest.raises(ProfileError, match=r"^net\.json: it takes more than 60 MB of memory"):
         read_guarded(LISTS, "net.json", limits=ReadLimits(memory_mb=60))
-    assert str(error.value) == "net.json: it takes more than 60 MB of memory to read: reduce it with `profet convert`."
     assert started[0].poll() is not None
     assert read_guarded(LISTS).operations == {"Device_A": 1.0}
 
@@ -86,7 +82,7 @@ def test_a_file_that_takes_too_much_memory_is_one_line(started):
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is limited where there are signals")
 @pytest.mark.parametrize("limits", [ReadLimits(cpu_s=1), ReadLimits(wall_s=0.3)])
 def test_a_file_that_takes_too_long_is_one_line(started, limits):
-    with pytest.raises(ProfileError, match=r"net: it takes more than \d+ s to read: reduce it with `profet convert`\."):
+    with pytest.raises(ProfileError, match=r"^net: it takes more than \d+ s"):
         read_guarded(LONG, "net", limits=limits)
     assert started[0].poll() is not None
 
@@ -122,56 +118,23 @@ def test_whoever_leaves_the_line_starts_nothing(started):
     assert places == [1] and not started
 
 
-def test_no_more_processes_than_the_line_lets_through(started):
-    line, most = ReadingLine(2), []
-
-    def count(_: float) -> None:
-        most.append(sum(process.poll() is None for process in started))
-
-    data = FILES[-1].read_bytes() + b" " * guarded.SMALL_BYTES
-    threads = [
-        threading.Thread(target=lambda: read_guarded(data, progress=count, line=line), daemon=True) for _ in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert len(started) == 6 and 1 <= max(most) <= 2
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="processes end by signals")
 @pytest.mark.parametrize(
-    ("number", "line"),
-    [
-        (signal.SIGKILL, "it takes more than 400 MB of memory to read: reduce it with `profet convert`."),
-        (signal.SIGTERM, "reading it ended without a result: reduce it with `profet convert`."),
-    ],
+    ("number", "line"), [(signal.SIGKILL, "more than 400 MB"), (signal.SIGTERM, "ended without a result")]
 )
 def test_a_killed_process_is_one_line(started, number, line):
     def kill(_: float) -> None:
         os.kill(started[0].pid, number)
 
-    with pytest.raises(ProfileError) as error:
+    with pytest.raises(ProfileError, match=rf"^net\.json: .*{line}.*\.$"):
         read_guarded(LONG, "net.json", progress=kill)
-    assert str(error.value) == f"net.json: {line}"
 
 
-@pytest.mark.parametrize("module", ["this", "no.such.module", "timeit"])
+@pytest.mark.parametrize("module", ["this", "no.such.module"])
 def test_garbage_from_the_process_is_one_line(monkeypatch, module):
     monkeypatch.setattr(guarded, "_READER", replace(guarded._READER, module=module))
-    with pytest.raises(
-        ProfileError, match=r"^net: reading it ended without a result: reduce it with `profet convert`\.$"
-    ):
+    with pytest.raises(ProfileError, match=r"^net: reading it ended without a result.*\.$"):
         read_guarded(LISTS, "net")
-
-
-def test_no_room_for_a_process_is_said(monkeypatch):
-    def refuse(*_, **__):
-        raise OSError("no room")
-
-    monkeypatch.setattr(subprocess, "Popen", refuse)
-    with pytest.raises(BusyError, match="try again in a minute"):
-        read_guarded(LISTS)
 
 
 def test_the_process_knows_nothing_of_the_servers_environment(monkeypatch):
@@ -183,12 +146,12 @@ def test_the_process_knows_nothing_of_the_servers_environment(monkeypatch):
 
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setattr(subprocess, "Popen", note)
-    with pytest.raises(BusyError):
+    with pytest.raises(BusyError, match="try again in a minute"):
         read_guarded(LISTS, "my secret network.json")
     assert "secret" not in repr(given) and given["OPENBLAS_NUM_THREADS"] == "1"
 
 
-def test_a_copy_outlives_what_it_was_made_of():
+def test_what_is_no_file_of_the_systems_is_copied(tmp_path):
     source = io.BytesIO(b'{"Device_Conv2D": 1.5}')
     source.read(3)
     with taken(source) as copy:
@@ -196,12 +159,8 @@ def test_a_copy_outlives_what_it_was_made_of():
         assert read_guarded(copy).operations == {"Device_Conv2D": 0.75}
         assert copy.fileno() >= 0
     assert copy.closed
-
-
-def test_a_file_of_the_systems_is_not_copied(tmp_path):
-    path = tmp_path / "profile.json"
-    path.write_bytes(LISTS)
-    with path.open("rb") as file, taken(file) as same:
+    (tmp_path / "profile.json").write_bytes(LISTS)
+    with (tmp_path / "profile.json").open("rb") as file, taken(file) as same:
         assert same is file
 
 

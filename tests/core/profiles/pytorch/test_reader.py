@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 from pathlib import Path
 
 import pytest
 
-from benchmarks.made_trace import LAYERS, write_pytorch_trace
 from profet_core import NoPredictionError, ProfileError, predict, read_profile
+from profet_core.operations.classes import load_operation_classes
 from profet_core.operations.kinds import kind_of
-from profet_core.profiles.pytorch import reader
 from profet_core.profiles.pytorch.reader import FORWARD_ONLY, TRANSLATED_WARNING
 from profet_core.profiles.pytorch.step_bounds import repetition
 from profet_core.profiles.pytorch.translations import Translation, kernel_of, load_translations, shares
-from profet_lab.measurements.tables import DataError, data_folder
+from profet_core.profiles.record import NO_WORK
+from profet_lab.measurements.tables import data_folder
 from tests.made.chrome_traces import (
     CUDA_STEP_US,
     call,
@@ -56,8 +55,8 @@ def test_the_mean_of_two_steps_on_a_gpu():
     assert profile.meta.step_latency_ms is None
     assert profile.warnings == (TRANSLATED_WARNING,)
     assert profile.ignored == (
-        "0.05 ms a step on the host in views, allocations, wrappers of autograd and the user's own labels",
-        "the length of a profiled step, 1 ms: without the profiler it is shorter",
+        "0.05 ms per step on the CPU in views, allocations, autograd wrappers and user labels",
+        "the length of a profiled step (1 ms): it is shorter without the profiler",
     )
 
 
@@ -72,16 +71,8 @@ def cuda_step_on(number: int) -> list[dict]:
 def held(mib: object, device: object = 0, kind: object = 1) -> dict:
     """What `profile_memory=True` notes at an allocation."""
     args = {"Total Reserved": 2**40, "Total Allocated": mib, "Bytes": 512, "Device Id": device, "Device Type": kind}
-    return {
-        "ph": "i",
-        "cat": "cpu_instant_event",
-        "s": "t",
-        "name": "[memory]",
-        "pid": 1,
-        "tid": 1,
-        "ts": 150,
-        "args": args,
-    }
+    noted = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]"}
+    return {**noted, "pid": 1, "tid": 1, "ts": 150, "args": args}
 
 
 def test_a_trace_that_notes_allocations_tells_the_peak():
@@ -98,25 +89,12 @@ def test_a_trace_that_notes_allocations_tells_the_peak():
     assert read_profile(trace([*two, *cuda_step(1, 0)])).meta.peak_memory_mib is None, "which of the two is not said"
 
 
-@pytest.mark.parametrize("wrong", [None, "many", True, -1, 0, 2**60, 1e9, [], {}])
+@pytest.mark.parametrize("wrong", [None, True, 0, 2**60, []])
 def test_what_is_no_number_of_bytes_is_no_peak(wrong):
     events = [held(wrong), held(2**20, kind=wrong)]
     events += [held(2**20, device=wrong)] if wrong != 0 else []
     events.append({**held(1), "args": wrong})
     assert read_profile(trace([*events, *cuda_step(1, 0)])).meta.peak_memory_mib is None
-
-
-def test_allocations_of_a_cpu_are_no_peak():
-    """They are counted from the profiler's start."""
-    assert read_profile(trace([held(2**30, device=-1, kind=0), *cuda_step(1, 0)])).meta.peak_memory_mib is None
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_spacing_and_gzip_change_nothing(indent, pack):
-    document = json.loads(trace(cuda_step(1, 0)))
-    profile = read_profile(pack(json.dumps(document, indent=indent).encode()))
-    assert profile == read_profile(trace(cuda_step(1, 0)))
 
 
 def test_the_order_of_events_changes_nothing():
@@ -176,11 +154,11 @@ def test_a_call_of_another_thread_belongs_to_nothing():
 def test_kernels_that_no_operation_started_go_by_their_names_and_much_of_it_is_warned_about():
     alone = [kernel("replayed", 999, 800, 40), kernel("volta_sgemm_64x64_nn", 999, 840, 60)]
     profile = read_profile(trace([*cuda_step(1, 0), *alone]))
-    assert profile.warnings[1].startswith("17% of the GPU's time was started by no operation the trace holds (CUDA")
+    assert profile.warnings[1].startswith("17% of the GPU time belongs to no operation in the trace (CUDA")
     assert (profile.operations["Device_Unknown"], profile.operations["Device_MatMul"]) == (40, 60)
 
 
-@pytest.mark.parametrize("owner", ["aten::reshape", "aten::to", "mine::layer", "torch::autograd::AccumulateGrad"])
+@pytest.mark.parametrize("owner", ["aten::reshape", "mine::layer"])
 def test_time_under_an_operation_that_says_nothing_goes_by_the_kernel(owner):
     events = [op(owner, 0, 10), call(1, 1), kernel("volta_sgemm_64x64_nn", 1, 5, 30)]
     assert operations(events)["Device_MatMul"] == 30
@@ -190,10 +168,8 @@ def test_time_under_an_operation_that_says_nothing_goes_by_the_kernel(owner):
     ("name", "category", "expected"),
     [
         ("Memcpy HtoD (Pageable -> Device)", "gpu_memcpy", "_Send"),
-        ("Memcpy DtoH (Device -> Pinned)", "gpu_memcpy", "_Send"),
         ("Memcpy DtoD (Device -> Device)", "gpu_memcpy", "MemcpyDToD"),
         ("void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda>", "kernel", "Cast"),
-        ("void at::native::elementwise_kernel<128, 4>", "kernel", "Cast"),
         ("void batched_transpose_32x32_half", "kernel", "Transpose"),
     ],
 )
@@ -229,10 +205,10 @@ def test_of_several_gpus_the_busiest_counts_and_it_says_so():
     assert {name: us for name, us in profile.operations.items() if name.startswith("Device")} == {
         name: us for name, us in CUDA_STEP_US.items() if name.startswith("Device")
     } | {"Device_MatMul": 5.0, "Device_IDLE": 1000 - 485.0}
-    assert profile.warnings[1:] == (
-        "This step was shared between GPUs, and waiting for their communication took 0% of it; of the 2 GPUs in the "
-        "trace, the times are the busiest one's: the models know steps on one GPU.",
-    )
+    (warning,) = profile.warnings[1:]
+    assert "ran on several GPUs" in warning and "of the busiest of the 2 GPUs" in warning
+    distributed = trace(cuda_step(1, 0), distributedInfo={"backend": "nccl", "rank": 0, "world_size": 8})
+    assert "ran on several GPUs" in read_profile(distributed).warnings[1]
 
 
 @pytest.mark.parametrize("name", ["ncclDevKernel_AllReduce_Sum_f32_RING_LL", "Memcpy PtoP (Device -> Device)"])
@@ -242,14 +218,7 @@ def test_communication_counts_for_what_it_takes_beyond_the_computing(name):
     profile = read_profile(trace([*cuda_step(1, 0), *talk]))
     assert profile.operations["Device_NcclAllReduce"] == 40
     assert profile.operations["Device_IDLE"] == 1000 - 480 - 40
-    assert profile.warnings[1].startswith(
-        "This step was shared between GPUs, and waiting for their communication took 4%"
-    )
-
-
-def test_processes_that_train_together_are_told():
-    profile = read_profile(trace(cuda_step(1, 0), distributedInfo={"backend": "nccl", "rank": 0, "world_size": 8}))
-    assert "shared between GPUs" in profile.warnings[1]
+    assert profile.warnings[1].startswith("This step ran on several GPUs, and communication took 4%")
 
 
 def test_a_gpus_latency_beside_this_profile_is_not_questioned(models, catalog):
@@ -262,6 +231,59 @@ def test_a_gpus_latency_beside_this_profile_is_not_questioned(models, catalog):
 
 
 # --- steps ----------------------------------------------------------------------------------------------------------
+
+
+def closure_step(number: int, at: float) -> list[dict]:
+    """`loop_step` as an optimizer with a closure shows it: its mark encloses the forward and the backward pass."""
+    events = [one for one in loop_step(number, at) if not one["name"].startswith("Optimizer.step#")]
+    return [*events, update(at + 50, 910)]
+
+
+def test_what_runs_in_an_optimizers_closure_is_no_update():
+    in_loop = operations([*loop_step(1, 0), *loop_step(2, 1000)])
+    in_closure = operations([*closure_step(1, 0), *closure_step(2, 1000)])
+    assert in_loop["Device_ResourceApplyMomentum"] == 20 and in_loop["Device_Conv2D"] == 200
+    assert {name: us for name, us in in_closure.items() if not name.endswith("IDLE")} == pytest.approx(
+        {
+            # A copy of the closure's behind the backward pass belongs to whichever: on the host it counts as update.
+            **{name: us for name, us in in_loop.items() if not name.endswith("IDLE") and name != "Host__Send"},
+            "Host_ResourceApplyMomentum": in_loop["Host_ResourceApplyMomentum"] + in_loop["Host__Send"],
+        }
+    )
+
+
+def test_on_a_cpu_too_what_runs_in_a_closure_is_no_update():
+    def cpu_step(at):
+        return [
+            update(at + 50, 900, "LBFGS"),
+            op("aten::mkldnn_convolution", at + 100, 100),
+            op("autograd::engine::evaluate_function: ConvolutionBackward0", at + 300, 200),
+            op("aten::convolution_backward", at + 310, 180),
+            # A second closure, with a product of the search between them.
+            op("aten::mm", at + 520, 20),
+            op("aten::mkldnn_convolution", at + 550, 100),
+            op("autograd::engine::evaluate_function: ConvolutionBackward0", at + 700, 100),
+            op("aten::convolution_backward", at + 710, 80),
+            op("aten::mul", at + 850, 40),
+        ]
+
+    found = operations([*cpu_step(0), *cpu_step(1000)])
+    busy = {name: us for name, us in found.items() if name != "Host_IDLE"}
+    assert busy == pytest.approx(
+        {
+            "Host_Conv2D": 200,
+            "Host_Conv2DBackpropInput": 130,
+            "Host_Conv2DBackpropFilter": 130,
+            "Host_MatMul": 20,
+            "Host_ResourceApplyMomentum": 40,
+        }
+    )
+
+
+def test_a_step_with_nothing_but_an_update_is_refused():
+    events = [update(0, 50), op("aten::mul_", 10, 20), update(100, 50), op("aten::mul_", 110, 20)]
+    on_gpu = [call(1, 12), kernel("vectorized_elementwise_kernel<MulFunctor>", 1, 15, 8)]
+    assert read_profile(trace([*events, *on_gpu])).refusal == NO_WORK
 
 
 @pytest.mark.parametrize("made", [cuda_step, loop_step], ids=["ProfilerStep", "Optimizer.step"])
@@ -315,7 +337,7 @@ def test_a_first_step_of_start_up_is_told_and_left_out():
     assert profile.steps == 4
     assert profile.operations == read_profile(trace(loop_step(0, 0))).operations
     # From its first operation to the end of its last kernel, 52 us before the end of the step.
-    assert "the first step, of 8.952 ms, in which libraries start; the others count" in profile.ignored
+    assert "the first step (8.952 ms), in which libraries load; the others count" in profile.ignored
 
 
 def test_repeated_operations_tell_the_number_of_steps():
@@ -344,7 +366,7 @@ def kernels_alone(count: int, tried: int = 0) -> list[dict]:
     return [*made, *(kernel(f"cudnn_try_fprop_{index}", -1, 145 + index, 1) for index in range(tried))]
 
 
-@pytest.mark.parametrize(("count", "tried"), [(2, 0), (5, 0), (3, 3), (4, 6)])
+@pytest.mark.parametrize(("count", "tried"), [(2, 0), (4, 6)])
 def test_kernels_alone_tell_operations_and_steps(count, tried):
     profile = read_profile(trace(kernels_alone(count, tried), deviceProperties=GPU))
     assert (profile.steps, profile.steps_basis) == (count, "counted")
@@ -359,12 +381,10 @@ def test_without_any_sign_all_of_the_trace_is_one_step_and_nobody_counted():
     profile = read_profile(trace(kernels_alone(1)))
     assert (profile.steps, profile.steps_basis) == (1, "assumed")
     assert profile.operations["Device_MatMul"] == 100
-
-
-def test_an_optimizer_that_does_the_same_for_each_weight_is_one_step():
-    names = ["sgemm", "relu", "sgemm", "threshold_", "sgemm", *(f"functor_{index}" for index in range(9))]
-    made = [kernel(name, -1, 90 * i, 50) for i, name in enumerate([*names[:5], *(5 * names[5:])])]
-    assert (read_profile(trace(made)).steps, read_profile(trace(made)).steps_basis) == (1, "assumed")
+    # An optimizer that does the same for each weight.
+    names = ["sgemm", "relu", "sgemm", "threshold_", "sgemm", *(5 * [f"functor_{index}" for index in range(9)])]
+    alike = read_profile(trace([kernel(name, -1, 90 * i, 50) for i, name in enumerate(names)]))
+    assert (alike.steps, alike.steps_basis) == (1, "assumed")
 
 
 @pytest.mark.parametrize(
@@ -372,8 +392,6 @@ def test_an_optimizer_that_does_the_same_for_each_weight_is_one_step():
     [
         ("abcabcabc", 2, False, 3),
         ("abab", 3, False, None),
-        ("aaaa", 2, False, None),
-        ("abcabcab", 2, False, None),
         # Ten layers alike and a head are one step.
         ("h" + "abc" * 10, 2, False, None),
         ("xabcdabcd", 4, False, None),
@@ -393,12 +411,8 @@ def test_repetition(text, min_period, cold_start, period):
 @pytest.mark.parametrize(
     ("optimizer", "inside", "expected"),
     [
-        ("SGD", ["aten::_foreach_add_"], "ResourceApplyGradientDescent"),
         ("SGD", ["aten::_foreach_mul_", "aten::_foreach_add_"], "ResourceApplyMomentum"),
-        ("SGD", ["aten::mul_", "aten::add_"], "ResourceApplyMomentum"),
-        ("Adam", ["aten::lerp_"], "ResourceApplyAdam"),
         ("AdamW", ["aten::_fused_adamw_"], "ResourceApplyAdam"),
-        ("FusedAdam", ["multi_tensor_apply"], "ResourceApplyAdam"),
         ("Adamax", ["aten::mul_"], "ResourceApplyAdaMax"),
         ("Adagrad", ["aten::addcdiv_"], "ResourceApplyAdagradV2"),
         ("RMSprop", ["aten::addcmul_"], "ResourceApplyRMSProp"),
@@ -470,29 +484,11 @@ def test_a_recorded_trace_of_two_steps_on_a_cpu():
     profile = read_profile(RECORDED.read_bytes())
     assert profile.steps == 2
     assert (profile.meta.batch_size, profile.meta.pixels, profile.meta.framework) == (8, 32, "PyTorch")
-    assert {name for name in profile.operations if not name.startswith("Host_aten::")} == {
-        "Host_AddV2",
-        "Host_BiasAddGrad",
-        "Host_ConcatV2",
-        "Host_Conv2D",
-        "Host_Conv2DBackpropFilter",
-        "Host_Conv2DBackpropInput",
-        "Host_Dataset",
-        "Host_FusedBatchNormGradV3",
-        "Host_FusedBatchNormV3",
-        "Host_IDLE",
-        "Host_MatMul",
-        "Host_MaxPool",
-        "Host_MaxPoolGrad",
-        "Host_Mean",
-        "Host_RealDiv",
-        "Host_Relu",
-        "Host_ReluGrad",
-        "Host_ResourceApplyGradientDescent",
-        "Host_Softmax",
-        "Host_SoftmaxCrossEntropyWithLogits",
-        "Host__Send",
-    }
+    expected = """AddV2 BiasAddGrad ConcatV2 Conv2D Conv2DBackpropFilter Conv2DBackpropInput Dataset
+    FusedBatchNormGradV3 FusedBatchNormV3 IDLE MatMul MaxPool MaxPoolGrad Mean RealDiv Relu ReluGrad
+    ResourceApplyGradientDescent Softmax SoftmaxCrossEntropyWithLogits _Send"""
+    names = {name.removeprefix("Host_") for name in profile.operations}
+    assert {name for name in names if not name.startswith("aten::")} == set(expected.split())
     # Summed from the file by hand: self time of aten::max_pool2d_with_indices and of aten::max_pool2d over two steps.
     events = json.loads(gzip.decompress(RECORDED.read_bytes()))["traceEvents"]
     outer = [made["dur"] for made in events if made["name"] == "aten::max_pool2d"]
@@ -511,6 +507,7 @@ def test_waiting_for_data_is_the_input_pipeline_and_other_labels_stay_private():
                 event("user_annotation", "my secret block", 100, 60),
                 op("aten::mm", 110, 30),
                 op("secret_library::layer", 150, 5),
+                op("aten::new_thing", 155, 2),
             ]
         )
     )
@@ -518,13 +515,10 @@ def test_waiting_for_data_is_the_input_pipeline_and_other_labels_stay_private():
         "Host_Dataset": 40.0,
         "Host_MatMul": 30.0,
         "Host_Unknown": 5.0,
+        "Host_aten::new_thing": 2.0,
         "Host_IDLE": 60.0,
     }
     assert "secret" not in repr(profile)
-
-
-def test_an_operation_that_is_not_in_the_table_keeps_its_name():
-    assert operations([op("aten::new_thing", 0, 5)]) == {"Host_aten::new_thing": 5.0, "Host_IDLE": 0.0}
 
 
 # --- traces that people recorded ------------------------------------------------------------------------------------
@@ -533,7 +527,6 @@ def test_an_operation_that_is_not_in_the_table_keeps_its_name():
 V100, SIZES = "Tesla V100-DGXS-32GB", (32, 224)
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "steps", "step_ms", "gpu", "sizes"),
     [
@@ -544,14 +537,13 @@ V100, SIZES = "Tesla V100-DGXS-32GB", (32, 224)
     ],
 )
 def test_real_traces(name, steps, step_ms, gpu, sizes):
-    try:
-        data = (data_folder() / "real_profiles" / "pytorch" / name).read_bytes()
-    except (DataError, FileNotFoundError):
-        pytest.skip(f"no {name} among the measurements")
-    profile = read_profile(data)
+    profile = read_profile((data_folder() / "real_profiles" / "pytorch" / name).read_bytes())
+
     assert (profile.steps, profile.steps_basis, profile.refusal) == (steps, "marked" if gpu == V100 else "counted", "")
     assert profile.device_total_us / 1000 == pytest.approx(step_ms, rel=0.005)
     assert profile.unknown_share < 0.005
+    _, (unknown,) = load_operation_classes().encode([profile])
+    assert unknown.share < 0.005, "hardly anything has no class"
     momentum = "Device_ResourceApplyMomentum" in profile.operations
     assert momentum == ("mi300x" not in name)
     assert (profile.meta.gpu, profile.meta.batch_size, profile.meta.pixels) == (gpu, *sizes)
@@ -610,10 +602,10 @@ def test_pictures_that_are_not_square_have_no_one_size():
     first = {"Input Dims": [[8, 3, 64, 60], [64, 3, 7, 7]], "Input type": ["float", "float"]}
     profile = read_profile(trace([*cuda_step(1, 0), op("aten::conv2d", 0, 5, **first)]))
     assert (profile.meta.batch_size, profile.meta.pixels) == (8, None)
-    assert "pictures of 64 x 60 pixels: the models know square ones" in profile.ignored
+    assert "images of 64 x 60 pixels: the models support square ones only" in profile.ignored
 
 
-@pytest.mark.parametrize("odd", [[1], {"a": 1}, "7", 7.5, None, True, 10**30])
+@pytest.mark.parametrize("odd", [[1], "7", 10**30])
 @pytest.mark.parametrize("entry", ["id", "name", "computeMajor"])
 def test_odd_properties_of_a_gpu_are_harmless(entry, odd):
     events = on_gpu(0, cuda_step(1, 0))
@@ -623,7 +615,7 @@ def test_odd_properties_of_a_gpu_are_harmless(entry, odd):
     assert profile.meta.gpu == expected
 
 
-@pytest.mark.parametrize("odd", [[[1]], {"a": 1}, "7", 7.5, None, True])
+@pytest.mark.parametrize("odd", [[[1]], "7"])
 @pytest.mark.parametrize("entry", ["deviceProperties", "distributedInfo", "pytorch_version", "torch_version"])
 def test_odd_entries_beside_the_events_are_harmless(entry, odd):
     profile = read_profile(trace(cuda_step(1, 0), **{entry: odd}))
@@ -631,7 +623,7 @@ def test_odd_entries_beside_the_events_are_harmless(entry, odd):
     assert (profile.meta.gpu, profile.warnings) == (None, (TRANSLATED_WARNING,))
 
 
-@pytest.mark.parametrize("odd", [[[1]], {"a": 1}, "7", 7.5, None, True, 10**30, -5])
+@pytest.mark.parametrize("odd", [[[1]], "7", 10**30, -5])
 @pytest.mark.parametrize("entry", ["device", "stream", "correlation", "Input Dims", "Input type", "Concrete Inputs"])
 def test_odd_arguments_of_events_are_harmless(entry, odd):
     events = [made | {"args": made["args"] | {entry: odd}} for made in cuda_step(1, 0)]
@@ -644,8 +636,6 @@ def test_odd_arguments_of_events_are_harmless(entry, odd):
     ("events", "precision", "compiled"),
     [
         ([kernel("volta_fp16_s884gemm_fp16_128x128", 1, 60, 50)], "amp", None),
-        ([kernel("ampere_tf32_s1688gemm_128x128", 1, 60, 50)], "tf32", None),
-        ([kernel("triton_poi_fused_relu_0", 1, 60, 50)], "fp32", True),
         ([op("aten::mm", 200, 5, **{"Input type": ["c10::Half", "c10::Half"]})], "amp", None),
         ([event("user_annotation", "## Call CompiledFxGraph abc ##", 200, 5)], "fp32", True),
     ],
@@ -663,30 +653,6 @@ def test_on_a_gpu_with_tf32_plain_kernels_leave_the_precision_open():
 # --- the table ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "types"),
-    [
-        ("aten::cudnn_convolution", ("Conv2D",)),
-        ("aten::_conv_depthwise2d", ("DepthwiseConv2dNative",)),
-        ("aten::native_batch_norm_backward", ("FusedBatchNormGradV3",)),
-        ("aten::max_pool2d_with_indices_backward", ("MaxPoolGrad",)),
-        ("aten::threshold_backward", ("ReluGrad",)),
-        ("aten::sum", ("BiasAddGrad",)),
-        ("aten::nll_loss_forward", ("SoftmaxCrossEntropyWithLogits",)),
-        ("aten::_foreach_add_", ("ResourceApplyGradientDescent",)),
-        ("aten::_fused_sgd_", ("ResourceApplyGradientDescent",)),
-        ("aten::copy_", ("_Send",)),
-        ("aten::view", ()),
-        ("autograd::engine::evaluate_function: MmBackward0", ()),
-        ("torch::autograd::AccumulateGrad", ()),
-        ("aten::unheard_of", ("aten::unheard_of",)),
-        ("mine::layer", ("Unknown",)),
-    ],
-)
-def test_the_table_translates(name, types):
-    assert load_translations().find(name).types == types
-
-
 def test_what_every_type_of_the_table_does_is_known():
     types = {kind for row in load_translations().exact.values() for kind in row.types}
     types |= {kind for _, row in load_translations().patterns for kind in row.types}
@@ -698,26 +664,25 @@ def test_what_every_type_of_the_table_does_is_known():
 
 WHOLE = trace(cuda_step(1, 0))
 REFUSED = {
-    "cut short": (WHOLE[:-400], "cut short: copy it again"),
-    "cut after an event": (WHOLE[: WHOLE.rindex(b"}", 0, -40) + 1], "cut short"),
-    "gzip cut short": (gzip.compress(WHOLE)[:-20], "cut short: compress or download"),
-    "something after the end": (WHOLE + b"{}", "goes on after the end"),
-    "another tool's trace": (trace([event("browser", "paint", 0, 5)]), "holds no operation of PyTorch"),
+    "cut short": (WHOLE[:-400], "truncated: copy it again"),
+    "something after the end": (WHOLE + b"{}", "continues after the end"),
+    "another tool's trace": (trace([event("browser", "paint", 0, 5)]), "has no PyTorch operation"),
     "an ExecutionTrace": (
         json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [{"id": 2, "name": "aten::mm"}]}).encode(),
-        "This is a PyTorch ExecutionTrace, which holds no times: upload the trace that",
+        "This is a PyTorch ExecutionTrace, which has no times: upload the trace of",
     ),
     "function events": (
         json.dumps([{"name": "aten::mm", "ph": "X", "ts": 1, "dur": 5, "tid": 1, "pid": "CPU functions", "args": {}}]),
         "This is a list of PyTorch's function events",
     ),
-    "no event": (trace([]), "holds no operation of PyTorch"),
     "deep nesting": (trace([]).replace(b"[]", b'[{"ph": "X", "a": ' + b"[" * 200_000, 1), "nested too deeply"),
-    "deep nesting beside": (b'{"a": ' + b"[" * 200_000 + b', "traceEvents": []', "nested too deeply"),
-    "quotation marks in a name": (WHOLE.replace(b"aten::relu", b'a"b'), "not valid JSON, or far too long in one entry"),
-    "an entry without end": (b'{"traceEvents": [], "a": "' + b"a" * 5_000_000, "far too long in one entry"),
-    "an endless time": (trace([op("aten::mm", 0, 5)]).replace(b'"dur": 5', b'"dur": 1e999'), "no operation of PyTorch"),
-    "a time beyond reason": (trace([op("aten::mm", 0, 1e17)]), "adds up to a time that no training step takes"),
+    "quotation marks in a name": (
+        WHOLE.replace(b"aten::relu", b'a"b'),
+        "not valid JSON, or has an entry that is too long",
+    ),
+    "an entry without end": (b'{"traceEvents": [], "a": "' + b"a" * 5_000_000, "entry that is too long"),
+    "an endless time": (trace([op("aten::mm", 0, 5)]).replace(b'"dur": 5', b'"dur": 1e999'), "no PyTorch operation"),
+    "a time beyond reason": (trace([op("aten::mm", 0, 1e17)]), "adds up to an implausible time"),
     "all zero": (trace([op("aten::mm", 5, 0)]), "took 0 microseconds"),
     "too many operations": (
         trace([op(f"aten::op{i}", i, 1) for i in range(1_000)]),
@@ -742,8 +707,6 @@ def test_what_can_not_be_read_is_refused_in_one_line(case):
     "odd",
     [
         5,
-        None,
-        {},
         {"ph": "X"},
         {"ph": "X", "cat": ["cpu_op"], "name": "aten::mm", "ts": 1, "dur": 1},
         {"ph": "B", "cat": "cpu_op", "name": "aten::mm", "ts": 1},
@@ -756,7 +719,7 @@ def test_other_events_are_passed_over(odd):
 
 @pytest.mark.parametrize(
     "change",
-    [{"ts": None}, {"ts": "1"}, {"dur": -1}, {"dur": True}, {"ts": float("nan")}, {"name": 5}, {"ts": 10**400}],
+    [{"ts": None}, {"dur": -1}, {"name": 5}],
 )
 def test_an_operation_without_a_valid_time_or_name_is_left_out_and_counted(change):
     profile = read_profile(trace([op("aten::mm", 500, 5) | change, *cuda_step(1, 0)]))
@@ -777,28 +740,9 @@ def test_line_breaks_in_names_are_read_as_pytorch_writes_them():
 # --- size -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_made_trace_of_two_megabytes_is_read_with_progress():
-    text, told = io.StringIO(), []
-    steps = write_pytorch_trace(text, 2_000_000)
-    profile = read_profile(io.BytesIO(text.getvalue().encode()), progress=told.append)
-    assert profile.steps == steps > 5
-    assert profile.operations["Device_Conv2D"] == pytest.approx(LAYERS * 120.25)
-    assert profile.operations["Device_Conv2DBackpropInput"] == pytest.approx(LAYERS * 131.5)
-    # Innermost 31.5, and 4 us of each of the three operations around it.
-    assert profile.operations["Host_Conv2D"] == pytest.approx(LAYERS * (31.5 + 3 * 4), abs=0.5)
-    assert told == sorted(told) and told[-1] == 1
-
-
 def test_too_many_kept_events_are_refused(monkeypatch):
     from profet_core.profiles.pytorch import events as pytorch_events
 
     monkeypatch.setattr(pytorch_events, "MAX_KEPT_EVENTS", 3)
     with pytest.raises(ProfileError, match="more than 3 operations: record fewer steps"):
         read_profile(trace([op("aten::mm", i, 1) for i in range(5)]))
-
-
-def test_its_reader_says_what_it_reads():
-    assert reader.looks_like(trace([]))
-    assert reader.looks_like(json.dumps(cuda_step(1, 0)).encode())
-    assert not reader.looks_like(b'{"operations": {"Device_Conv2D": 1.0}}')
-    assert not reader.looks_like(b'[{"Device_Conv2D": 1.0}]')

@@ -9,7 +9,7 @@ import pytest
 from profet_core import ProfileError, read_profile
 from profet_core.profiles.tensorflow.tensorboard_files import refused_sibling
 from tests.made.tensorflow_stats import tensorflow_stats
-from tests.made.xplane import gpu_step, gpu_step_2_4, xplane
+from tests.made.xplane import gpu_step_2_4, xplane
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -43,12 +43,10 @@ def test_a_file_beside_the_trace_is_refused_by_its_name(data, name):
 @pytest.mark.parametrize(
     "data",
     [
-        xplane(gpu_step()),
         xplane(gpu_step_2_4()),
         xplane({"GenericRecommendation": {}}),
         tensorflow_stats([("Host", "IDLE", "IDLE", 0, 5.0)]),
         b'{"Device_Conv2D": 5}',
-        b'\n \n{"Device_Conv2D": 5}',
         b"",
         b"\x0a",
     ],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-
 import pytest
 
 from profet_core import ProfileError, read_profile
@@ -29,22 +27,6 @@ def test_the_mean_of_two_steps():
     assert (profile.steps, profile.meta.framework, profile.source_format) == (2, "TensorFlow", "TensorFlow trace.json")
     assert (profile.warnings, profile.ignored) == ((), ())
     assert "secret" not in repr(profile)
-
-
-def test_gzip_changes_nothing():
-    data = tensorflow_trace(tf_step(0, 0))
-    assert read_profile(gzip.compress(data)) == read_profile(data)
-
-
-@pytest.mark.parametrize("sample", ["tensorflow-step", "tensorflow-3-steps"])
-def test_a_recorded_step_reads_as_its_xplane_does(repository, sample):
-    folder = repository / "sample_traces" / "formats"
-    (xplane,) = folder.glob(f"{sample}.xplane.pb*")
-    expected = read_profile(xplane.read_bytes())
-    found = read_profile((folder / f"{sample}.trace.json.gz").read_bytes())
-    assert dict(found.operations) == pytest.approx(dict(expected.operations), rel=1e-3)
-    assert found.operations["Host_IDLE"] > 0
-    assert found.steps == expected.steps
 
 
 def test_without_marks_the_runs_of_every_operation_tell_the_steps_as_in_the_statistics():
@@ -75,23 +57,16 @@ def test_threads_of_other_processes_are_named_as_ignored():
     events = [*tf_step(0, 0), tf_event("Conv2D", 5, 5, pid=8, long_name="a:Conv2D")]
     profile = read_profile(tensorflow_trace(events))
     assert profile.operations["Host_Conv2D"] == 50
-    assert profile.ignored == ("1 threads that are neither the host's nor a GPU's",)
-
-
-def test_kernels_that_a_compiler_made_are_unknown():
-    fused = [tf_event("fusion_12", 600, 150, pid=1, tid=14)]
-    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *fused]))
-    assert profile.meta.compiled is True
-    assert profile.operations["Device_Unknown"] == 150
+    assert profile.ignored == ("1 threads that belong to neither the host nor a GPU",)
 
 
 def test_kernels_without_an_operation_count_by_their_names():
-    named = [tf_event("volta_sgemm_64x64_nn", 600, 150, pid=1, tid=14)]
+    named = [tf_event("volta_h884gemm_64x64", 600, 150, pid=1, tid=14), tf_event("fusion_12", 600, 50, pid=1, tid=14)]
     profile = read_profile(tensorflow_trace([*tf_step(0, 0), *named]))
-    assert profile.operations["Device_MatMul"] == 150
-    assert profile.warnings == (
-        "75% of the GPU's time is of kernels that name no operation: they count by their own names.",
-    )
+    assert (profile.operations["Device_MatMul"], profile.operations["Device_Unknown"]) == (150, 50)
+    assert (profile.meta.compiled, profile.meta.precision) == (True, "amp")
+    (warning,) = profile.warnings
+    assert warning.startswith("60% of the GPU time is in kernels that name no operation")
 
 
 def test_annotations_of_tensorflow_2_4_name_the_operations():
@@ -112,7 +87,7 @@ def test_of_several_gpus_the_busiest_is_read():
     ]
     profile = read_profile(tensorflow_trace([*tf_step(0, 0), *second], names))
     assert (profile.operations["Device_Conv2D"], profile.operations["Device_Relu"]) == (90, 5)
-    assert profile.warnings[0].startswith("2 GPUs worked on this step: read is GPU 1, with its share of the batch")
+    assert profile.warnings[0].startswith("2 GPUs ran this step. Only GPU 1 is read, with its share of the batch")
 
 
 def test_steps_marked_on_the_device_count_where_the_host_marks_none():
@@ -132,31 +107,16 @@ def test_a_forward_pass_and_a_jax_trace_are_refused_by_name():
         read_profile(tensorflow_trace([tf_event("PjitFunction(f)", 0, 10), tf_event("a", 0, 1, pid=1, tid=14)]))
 
 
-@pytest.mark.parametrize("name", ["#" * 4096, "7" * 4096, "train " + "# " * 2045 + "x", " " * 4096])
+def test_the_number_of_a_step_is_no_part_of_its_name():
+    names = {"train #12": "train", "train 12": "train", "train": "train", "a#b": "a#b", "step 1 of": "step 1 of"}
+    assert {name: reader.without_number(name) for name in names} == names
+
+
+@pytest.mark.parametrize("name", ["#" * 4096, "train " + "# " * 2045 + "x"])
 def test_names_of_steps_take_time_by_their_length(name):
-    events = [tf_event(name, 0, 10, step_num=number) for number in range(2_000)]
+    events = [tf_event(name, 0, 10, step_num=number) for number in range(500)]
     profile = read_profile(tensorflow_trace([*events, tf_event("a", 0, 10, long_name="a:Mul")]))
-    assert profile.steps == 2_000
-
-
-@pytest.mark.parametrize(
-    ("name", "bare"),
-    [
-        ("train #12", "train"),
-        ("train 12", "train"),
-        ("train", "train"),
-        ("a#b", "a#b"),
-        ("#12", ""),
-        ("step 1 of", "step 1 of"),
-    ],
-)
-def test_the_number_of_a_step_is_no_part_of_its_name(name, bare):
-    assert reader.without_number(name) == bare
-
-
-def test_precision_is_told_by_the_kernels():
-    half = tf_event("turing_h1688gemm_128x128", 600, 10, pid=1, tid=14, tf_op="a:MatMul")
-    assert read_profile(tensorflow_trace([*tf_step(0, 0), half])).meta.precision == "amp"
+    assert profile.steps == 500
 
 
 def test_a_trace_that_xprof_cut_says_so(monkeypatch):
@@ -169,12 +129,8 @@ def test_a_trace_that_xprof_cut_says_so(monkeypatch):
     [
         (tensorflow_trace([]), "no operation of a /host:CPU or /device:GPU:N process"),
         (tensorflow_trace(tf_step(0, 0), {5: "/device:TPU:0"}), "no operation of a /host:CPU"),
-        (tensorflow_trace(tf_step(0, 0))[:-60], "cut short"),
-        (gzip.compress(tensorflow_trace(tf_step(0, 0)))[:-9], "cut short"),
-        (tensorflow_trace([tf_event("a", 0, 1e17, long_name="a:Mul")]), "a time that no training step takes"),
-        (tensorflow_trace([tf_event("a", i, 1, long_name=f"a:T{i}") for i in range(1_000)]), "1,000 operation types"),
-        (tensorflow_trace([tf_event("a", i, 1, tid=i) for i in range(10_001)]), "more than 10,000 threads"),
-        (tensorflow_trace([tf_event("t", i, 1, step_num=i) for i in range(50_001)]), "50,000 different names"),
+        (tensorflow_trace(tf_step(0, 0))[:-60], "truncated"),
+        (tensorflow_trace([tf_event("a", 0, 1e17, long_name="a:Mul")]), "an implausible time"),
     ],
 )
 def test_what_can_not_be_read_is_refused_in_one_line(data, says):
@@ -184,23 +140,22 @@ def test_what_can_not_be_read_is_refused_in_one_line(data, says):
     assert str(caught.value).isprintable() and len(str(caught.value)) < 250
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"ts": None},
-        {"dur": "5"},
-        {"dur": -5},
-        {"ts": 10**400},
-    ],
-)
-def test_events_without_a_valid_time_are_counted(odd):
-    profile = read_profile(tensorflow_trace([*tf_step(0, 0), tf_event("a", 0, 5, long_name="a:Mul") | odd]))
-    assert "Host_Mul" not in profile.operations
-    assert profile.ignored == ("1 events without a valid time",)
+def test_traces_without_end_are_refused(monkeypatch):
+    monkeypatch.setattr(reader, "MAX_NAMES", 100)
+    monkeypatch.setattr(reader, "MAX_THREADS", 200)
+    for events, says in (
+        ([tf_event("t", i, 1, step_num=i) for i in range(101)], "more than 100 different names"),
+        ([tf_event("a", i, 1, tid=i) for i in range(201)], "more than 200 threads"),
+    ):
+        with pytest.raises(ProfileError, match=says):
+            read_profile(tensorflow_trace(events))
 
 
-@pytest.mark.parametrize("odd", [{"args": 5}, {"name": None}, {"pid": [1]}, {"tid": {}}, {"ph": 1}])
-def test_odd_events_break_nothing(odd):
-    plain = read_profile(tensorflow_trace(tf_step(0, 0)))
-    found = read_profile(tensorflow_trace([*tf_step(0, 0), tf_event("other", 10, 5) | odd]))
-    assert found.operations == plain.operations
+def test_odd_events_break_nothing_and_those_without_a_valid_time_are_counted():
+    untimed = [{"ts": None}, {"dur": "5"}, {"dur": -5}, {"ts": 10**400}]
+    odd = [tf_event("a", 0, 5, long_name="a:Mul") | change for change in untimed]
+    changes = [{"args": 5}, {"name": None}, {"pid": [1]}, {"tid": {}}, {"ph": 1}]
+    odd += [tf_event("other", 10, 5) | change for change in changes]
+    profile = read_profile(tensorflow_trace([*tf_step(0, 0), *odd]))
+    assert profile.operations == read_profile(tensorflow_trace(tf_step(0, 0))).operations
+    assert "4 events without a valid time" in profile.ignored

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from profet_core.profiles.trace_events.kernel_names import is_convolution_kernel, operation_of_kernel
 
 KERNELS = {
@@ -17,12 +15,9 @@ KERNELS = {
     # cuDNN.
     "volta_scudnn_128x64_relu_interior_nn_v1": "Conv2D",
     "volta_scudnn_128x64_stridedB_interior_nn_v1": "Conv2DBackpropInput",
-    "volta_scudnn_128x128_stridedB_splitK_small_nn_v1": "Conv2DBackpropFilter",
     "cudnn_turing_scudnn_128x64_stridedB_splitK_xregs_large_nn_v1": "Conv2DBackpropFilter",
-    "void implicit_convolve_sgemm<float, float, 1024, 6, 7, 3, 3, 5, 1, false, true, true>(int, int)": "Conv2D",
     "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int, int)": "Conv2DBackpropInput",
     "void wgrad_alg0_engine<float, 128, 6, 7, 3, 3, 5, false, 512>(int, int)": "Conv2DBackpropFilter",
-    "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>()": "Conv2D",
     "void cudnn::winograd_nonfused::winogradWgradDelta4x4<float, float>()": "Conv2DBackpropFilter",
     "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_splitK": "Conv2D",
     "sm80_xmma_dgrad_implicit_gemm_indexed_tf32f32": "Conv2DBackpropInput",
@@ -70,9 +65,8 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize(("name", "kind"), KERNELS.items())
-def test_a_kernels_name_tells_its_operation(name, kind):
-    assert operation_of_kernel(name) == kind
+def test_a_kernels_name_tells_its_operation():
+    assert {name: operation_of_kernel(name) for name in KERNELS} == KERNELS
 
 
 def test_convolutions_are_told_from_conversions():
@@ -80,6 +74,6 @@ def test_convolutions_are_told_from_conversions():
     assert not is_convolution_kernel("void Eigen::TensorConversionOp<float>")
 
 
-@pytest.mark.parametrize("name", ["a" * 10_000, "poolbw" * 10_000, "_A" * 10_000])
-def test_names_of_any_length_are_read(name):
-    assert operation_of_kernel(name) in (None, "MaxPoolGrad")
+def test_names_of_any_length_are_read():
+    for name in ("a" * 10_000, "poolbw" * 10_000, "_A" * 10_000):
+        assert operation_of_kernel(name) in (None, "MaxPoolGrad")

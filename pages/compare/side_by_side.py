@@ -1,0 +1,218 @@
+"""All listed profiles side by side: latency or cost bars per instance, one group per profile, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import cycle
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.compare.candidates import Compared
+from profet_core import Catalog, InstancePrediction
+from profet_core.advice.rentable import lowest_to_rent
+from profet_core.advice.rows import OfferRow
+from profet_core.units import format_ms, format_significant, format_usd
+from ui.basis import marked
+from ui.charts.gpu_look import COLORS
+from ui.charts.style import WIDE, Part, framed, name_axis, no_markup, show_chart, text_color, value_axis
+from ui.inputs.fields import choice
+from ui.inputs.presets import chosen_rows, drawn_rows, preset_choice
+from ui.state.resources import Resources
+from ui.state.settings import COMPARE_BY
+from ui.tables import download_buttons, gpu_cell
+from ui.texts import plain
+
+LATENCY, COST = COMPARE_BY
+_METRICS = {LATENCY: "Latency", COST: "Cost per 1,000 steps"}
+_TITLES = {LATENCY: "Latency (ms/step)", COST: "Cost per 1,000 steps ($)"}
+#: Profiles in the chart, and letters of their names.
+_MOST_DRAWN, _LABEL_LETTERS = 8, 26
+_BAR_PX, _FRAME_PX = 15, 110
+
+
+def show_comparison(resources: Resources, compared: Sequence[Compared]) -> None:
+    """What can't be predicted and why, warnings, a chart, a table and downloads."""
+    refused = [one for one in compared if one.refusal]
+    if refused:
+        lines = "\n".join(f"- **{plain(one.name)}**: {plain(one.refusal)}" for one in refused)
+        st.error(f"No prediction for these profiles:\n{lines}", icon=":material/error:")
+    waiting = [one.name for one in compared if one.prediction is None and not one.refusal]
+    if waiting:
+        st.warning(f"Choose the anchor of {plain(', '.join(waiting))} above.", icon=":material/help:")
+    _warnings([one for one in compared if one.warnings and not one.refusal])
+    known = [one for one in compared if one.prediction is not None]
+    if known:
+        _on_every_instance(resources, known)
+
+
+def _warnings(warned: Sequence[Compared]) -> None:
+    if not warned:
+        return
+    count = f"{len(warned)} profile{'s' if len(warned) > 1 else ''}"
+    with st.expander(f"Warnings for {count}", expanded=True, icon=":material/warning:"):
+        for one in warned:
+            lines = "\n".join(f"- {plain(line)}" for line in one.warnings)
+            st.markdown(f"**{plain(one.name)}**\n{lines}")
+
+
+def _on_every_instance(resources: Resources, known: Sequence[Compared]) -> None:
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        choice("Show", "compare_by", COMPARE_BY, _METRICS)
+        preset_choice()
+        rows = chosen_rows(offer_rows(resources.catalog, known))
+        drawn = drawn_rows(rows)
+    metric = st.session_state["compare_by"]
+    show_chart(bars(known[:_MOST_DRAWN], drawn, metric), "compare-bars")
+    if len(known) > _MOST_DRAWN:
+        st.caption(f"The chart shows the first {_MOST_DRAWN} profiles. The table has all {len(known)}.")
+    instances = [row.offer.name for row in rows]
+    heads = {found.instance: marked(found.instance, found.basis) for one in known for found in one.predictions}
+    form = "$%.4f" if metric == COST else None
+    st.dataframe(
+        [table_row(one, metric, instances) for one in known],
+        hide_index=True,
+        column_config={
+            "Profile": st.column_config.TextColumn(pinned=True, width=150),
+            **{name: st.column_config.NumberColumn(heads[name], format=form) for name in instances},
+        },
+        key="compare-table",
+    )
+    st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs, less certain.")
+    download_buttons([line for one in known for line in data_rows(one)], "profet-compare")
+
+
+def offer_rows(catalog: Catalog, known: Iterable[Compared]) -> list[OfferRow]:
+    """Every instance that one of them is predicted on."""
+    names = {found.instance: None for one in known for found in one.predictions}
+    anchors = {one.prediction.anchor for one in known if one.prediction is not None}
+    offers = [catalog[name] for name in names]
+    return [OfferRow(offer, None, None, "", bool(anchors & {offer.name, offer.gpu})) for offer in offers]
+
+
+def bars(known: Sequence[Compared], rows: Sequence[OfferRow], metric: str) -> go.Figure:
+    """One group of bars per profile, the first on top; one bar per instance, with its prediction interval."""
+    labels = _labels([one.name for one in known])
+    # Colors of their own: a GPU's usual color may be another one's too.
+    colors = dict(zip([row.label for row in rows], cycle(COLORS), strict=False))
+    traces = [trace for row in rows if (trace := _trace(row, known, labels, metric, colors[row.label]))]
+    values = [value for trace in traces for value in trace["x"]]
+    low, high = min(values, default=1.0), max(values, default=1.0)
+    # Networks may differ by orders of magnitude.
+    wide = high > WIDE * low
+    axis: Part = {"type": "log", "tickformat": ",~r", "dtick": "D2"} if wide else {"rangemode": "tozero"}
+    return framed(
+        traces[::-1],
+        x=value_axis(_TITLES[metric], **axis),
+        y=name_axis(categoryorder="array", categoryarray=labels[::-1], type="category", showgrid=False),
+        height=_BAR_PX * max(len(rows), 2) * len(known) + _FRAME_PX,
+        name=f"{_TITLES[metric]} per instance, one group per profile",
+        barmode="group",
+        bargap=0.2,
+        legend={"traceorder": "reversed"},
+    )
+
+
+def _trace(row: OfferRow, known: Sequence[Compared], labels: Sequence[str], metric: str, color: str) -> Part | None:
+    """The bars of one instance."""
+    offer = row.offer
+    found = [
+        (label, one.name, predicted, value)
+        for label, one in zip(labels, known, strict=True)
+        if (predicted := one.on(offer.name)) is not None and (value := value_of(predicted, metric)) is not None
+    ]
+    if not found:
+        return None
+    ends = [_ends(predicted, value) for _, _, predicted, value in found]
+    words = format_ms if metric == LATENCY else format_usd
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": no_markup(marked(gpu_cell(offer), found[0][2].basis)),
+        "x": [value for *_, value in found],
+        "y": [label for label, *_ in found],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [high - value for (*_, value), (_, high) in zip(found, ends, strict=True)],
+            "arrayminus": [value - low for (*_, value), (low, _) in zip(found, ends, strict=True)],
+            "color": text_color(),
+            "thickness": 1,
+            "width": 2,
+        },
+        "marker": {"color": color},
+        "hovertext": [f"{no_markup(name)}<br>{offer.name}: {words(value)}" for _, name, _, value in found],
+        "hoverinfo": "text",
+    }
+
+
+def _ends(predicted: InstancePrediction, value: float) -> tuple[float, float]:
+    """Both ends of its interval in the unit of the value."""
+    interval = predicted.interval
+    if interval is None or predicted.latency_ms is None:
+        return value, value
+    share = value / predicted.latency_ms
+    return interval.low_ms * share, interval.high_ms * share
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """Short names, still different, as text and not as markup."""
+    short: list[str] = []
+    half = _LABEL_LETTERS // 2
+    for name in names:
+        # Files often differ at the end: "resnet50-run-b64.json".
+        text = no_markup(name if len(name) <= _LABEL_LETTERS else f"{name[:half]}…{name[-half:]}")
+        count = sum(other == text or other.startswith(f"{text} #") for other in short)
+        short.append(f"{text} #{count + 1}" if count else text)
+    return short
+
+
+def table_row(one: Compared, metric: str, instances: Sequence[str]) -> dict[str, object]:
+    """Numbers as numbers, so that a click on a column sorts it."""
+    meta, prediction = one.candidate.profile.meta, one.prediction
+    likeness = None if prediction is None else prediction.likeness
+    lowest = lowest_to_rent(one.predictions, lambda found: value_of(found, metric))
+    return {
+        "Profile": one.name,
+        "Anchor": prediction and prediction.anchor,
+        "Lowest": "" if lowest is None else marked(lowest.instance, lowest.basis),
+        **{name: _number(one.on(name), metric) for name in instances},
+        "Batch size": meta.batch_size,
+        "Image size": meta.pixels,
+        "Similarity": "" if likeness is None else likeness.words,
+    }
+
+
+def data_rows(one: Compared) -> list[dict[str, object]]:
+    """One row per instance, with full digits."""
+    meta, prediction = one.candidate.profile.meta, one.prediction
+    return [
+        {
+            "profile": one.name,
+            "anchor": prediction and prediction.anchor,
+            "anchor_latency_ms": prediction and prediction.anchor_latency_ms,
+            "batch_size": meta.batch_size,
+            "pixels": meta.pixels,
+            "instance": found.instance,
+            "latency_ms": found.latency_ms,
+            "low_ms": found.interval and found.interval.low_ms,
+            "high_ms": found.interval and found.interval.high_ms,
+            "cost_per_1000_steps_usd": found.cost_per_1000_steps_usd,
+            "usd_per_hour": found.usd_per_hour,
+            "status": found.status,
+            "basis": found.basis,
+            "warnings": len(one.warnings),
+        }
+        for found in one.predictions
+    ]
+
+
+def value_of(found: InstancePrediction, metric: str) -> float | None:
+    """The figure that is compared."""
+    return found.latency_ms if metric == LATENCY else found.cost_per_1000_steps_usd
+
+
+def _number(found: InstancePrediction | None, metric: str) -> float | None:
+    """Three significant digits."""
+    value = value_of(found, metric) if found else None
+    return None if value is None else float(format_significant(value).replace(",", ""))

@@ -1,0 +1,177 @@
+"""The paired bar charts of time and cost, and the scatter chart of one against the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import streamlit as st
+
+from pages.predict.rows import COSTED_STEPS, Per, cost_words
+from profet_core.advice.frontier import frontier
+from profet_core.advice.plans import Plan
+from profet_core.advice.request import Limits, Workload
+from profet_core.advice.rows import OfferRow
+from profet_core.catalog.instance import ON_DEMAND, OWN_PROVIDER
+from profet_core.catalog.naming import cloud_words, gpu_words, machine_words
+from profet_core.memory.fit import does_not_fit
+from profet_core.units import TimeUnit, format_usd, format_usd_range, listed_price, time_unit
+from ui.basis import FOUR_WORDS
+from ui.charts.bars import Bar, bar_chart, legend
+from ui.charts.style import no_markup, show_chart
+from ui.charts.trade_off import TradeOffPoint, trade_off
+from ui.state.settings import PREDICT_TABLE
+from ui.tables import plan_gpus
+
+_TIME = {Per.STEP: "Latency per step", Per.EPOCH: "Time per epoch", Per.TRAINING: "Training time"}
+_COST = {
+    Per.STEP: f"Cost per {COSTED_STEPS:,} steps",
+    Per.EPOCH: "Cost per epoch",
+    Per.TRAINING: "Training cost",
+}
+#: Letters of an instance's name in front of its bars.
+_NAME_LETTERS = 26
+
+
+def show_bars(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits, level: float) -> None:
+    """Two charts side by side: the same rows in the same order."""
+    unit = _unit(rows, workload, per)
+    names = _names(rows)
+    times = [_time_bar(row, name, workload, per, unit) for row, name in zip(rows, names, strict=True)]
+    costs = [_cost_bar(row, name, workload, per) for row, name in zip(rows, names, strict=True)]
+    whole = per is Per.TRAINING
+    deadline = limits.deadline_s / unit.seconds if whole and limits.deadline_s else None
+    left, right = st.columns(2, gap="small")
+    with left:
+        title = f"{_TIME[per]} ({unit.name})"
+        show_chart(
+            bar_chart(times, title, name=f"{_TIME[per]} per instance", limit=deadline),
+            "latency-bars",
+            PREDICT_TABLE.open,
+        )
+    with right:
+        budget = limits.budget_usd if whole else None
+        title = f"{_COST[per]} ($)"
+        show_chart(
+            bar_chart(costs, title, name=f"{_COST[per]} per instance", limit=budget), "cost-bars", PREDICT_TABLE.open
+        )
+    st.markdown(f":small[{legend(times, level)}]", unsafe_allow_html=True)
+
+
+def show_scatter(rows: Sequence[OfferRow], workload: Workload, per: Per, limits: Limits) -> None:
+    """Time against cost; the frontier is explained in the legend."""
+    plans = [row.plan for row in rows if row.plan is not None]
+    if not plans:
+        return
+    best = frontier(plans)
+    whole = per is Per.TRAINING
+    anchors = [row.plan for row in rows if row.is_anchor]
+    points = [_point(plan, workload, per, best, labeled=plan in best or plan in anchors) for plan in plans]
+    figure = trade_off(points, limits.deadline_s if whole else None, limits.budget_usd if whole else None)
+    show_chart(figure, "trade-off", PREDICT_TABLE.open)
+
+
+def _unit(rows: Sequence[OfferRow], workload: Workload, per: Per) -> TimeUnit:
+    """One unit for the whole chart, which suits the row in the middle."""
+    seconds = sorted(row.plan.total_s * per.share(workload, row.plan) for row in rows if row.plan is not None)
+    return time_unit(seconds[len(seconds) // 2] if seconds else 1.0)
+
+
+def _names(rows: Sequence[OfferRow]) -> list[str]:
+    """GPU and cloud; the instance too where that would not tell two rows apart."""
+    short = [_short(row) for row in rows]
+    return [
+        _anchored(row, name if short.count(name) == 1 else f"{machine_words(row.offer)[:_NAME_LETTERS]} · {name}")
+        for row, name in zip(rows, short, strict=True)
+    ]
+
+
+def _short(row: OfferRow) -> str:
+    offer = row.offer
+    gpu = gpu_words(offer) if offer.gpu_count == 1 else f"{gpu_words(offer)} (1 of {offer.gpu_count})"
+    if row.plan is not None and row.plan.gpus > 1:
+        gpu = f"{row.plan.gpus} × {gpu_words(offer)}"
+    who = offer.name if offer.provider == OWN_PROVIDER else cloud_words(offer.provider)
+    market = "" if offer.market == ON_DEMAND or offer.provider == OWN_PROVIDER else f" {offer.market}"
+    return f"{gpu} · {who}{market}"
+
+
+def _anchored(row: OfferRow, name: str) -> str:
+    return f"<b>{no_markup(name)} (anchor)</b>" if row.is_anchor else no_markup(name)
+
+
+def _time_bar(row: OfferRow, name: str, workload: Workload, per: Per, unit: TimeUnit) -> Bar:
+    plan = row.plan
+    if plan is None:
+        return Bar(key=row.label, name=name, text=why_not(row))
+    share = per.share(workload, plan)
+    value = plan.total_s * share
+    ends = None if plan.interval is None else (plan.interval.low_s * share, plan.interval.high_s * share)
+    spread = "" if ends is None else f" ({unit.range_words(*ends)})"
+    return Bar(
+        key=row.label,
+        name=name,
+        basis=FOUR_WORDS[plan.basis],
+        value=value / unit.seconds,
+        low=None if ends is None else ends[0] / unit.seconds,
+        high=None if ends is None else ends[1] / unit.seconds,
+        text=unit.words(value),
+        hover="<br>".join(_hover(row, plan, f"{unit.words(value)}{spread}")),
+    )
+
+
+def _cost_bar(row: OfferRow, name: str, workload: Workload, per: Per) -> Bar:
+    plan = row.plan
+    if plan is None:
+        return Bar(key=row.label, name=name, text=why_not(row))
+    share = per.cost_share(workload, plan)
+    ends = None if plan.interval is None else (plan.interval.low_usd * share, plan.interval.high_usd * share)
+    spread = "" if ends is None else f" ({format_usd_range(*ends)})"
+    return Bar(
+        key=row.label,
+        name=name,
+        basis=FOUR_WORDS[plan.basis],
+        value=plan.total_usd * share,
+        low=ends and ends[0],
+        high=ends and ends[1],
+        text=cost_words(per, workload, plan),
+        hover="<br>".join(_hover(row, plan, f"{format_usd(plan.total_usd * share)}{spread}")),
+    )
+
+
+def why_not(row: OfferRow) -> str:
+    """Why a row has no number: 'does not fit, max batch 48'."""
+    if does_not_fit(row.fit):
+        most = row.fit.largest_batch if row.fit else None
+        return f"doesn't fit; largest batch {most:,}" if most else "doesn't fit in memory"
+    if row.is_anchor:
+        return "latency not given (step 3)"
+    return row.reason
+
+
+def _hover(row: OfferRow, plan: Plan, value: str) -> Iterator[str]:
+    offer = row.offer
+    yield f"<b>{no_markup(plan.title)}</b> · {no_markup(plan_gpus(plan))}"
+    yield no_markup(value)
+    date = f" ({offer.as_of}, {offer.market})" if offer.as_of else f" ({offer.market})"
+    yield no_markup(f"{listed_price(offer.usd_per_hour)}/h{date}")
+    yield FOUR_WORDS[plan.basis]
+    if plan.note:
+        yield no_markup(plan.note)
+
+
+def _point(plan: Plan, workload: Workload, per: Per, best: Sequence[Plan], *, labeled: bool) -> TradeOffPoint:
+    share, cost_share = per.share(workload, plan), per.cost_share(workload, plan)
+    time_s, usd, ends = plan.total_s * share, plan.total_usd * cost_share, plan.interval
+    named = no_markup(f"{plan.title} ({plan_gpus(plan)})")
+    return TradeOffPoint(
+        key=plan.label,
+        short=gpu_words(plan.offer) if plan.gpus == 1 else f"{plan.gpus} × {gpu_words(plan.offer)}",
+        basis=FOUR_WORDS[plan.basis],
+        time_s=time_s,
+        usd=usd,
+        hover=f"{named}<br>{time_unit(time_s).words(time_s)}<br>{format_usd(usd)}",
+        on_frontier=plan in best,
+        labeled=labeled,
+        ends=ends
+        and ((ends.low_s * share, ends.low_usd * cost_share), (ends.high_s * share, ends.high_usd * cost_share)),
+    )

@@ -1,0 +1,133 @@
+"""Predict: a profile and a training in, latency and cost of every instance out, as bars, scatter or table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from pages.predict.cards import show_cards
+from pages.predict.charts import show_bars, show_scatter
+from pages.predict.columns import predict_columns
+from pages.predict.details import show_details
+from pages.predict.rows import Per, row_key, table_rows
+from pages.predict.sidebar import sidebar_inputs
+from profet_core import ProfetError
+from profet_core.advice.rows import OfferRow, Sort, sorted_rows
+from profet_core.answers.advise import AdviseAnswer, answer_advise
+from profet_core.energy.regions import load_regions
+from ui.frame import run_page
+from ui.inputs.fields import choice
+from ui.inputs.narrowing import filter_button
+from ui.inputs.offers import prices_button, with_offers
+from ui.inputs.presets import chosen_rows, preset_choice
+from ui.inputs.recorded import latency_question
+from ui.inputs.sizes import size_sliders
+from ui.notices import price_line, show_notices
+from ui.predicted.network import Network, current_network
+from ui.predicted.outcome import PAGE, knowledge_of
+from ui.report import report_button
+from ui.result_table.show import result_table
+from ui.state.page_keys import predict_keys
+from ui.state.resources import Resources
+from ui.state.settings import PREDICT_TABLE
+from ui.state.slots import PROFILE_SLOT
+
+TITLE = "Training time and cost on every cloud GPU, from one profiled step"
+_PER: dict[str, str] = {Per.STEP: "Step", Per.EPOCH: "Epoch", Per.TRAINING: "Training"}
+_VIEWS = {"bars": "Bars", "scatter": "Scatter", "table": "Table"}
+_SORTS: dict[str, str] = {Sort.LATENCY: "Latency", Sort.COST: "Cost", Sort.NAME: "Name"}
+_BOUNDARY = (
+    "Time counts training and validation steps, not start-up, checkpoints or downloads. Cost is time × hourly price, "
+    "without storage, egress, minimum billing or spot interruptions."
+)
+
+
+def body(resources: Resources) -> None:
+    """Draw the page."""
+    with st.sidebar:
+        sidebar_inputs(resources)
+    st.title(TITLE, anchor=False)
+    size_sliders(resources)
+    try:
+        network = current_network(resources)
+        latency_question(resources, PROFILE_SLOT, network.outcome)
+        answer = answer_advise(knowledge_of(resources), with_offers(resources, network.question), PAGE)
+    except ProfetError:
+        # The way out may be a wider filter, or an anchor of the visitor's own.
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            _offer_buttons(resources)
+        raise
+    per = _per(network)
+    rows = _rows(answer)
+    cards = st.container()
+    _choices(resources, network)
+    request = answer.advice.request
+    with cards:
+        show_notices(network)
+        plans = [row.plan for row in rows if row.plan is not None]
+        show_cards(plans, request.limits, request.workload, per)
+    view = st.session_state["chart"]
+    if view == "bars":
+        level = answer.training.prediction.interval_level or request.interval_level
+        show_bars(rows, request.workload, per, request.limits, level)
+    elif view == "scatter":
+        show_scatter(rows, request.workload, per, request.limits)
+    else:
+        _table(resources, network, answer, rows, per)
+    st.caption(f"{_BOUNDARY} {price_line(row.offer for row in rows)}")
+    opened = next((row for row in rows if row.label == PREDICT_TABLE.open_row), None)
+    if opened is not None:
+        show_details(resources, network, request, rows, opened)
+
+
+def _rows(answer: AdviseAnswer) -> list[OfferRow]:
+    """The rows that the preset shows, sorted."""
+    return sorted_rows(chosen_rows(answer.rows, keep=PREDICT_TABLE.open_row), Sort(st.session_state["sort"]))
+
+
+def _per(network: Network) -> Per:
+    """What time and cost are of: without a batch size only a step is known."""
+    return Per.STEP if network.batch_size is None else Per(st.session_state["per"])
+
+
+def _choices(resources: Resources, network: Network) -> None:
+    """What is shown, and how."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="choices"):
+        preset_choice()
+        choice(
+            "Per",
+            "per",
+            tuple(_PER),
+            _PER,
+            disabled=network.batch_size is None,
+            tip="Epochs need the batch size of the profile." if network.batch_size is None else None,
+        )
+        choice("View", "chart", tuple(_VIEWS), _VIEWS)
+        if st.session_state["chart"] == "bars":
+            st.selectbox(
+                "Sort", tuple(_SORTS), format_func=_SORTS.__getitem__, key="sort", persist_state="session", width=105
+            )
+        _offer_buttons(resources)
+
+
+def _offer_buttons(resources: Resources) -> None:
+    filter_button(resources)
+    prices_button()
+
+
+def _table(resources: Resources, network: Network, answer: AdviseAnswer, rows: list[OfferRow], per: Per) -> None:
+    workload = answer.advice.request.workload
+    plans = tuple(row.plan for row in rows if row.plan is not None)
+    result_table(
+        table_rows(rows, workload, resources.gpus, load_regions(), per),
+        predict_columns(per),
+        key="predict",
+        stem="profet-predict",
+        title=f"{_PER[per]}: time and cost",
+        row_key=row_key,
+        beside=lambda: report_button(resources, network.outcome, replace(answer.advice, plans=plans)),
+    )
+
+
+run_page(body, predict_keys)

@@ -1,1 +1,0 @@
-"""All listed profiles side by side: latency or cost on every GPU."""

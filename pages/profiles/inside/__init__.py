@@ -1,1 +1,0 @@
-"""What is in one profile, what holds its step up, and how the models see each operation."""

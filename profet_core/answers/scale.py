@@ -1,0 +1,73 @@
+"""Step latency at a size between two measured ones, as PROFET's scaler documents it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from profet_core.answers.questions import Knowledge
+from profet_core.profiles import Profile
+from profet_core.scaling.context import ScaleContext, scale_context
+from profet_core.scaling.scale import ScaledLatency, scale, scale_curve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleQuestion:
+    """Two measured latencies of one network, and the size between them.
+
+    Attributes
+    ----------
+    instance : an instance, or a GPU by its name.
+    axis : "batch" or "pixels". min_ms, max_ms : at its smallest and at its largest size.
+    method : one of `scaling.scale.SCALE_METHODS`.
+    other_size : pixels along batch, batch size along pixels. largest : a profile at the largest size.
+    fixed_classes : along pixels, the number of classes stays.
+    """
+
+    instance: str
+    axis: str
+    min_ms: float
+    max_ms: float
+    at: int
+    method: str = "default"
+    other_size: int | None = None
+    largest: Profile | None = None
+    fixed_classes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleAnswer:
+    """The latency at the size that was asked for, and at others: milliseconds per step."""
+
+    scaled: ScaledLatency
+    sizes: tuple[int, ...]
+    curve_ms: tuple[float, ...]
+
+
+def answer_scale(knowledge: Knowledge, question: ScaleQuestion, sizes: Sequence[int] = ()) -> ScaleAnswer:
+    """Scale.
+
+    Parameters
+    ----------
+    sizes : of a curve beside the size that is asked for.
+
+    Raises
+    ------
+    InputError : unknown instance, axis or method, size out of range, or the largest latency is not above the smallest.
+    """
+    known = question.instance in knowledge.catalog or bool(knowledge.gpus.named(question.instance))
+    # An instance or a GPU without measurements follows the curve that all measured ones share.
+    curve_of = knowledge.models.profiled(question.instance) if known else question.instance
+    ends = (knowledge.models, curve_of, question.axis, question.min_ms, question.max_ms)
+    context = _context(question)
+    scaled = scale(*ends, question.at, method=question.method, context=context)
+    curve = scale_curve(*ends, list(sizes), method=question.method, context=context) if sizes else ()
+    return ScaleAnswer(replace(scaled, instance=question.instance), tuple(sizes), tuple(map(float, curve)))
+
+
+def _context(question: ScaleQuestion) -> ScaleContext:
+    """What is known besides both latencies; a size that is given goes before the one in the profile."""
+    if question.largest is None:
+        return ScaleContext(other_size=question.other_size, fixed_classes=question.fixed_classes)
+    context = scale_context(question.axis, question.largest, fixed_classes=question.fixed_classes)
+    return context if question.other_size is None else replace(context, other_size=question.other_size)

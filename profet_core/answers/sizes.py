@@ -1,0 +1,162 @@
+"""A training along its batch or pixel size: latency, time and cost of each offer, and what fits in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from profet_core.advice.plans import Plan, plan_of
+from profet_core.advice.rows import OfferRow
+from profet_core.answers.advise import AdviseAnswer, answer_advise, node_rows
+from profet_core.answers.questions import AdviseQuestion, Knowledge, Spelling
+from profet_core.answers.training import NO_BATCH, fits_at, training_curves
+from profet_core.errors import InputError
+from profet_core.memory.fit import FitAnswer, does_not_fit
+from profet_core.scaling.axes import KNOTS, axis_range
+
+
+@dataclass(frozen=True, slots=True)
+class SizePoint:
+    """One offer at one size; `fit` is None where nothing is known of its memory, or nobody asked."""
+
+    size: int
+    plan: Plan
+    fit: FitAnswer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCurve:
+    """One offer at every size.
+
+    Attributes
+    ----------
+    largest_fit : the largest measured size that may fit in memory, 0 for none; None where all may.
+    """
+
+    row: OfferRow
+    points: tuple[SizePoint, ...]
+    largest_fit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SizesAnswer:
+    """The training at its own size, and along an axis.
+
+    Attributes
+    ----------
+    rows : those of the advice that were chosen, at the training's size, or each at its largest batch that fits.
+    curves : of the chosen rows whose latency is known.
+    """
+
+    advice: AdviseAnswer
+    axis: str
+    sizes: tuple[int, ...]
+    rows: tuple[SizePoint, ...]
+    curves: tuple[SizeCurve, ...]
+
+
+def answer_sizes(
+    knowledge: Knowledge,
+    question: AdviseQuestion,
+    axis: str,
+    sizes: Sequence[int],
+    spelling: Spelling,
+    *,
+    choose: Callable[[Sequence[OfferRow]], Iterable[OfferRow]] = list,
+    at_largest: bool = False,
+) -> SizesAnswer:
+    """Answer as `answer_advise` at the question's size, and scale it along "batch" or "pixels".
+
+    Parameters
+    ----------
+    choose : which of the advice's rows are answered for.
+    at_largest : `rows` has each offer at its largest batch that fits, within the range of sizes.
+
+    Raises
+    ------
+    ProfetError : one line that says what is wrong with the question and what to do.
+    """
+    axis_range(axis)
+    advice = answer_advise(knowledge, question, spelling)
+    if advice.training.profile.meta.batch_size is None:
+        raise InputError(NO_BATCH)
+    if axis == "pixels" and advice.training.pixels is None:
+        raise InputError(f"Enter the image size of the profile: {spelling.option('profiled_pixels')}.")
+    along = _Along(knowledge, question, spelling, advice, axis)
+    # What doesn't fit at this size has a curve, and no plan.
+    rows = [row for row in choose(advice.rows) if row.plan is not None or does_not_fit(row.fit)]
+    points = along.points(rows, sizes)
+    limits = along.largest_fits([row.offer.name for row in rows])
+    curves = [
+        SizeCurve(row, tuple(points[row.label]), limits.get(row.offer.name)) for row in rows if row.label in points
+    ]
+    found = along.at_largest(rows) if at_largest else along.at_own_size(rows)
+    return SizesAnswer(advice, axis, tuple(sizes), tuple(found), tuple(curves))
+
+
+@dataclass(frozen=True, slots=True)
+class _Along:
+    """One axis of an advised training."""
+
+    knowledge: Knowledge
+    question: AdviseQuestion
+    spelling: Spelling
+    advice: AdviseAnswer
+    axis: str
+
+    def points(self, rows: Sequence[OfferRow], sizes: Sequence[int]) -> dict[str, list[SizePoint]]:
+        """Label of a row -> it at each size, where its latency is known at all of them."""
+        training = self.advice.training
+        names = {row.offer.name for row in rows}
+        batch_size, pixels = training.steps.batch_size, training.steps.pixels or training.pixels
+        other = pixels if self.axis == "batch" else batch_size
+        steps = training_curves(self.knowledge, training, self.axis, sizes, other, names)
+        known = {name: found for name, found in steps.items() if all(one.latency_ms is not None for one in found)}
+        shown = [row for row in rows if row.offer.name in known]
+        offers = [row.offer for row in shown]
+        request = self.advice.advice.request
+        points: dict[str, list[SizePoint]] = {row.label: [] for row in shown}
+        for place, size in enumerate(sizes):
+            at = self._size(size)
+            one_gpu = [found[place] for found in known.values()]
+            nodes = node_rows(self.knowledge, self.question, training, one_gpu, offers, at, self.spelling)
+            by_name = {step.instance: step for step in nodes.rows}
+            asked = replace(request, workload=replace(request.workload, batch_size=at[0]))
+            for row in shown:
+                name = row.offer.name
+                plan = plan_of(asked, by_name[name], row.offer, node=nodes.nodes.get(name))
+                points[row.label].append(SizePoint(size, plan))
+        return points
+
+    def largest_fits(self, instances: Sequence[str]) -> Mapping[str, int]:
+        """Instance -> `SizeCurve.largest_fit`."""
+        sizes = KNOTS[self.axis]
+        fits = {size: fits_at(self.knowledge, self.advice.training, instances, *self._size(size)) for size in sizes}
+        found = {}
+        for name in instances:
+            beyond = [size for size in sizes if does_not_fit(fits[size].get(name))]
+            if beyond:
+                found[name] = max((size for size in sizes if size < min(beyond)), default=0)
+        return found
+
+    def at_own_size(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
+        """What the advice itself says."""
+        steps = self.advice.training.steps
+        size = steps.batch_size if self.axis == "batch" else steps.pixels or 0
+        return [SizePoint(size, row.plan, row.fit) for row in rows if row.plan is not None]
+
+    def at_largest(self, rows: Sequence[OfferRow]) -> list[SizePoint]:
+        """Each at its largest batch that fits, as far as steps are scaled; without those that not even one fits on."""
+        smallest, most = axis_range("batch")
+        largest = {row.label: min(row.fit.largest_batch, most) for row in rows if row.fit and row.fit.largest_batch}
+        largest = {label: size for label, size in largest.items() if size >= smallest}
+        sizes = sorted(set(largest.values()))
+        along = replace(self, axis="batch")
+        points = along.points([row for row in rows if row.label in largest], sizes)
+        fits = {row.label: row.fit for row in rows}
+        return [replace(found[sizes.index(largest[label])], fit=fits[label]) for label, found in points.items()]
+
+    def _size(self, size: int) -> tuple[int, int | None]:
+        """Batch size and pixels at a size of the axis."""
+        steps, training = self.advice.training.steps, self.advice.training
+        return (size, steps.pixels or training.pixels) if self.axis == "batch" else (steps.batch_size, size)

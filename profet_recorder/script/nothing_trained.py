@@ -1,0 +1,83 @@
+"""Says why a script's training is not recorded, and what to do, for whichever framework it uses."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from profet_recorder.progress import print_progress
+from profet_recorder.script.hooks import ScriptHooks
+
+#: Modules that start the training in other processes.
+LAUNCHERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
+#: Seconds without a training step after which that is said: data may take their time, but not a training's first step.
+QUIET_S = 60.0
+#: Seconds of a child process' work from which on it may have trained: importing a framework takes as long.
+_CHILD_WORK_S = 1.0
+
+
+@contextmanager
+def said_early(script: str, hooks: ScriptHooks) -> Iterator[None]:
+    """Say within the block, after a while without a training step, what that may come from."""
+
+    def say() -> None:
+        if hooks.recording is None and hooks.failure is None:
+            print_progress(f"no training step yet after {QUIET_S:.0f} s. If it trains: {_way_out(script)}")
+
+    timer = threading.Timer(QUIET_S, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def why_nothing_trained(script: str) -> str:
+    """One line, at the end of a script in which no training step was seen."""
+    return f"{_way_out(script)} Nothing was recorded."
+
+
+def _way_out(script: str) -> str:
+    if _has_worked_in_children():
+        return (
+            f"{script} itself made no training step, its child processes may have: start each of them with profet, "
+            f"torchrun --no-python --nproc-per-node N profet profile {script}, or put profet_recorder.record_step "
+            "around the loop of the function that mp.spawn or multiprocessing starts."
+        )
+    if "torch" in sys.modules:
+        return (
+            f"{script} imported PyTorch, but no optimizer of torch.optim made a step and no backward() ran: put "
+            "profet_recorder.record_steps around its loader."
+        )
+    # Whoever trains with JAX may load their data with TensorFlow.
+    if {"keras", "tf_keras"} & set(sys.modules) or ("tensorflow" in sys.modules and "jax" not in sys.modules):
+        return (
+            f"{script} called neither Keras' fit nor train_on_batch, and took no gradients with tf.GradientTape: put "
+            "profet_recorder.record_step around its training loop."
+        )
+    if "jax" in sys.modules:
+        return (
+            f"{script} uses JAX, whose steps can't be recorded: XLA joins all of their operations. Record the same "
+            "network's step with Keras or PyTorch."
+        )
+    return f"{script} used neither Keras nor PyTorch."
+
+
+def _has_worked_in_children() -> bool:
+    if any(process.name.startswith("SpawnProcess") for process in _living_children()):
+        return True
+    try:
+        import resource
+    except ImportError:
+        # Windows.
+        return False
+    worked = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return worked.ru_utime + worked.ru_stime >= _CHILD_WORK_S
+
+
+def _living_children() -> list:
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing.active_children() if multiprocessing is not None else []

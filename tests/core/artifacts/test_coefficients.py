@@ -1,0 +1,170 @@
+"""Files of coefficients, each signed with its own checksum: read as they were written, or refused in one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from profet_core.catalog.interconnects import Link
+from profet_core.errors import ArtifactError
+from profet_core.estimate.model import load_estimate
+from profet_core.files import manifest_checksum, shipped_folder
+from profet_core.memory.model import load_memory
+from profet_core.scaleout.model import load_scaleout
+from profet_core.scaling.growth import SIGNS
+from profet_core.scaling.growth_file import load_growth
+from profet_core.transfer.model import load_transfer
+from profet_core.transfer.parts import KINDS
+
+SHIPPED = shipped_folder("models")
+INSTANCES = {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
+LOADERS: dict[str, Callable[[Any], Any]] = {
+    "estimate.json": load_estimate,
+    "growth.json": load_growth,
+    "memory.json": load_memory,
+    "scaleout.json": load_scaleout,
+    "transfer.json": load_transfer,
+}
+
+
+def shipped(name: str) -> dict:
+    return json.loads((SHIPPED / name).read_text())
+
+
+def read(folder, name: str, content: dict, *, sign: bool = True):
+    signed = {**content, "checksum": manifest_checksum(content)} if sign else content
+    (folder / name).write_text(json.dumps(signed))
+    return LOADERS[name](folder)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    shutil.copytree(SHIPPED / "estimate", tmp_path / "estimate")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_missing_torn_changed_or_newer_one_is_one_line(folder, name):
+    content = shipped(name)
+    assert read(folder, name, content).checksum == content["checksum"] == LOADERS[name](SHIPPED).checksum
+    (folder / name).unlink()
+    with pytest.raises(ArtifactError, match=rf"{name} is missing"):
+        LOADERS[name](folder)
+    for text in ("", "{", "[]", "null", '{"checksum": NaN}', "[" * 100_000):
+        (folder / name).write_text(text)
+        with pytest.raises(ArtifactError, match=rf"{name} is damaged or was changed") as error:
+            LOADERS[name](folder)
+        assert str(error.value).isprintable()
+    with pytest.raises(ArtifactError, match=r"is damaged or was changed"):
+        read(folder, name, {**content, "fitted_on": {"more": "data"}}, sign=False)
+    with pytest.raises(ArtifactError, match=r"has version 99, this program reads"):
+        read(folder, name, {**content, "schema_version": 99})
+
+
+#: File -> where what is put instead of a coefficient; None takes a part away.
+DAMAGE = {
+    "estimate.json": [("default", "magic"), ("regimes/deeper network/law", 0), ("instances/p2.xlarge/start_ms", -1.0)],
+    "growth.json": [
+        ("laws/g4dn.xlarge/share", [1.0]),
+        ("laws/g4dn.xlarge/spread/0", 0.0),
+        ("laws/g4dn.xlarge/low/0", "low"),
+        ("laws/g4dn.xlarge/sharpness", 0.0),
+        ("laws/g4dn.xlarge/offsets/g4dn.xlarge", [1.0]),
+    ],
+    "memory.json": [("law/per_parameter", -1), ("law/per_parameter", "many"), ("traffic", None)],
+    "scaleout.json": [
+        ("overlap", 1.5),
+        ("message_ms", -1),
+        ("host_efficiency", 0),
+        ("host_efficiency", True),
+        ("link_efficiency", {"pcie": 0.5}),
+        ("link_efficiency", {"string": 0.5}),
+        ("widths", {}),
+        ("straggling", "much"),
+    ],
+    "transfer.json": [
+        ("step", None),
+        ("points", None),
+        ("derived", None),
+        ("step/tail_share", "much"),
+        ("step/instances/p3.2xlarge/kind_log_speeds", [0.1, None, 0.2, 0.3]),
+        ("kernels/L4/bandwidth", None),
+        ("points/A10/log_speed", float("inf")),
+        ("reference", "p9.xlarge"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_one_with_something_else_for_a_coefficient_is_damaged_though_signed(folder, name):
+    for where, value in DAMAGE[name]:
+        content = shipped(name)
+        *path, last = (int(key) if key.isdigit() else key for key in where.split("/"))
+        part = content
+        for key in path:
+            part = part[key]
+        part[last] = value
+        with pytest.raises(ArtifactError, match=r"is damaged|is invalid"):
+            read(folder, name, content)
+
+
+def test_changed_trees_of_estimates_are_refused(folder):
+    trees = folder / "estimate" / "xgboost.npz"
+    trees.write_bytes(trees.read_bytes()[:-1])
+    with pytest.raises(ArtifactError, match=r"xgboost\.npz is damaged"):
+        read(folder, "estimate.json", shipped("estimate.json"))
+    trees.unlink()
+    with pytest.raises(ArtifactError, match=r"xgboost\.npz is missing"):
+        load_estimate(folder)
+
+
+def test_the_shipped_laws_know_every_profiled_instance(models):
+    growth, content = models.growth, shipped("growth.json")
+    assert set(growth.laws) == set(models.instances) == INSTANCES
+    for name, law in growth.laws.items():
+        assert set(law.offsets) == INSTANCES
+        assert len(content["laws"][name]["share"]) == len(content["laws"][name]["area"]) == 1 + len(SIGNS)
+    transfer = models.transfer
+    assert set(transfer.instances) == INSTANCES and transfer.reference_gpu == "Tesla V100-SXM2-16GB"
+    assert {name: transfer.step.instances[name].host for name in INSTANCES} == {
+        **dict.fromkeys(INSTANCES, "broadwell"),
+        "g4dn.xlarge": "cascade-lake",
+    }
+    for name, row in transfer.step.instances.items():
+        assert len(row.kind_log_speeds) == len(row.benchmark_kinds_ms) == len(KINDS)
+        assert transfer.step.host(name).log_sd == 0.13
+
+
+def test_the_shipped_transfer_says_what_stands_behind_a_gpu(models):
+    model = models.transfer
+    assert set(model.derived) == {"A10G", "Tesla P100-PCIE-16GB"}
+    assert {"L40S", "A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB"} <= set(model.points)
+    assert "L4" not in model.points and "external/cloud_hw_trainpred.csv" in model.fitted_on
+    basis = {name: model.basis_of(model.gpus[name]) for name in ("A10G", "Tesla T4", "H100-SXM5-80GB", "L4")}
+    assert basis == {"A10G": "derived", "Tesla T4": "derived", "H100-SXM5-80GB": "transferred", "L4": "transferred"}
+
+
+def test_the_shipped_memory_law_is_that_of_a_plain_training_step():
+    found, content = load_memory(SHIPPED), shipped("memory.json")
+    assert found.law.fixed_gib == content["law"]["fixed_gib"] and 0.1 < found.law.fixed_gib < 1.5
+    assert found.traffic.log_offset["K80"] == content["traffic"]["log_offset"]["K80"]
+    assert found.traffic.weights["pooling"] == content["traffic"]["weights"]["pooling"]
+    assert 2 < found.law.per_parameter < 4, "weights, gradients, and a little more"
+    assert 0.2 < found.law.per_other < found.law.per_convolution < 1.6
+    assert found.certain == 0.9 and 0.99 < found.ran_probability < 1
+
+
+def test_the_shipped_law_of_several_gpus_is_less_sure_of_more_and_least_through_host_memory():
+    law = load_scaleout(SHIPPED)
+    assert set(law.link_efficiency) == set(law.widths) == set(Link) and 0 < law.overlap < 1
+    assert law.link_efficiency[Link.NVSWITCH] > law.link_efficiency[Link.PCIE_HOST]
+    eight = {link: law.widths[link].log_half_width(0.2, 8) for link in Link}
+    assert all(law.widths[link].log_half_width(0.2, 2) <= eight[link] for link in Link)
+    assert eight[Link.PCIE_HOST] > law.widths[Link.PCIE_HOST].log_half_width(0.2, 2) + 0.15
+    assert eight[Link.PCIE_HOST] > max(eight[Link.PCIE], eight[Link.NVSWITCH], 0.35)
+    # What one process is off by is not what others are off by.
+    assert law.one_process_widths != law.widths

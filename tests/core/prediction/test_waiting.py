@@ -1,0 +1,210 @@
+"""What holds a step up: idle time, waits for input, and what the host spends on it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from profet_core import Profile, ProfileMeta, predict, read_profile
+from profet_core.networks.batch import ProfileBatch
+from profet_core.prediction.diagnosis import diagnose
+from profet_core.prediction.host_time import host_times_ms
+from profet_core.prediction.input_wait import input_wait_ms, input_wait_warning, without_input_wait
+from profet_core.prediction.unprofiled import recorded_steps
+
+
+def profile(busy_us: float, idle_us: float = 0.0, *, source="operations", host=None, **meta) -> Profile:
+    operations = {"Device_Conv2D": busy_us, "Device_IDLE": idle_us, "Host_IDLE": 9e6, **(host or {})}
+    return Profile(operations, ProfileMeta(**meta), source)
+
+
+@pytest.mark.parametrize(
+    ("busy_us", "latency_ms", "share", "kind"),
+    [
+        (10_000, 10.0, 1.0, "busy"),
+        (5_600, 10.0, 0.56, "busy"),
+        (5_400, 10.0, 0.54, "idle"),
+        (30_000, 10.0, 1.0, "busy"),
+    ],
+)
+def test_with_a_latency_the_gpu_s_busy_rows_are_held_against_it(busy_us, latency_ms, share, kind):
+    found = diagnose(profile(busy_us, 50_000), latency_ms)
+    assert (found.kind, found.latency_known) == (kind, True)
+    assert found.gpu_busy_share == pytest.approx(share)
+    assert found.another_gpu_helps is (kind == "busy")
+    # Kernels count alike whatever the framework, and a latency that is given goes before the profile's.
+    for said in ({"source": "PyTorch trace"}, {"framework": "PyTorch 2.13"}, {"step_latency_ms": 77.0}):
+        assert diagnose(profile(busy_us, **said), latency_ms).gpu_busy_share == pytest.approx(share)
+    assert diagnose(profile(busy_us, step_latency_ms=latency_ms)).kind == kind
+
+
+@pytest.mark.parametrize(("busy_us", "idle_us", "kind"), [(4_100, 5_900, "busy"), (3_900, 6_100, "idle")])
+def test_without_a_latency_the_gpu_s_idle_time_decides(busy_us, idle_us, kind):
+    found = diagnose(profile(busy_us, idle_us))
+    assert (found.kind, found.latency_known) == (kind, False)
+    assert found.gpu_busy_share == pytest.approx(busy_us / 10_000)
+    assert diagnose(profile(0.0, 5_000)).kind == "idle"
+
+
+@pytest.mark.parametrize("waits", ["Host_Dataset", "Host_IteratorGetNext", "Host_Iterator::Prefetch"])
+def test_a_wait_for_input_while_the_gpu_idles_is_called_out(waits):
+    found = diagnose(profile(5_000, host={waits: 4_000}), 10.0)
+    assert found.kind == "input" and not found.another_gpu_helps
+    assert found.input_share == pytest.approx(0.4)
+    assert "40%" in found.sentence and "50%" in found.sentence
+
+
+def test_reading_ahead_beside_a_busy_gpu_is_not():
+    assert diagnose(profile(7_000, host={"Host_Dataset": 8_000}), 10.0).kind == "busy"
+    assert diagnose(profile(5_800, host={"Host_Dataset": 1_450}), 10.0).kind == "busy"
+    assert diagnose(profile(5_800, host={"Host_GatherV2": 9_000}), 10.0).kind == "busy"
+    # A PyTorch step waits for its loader however busy the rest is.
+    for waits_us, kind in ((1_600, "input"), (1_400, "busy")):
+        assert diagnose(profile(7_000, source="PyTorch trace", host={"Host_Dataset": waits_us}), 10.0).kind == kind
+
+
+def test_a_gpu_that_waits_for_part_of_the_step_is_no_faster_there():
+    found = [diagnose(profile(busy_us), 10.0) for busy_us in (5_400, 7_400, 7_600)]
+    assert [each.kind for each in found] == ["idle", "busy", "busy"]
+    assert ["faster GPU shortens only that part" in each.sentence for each in found] == [False, True, False]
+
+
+def test_without_gpu_rows_nothing_is_said_of_a_gpu():
+    found = diagnose(Profile({"Host_MatMul": 5.0, "Host_IDLE": 1e6}), 10.0)
+    assert (found.kind, found.gpu_busy_share) == ("no GPU", None)
+    assert "No GPU time" in found.sentence
+
+
+def test_of_the_samples_only_the_tiny_network_is_called_out(samples):
+    kinds = {name: diagnose(sample.profile).kind for name, sample in samples.items()}
+    assert {name for name, kind in kinds.items() if kind != "busy"} == {"lenet5-32px-b16-g3s"}
+
+
+# --- input wait ------------------------------------------------------------------------------------------------------
+
+
+PYTORCH, TENSORFLOW = "PyTorch 2.13", "TensorFlow 2.21"
+
+
+def step(framework: str | None = PYTORCH, *, busy=60_000.0, idle=40_000.0, source="operations", **host) -> Profile:
+    rows = {f"Host_{name}": us for name, us in host.items()}
+    operations = {"Device_Conv2D": busy, "Device_IDLE": idle, **rows}
+    return Profile(operations, ProfileMeta(framework=framework), source)
+
+
+def test_pytorch_waits_for_its_loader_as_far_as_the_gpu_idles():
+    # Up to a twentieth of the step is noise.
+    for loader_us, wait_ms in ((5_000.0, 0.0), (5_001.0, 5.001), (30_000.0, 30.0), (70_000.0, 40.0)):
+        assert input_wait_ms(step(Dataset=loader_us)) == pytest.approx(wait_ms)
+        assert input_wait_ms(step(None, source="PyTorch trace", Dataset=loader_us)) == pytest.approx(wait_ms)
+    assert input_wait_ms(step(idle=0.0, Dataset=90_000.0)) == 0
+    assert input_wait_ms(Profile({"Device_Conv2D": 5.0, "Host_Dataset": 9.0}, ProfileMeta(framework=PYTORCH))) == 0
+
+
+def test_tensorflow_waits_in_taking_the_next_batch_not_in_reading_ahead():
+    assert input_wait_ms(step(TENSORFLOW, IteratorGetNext=30_000.0)) == pytest.approx(30)
+    assert input_wait_ms(step(TENSORFLOW, Dataset=30_000.0)) == 0
+    assert input_wait_ms(step(None, Dataset=30_000.0, IteratorGetNext=20_000.0)) == pytest.approx(20)
+    assert input_wait_ms(step(PYTORCH, IteratorGetNext=30_000.0)) == 0
+
+
+def test_the_wait_leaves_step_and_latency():
+    fed, latency_ms = without_input_wait(step(Dataset=30_000.0), 105.0)
+    assert latency_ms == pytest.approx(75)
+    assert dict(fed.operations) == {"Device_Conv2D": 60_000, "Device_IDLE": 10_000, "Host_Dataset": 0}
+    again, none = without_input_wait(step(Dataset=30_000.0), None)
+    assert (again, none) == (fed, None)
+    warning = input_wait_warning(step(Dataset=30_000.0))
+    assert "30.0 ms" in warning and "30%" in warning
+    # A fifth of the latency is left at least; a fed step is left alone.
+    assert without_input_wait(step(busy=1000.0, Dataset=40_000.0), 41.0)[1] == pytest.approx(8.2)
+    whole = step(Dataset=5_000.0)
+    assert without_input_wait(whole, 105.0) == (whole, 105.0) and input_wait_warning(whole) is None
+
+
+# --- predictions ----------------------------------------------------------------------------------------------------
+
+
+def few(samples) -> list:
+    """A convolutional network, one bound by launches, and a profile that TensorFlow cut short."""
+    return [samples[name] for name in ("vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "resnet50-128px-b256-g4dn")]
+
+
+def stalled(profile: Profile, row: str, wait_ms: float) -> Profile:
+    waits = {name: profile.operations.get(name, 0.0) + 1000 * wait_ms for name in ("Device_IDLE", row)}
+    meta = {"framework": PYTORCH if row == "Host_Dataset" else TENSORFLOW}
+    return read_profile(
+        json.dumps({"operations": {**profile.operations, **waits}, "meta": {**meta, "steps": 1}}).encode()
+    )
+
+
+@pytest.mark.parametrize("method", ["default", "profet"])
+@pytest.mark.parametrize("given", [True, False], ids=["with latency", "without"])
+@pytest.mark.parametrize(("row", "wait_share"), [("Host_Dataset", 0.3), ("Host_IteratorGetNext", 1.5)])
+def test_a_stalled_step_predicts_what_the_fed_one_does(models, catalog, samples, row, wait_share, given, method):
+    for sample in few(samples):
+        # The loader's own row starts from nothing: PROFET's profiles hold `tf.data` reading beside the step there.
+        fed = stalled(Profile({**sample.profile.operations, row: 0.0}), row, 0.0)
+        wait_ms = wait_share * sample.latency_ms
+        late = stalled(fed, row, wait_ms)
+        # A step that is mostly waiting is not doubted: its device rows hold the wait as its latency does.
+        said = [
+            predict(models, catalog, profile, sample.anchor, latency_ms=latency_ms if given else None, method=method)
+            for profile, latency_ms in ((fed, sample.latency_ms), (late, sample.latency_ms + wait_ms))
+        ]
+        (fed_anchor, *fed_rows), (late_anchor, *late_rows) = (found.predictions for found in said)
+        assert input_wait_warning(late) in said[1].warnings
+        if given:
+            # The anchor's row is what was measured there.
+            assert late_anchor.latency_ms == pytest.approx(fed_anchor.latency_ms + wait_ms)
+        for one, other in zip(fed_rows, late_rows, strict=True):
+            # Without the latency nothing is known of the anchor's other offers.
+            expected = None if one.latency_ms is None else pytest.approx(one.latency_ms, rel=1e-5)
+            assert other.latency_ms == expected, (sample.name, one.instance)
+            if one.interval is not None:
+                ends = [(row.interval.low_ms, row.interval.high_ms) for row in (one, other)]
+                assert ends[1] == pytest.approx(ends[0], rel=1e-4)
+
+
+# --- host time -------------------------------------------------------------------------------------------------------
+
+
+IN_PYTORCH = ProfileMeta(framework="PyTorch 2.13")
+ON_DEVICE = {"Device_Conv2D": 60_000.0, "Device_FusedBatchNormV3": 40_000.0, "Device_IDLE": 12_000.0}
+
+
+def hosted(meta: ProfileMeta = IN_PYTORCH, **host: float) -> Profile:
+    return Profile({**ON_DEVICE, **{f"Host_{name}": us for name, us in host.items()}}, meta)
+
+
+def test_pytorchs_host_times_add_up_without_waits():
+    waits = dict.fromkeys(("IDLE", "Dataset", "_Send", "_Recv", "_HostRecv"), 90_000.0)
+    assert host_times_ms([hosted(aten_conv2d=8_000.0, aten_relu=2_000.0, **waits)])[0] == pytest.approx(10.0)
+    # TensorFlow runs on many threads; or nothing is told.
+    others = [hosted(ProfileMeta(framework=name), Conv2D=8_000.0) for name in ("TensorFlow 2.21", None)]
+    for given in (*others, hosted(), hosted(IDLE=90_000.0)):
+        assert host_times_ms([given])[0] == np.inf
+
+
+def test_the_host_bounds_the_floor(models):
+    """A PyTorch step whose gaps say many launches, and whose host says few."""
+    law = models.transfer.step
+    floors = []
+    for meta in (IN_PYTORCH, ProfileMeta(framework="TensorFlow 2.21")):
+        steps = recorded_steps(ProfileBatch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0])))
+        floors.append(law.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
+    # 6 ms while profiled, at a slowdown of 2.176.
+    assert floors[0] < 6 / 2.17 < 20 < floors[1]
+
+
+def test_a_light_host_lets_a_fast_gpu_be_faster(models, catalog):
+    light, heavy = (
+        predict(
+            models, catalog, hosted(aten_conv2d=us), "p3.2xlarge", latency_ms=105.0, targets=["p5.4xlarge"]
+        ).predictions[1]
+        for us in (4_000.0, 100_000.0)
+    )
+    assert light.latency_ms < heavy.latency_ms
+    assert heavy.limited_by_host and not light.limited_by_host

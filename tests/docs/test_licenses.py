@@ -1,0 +1,68 @@
+"""What is shipped is known: its licenses are permitted, and the bill of materials is the lock's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from docs import audit
+from docs.licenses import DOCUMENT, LOCK, Licensed, document, licensed, locked
+
+
+def test_every_license_is_permitted_and_the_list_is_of_today():
+    packages = list(licensed())
+    assert [package for package in packages if not package.permitted] == []
+    assert DOCUMENT.read_text(encoding="utf-8") == document(packages), "python -m docs.licenses"
+
+
+@pytest.mark.parametrize(
+    "license, permitted",
+    [
+        ("MIT", True),
+        ("MIT AND (Zlib OR GPL-3.0-only)", True),
+        ("MIT OR GPL-3.0-only", True),
+        ("MIT AND GPL-3.0-only", False),
+        ("AGPL-3.0-or-later", False),
+        ("Other/Proprietary License", False),
+        ("", False),
+    ],
+)
+def test_what_is_permitted(license, permitted):
+    assert Licensed("it", "1.0", license).permitted is permitted
+
+
+def test_the_bill_of_materials_is_the_lock_s(repository):
+    bill = json.loads((repository / "docs" / "sbom.cdx.json").read_text(encoding="utf-8"))
+    assert bill["bomFormat"] == "CycloneDX"
+    billed = {
+        (part["name"], part["version"]): {
+            digest["content"] for reference in part["externalReferences"] for digest in reference.get("hashes", ())
+        }
+        for part in bill["components"]
+    }
+    assert billed == hashes(LOCK), "make bill"
+
+
+def hashes(lock) -> dict[tuple[str, str], set[str]]:
+    """Package and version -> hashes of its files."""
+    found: dict[tuple[str, str], set[str]] = {}
+    requirements = iter(locked(lock))
+    for line in lock.read_text(encoding="utf-8").splitlines():
+        if line[:1].isalnum():
+            requirement = next(requirements)
+            current = found.setdefault((requirement.name, next(iter(requirement.specifier)).version), set())
+        elif "--hash=sha256:" in line:
+            current.add(line.partition("--hash=sha256:")[2].rstrip("\\ "))
+    return found
+
+
+def test_an_audit_that_asked_nobody_does_not_look_clean(capsys):
+    clean = {"name": "a", "version": "1", "vulns": []}
+    known = {"name": "b", "version": "2", "vulns": [{"id": "PYSEC-1", "fix_versions": ["3"]}]}
+    skipped = {"name": "c", "skip_reason": "not found"}
+    assert audit.report([clean, clean]) == audit.CLEAN
+    assert audit.report([clean, known, skipped]) == audit.FOUND
+    assert "b 2: PYSEC-1, fixed in 3" in capsys.readouterr().out
+    assert audit.report([clean, skipped]) == audit.UNREACHABLE
+    assert "Not audited" in capsys.readouterr().err

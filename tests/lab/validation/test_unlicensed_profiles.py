@@ -1,0 +1,43 @@
+"""Profiles whose owner states no license: read beside the checkout, never shipped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from profet_lab.measurements.real_index import read_index
+from profet_lab.validation.real_profiles import real_report
+
+FILE = Path(__file__).resolve().parents[4] / "shared" / "data" / "real_profiles" / "tensorflow_one_step.json"
+pytestmark = pytest.mark.skipif(
+    not FILE.is_file(), reason="tensorflow_one_step.json states no license and is not shipped"
+)
+
+T4, V100, P100 = "Tesla T4", "Tesla V100-SXM2-16GB", "Tesla P100-PCIE-16GB"
+#: GPU and step latency (ms) of each record of the file, as its author measured them (mholmeslinder/semi-supervised-cv).
+STEPS = ((T4, 151.8), (T4, 151.8), (V100, 79.6), (V100, 76.0), (V100, 75.1), (P100, 98.4), (P100, 105.9))
+
+
+@pytest.fixture(scope="module")
+def report(models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unlicensed")
+    (folder / FILE.name).symlink_to(FILE)
+    entry = {"file": FILE.name, "framework": "TensorFlow 2.4", "kind": "AlexNet", "workload": "AlexNet", "steps": 1}
+    entries = [{**entry, "record": at, "gpu": gpu, "step_ms": ms} for at, (gpu, ms) in enumerate(STEPS)]
+    (folder / "index.json").write_text(json.dumps({"profiles": entries}))
+    return real_report(models, read_index(folder), None)
+
+
+def test_its_steps_are_the_truth_on_the_other_gpus(report):
+    truths = {check.target_gpu: round(check.truth_ms, 1) for check in report.checks}
+    assert truths == {"T4": 151.8, "V100": 76.0, "P100": 102.2}
+    anchors = {check.profile: check.anchor_gpu for check in report.checks}
+    assert sorted(anchors.values()) == ["P100", "P100", "T4", "T4", "V100", "V100", "V100"]
+
+
+def test_its_predictions_are_as_close_as_accuracy_says(report):
+    assert report.mean.n == 5
+    assert round(report.mean.error.with_latency, 1) == 9.3 and round(report.mean.error.without_latency, 1) == 8.7
+    assert all(row.left_out < 0.1 for row in report.readings), "percent of the GPU's time"

@@ -1,0 +1,71 @@
+"""About: its sections open by a link, its examples are read, and the recorder comes from this server."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import streamlit as st
+
+import profet_recorder
+from profet_core import read_profile
+from profet_core.version import VERSION
+from tests.pages.conftest import lines, link, open_sections
+from ui.recorder.route import recorder_address
+from ui.recorder.wheel import recorder_wheel
+from ui.state.settings import SECTIONS
+
+
+def scrolls_to(app) -> str:
+    (found,) = [json.loads(element.proto.json) for element in app.get("bidi_component")]
+    return found["key"]
+
+
+def test_sections_open_by_click_and_by_link_which_scrolls_to_the_first(open_app):
+    app = open_app("about")
+    assert not app.table and scrolls_to(app) == "" and link(app) == {}
+    app = open_sections(app, "prices", "credits")
+    assert not app.error and len(app.table) == 1 and scrolls_to(app) == ""
+    assert link(app) == {"open": "prices,credits"}
+    app = open_app("about", **link(app))
+    assert scrolls_to(app) == "about-prices" and VERSION in lines(app.caption)[-1]
+    assert scrolls_to(app.run()) == ""
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_section_is_drawn(open_app, section):
+    app = open_app("about", open=section)
+    assert not app.error and not app.exception and scrolls_to(app) == f"about-{section}"
+    assert "$" not in "".join(lines(app.markdown)), "a figure that was not filled in"
+
+
+def test_the_example_files_are_read(open_app):
+    code = [element.value for element in open_app("about", open="files").code]
+    first, second = (read_profile(text.encode()) for text in code if text.startswith("{"))
+    assert first.operations == second.operations and (first.steps, second.steps) == (2, 1)
+    assert second.meta.batch_size == 64 and not second.ignored
+
+
+def test_the_recorder_is_installed_from_this_server(open_app, monkeypatch):
+    wheel = recorder_wheel().name
+    code = [element.value for element in open_app("about", open="record").code]
+    assert code[0] == f"pip install ./{wheel}"
+    (snippet,) = [text for text in code if "profet_recorder import" in text]
+    compile(snippet, "snippet", "exec")
+    assert {"ProfileCallback", "record_steps"} <= set(profet_recorder.__all__)
+    monkeypatch.setattr(type(st.context), "url", "https://profet.example/apps/about")
+    code = [element.value for element in open_app("about", open="record").code]
+    assert code[0] == f"pip install https://profet.example/apps/recorder/{wheel}"
+
+
+@pytest.mark.parametrize(
+    ("page", "address"),
+    [
+        ("http://localhost:8501/about", "http://localhost:8501/recorder/"),
+        ("https://a.example/x/y/about", "https://a.example/x/y/recorder/"),
+        ("javascript:alert(1)", None),
+        (None, None),
+    ],
+)
+def test_its_address_follows_from_the_page_s(page, address):
+    assert recorder_address(page) == (address and address + recorder_wheel().name)

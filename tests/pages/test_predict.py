@@ -1,0 +1,301 @@
+"""Predict: from a sample, an upload or pasted text to what profet_core answers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from profet_core import Profile, read_profile
+from profet_core.prediction.steps import steps_note
+from profet_core.units import format_ms
+from tests.pages.conftest import (
+    answer,
+    as_version_1,
+    as_version_2,
+    assert_shows,
+    cards,
+    column,
+    everything,
+    give,
+    go,
+    lines,
+    link,
+    notices,
+    result_rows,
+    sentences,
+    type_in,
+    upload,
+)
+from tests.pages.expected import FIRST
+
+VGG, ALEXNET = "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
+SMALL = "resnet50-128px-b64-g4dn"
+#: Files that are no profile, one of each kind; tests/core/profiles has the others.
+BAD = (
+    b"",
+    b'{"Device_Conv2D": NaN}',
+    b"[" * 200_000,
+    gzip.compress(b'{"Device_Conv2D": 1}', mtime=0)[:-6],
+    b'{"<script>alert(1)</script>": 1, "**bold**": 2}',
+)
+
+
+def bars(app) -> list[dict]:
+    """Rows of both bar charts, from the top: name, value and text of time, then of cost."""
+    found = []
+    for chart in app.get("plotly_chart")[:2]:
+        figure = json.loads(chart.proto.spec or chart.proto.figure.spec)
+        (labels,) = [trace for trace in figure["data"] if trace["type"] == "scatter"]
+        names = dict(zip(figure["layout"]["yaxis"]["tickvals"], figure["layout"]["yaxis"]["ticktext"], strict=True))
+        values = {
+            y: (x, trace["name"])
+            for trace in figure["data"]
+            if trace["type"] == "bar"
+            for x, y in zip(trace["x"], trace["y"], strict=True)
+        }
+        found.append(
+            [
+                {
+                    "name": names[y],
+                    "text": text.strip(),
+                    "value": values.get(y, (None, ""))[0],
+                    "basis": values.get(y, ("", ""))[1],
+                }
+                for y, text in zip(labels["y"], labels["text"], strict=True)
+            ]
+        )
+    return found
+
+
+def test_the_first_screen_answers_for_the_first_sample(open_app, core, samples):
+    sample = next(iter(samples.values()))
+    app = open_app()
+    assert app.selectbox(key="sample").value == sample.name == FIRST
+    assert app.selectbox(key="anchor").value == sample.anchor
+    assert app.session_state["latency"] == sample.latency_ms
+    assert_shows(app, core.advise(sample))
+    assert not app.warning and link(app) == {}
+
+
+def test_bars_are_paired_and_say_their_basis(open_app, core, samples):
+    app = open_app(chart="bars", preset="original", per="step")
+    times, costs = bars(app)
+    assert [row["name"] for row in times] == [row["name"] for row in costs] and len(times) == 4
+    predicted = core.predict(samples[FIRST]).latencies_ms
+    assert sorted(row["value"] for row in times) == pytest.approx(
+        sorted(predicted[name] for name in ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")), rel=1e-9
+    )
+    (anchor,) = [row for row in times if "anchor" in row["name"]]
+    assert anchor["basis"] == "Given" and anchor["value"] == pytest.approx(samples[FIRST].latency_ms)
+    assert {row["basis"] for row in times if row is not anchor} == {"Measured"}
+
+
+@pytest.mark.parametrize("preset, count", [("original", 4), ("aws", 6), ("gpus", 20), ("all", 40)])
+def test_a_preset_changes_which_rows_show_but_no_number(open_app, core, samples, preset, count):
+    app = everything(open_app(preset=preset))
+    app.session_state["retired"], app.session_state["preset"] = False, preset
+    app.run()
+    expected = core.predict(samples[FIRST]).latencies_ms
+    shown = column(app, "Step")
+    assert len(shown) >= count
+    assert shown == {name: format_ms(expected[name.removesuffix(" marketplace")]) for name in shown}
+    assert "g4dn.xlarge" in shown, "the anchor"
+
+
+def test_sorting_by_cost_and_name(open_app):
+    for sort in ("cost", "name"):
+        rows = bars(open_app(chart="bars", sort=sort))[1]
+        keys = [row["value"] if sort == "cost" else row["name"].removeprefix("<b>") for row in rows]
+        assert keys[0] == min(keys) if sort == "cost" else keys
+
+
+def test_a_step_that_does_not_fit_stays_as_a_row_without_a_bar_and_wins_nothing(open_app):
+    app = open_app(chart="bars", sample=VGG, batch="256", preset="original", per="training")
+    (times, _) = bars(app)
+    gone = [row for row in times if row["value"] is None]
+    assert gone and all("largest batch" in row["text"] for row in gone) and len(times) == 4
+    assert not any(row["name"].split(" ")[0] in card for row in gone for card, _ in cards(app))
+
+
+def test_sliders_move_every_number_and_snap_back_to_the_profile(open_app, core, samples):
+    app = open_app()
+    app.select_slider(key="slider:batch").set_value(128).run()
+    app.select_slider(key="slider:pixels").set_value(160).run()
+    assert_shows(app, core.advise(samples[FIRST], at_batch=128, at_pixels=160))
+    assert {"batch": "128", "pixels": "160"}.items() <= dict(app.query_params).items()
+    app.select_slider(key="slider:batch").set_value(64).run()
+    app.select_slider(key="slider:pixels").set_value(224).run()
+    assert_shows(app, core.advise(samples[FIRST])) or link(app) == {}
+
+
+def test_a_size_outside_extends_the_range(open_app, samples):
+    data = as_version_2(samples[FIRST].profile.operations, batch_size=300, pixels=299, gpu="Tesla T4")
+    app = upload(open_app(), ("net.json", data))
+    assert not app.error
+    assert app.select_slider(key="slider:batch").value == 300 and app.select_slider(key="slider:pixels").value == 299
+
+
+def test_without_sizes_there_are_steps_and_with_them_all(open_app, core, samples):
+    app = upload(open_app(), ("net.json", as_version_1(samples[SMALL].profile.operations)))
+    assert app.select_slider(key="slider:batch:off").disabled and answer(app) and not app.error
+    before = column(everything(app), "Time")
+    type_in(app, "profiled_batch", 64)
+    type_in(app, "profiled_pixels", 128)
+    app.segmented_control(key="per").set_value("step").run()
+    known = column(app, "Time")
+    assert known.keys() == before.keys() and not app.error
+    app.select_slider(key="slider:batch").set_value(128).run()
+    assert column(app, "Time") != known
+
+
+def test_images_validation_epochs_loading_deadline_and_budget(open_app, core, samples):
+    app = open_app(loading="True", sample=SMALL)
+    for key, value in (("images", 50_000), ("validation_images", 10_000), ("epochs", 20), ("deadline_h", 2)):
+        type_in(app, key, value)
+    fields = {"images": 50_000, "validation_images": 10_000, "epochs": 20, "with_loading": True}
+    expected = core.advise(samples[SMALL], **fields, deadline_hours=2)
+    shown = column(everything(app), "In time")
+    assert any(cell != "–" for cell in shown.values())
+    fast = [plan for plan in expected.advice.plans if (plan.in_time or 0) >= 0.9 and plan.offer.market == "on-demand"]
+    assert cards(app)[0][1] in {f"${plan.total_usd:,.2f}" for plan in fast}
+
+
+def test_times_and_costs_may_be_of_a_part_of_the_training(open_app):
+    whole, epoch = (open_app(per=per) for per in ("training", "epoch"))
+    for title in ("Instance", "$/h", "Confidence"):
+        assert [row[title] for row in result_rows(whole)] == [row[title] for row in result_rows(epoch)]
+    assert [row["Time"] for row in result_rows(whole)] != [row["Time"] for row in result_rows(epoch)]
+
+
+def test_a_second_profile_is_used_or_refused_with_one_line(open_app, core, samples):
+    first, second = samples["resnet50-128px-b16-g4dn"], samples["resnet50-128px-b256-g4dn"]
+    app = open_app(sample=first.name, second="True", second_sample=second.name, batch="64")
+    expected = core.advise(first, at_batch=64, second=second.profile, second_latency_ms=second.latency_ms)
+    assert_shows(app, expected)
+    app = open_app(sample=first.name, second="True", second_sample="inceptionresnetv2-128px-b32-p3")
+    (line,) = lines(app.error)
+    assert line.startswith("Second profile: ") and line.endswith("It is not used.")
+    assert column(app, "Time") == column(open_app(sample=first.name), "Time")
+
+
+def test_a_price_of_ones_own_and_a_measured_latency(open_app, core, samples):
+    prices, measured = {"price_p3.2xlarge": "0.5"}, {"measured_p3.2xlarge": "150"}
+    app = open_app(retired="True", preset="original", **prices, **measured)
+    expected = core.advise(samples[FIRST], price={"p3.2xlarge": 0.5}, measured={"p3.2xlarge": 150.0})
+    assert_shows(app, expected)
+    assert any("p3.2xlarge was corrected by" in line for line in notices(app))
+
+
+def test_details_of_a_row_open_and_say_what_was_measured_there(open_app, samples):
+    app = open_app(preset="original", predict_open="p3.2xlarge")
+    assert any(f"{format_ms(samples[FIRST].measured_ms['p3.2xlarge'])}/step" in line for line in sentences(app))
+    assert app.text_input(key="typed:price_p3.2xlarge").value == ""
+
+
+def test_gzip_and_version_1_are_read_too(open_app, core, samples):
+    data = b"[" + as_version_1(samples[VGG].profile.operations) + b"]"
+    app = upload(open_app(anchor="g3s.xlarge", retired="True"), ("old.json.gz", gzip.compress(data)))
+    assert app.session_state["latency"] is None
+    type_in(app, "profiled_batch", 16)
+    profile, anchor = read_profile(data), app.selectbox(key="anchor").value
+    expected = core.predict(profile, anchor=anchor, profiled_batch=16).latencies_ms
+    shown = column(everything(app), "Step")
+    assert shown == {name: format_ms(expected[name]) for name in shown} and len(shown) > 40
+
+
+def test_a_stranger_s_names_stay_text(open_app):
+    hostile = {"Device_Conv2D": 50_000.0, "<img src=x onerror=alert(1)>": 1.0, "Device_" + "X" * 40: 9_000.0}
+    app = upload(open_app(), ("[click](javascript:alert(1)).json", json.dumps(hostile).encode()))
+    type_in(app, "profiled_batch", 16)
+    assert not app.error and answer(app)
+    for element in (*app.caption, *app.warning, *app.markdown, *app.header, *app.subheader):
+        assert "<img" not in element.value.replace("\\<img", "")
+        assert "[click]" not in element.value
+
+
+def test_a_network_unlike_the_data_is_said_to_be(open_app, core):
+    operations = {"Device_DepthwiseConv2dNative": 90_000.0, "Device_Softmax": 90_000.0, "Host_IDLE": 9e5}
+    app = upload(open_app(anchor="g4dn.xlarge"), ("net.json", as_version_2(operations, batch_size=16)))
+    profile = Profile(operations)
+    found = core.predict(profile, anchor=app.selectbox(key="anchor").value, profiled_batch=16)
+    # How many steps it was read as stands beside the choice.
+    expected = [line for line in found.warnings if line != steps_note(profile)]
+    assert expected and notices(app)[: len(expected)] == expected
+
+
+def test_a_latency_in_any_unit_or_none(open_app, core, samples):
+    sample = samples[SMALL]
+    app = open_app(sample=SMALL)
+    for number, unit in ((203_295.0, "us"), (0.203295, "s")):
+        app.selectbox(key="unit").set_value(unit)
+        type_in(app, "latency", number)
+        assert_shows(app, core.advise(sample, latency_ms=203.295))
+    type_in(app, "latency", None)
+    assert_shows(app, core.advise(sample, latency_ms=None, without_latency=True))
+
+
+def test_a_latency_in_the_wrong_unit_is_questioned_and_used_if_the_visitor_insists(open_app, core, samples):
+    sample = samples[VGG]
+    app = open_app(sample=VGG)
+    type_in(app, "latency", sample.latency_ms * 1000)
+    assert "did you mean" in notices(app)[0]
+    assert_shows(app, core.advise(sample, latency_ms=None, without_latency=True))
+    app.button(key=":use-suggested").click().run()
+    assert not app.warning
+    assert_shows(app, core.advise(sample))
+    type_in(app, "latency", 122_400.0)
+    app.button(key=":use-typed").click().run()
+    assert_shows(app, core.advise(sample, latency_ms=122_400.0, trust_latency=True))
+    # Trust is in that number beside that profile only.
+    type_in(app, "latency", 123_456.0)
+    assert "did you mean" in notices(app)[0]
+
+
+def test_an_upload_fills_the_form_survives_bad_files_and_other_pages_and_comes_back(open_app, core, samples):
+    sample = samples[VGG]
+    app = upload(open_app(anchor="p2.xlarge"), ("net.json", sample.data))
+    assert app.selectbox(key="anchor").value == "g3s.xlarge", "by its meta, whatever the link said"
+    assert app.session_state["latency"] == sample.latency_ms
+    assert_shows(app, core.advise(sample))
+    type_in(app, "latency", 330.0)
+    type_in(app, "epochs", 33)
+    before, said = answer(app), cards(app)
+    for page in ("sizes", "compare", "about", "predict"):
+        go(app, page)
+        assert not app.exception and not app.error
+    assert answer(app) == before and cards(app) == said and app.session_state["latency"] == 330.0
+    for data in BAD:
+        give(app, ("bad_*name*.json", data))
+        (line,) = lines(app.error)
+        assert line.startswith("bad_*name*.json: ") and "\n" not in line
+        assert answer(app) == before
+    app.segmented_control(key="source").set_value("sample").run()
+    assert answer(app) != before
+    app.segmented_control(key="source").set_value("upload").run()
+    assert answer(app) == before
+    pasted = samples["lenet5-32px-b16-g3s"]
+    app = open_app()
+    app.segmented_control(key="source").set_value("paste").run()
+    app.text_area(key="pasted").set_value(pasted.data.decode()).run()
+    assert_shows(app, core.advise(pasted))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"batch": "1e9", "images": "-3"},
+        {"preset": "nine", "chart": "x", "sort": "", "per": "1000_steps"},
+        {"predict_open": "x" * 500},
+    ],
+)
+def test_a_senseless_link_opens_the_first_view(open_app, first_view, query):
+    app = open_app(**{**query, "chart": "table"})
+    assert not app.error and answer(app) == first_view()
+
+
+def test_a_link_reopens_the_view(open_app):
+    app = open_app(sample=VGG, batch="32", epochs="5", preset="aws", per="epoch", budget_usd="30", gpu="V100,T4")
+    again = open_app(**dict(app.query_params))
+    assert dict(again.query_params) == dict(app.query_params) and answer(again) == answer(app)

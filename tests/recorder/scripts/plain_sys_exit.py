@@ -1,0 +1,5 @@
+# expect: status=3
+import sys
+
+print("nothing to train")
+sys.exit(3)

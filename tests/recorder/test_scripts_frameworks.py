@@ -1,0 +1,17 @@
+"""Scripts as people write them, recorded as they are: with what `make test-frameworks` installs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.recorder.small_scripts import check, runner, scripts
+
+__all__ = ["runner"]
+pytestmark = pytest.mark.frameworks
+
+
+@pytest.mark.parametrize(
+    "script", scripts("lightning", "transformers", "accelerate", "timm", "fastai", "ignite", "jax")
+)
+def test_a_script_is_recorded_as_it_is(runner, script, tmp_path):
+    check(script, runner.run(script, tmp_path))

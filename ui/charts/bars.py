@@ -1,0 +1,117 @@
+"""A horizontal bar chart with prediction intervals: one row per instance, one color per basis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from ui.basis import DERIVED, ESTIMATED, EXPLAINED, GIVEN, MEASURED
+from ui.charts.style import BLUE, GREY, ORANGE, RED, Part, framed, line_at, name_axis, text_color, value_axis
+
+COLORS = {GIVEN: ORANGE, MEASURED: BLUE, DERIVED: "#12a594", ESTIMATED: GREY}
+_ROW_PX, _FRAME_PX = 27, 92
+#: Room to the right of the longest interval, as a share of the axis, for its value.
+_LABEL_ROOM = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One row.
+
+    Attributes
+    ----------
+    name : in front of the bar. basis : one of `ui.basis.COLORS`' words.
+    value, low, high : in the chart's unit; value None: no bar, and `text` says why.
+    text : behind the bar. hover : lines, as plotly reads them. key : what tells the row from others.
+    """
+
+    key: str
+    name: str
+    basis: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    text: str
+    hover: str = ""
+
+
+def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> go.Figure:
+    """The bars from top to bottom in their order.
+
+    Parameters
+    ----------
+    name : what the chart shows, for screen readers. limit : where a line crosses all bars, such as a deadline.
+    """
+    longest = max((bar.high or bar.value or 0.0 for bar in bars), default=0.0) or 1.0
+    traces = [trace for basis in COLORS if (trace := _trace(basis, bars)) is not None]
+    shapes = [line_at(x=limit, line={"color": RED, "width": 1.5, "dash": "dash"})] if limit and limit <= longest else []
+    rows = list(range(len(bars)))
+    return framed(
+        [*traces, _labels(bars)],
+        x=value_axis("", range=[0, longest * (1 + _LABEL_ROOM)], rangemode="tozero", nticks=6, zeroline=False),
+        y=name_axis(range=[len(bars) - 0.5, -0.5], tickvals=rows, ticktext=[bar.name for bar in bars], showgrid=False),
+        height=_ROW_PX * len(bars) + _FRAME_PX,
+        title=title,
+        name=name,
+        shapes=shapes,
+        barmode="overlay",
+        showlegend=False,
+        margin={"l": 8, "r": 8, "t": 36, "b": 28},
+    )
+
+
+def legend(bars: Sequence[Bar], interval_level: float) -> str:
+    """What the colors and whiskers mean, as markdown with one colored square per basis that is there."""
+    shown = {bar.basis for bar in bars if bar.value is not None}
+    parts = [
+        f"<span style='color:{color}'>■</span> {basis}: {EXPLAINED[basis]}"
+        for basis, color in COLORS.items()
+        if basis in shown
+    ]
+    return " &nbsp; ".join([*parts, f"├─┤ {interval_level:.0%} prediction interval"])
+
+
+def _trace(basis: str, bars: Sequence[Bar]) -> Part | None:
+    rows = [(place, bar) for place, bar in enumerate(bars) if bar.basis == basis and bar.value is not None]
+    if not rows:
+        return None
+    values = [bar.value or 0.0 for _, bar in rows]
+    up = [(bar.high or value) - value for (_, bar), value in zip(rows, values, strict=True)]
+    down = [value - (bar.low or value) for (_, bar), value in zip(rows, values, strict=True)]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "width": 0.72,
+        "name": basis,
+        "x": values,
+        "y": [place for place, _ in rows],
+        "marker": {"color": COLORS[basis]},
+        "unselected": {"marker": {"opacity": 1}},
+        "error_x": {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **_whisker()},
+        "customdata": [bar.key for _, bar in rows],
+        "hovertext": [bar.hover for _, bar in rows],
+        "hoverinfo": "text",
+    }
+
+
+def _whisker() -> Part:
+    return {"color": text_color(), "thickness": 1.2, "width": 3}
+
+
+def _labels(bars: Sequence[Bar]) -> Part:
+    """Each row's value behind its interval, readable on the shortest bar; where there is none, why."""
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": [bar.high or bar.value or 0.0 for bar in bars],
+        "y": list(range(len(bars))),
+        "text": [f"\N{NO-BREAK SPACE}{bar.text}" for bar in bars],
+        "textposition": "middle right",
+        "cliponaxis": False,
+        "customdata": [bar.key for bar in bars],
+        "hovertext": [bar.hover or bar.text for bar in bars],
+        "hoverinfo": "text",
+        "textfont": {"color": [GREY if bar.value is None else text_color() for bar in bars]},
+    }
