@@ -149,7 +149,7 @@ def network_name(text: str) -> str:
         close = difflib.get_close_matches(typed, names, n=2 * _MAX_MEANT)
         meant = list(dict.fromkeys(names[each] for each in close))[:_MAX_MEANT]
         known = f"did you mean {', '.join(meant)}? All names are in {_ALL_NAMES}." if meant else f"see {_ALL_NAMES}."
-        raise InputError(f"{text[:60]!a} is no network that is known by name: {known}")
+        raise InputError(f"unknown network {text[:60]!a}: {known}")
     return names[typed]
 
 

@@ -46,20 +46,20 @@ def regime_table(report: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple
 
 
 def _regime_row(name: str, row: Mapping[str, Any], default: str) -> tuple[str, ...]:
-    paper = "" if row["paper_pct"] is None else f"{row['paper_pct']:.0f} %"
-    errors = (f"{row['mape'][method]:.1f} %" for method in (*METHODS, _DOCUMENTED))
+    paper = "" if row["paper_pct"] is None else f"{row['paper_pct']:.0f}%"
+    errors = (f"{row['mape'][method]:.1f}%" for method in (*METHODS, _DOCUMENTED))
     chosen = ", ".join(f"{method} {folds}x" if folds > 1 else method for method, folds in row["chosen"].items())
-    interval = (f"{row['coverage_90'][default]:.1f} %", f"{row['half_width_pct'][default]:.0f} %")
-    return (name, str(row["n"]), paper, *errors, *interval, f"{row['chosen_mape']:.1f} %", chosen)
+    interval = (f"{row['coverage_90'][default]:.1f}%", f"{row['half_width_pct'][default]:.0f}%")
+    return (name, str(row["n"]), paper, *errors, *interval, f"{row['chosen_mape']:.1f}%", chosen)
 
 
 def sheet_sentence(report: Mapping[str, Any]) -> str:
     """Error on an unseen GPU without a published speed."""
     sheet = report["sheet_only"]
-    by_instance = ", ".join(f"{name} {value:.0f} %" for name, value in sheet["by_instance"].items())
+    by_instance = ", ".join(f"{name} {value:.0f}%" for name, value in sheet["by_instance"].items())
     best = min(sheet["mape"].values())
     return (
-        f"For an unseen GPU, ResNet-50's step at 224 pixels, batch 32, is known. Specs alone: {best:.0f} % at best "
+        f"For an unseen GPU, ResNet-50's step at 224 pixels, batch 32, is known. Specs alone: {best:.0f}% at best "
         f"({by_instance})."
     )
 
@@ -69,8 +69,8 @@ def memory_sentence(report: Mapping[str, Any]) -> str:
     memory = report["memory"]
     right, told = 100 * memory["accuracy"], 100 * memory["recall"]
     return (
-        f"Memory fit by counts, one architecture held out: {right:.1f} % of {memory['cells']} workloads right; "
-        f"{told:.0f} % of the {memory['did_not_run']} that did not run recognized; {100 * memory['false_fits']:.1f} % "
+        f"Memory fit by counts, one architecture held out: {right:.1f}% of {memory['cells']} workloads right; "
+        f"{told:.0f}% of the {memory['did_not_run']} that did not run recognized; {100 * memory['false_fits']:.1f}% "
         "false fits."
     )
 
@@ -80,6 +80,6 @@ def published_sentence(report: Mapping[str, Any]) -> str:
     every, gpus = report["published"]["all"], len(report["published"]["by_gpu"])
     return (
         f"{every['n']} published FP32 and TF32 steps of TensorFlow 1, PyTorch and MXNet on {gpus} GPUs (without "
-        f"ResNet-50), not learned from: {every['mape']:.0f} % ({every['bias']:+.0f} % bias), "
-        f"{every['coverage_90']:.0f} % in the 90 % intervals, which don't include differences between frameworks."
+        f"ResNet-50), not learned from: {every['mape']:.0f}% ({every['bias']:+.0f}% bias), "
+        f"{every['coverage_90']:.0f}% in the 90 % intervals, which don't include differences between frameworks."
     )

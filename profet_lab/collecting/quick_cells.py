@@ -135,9 +135,9 @@ def main() -> None:
     """Write the table, and print the error as cells are added."""
     before, choices = choose(latencies_of(data_folder(sys.argv[1] if len(sys.argv) > 1 else None)), CELLS)
     OUT.write_text(_text(choices))
-    print(f"  0 cells: {before:.1f} %")
+    print(f"  0 cells: {before:.1f}%")
     for number in (1, 3, 5, 10, 20, 40, 60, 80, 100, 120):
-        print(f"{number:3} cells: {choices[number - 1].error_percent:.1f} %")
+        print(f"{number:3} cells: {choices[number - 1].error_percent:.1f}%")
 
 
 if __name__ == "__main__":

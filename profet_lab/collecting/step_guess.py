@@ -62,7 +62,7 @@ def main() -> None:
     fitted = least_squares(misses, np.log(_BEGIN), loss="soft_l1").x
     for name, value in zip(NAMES, np.exp(fitted), strict=True):
         print(f"{name} = {value:.4g}")
-    print(f"mean error {100 * np.abs(np.expm1(misses(fitted))).mean():.0f} %")
+    print(f"mean error {100 * np.abs(np.expm1(misses(fitted))).mean():.0f}%")
 
 
 if __name__ == "__main__":

@@ -281,7 +281,7 @@ def _noise(dataset: Dataset) -> Iterator[Finding]:
         percent = float(100 * part["off"].mean())
         if percent > MOST_NOISE_PERCENT:
             line = (
-                f"runs of one workload are {percent:.1f} % off their median: was the machine busy with something else?"
+                f"runs of one workload are {percent:.1f}% off their median: was the machine busy with something else?"
             )
             yield Finding("noise", str(name), len(part), line)
     ratio = deviations["batch_latency_ms"] / deviations["median_ms"]

@@ -110,7 +110,7 @@ def _check_same(cells: pd.DataFrame, operations: pd.DataFrame, again: pd.DataFra
     differs |= pairs["cell"].isin(other).to_numpy()
     if differs.any():
         raise DataError(
-            f"{name} has other numbers of {cell_words(pairs[differs].iloc[0])} than another source "
+            f"{name} has different numbers for {cell_words(pairs[differs].iloc[0])} than another source "
             f"({int(differs.sum()):,} cells): leave one out, or give its instance another name."
         )
 

@@ -54,7 +54,7 @@ def check_new(out: Path) -> None:
         if out.is_symlink() or (out.exists() and not out.is_dir()):
             raise DataError(f"{out} is no folder: name a new one.")
         if out.is_dir() and next(out.iterdir(), None) is not None:
-            raise DataError(f"{out} is there already and is not replaced: name a new folder.")
+            raise DataError(f"{out} exists and is not overwritten: name a new folder.")
     except OSError as error:
         raise DataError(f"{out} can't be written: {error.strerror or error}.") from error
 

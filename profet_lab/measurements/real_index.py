@@ -122,7 +122,7 @@ def read_index(folder: Path | str) -> RealIndex:
     entries = _entries(path.read_bytes(), str(path))
     for entry in entries:
         if not (folder / entry.file).is_file():
-            raise InputError(f"{path} names {entry.file}, which is not there: add the file or remove the entry.")
+            raise InputError(f"{path} lists {entry.file}, which is missing: add the file or remove the entry.")
     return RealIndex(folder, entries)
 
 

@@ -23,7 +23,7 @@ def check_out(out: Path) -> None:
     InputError : `out` is their folder.
     """
     if out.resolve() == shipped_folder("models").resolve():
-        raise InputError("The models that ship stay as they are: name another folder with --out, or PROFET_HOME.")
+        raise InputError("The shipped models can't be overwritten: name another folder with --out, or PROFET_HOME.")
 
 
 def read_files(dataset: Dataset) -> dict[str, str]:

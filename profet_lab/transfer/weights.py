@@ -172,9 +172,9 @@ def main() -> None:
         print(f"{_words(setting)}  {np.mean(list(trial.outside.values())):9.2f}  {cells}{ours}")
     for name in medians.instances:
         setting = chosen(trials, name)
-        print(f"{name} left out: {_words(setting)}: {trials[setting].outside[name]:.2f} %")
+        print(f"{name} left out: {_words(setting)}: {trials[setting].outside[name]:.2f}%")
     shipped = np.mean(list(trials[SHIPPED].outside.values()))
-    print(f"nested choice {nested_error(trials):.2f} %, shipped {shipped:.2f} %")
+    print(f"nested choice {nested_error(trials):.2f}%, shipped {shipped:.2f}%")
 
 
 def _words(setting: Setting) -> str:

@@ -118,7 +118,7 @@ def memory_rows(report: Mapping) -> tuple[tuple[str, ...], list[tuple[str, ...]]
     )
     named = {"layers known": report["arithmetic"], **report["recorded"], **report["served"]}
     rows = [
-        (name, str(scores["cells"]), *("-" if scores[key] is None else f"{100 * scores[key]:.1f} %" for key in keys))
+        (name, str(scores["cells"]), *("-" if scores[key] is None else f"{100 * scores[key]:.1f}%" for key in keys))
         for name, scores in named.items()
     ]
     return header, rows

@@ -44,13 +44,13 @@ def _read_all(paths: Sequence[Path], raw: bool, note: Note) -> Dataset:
 
 def _read(path: Path, raw: bool, note: Note) -> Dataset:
     if not path.exists():
-        raise DataError(f"{path} is not there: name a folder of measurements, or pickles.")
+        raise DataError(f"{path} does not exist: name a folder of measurements or pickle files.")
     if not path.is_dir():
-        raise DataError(f"{path} is no pickle of PROFET's: name its folder.")
+        raise DataError(f"{path} is not a PROFET pickle: name its folder.")
     if raw:
         return read_raw(path, note)
     if is_dataset(path):
-        raise DataError(f"{path} is in the layout already: `profet data merge` joins it with others.")
+        raise DataError(f"{path} is already in the layout: use `profet data merge`.")
     if is_collection(path):
         return read_store(path)
     for folder in (path, path / PROFILES_FILE.parent):
@@ -60,4 +60,4 @@ def _read(path: Path, raw: bool, note: Note) -> Dataset:
         return read_pickles(pickles)
     if raw_files(path):
         raise DataError(f"{path} holds raw files: add --raw.")
-    raise DataError(f"{path} holds no collection, no pickles and no tables of measurements: name another folder.")
+    raise DataError(f"{path} has no collection, pickles or tables of measurements: name another folder.")

@@ -104,7 +104,7 @@ def test_other_units_are_found(factor, meant, varied):
 def test_noise_is_found(varied):
     rows = (varied.cells["instance"] == "p2.xlarge") & (varied.cells["repeat"] == 2)
     found = with_cells(varied, rows, batch_latency_ms=varied.cells.loc[rows, "batch_latency_ms"] * 1.2)
-    assert told(found) == [("noise", "p2.xlarge", 4)] and " 9.1 % " in found.findings[0].line
+    assert told(found) == [("noise", "p2.xlarge", 4)] and " 9.1% " in found.findings[0].line
     # Where all ran once, by the steps of a run.
     once = varied.cells[varied.cells["repeat"] == 1]
     steps = [[10.0, 10.2, 9.9] for _ in range(len(once))]

@@ -149,7 +149,7 @@ def test_a_missing_file_is_named(folder, tmp_path):
 
 def test_a_folder_that_holds_something_stays(dataset, folder):
     before = (folder / CELLS_FILE).read_bytes()
-    with pytest.raises(DataError, match="is there already and is not replaced: name a new folder"):
+    with pytest.raises(DataError, match="exists and is not overwritten: name a new folder"):
         write_dataset(dataset, folder)
     assert (folder / CELLS_FILE).read_bytes() == before
     with pytest.raises(DataError, match=r"can't be written: (Not a directory|File exists)"):

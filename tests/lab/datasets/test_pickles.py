@@ -188,7 +188,7 @@ def calling(module: str, name: str, argument: str) -> bytes:
 )
 def test_what_no_frame_needs_is_not_called(module, name, tmp_path):
     left = tmp_path / "left"
-    with pytest.raises(ProfileError, match=f"it names '{module}.{name}', which no frame of measurements needs"):
+    with pytest.raises(ProfileError, match=f"it refers to '{module}.{name}', which measurements don't need"):
         frame_columns(calling(module, name, f"touch {left}"))
     assert not left.exists()
 
@@ -200,7 +200,7 @@ def test_a_call_within_a_frame_is_not_made(profiles, tmp_path):
 
     frame = published(profiles)
     frame.iloc[0, list(frame).index("model")] = Evil()
-    with pytest.raises(ProfileError, match=r"it names 'posix\.system'"):
+    with pytest.raises(ProfileError, match=r"it refers to 'posix\.system'"):
         frame_columns(pickle.dumps(frame))
     assert not (tmp_path / "left").exists()
 
@@ -254,7 +254,7 @@ def test_the_second_epoch_counts():
     for other in ([50.0, [9.0]], [1.0, [1.0], 1.0, ["1"]], [1.0, [1.0], float("nan"), [1.0]], 5):
         with pytest.raises(ProfileError, match="it holds no times of two epochs"):
             epoch_times(pickle.dumps(other))
-    with pytest.raises(ProfileError, match="which no frame of measurements needs"):
+    with pytest.raises(ProfileError, match="which measurements don't need"):
         epoch_times(pickle.dumps(pd.DataFrame()))
 
 
@@ -262,7 +262,7 @@ def test_many_files_of_times_are_read_and_a_bad_one_is_named():
     files = [(Path(f"{place}.pickle"), pickle.dumps([1.0, [1.0], place + 0.5, [0.25]])) for place in range(20)]
     assert read_times(files) == [(place + 0.5, 0.25) for place in range(20)]
     files[7] = (files[7][0], calling("os", "system", "true"))
-    with pytest.raises(DataError, match=r"^7\.pickle: it names 'os\.system'"):
+    with pytest.raises(DataError, match=r"^7\.pickle: it refers to 'os\.system'"):
         read_times(files)
 
 

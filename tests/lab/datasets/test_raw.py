@@ -91,7 +91,7 @@ def test_a_file_that_says_how_many_steps_it_covers_is_believed(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        (f"times-{RUN}.pickle", "cos\nsystem\n(Vtrue\ntR.", r"names 'os\.system'"),
+        (f"times-{RUN}.pickle", "cos\nsystem\n(Vtrue\ntR.", r"refers to 'os\.system'"),
         (f"times-{RUN}.pickle", "", "is empty"),
         ("readme.csv", CSV, "holds no raw files such as"),
     ],

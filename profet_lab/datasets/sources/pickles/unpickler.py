@@ -228,7 +228,7 @@ class _Unpickler(pickle.Unpickler):
         """
         if (module, name) not in self.allowed:
             shown = f"{module}.{name}"[:80]
-            raise ProfileError(f"it names {shown!r}, which no frame of measurements needs: it is not opened.")
+            raise ProfileError(f"it refers to {shown!r}, which measurements don't need: it is not opened.")
         return self.allowed[module, name]
 
 
