@@ -1,4 +1,4 @@
-"""What is expected of cells on the machine at hand: by its data sheet, and by two cells that are timed first."""
+"""What is expected of cells on the machine at hand: by its specs, and by two cells that are timed first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from profet_core.errors import InputError
 _SHALLOW = ("LeNet5", 32, 16)
 #: Tells what a layer takes to build and trace, and the pace of steps.
 _DEEP = {"cpu": ("ResNet18", 32, 16), "gpu": ("ResNet18", 128, 32)}
-#: What a GPU without a data sheet is taken for, at another pace.
+#: What a GPU without specs is taken for, at another pace.
 _UNKNOWN = "Tesla T4"
 
 

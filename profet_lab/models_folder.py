@@ -20,10 +20,10 @@ from profet_core.scaling.growth_file import GROWTH_NAME
 from profet_core.transfer.model import SHARPENED_NAME, TRANSFER_NAME
 from profet_core.whole_files import lock_path, only_one
 
-#: What may lie in a folder of one's own before it has models: coefficients that were fitted alone, and its catalogue.
+#: What may lie in a folder of your own before it has models: coefficients that were fitted alone, and its catalog.
 _COEFFICIENTS = (TRANSFER_NAME, MEMORY_NAME, GROWTH_NAME)
 _CATALOGUE = (OWN_NAME, OWN_GPUS_NAME)
-#: Folders for measurements of one's own, beside the models: moved as they are, as somebody may be collecting into one.
+#: Folders for measurements of your own, beside the models: moved as they are, as somebody may be collecting into one.
 MEASUREMENTS = ("collected", "data")
 
 #: What `profet train` adds of a user's own measurements; it belongs to the models beside it and goes with them.
@@ -34,7 +34,7 @@ OWN_PARTS = (SHARPENED_NAME, OWN_PAIRS_NAME, LAYERS_FOLDER)
 def new_models_folder(out: Path) -> Iterator[Path]:
     """A new folder beside `out` to write a set of models into; after the block it takes the place of `out`.
 
-    What lies in `out` and is no part of the old models, such as a catalogue and data of one's own, stays. An exception
+    What lies in `out` and is no part of the old models, such as a catalog and data of your own, stays. An exception
     in the block leaves `out` as it was. What a killed training left is put right first, and removed.
 
     Raises

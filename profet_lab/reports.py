@@ -79,7 +79,7 @@ def write_sizes_report(growth: Mapping, models: Models) -> None:
 
 
 def _write_validation(report: Mapping, models: Models) -> None:
-    """The report, and its card with what strangers' profiles showed."""
+    """The report, and its card with what third-party profiles showed."""
     write_whole(models.folder / VALIDATION_NAME, (json.dumps(report, separators=(",", ":")) + "\n").encode())
     write_whole(models.folder / CARD_NAME, model_card(report, models.manifest, _real_report(models)).encode())
 
@@ -93,7 +93,7 @@ def _validation_document(models: Models) -> Mapping:
 
 
 def _real_report(models: Models) -> RealReport | None:
-    """None where it is of other models: left out until `profet validate --real DIR --card` has looked again."""
+    """None where it is of other models: skipped until `profet validate --real DIR --card` has looked again."""
     try:
         return load_real_report(models)
     except ArtifactError:
@@ -101,7 +101,7 @@ def _real_report(models: Models) -> RealReport | None:
 
 
 def write_real_report(real: RealReport, models: Models) -> None:
-    """Write what profiles of strangers showed into the folder of `models`, and the card anew with its section.
+    """Write what third-party profiles showed into the folder of `models`, and the card anew with its section.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What SkyPilot calls the catalogue's clouds, machines and GPUs (its catalogue, schema version 8)."""
+"""What SkyPilot calls the catalog's clouds, machines and GPUs (its catalog, schema version 8)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ACCELERATORS = {
     "B200": "B200",
     "RTX A6000": "A6000",
 }
-#: SkyPilot's catalogue has them on other clouds alone.
+#: SkyPilot's catalog has them on other clouds alone.
 _NOT_THERE = {("aws", "Tesla M60"), ("aws", "Tesla K80")}
 
 

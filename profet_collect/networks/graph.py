@@ -43,7 +43,7 @@ class Graph:
 
     @property
     def parameters(self) -> int:
-        """All of them; what normalisations average is among them."""
+        """All of them; what normalizations average is among them."""
         return sum(layer.parameters for layer in self.layers)
 
 
@@ -121,10 +121,10 @@ class _GraphBuilder(Builder):
         return self._node("global pooling", (shape,), output, keep_sides=keep_sides)
 
     def batch_norm(self, shape: Shape, *, scale: bool = True) -> Shape:
-        return self._node("batch normalisation", (shape,), super().batch_norm(shape, scale=scale), scale=scale)
+        return self._node("batch normalization", (shape,), super().batch_norm(shape, scale=scale), scale=scale)
 
     def layer_norm(self, shape: Shape) -> Shape:
-        return self._node("layer normalisation", (shape,), super().layer_norm(shape))
+        return self._node("layer normalization", (shape,), super().layer_norm(shape))
 
     def elementwise(
         self, *shapes: Shape, parameters: int = 0, trainable: int | None = None, function: str = ""
@@ -158,7 +158,7 @@ class _GraphBuilder(Builder):
     def normalise_input(self, shape: Shape) -> Shape:
         # The base counts it as an elementwise layer with parameters; here it is a kind of its own.
         output = super().elementwise(shape, parameters=2 * shape[-1] + 1, trainable=0)
-        return self._node("input normalisation", (shape,), output)
+        return self._node("input normalization", (shape,), output)
 
     def scale_channels(self, shape: Shape) -> Shape:
         return self._node("scale", (shape,), super().elementwise(shape, parameters=shape[-1]))

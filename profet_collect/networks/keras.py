@@ -67,9 +67,9 @@ def _applied(keras: Any, own: dict[str, Any], node: Node, inputs: list[Any], gra
             return layers.Dense(node.settings["units"], use_bias=node.settings["bias"])(first)
         case "global pooling":
             return layers.GlobalAveragePooling2D(keepdims=node.settings["keep_sides"])(first)
-        case "batch normalisation":
+        case "batch normalization":
             return layers.BatchNormalization(scale=node.settings["scale"])(first)
-        case "layer normalisation":
+        case "layer normalization":
             return layers.LayerNormalization(epsilon=1e-6)(first)
         case "dropout":
             return layers.Dropout(DROPPED_SHARE)(first)
@@ -203,7 +203,7 @@ def _own_layers(keras: Any) -> dict[str, Any]:
     return {
         "adaptive pooling": AdaptivePooling,
         "scale": Scale,
-        "input normalisation": InputNormalisation,
+        "input normalization": InputNormalisation,
         "channels": Channels,
         "shuffle": Shuffle,
         "hard swish": HardSwish,

@@ -54,7 +54,7 @@ class GraphModule(nn.Module):
     def _may_overwrite(self, number: int) -> bool:
         (index,) = self._nodes[number].inputs
         readers = sum(index in node.inputs for node in self._nodes)
-        return readers == 1 and self._nodes[index].kind in ("convolution", "dense", "batch normalisation", "add")
+        return readers == 1 and self._nodes[index].kind in ("convolution", "dense", "batch normalization", "add")
 
 
 def build(graph: Graph) -> GraphModule:
@@ -139,7 +139,7 @@ class _GlobalPooling(nn.Module):
 
 
 class _BatchNorm(nn.BatchNorm2d):
-    """Batch normalisation of images or rows, without its scale where a network has none."""
+    """Batch normalization of images or rows, without its scale where a network has none."""
 
     def __init__(self, features: int, has_scale: bool) -> None:
         super().__init__(features)
@@ -151,7 +151,7 @@ class _BatchNorm(nn.BatchNorm2d):
 
 
 class _LayerNorm(nn.LayerNorm):
-    """Layer normalisation of channels, which images have first."""
+    """Layer normalization of channels, which images have first."""
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
         return super().forward(values.movedim(1, -1)).movedim(-1, 1)
@@ -245,9 +245,9 @@ _KINDS: dict[str, Any] = {
     "average pooling": _average_pooling,
     "adaptive pooling": lambda node, shape: nn.AdaptiveAvgPool2d(node.settings["side"]),
     "global pooling": lambda node, shape: _GlobalPooling(node.settings["keep_sides"]),
-    "batch normalisation": lambda node, shape: _BatchNorm(shape[-1], node.settings["scale"]),
-    "layer normalisation": lambda node, shape: _LayerNorm(shape[-1], eps=1e-6),
-    "input normalisation": lambda node, shape: _InputNormalisation(shape[-1]),
+    "batch normalization": lambda node, shape: _BatchNorm(shape[-1], node.settings["scale"]),
+    "layer normalization": lambda node, shape: _LayerNorm(shape[-1], eps=1e-6),
+    "input normalization": lambda node, shape: _InputNormalisation(shape[-1]),
     "scale": lambda node, shape: _Scale(shape[-1]),
     "dropout": lambda node, shape: nn.Dropout(DROPPED_SHARE),
     "add": lambda node, shape: _Sum(),

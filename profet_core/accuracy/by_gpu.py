@@ -19,8 +19,8 @@ from profet_core.transfer.speed import evidence_of, known_speed
 class Checked(Enum):
     """How a GPU was checked, in few words."""
 
-    LEFT_OUT = "left out"
-    AS_ANCHOR = "left out as anchor"
+    LEFT_OUT = "held out"
+    AS_ANCHOR = "held out as anchor"
     OTHER_SOURCE = "another source"
     HELD_BACK = "tables held back"
     OTHER_NETWORKS = "its table's other networks"
@@ -47,7 +47,7 @@ class GpuAccuracy:
 
     @property
     def measured(self) -> bool:
-        """Whether any measurement checks it: its own point, which it is fitted to, does not; its cells do, left out in
+        """Whether any measurement checks it: its own point, which it is fitted to, does not; its cells do, held out in
         turn for the interval.
         """
         of_cells = self.evidence.source is Source.CELLS
@@ -55,7 +55,7 @@ class GpuAccuracy:
 
 
 def accuracy_by_gpu(accuracy: TransferAccuracy, model: TransferModel, *, latency_known: bool) -> list[GpuAccuracy]:
-    """Every GPU with a data sheet, the surest evidence first.
+    """Every GPU with specs, the surest evidence first.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CellsErrors:
-    """Errors of networks left out, the anchor's latency given, so many cells of the GPU known; percent.
+    """Errors of networks held out, the anchor's latency given, so many cells of the GPU known; percent.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class CellsAccuracy:
 
     Attributes
     ----------
-    made : date. draws : choices of cells, by chance. networks : left out in turn. workloads : judged on each GPU.
+    made : date. draws : choices of cells, by chance. networks : held out in turn. workloads : judged on each GPU.
     rows : by number of cells, the fewest first; each has the same GPUs.
     """
 

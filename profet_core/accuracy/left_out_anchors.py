@@ -1,4 +1,4 @@
-"""Measured accuracy from GPUs that were left out as anchor: the figures as records."""
+"""Measured accuracy from GPUs that were held out as anchor: the figures as records."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AnchorFigures:
-    """Errors of latencies that are predicted from a GPU nobody profiled, all percent.
+    """Errors of latencies that are predicted from an unprofiled GPU, all percent.
 
     Attributes
     ----------
     bias : geometric mean of predicted over measured, less 1. mape : mean absolute error.
     mape_without_resnet50 : the same without the network whose latency on the anchor was known.
-    mape_law_alone : of the law without the models that its profiles are carried to.
+    mape_law_alone : of the analytical model without the models that its profiles are mapped to.
     missed_90 : share outside the 90% interval. median_interval_pct : median of the interval's upper half.
     """
 
@@ -28,7 +28,7 @@ class AnchorFigures:
 
 @dataclass(frozen=True, slots=True)
 class AnchorDirection:
-    """From one left-out instance to a profiled one, over `n` workloads; by whether the anchor's latency is given."""
+    """From one held-out instance to a profiled one, over `n` workloads; by whether the anchor's latency is given."""
 
     anchor: str
     target: str
@@ -38,7 +38,7 @@ class AnchorDirection:
 
 @dataclass(frozen=True, slots=True)
 class AnchorAccuracy:
-    """Every direction, the mean over them, and by left-out instance the mean over its targets."""
+    """Every direction, the mean over them, and by held-out instance the mean over its targets."""
 
     directions: tuple[AnchorDirection, ...]
     mean: Mapping[bool, AnchorFigures]

@@ -39,7 +39,7 @@ class MemoryScores:
 
 @dataclass(frozen=True)
 class MemoryAccuracy:
-    """Networks left out in turn.
+    """Networks held out in turn.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How predictions from profiles that strangers recorded compare with what was measured: the whole report."""
+"""How predictions from third-party profiles compare with what was measured: the whole report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RealReport:
 
     @property
     def pairs(self) -> dict[tuple[str, str], RealFigures]:
-        """(anchor, target) -> figures, targets that nobody profiled included."""
+        """(anchor, target) -> figures, unprofiled targets included."""
         return figures_by(self.checks, lambda check: (check.anchor, check.target))
 
     @property

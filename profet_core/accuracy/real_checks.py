@@ -1,4 +1,4 @@
-"""One profile that a stranger recorded: what the readers made of it, and its predictions beside what was measured."""
+"""One third-party profile: what the readers made of it, and its predictions beside what was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors and coverage over predictions from profiles that strangers recorded."""
+"""Errors and coverage over predictions from third-party profiles."""
 
 from __future__ import annotations
 

@@ -32,13 +32,13 @@ class Covered:
 
 @dataclass(frozen=True)
 class LeftOutScale:
-    """A data set with networks, or GPU models, left out in turn.
+    """A data set with networks, or GPU models, held out in turn.
 
     Attributes
     ----------
     hard : steps whose scaling is under 90%. covered_90 : percent of measured steps inside their 90% interval.
     median_interval_pct : median of the interval's upper half.
-    by_fold, by_strategy : what was left out, and how gradients were shared -> its errors.
+    by_fold, by_strategy : what was held out, and how gradients were shared -> its errors.
     covered_by_strategy : how gradients were shared -> its intervals. covered_by_gpus : the same by number of GPUs, each
         with a process of its own.
     """
@@ -59,8 +59,8 @@ class ScaleDataSet:
 
     Attributes
     ----------
-    networks, gpus : left out in turn. excluded : reason -> steps that are not judged.
-    with_excluded : networks left out, also judged on what the law is not fitted on but could be asked.
+    networks, gpus : held out in turn. excluded : reason -> steps that are not judged.
+    with_excluded : networks held out, also judged on what the scale-out model is not fitted on but could be asked.
     """
 
     n: int
@@ -77,7 +77,7 @@ class ScaleoutAccuracy:
     Attributes
     ----------
     made : date. scaleout_checksum : of the coefficients it belongs to.
-    data_sets : name -> its figures. network_64 : 64 K80 over a network, networks left out, one line each with its batch
+    data_sets : name -> its figures. network_64 : 64 K80 over a network, networks held out, one line each with its batch
         a GPU: percent that the prediction is too long (+) or too short (-).
     """
 

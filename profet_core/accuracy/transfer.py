@@ -1,4 +1,4 @@
-"""The measured accuracy on GPUs that nobody profiled, the figures of `transfer_validation.json` as records."""
+"""The measured accuracy on unprofiled GPUs, the figures of `transfer_validation.json` as records."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Figures:
 
 @dataclass(frozen=True)
 class GpuErrors:
-    """Errors on a GPU as if nobody had measured it, by whether the anchor's latency is given.
+    """Errors on a GPU as if unmeasured, by whether the anchor's latency is given.
 
     Attributes
     ----------
-    point : its data sheet and one network's latency are known. sheet_only : the data sheet alone.
+    point : its specs and one network's latency are known. sheet_only : the specs alone.
     """
 
     point: Mapping[bool, Figures]
@@ -49,7 +49,7 @@ class GpuErrors:
 
 @dataclass(frozen=True)
 class LeftOutGpu(GpuErrors):
-    """A profiled GPU that was left out, or a mean over several.
+    """A profiled GPU that was held out, or a mean over several.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class LeftOutGpu(GpuErrors):
 
 @dataclass(frozen=True)
 class Direction(LeftOutGpu):
-    """From one profiled instance to a left-out one, over `n` workloads."""
+    """From one profiled instance to a held-out one, over `n` workloads."""
 
     anchor: str
     target: str
@@ -70,7 +70,7 @@ class Direction(LeftOutGpu):
 
 @dataclass(frozen=True)
 class OtherGpu(GpuErrors):
-    """From one profiled instance to a derived GPU as if nobody had measured it, the anchor's latency given.
+    """From one profiled instance to a derived GPU as if unmeasured, the anchor's latency given.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Served:
 
 @dataclass(frozen=True)
 class DerivedGpu:
-    """A GPU that another source measured; percent. `law`: T4 and V100 latencies known, the network left out."""
+    """A GPU that another source measured; percent. `law`: T4 and V100 latencies known, the network held out."""
 
     n: int
     law: float
@@ -130,10 +130,10 @@ class TransferAccuracy:
 
     Attributes
     ----------
-    directions : among the profiled instances. mean : over them. by_gpu : left-out instance -> mean over its anchors.
+    directions : among the profiled instances. mean : over them. by_gpu : held-out instance -> mean over its anchors.
     by_model : network -> mean error over the directions, the anchor's latency given, percent.
-    other_gpus : derived GPUs reached as if nobody had measured them.
-    anchors : with each profiled GPU left out as anchor. tables, self_checks : of GPUs with published speeds.
+    other_gpus : derived GPUs reached as if unmeasured.
+    anchors : with each profiled GPU held out as anchor. tables, self_checks : of GPUs with published speeds.
     routes, routes_by_model : by the correction's name; by network, corrected.
     """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from profet_core.accuracy.errors import Errors
 
 #: Architectures of the data that have a near relative in it: deeper or shallower versions of one design. The others
-#: show what a network of one's own may meet.
+#: show what a network of your own may meet.
 WITH_TWIN = frozenset({"VGG11", "VGG13", "VGG16", "VGG19", "ResNet18", "ResNet34", "ResNet50"})
 
 
@@ -20,7 +20,7 @@ class LeftOutAccuracy:
     ----------
     error : mean absolute percentage error.
     covered : share of measurements inside the interval.
-    half_width : median half width of the interval.
+    half_width : median half-width of the interval.
     """
 
     error: Errors
@@ -30,7 +30,7 @@ class LeftOutAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class PairAccuracy:
-    """One anchor and target, each architecture left out in turn; percent but for `r2` and `rmse_ms`."""
+    """One anchor and target, each architecture held out in turn; percent but for `r2` and `rmse_ms`."""
 
     anchor: str
     target: str
@@ -44,7 +44,7 @@ class PairAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class ArchitectureAccuracy:
-    """One architecture, left out: mean over the pairs."""
+    """One architecture, held out: mean over the pairs."""
 
     left_out: LeftOutAccuracy
     documented: Errors
@@ -53,7 +53,7 @@ class ArchitectureAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """One workload on one pair, its architecture left out, the anchor's latency given."""
+    """One workload on one pair, its architecture held out, the anchor's latency given."""
 
     anchor: str
     target: str
@@ -88,7 +88,7 @@ class ScalerAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class GrowthAccuracy:
-    """How steps are carried to other sizes, their architecture left out; percent.
+    """How steps are scaled to other sizes, their architecture held out; percent.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Validation:
     ----------
     mean, worst_pair, with_sizes : default method over the pairs; `with_sizes` with batch and pixel size known.
     unlike, unlike_original : mean over the architectures without a near relative in the data.
-    family, family_unlike : the whole family left out; all architectures, and those without a near relative.
+    family, family_unlike : the whole family held out; all architectures, and those without a near relative.
     measured : another workload of the network measured on the target; None if the report doesn't have it.
     noise : instance -> what one run differs from the next.
     growth : empty if the report doesn't have it.

@@ -29,7 +29,7 @@ _FLOPS_PER_DENSE_PARAMETER = 2
 
 @dataclass(frozen=True)
 class StepAmounts:
-    """Steps; what they ask for is told by the forward pass, which the backward pass goes in proportion to.
+    """Steps; what they ask for is inferred from the forward pass, which the backward pass goes in proportion to.
 
     Attributes
     ----------

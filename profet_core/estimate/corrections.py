@@ -1,4 +1,4 @@
-"""What the law misses, as networks that were measured show it: log(latency / law) by features of the step."""
+"""What the analytical model misses, as networks that were measured show it: log(latency / analytical model) by features of the step."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Correction(Protocol):
     """One method's correction."""
 
     def log_ratio(self, features: FloatArray) -> FloatArray:
-        """log(latency / law), (steps, features) -> (steps,)."""
+        """log(latency / analytical model), (steps, features) -> (steps,)."""
         ...
 
 
 @dataclass(frozen=True)
 class NoCorrection:
-    """The law as it is."""
+    """The analytical model as it is."""
 
     def log_ratio(self, features: FloatArray) -> FloatArray:
         """Zeros, (steps,)."""
@@ -34,7 +34,7 @@ class LogLinear:
 
     Attributes
     ----------
-    columns : of the features, in the order in which they were selected. weights : by column. law : column of the law.
+    columns : of the features, in the order in which they were selected. weights : by column. law : column of the analytical model.
     """
 
     columns: tuple[int, ...]
@@ -43,7 +43,7 @@ class LogLinear:
     law: int
 
     def log_ratio(self, features: FloatArray) -> FloatArray:
-        """log(latency / law), (steps, features) -> (steps,)."""
+        """log(latency / analytical model), (steps, features) -> (steps,)."""
         log_ms: FloatArray = features[:, list(self.columns)] @ np.array(self.weights)
         return self.intercept + log_ms - features[:, self.law]
 
@@ -55,5 +55,5 @@ class BoostedTrees:
     trees: TreeStack
 
     def log_ratio(self, features: FloatArray) -> FloatArray:
-        """log(latency / law), (steps, features) -> (steps,)."""
+        """log(latency / analytical model), (steps, features) -> (steps,)."""
         return self.trees.run(features)[0, :, 0]

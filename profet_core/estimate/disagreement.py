@@ -12,7 +12,7 @@ from profet_core.units import format_significant
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One instance, told by the network's layers and by its profile.
+    """One instance, inferred from the network's layers and by its profile.
 
     Attributes
     ----------

@@ -35,12 +35,12 @@ MOST_BATCH = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Step latencies of one network on every offer, told from its layers.
+    """Step latencies of one network on every offer, inferred from its layers.
 
     Attributes
     ----------
     name : of the network or its file; empty where none is known.
-    rows : one an instance; its `members` are the latencies by each method. regimes : instance -> what of the question
+    rows : one an instance; its `members` are the latencies by each method. splits : instance -> what of the question
         was not measured. method : that latencies are by.
     fits : instance -> whether the step fits in its memory.
     """
@@ -73,7 +73,7 @@ class _Question:
         return regime_of(self.network, self.name, self.batch_size, gpu_measured=gpu_measured)
 
     def log_half_width(self, regime: Regime) -> float:
-        """As the regime was judged; a batch beyond the measured ones comes to what else was not measured."""
+        """As the split was judged; a batch beyond the measured ones comes to what else was not measured."""
         width = self.model.log_half_widths[regime][self.method]
         if regime is Regime.LARGER_BATCH or self.batch_size <= BATCHES[1]:
             return width
@@ -106,14 +106,14 @@ def estimate(
     Parameters
     ----------
     network : what one image of its size asks for.
-    name : as `layers.named_networks` has it; empty for a network of one's own.
-    targets : instances of the catalogue. method : one of `METHODS`, or "default".
+    name : as `layers.named_networks` has it; empty for a network of your own.
+    targets : instances of the catalog. method : one of `METHODS`, or "default".
     optimiser : of `memory.OPTIMISERS`; what it keeps counts in memory.
     tf32 : convolutions and products run in TF32 where the GPU has it.
 
     Raises
     ------
-    InputError : a batch size, target, method or optimiser that can't be answered for.
+    InputError : a batch size, target, method or optimizer that can't be answered for.
     ArtifactError : the models can't estimate.
     """
     model, transfer = estimate_model_of(models), models.transfer
@@ -174,7 +174,7 @@ def _batch(batch_size: int) -> int:
 def _placed(
     models: Models, transfer: TransferModel, catalog: Catalog, targets: Sequence[str] | None
 ) -> dict[str, Placed]:
-    """Instance -> its GPU and host: those that were measured, then the others that have a data sheet."""
+    """Instance -> its GPU and host: those that were measured, then the others that have specs."""
     measured = {
         name: (transfer.gpus[row.gpu], transfer.step.host(name))
         for name, row in transfer.step.instances.items()
@@ -244,7 +244,7 @@ def _on_derived(question: _Question, gpu: Gpu) -> _OnGpu:
 
 
 def _on_other(question: _Question, placed: Placed) -> _OnGpu:
-    """No network was measured on the GPU: the law at its speed."""
+    """No network was measured on the GPU: the analytical model at its speed."""
     gpu, host = placed
     regime = question.regime(gpu_measured=False)
     _, speed = target_of(question.transfer, gpu, host, question.tf32)
@@ -266,7 +266,7 @@ def _on_other(question: _Question, placed: Placed) -> _OnGpu:
 
 
 def _reach(question: _Question, weights: Mapping[str, float], nearest: str, log_gain: float, placed: Placed) -> Reach:
-    """What the latency is made of, by the law of the measured GPU that is nearest in speed."""
+    """What the latency is made of, by the analytical model of the measured GPU that is nearest in speed."""
     costs, host = question.model.costs[nearest], placed[1]
     work_ms = float(costs.parts_ms(question.amounts).sum()) * math.exp(-log_gain)
     fixed_ms = float(costs.fixed_ms(question.amounts, host)[0])

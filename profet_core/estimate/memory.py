@@ -9,16 +9,16 @@ from profet_core.memory.fit import LARGEST_BATCH, FitAnswer, Verdict
 from profet_core.memory.model import GIB_PER_VALUE, MemoryModel
 from profet_core.memory.need import MemoryNeed
 
-#: Values that an optimiser keeps for each parameter beside its gradient.
+#: Values that an optimizer keeps for each parameter beside its gradient.
 OPTIMISERS = {"sgd": 0, "momentum": 1, "adam": 2}
 
 
 def counted_need(model: MemoryModel, network: Counts, batch_size: int, state_copies: int = 0) -> MemoryNeed:
-    """What a step needs: weights, gradients, the optimiser's state, and activations.
+    """What a step needs: weights, gradients, the optimizer's state, and activations.
 
     Parameters
     ----------
-    state_copies : values that the optimiser keeps for each parameter.
+    state_copies : values that the optimizer keeps for each parameter.
     """
     law, outputs = model.law, network.activation_elements - network.other_elements
     return MemoryNeed(

@@ -25,7 +25,7 @@ from profet_core.fitted.trees import TreeStack
 
 ESTIMATE_NAME = "estimate.json"
 ESTIMATE_VERSION = 1
-#: Ways to correct the law, in the order in which they are shown.
+#: Ways to correct the analytical model, in the order in which they are shown.
 LAW, LOG_LINEAR, XGBOOST, LIGHTGBM = "law", "log-linear", "xgboost", "lightgbm"
 METHODS = (LAW, LOG_LINEAR, XGBOOST, LIGHTGBM)
 DEFAULT = "default"
@@ -38,9 +38,9 @@ class EstimateModel:
     Attributes
     ----------
     costs : measured instance -> what its GPU takes for each unit of work.
-    corrections : method -> correction of the law. default : the method that inner folds chose most often; one for all
-        regimes, so that no answer falls where a question turns from one to another.
-    log_half_widths : regime -> method -> what 90% of its errors lay within where just this was left out.
+    corrections : method -> correction of the analytical model. default : the method that inner folds chose most often; one for all
+        splits, so that no answer falls where a question turns from one to another.
+    log_half_widths : split -> method -> what 90% of its errors lay within where just this was held out.
     fitted_on : file -> hash of what it was fitted on, and how many workloads. checksum : of the file's content.
     """
 

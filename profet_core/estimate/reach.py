@@ -1,4 +1,4 @@
-"""Steps on GPUs where no network was measured, from those where networks were: the law at another speed.
+"""Steps on GPUs where no network was measured, from those where networks were: the analytical model at another speed.
 
 Each measured GPU says how long the step takes if it were as fast as the GPU in question and stood in its host; the
 geometric mean of what they say counts the nearest in speed most, as for steps carried from profiles.
@@ -24,7 +24,7 @@ _SLOWER_TRIED = np.arange(-4.0, 5.0, 0.125)
 
 @dataclass(frozen=True)
 class KnownSteps:
-    """The same steps on one GPU where networks were measured. log_ratio : correction of the law there, (steps,)."""
+    """The same steps on one GPU where networks were measured. log_ratio : correction of the analytical model there, (steps,)."""
 
     costs: GpuCosts
     log_ratio: FloatArray

@@ -1,4 +1,4 @@
-"""How far a question lies from what was measured: each regime was judged by leaving out just that."""
+"""How far a question lies from what was measured: each split was judged by leaving out just that."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def measured_network(network: Counts) -> str | None:
 
 
 def regime_of(network: Counts, name: str, batch_size: int, *, gpu_measured: bool) -> Regime:
-    """The regime of a question about a network, known by a name or not."""
+    """The split of a question about a network, known by a name or not."""
     low, high = PIXELS
     is_known = low <= network.pixels <= high and measured_network(network) is not None
     if not gpu_measured:

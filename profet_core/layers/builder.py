@@ -92,11 +92,11 @@ class Builder:
         return self.put(rules.global_pooling(shape, keep_sides=keep_sides))
 
     def batch_norm(self, shape: Shape, *, scale: bool = True) -> Shape:
-        """Batch normalisation."""
+        """Batch normalization."""
         return self.put(rules.normalisation(shape, scale=scale))
 
     def layer_norm(self, shape: Shape) -> Shape:
-        """Layer normalisation."""
+        """Layer normalization."""
         return self.put(rules.normalisation(shape, averages=False))
 
     def elementwise(

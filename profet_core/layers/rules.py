@@ -147,15 +147,15 @@ def global_pooling(shape: Shape, *, keep_sides: bool = False) -> Layer:
 def normalisation(
     shape: Shape, *, scale: bool = True, centre: bool = True, averages: bool = True, features: int | None = None
 ) -> Layer:
-    """Batch, layer, group or instance normalisation.
+    """Batch, layer, group or instance normalization.
 
     Parameters
     ----------
-    averages : whether running averages of mean and variance are kept, which have no gradient; batch normalisation.
+    averages : whether running averages of mean and variance are kept, which have no gradient; batch normalization.
     features : of what is scaled; the last side if None.
     """
     if not shape:
-        raise InputError("a normalisation needs features, and its input has none.")
+        raise InputError("a normalization needs features, and its input has none.")
     features = shape[-1] if features is None else features
     trainable = features * (scale + centre)
     return Layer(Kind.NORMALISATION, shape, trainable + 2 * features * averages, trainable)

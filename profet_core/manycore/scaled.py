@@ -1,4 +1,4 @@
-"""A network of one's own: its parameters from its forward FLOPs, by those of the three published networks.
+"""A network of your own: its parameters from its forward FLOPs, by those of the three published networks.
 
 The published "operations" are no FLOPs. A backward pass takes twice the FLOPs of a forward one, its published
 operations 9 to 13.7 times: in all three networks they are 3.23-3.27 a multiply-add, the forward ones only 0.36, 0.30

@@ -30,7 +30,7 @@ class DeviceTimes:
 def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) -> DeviceTimes | None:
     """The times of a profile that tell of memory; None where they don't.
 
-    They don't for another framework, a GPU without a data sheet, and a profile that TensorFlow cut, which lacks many of
+    They don't for another framework, a GPU without specs, and a profile that TensorFlow cut, which lacks many of
     the operations that count here.
     """
     framework = (profile.meta.framework or "tensorflow").lower()
@@ -48,7 +48,7 @@ def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) ->
 
 
 def anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:
-    """The GPU of an anchor, which is an instance or a GPU by its name; None: it has no data sheet."""
+    """The GPU of an anchor, which is an instance or a GPU by its name; None: it has no specs."""
     entry = catalog.get(anchor)
     try:
         return gpus.find(anchor) if entry is None else gpus.find(entry.gpu, entry.gpu_memory_gib)

@@ -67,7 +67,7 @@ def fits_by_instance(
 
     Parameters
     ----------
-    model : None, where the models have no memory law: nothing is answered.
+    model : None, where the models have no memory model: nothing is answered.
     anchor : instance the profile was recorded on, or GPU by its name.
     batch_size, pixels : of the step in question; None: as recorded.
     second : the same network's step at another size.

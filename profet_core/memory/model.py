@@ -50,7 +50,7 @@ class TrafficRelation:
 
     Attributes
     ----------
-    weights : operation class -> GiB of activations for a GiB moved at the data sheet's bandwidth.
+    weights : operation class -> GiB of activations for a GiB moved at the specified bandwidth.
     log_offset : GPU model -> how its profiles differ; 0 for others.
     log_scale : logistic scale of the error for an architecture that was not fitted.
     parameters_per_update : GiB of parameters for a GiB moved at full bandwidth by the weight update of plain SGD.
@@ -89,7 +89,7 @@ class PeakRelation:
     """Memory a step needs, from the most that its tensors held at another size.
 
     needed = fixed_gib + per_parameter x parameters + per_peak x peak, on the scale of `MemoryLaw`. Of the peak,
-    weights, gradients and the optimiser's state stay as the batch grows.
+    weights, gradients and the optimizer's state stay as the batch grows.
 
     Attributes
     ----------

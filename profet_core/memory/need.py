@@ -1,4 +1,4 @@
-"""The law applied to one step: the memory it needs, from the best that is known of it, and how sure that is."""
+"""The memory model applied to one step: the memory it needs, from the best that is known of it, and how sure that is."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class MemoryNeed:
 
     Attributes
     ----------
-    held_gib : context, weights, gradients, state of the optimiser. activation_gib : what grows with the batch.
+    held_gib : context, weights, gradients, state of the optimizer. activation_gib : what grows with the batch.
     log_scale, activation_log_scale : logistic scales of the errors' logarithm, of all and of the activations.
     doubling_log_scale : the same, more for each doubling of the activations.
-    source : what it is told from, in words.
+    source : what it is inferred from, in words.
     """
 
     held_gib: float
@@ -73,7 +73,7 @@ class RecordedStep:
     Attributes
     ----------
     times : what `device_times` finds in the profile; None: they tell nothing.
-    state_copies : of the parameters, kept by the optimiser; plain SGD, which the measurements are of, keeps none.
+    state_copies : of the parameters, kept by the optimizer; plain SGD, which the measurements are of, keeps none.
     second : of the same network at another size; its peak tells which part of the first one grows.
     """
 

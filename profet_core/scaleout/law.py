@@ -144,9 +144,9 @@ def input_copy_ms(model: ScaleoutModel, gpus: Values, links: Links, input_bytes:
 
 
 def network_doubt(network_gb_per_s: float) -> float:
-    """By how much the half width of a step over several nodes grows, whose network was measured nowhere.
+    """By how much the half-width of a step over several nodes grows, whose network was measured nowhere.
 
-    A judgement: as much again for each factor of ten away from the 10 Gb/s of all measurements.
+    A judgment: as much again for each factor of ten away from the 10 Gb/s of all measurements.
 
     >>> network_doubt(1.25), round(network_doubt(125), 3)
     (1.0, 3.0)

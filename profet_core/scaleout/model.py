@@ -30,7 +30,7 @@ NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """90% half width of a step in the logarithm, one GPU's step known: more, the more several GPUs add to it.
+    """90% half-width of a step in the logarithm, one GPU's step known: more, the more several GPUs add to it.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ class ScaleoutModel:
 
     Attributes
     ----------
-    link_efficiency : share of a data sheet's bandwidth that gradients get, by what links the GPUs of a node.
+    link_efficiency : share of the specified bandwidth that gradients get, by what links the GPUs of a node.
     host_efficiency : the same of PCIe to a parameter server on the CPU. network_efficiency : between nodes.
     message_ms : each message's own time, within a node as between nodes: at 10 Gb/s, all that was measured, its share
-        can't be told from bandwidth's, and on faster networks it is what stays.
+        can't be inferred from bandwidth's, and on faster networks it is what stays.
     overlap : share of the sharing that may hide behind the backward pass.
     straggling, network_straggling : share of a step lost for each doubling of GPUs in a node, and of nodes.
-    copy_efficiency : share of the data sheet's bandwidth at which one process copies weights to all GPUs of a node.
+    copy_efficiency : share of the specified bandwidth at which one process copies weights to all GPUs of a node.
     tensor_ms, tensor_gpu_ms : what each weight tensor costs that process, and more for each further GPU.
     widths, one_process_widths : by what links the GPUs of a node, where each GPU has a process, and where all have one.
     checksum : of the file's content.

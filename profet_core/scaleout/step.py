@@ -35,7 +35,7 @@ class ScaledStep:
     interval : 90%, never below the single GPU's; None: exact, or not known.
     one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
     sharing_ms : what sharing gradients takes within the nodes and between them, hidden or not; None of one process.
-    log_half_width : 90% half width that scaling alone brings, in the logarithm; None on one GPU.
+    log_half_width : 90% half-width that scaling alone brings, in the logarithm; None on one GPU.
     """
 
     layout: Layout
@@ -79,7 +79,7 @@ class ScaledStep:
 
     @property
     def speed_up_range(self) -> tuple[float, float] | None:
-        """90%; what is not known of one GPU's own step is common to both and left out, never above perfect scaling."""
+        """90%; what is not known of one GPU's own step is common to both and excluded, never above perfect scaling."""
         if self.log_half_width is None:
             return None
         spread = math.exp(self.log_half_width)
@@ -169,7 +169,7 @@ def _ends(step: GpuStep) -> tuple[float, float, float]:
 def _half_width(
     model: ScaleoutModel, strategy: Strategy, layout: Layout, interconnect: Interconnect, added_share: float
 ) -> float | None:
-    """90% half width that scaling brings, in the logarithm; None on one GPU, of which nothing is scaled."""
+    """90% half-width that scaling brings, in the logarithm; None on one GPU, of which nothing is scaled."""
     if layout.gpus == 1:
         return None
     widths = model.one_process_widths if strategy is Strategy.ONE_PROCESS else model.widths

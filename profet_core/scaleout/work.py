@@ -58,5 +58,5 @@ class GpuStep:
 
     @property
     def input_bytes(self) -> float:
-        """Images of a step as FP32 in three colours; 0 where pixels are not known."""
+        """Images of a step as FP32 in three colors; 0 where pixels are not known."""
         return 0.0 if self.pixels is None else self.batch_size * self.pixels**2 * 3 * 4.0

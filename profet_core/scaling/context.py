@@ -1,4 +1,4 @@
-"""What may be known of a network besides its two end latencies, when they are carried to the sizes between."""
+"""What may be known of a network besides its two end latencies, when they are scaled to the sizes between."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class DocumentedScaler:
     """An order-2 polynomial from a size to the latency min-max scaled to 0..1 between the axis' two ends.
 
     scaled(x) = intercept + linear * x + quadratic * x**2, as PROFET documents its scaler, with the polynomial
-    normalised so that it is 0 at the smallest and 1 at the largest size.
+    normalized so that it is 0 at the smallest and 1 at the largest size.
 
     Raises
     ------

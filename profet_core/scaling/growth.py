@@ -160,7 +160,7 @@ class ReachedGrowth:
 
 @dataclass(frozen=True)
 class CarryError:
-    """Half the 90% interval of a step that is carried to another size, in the logarithm.
+    """Half the 90% interval of a step that is scaled to another size, in the logarithm.
 
     Along an axis half = |log ratio| ** `DISTANCE_POWER` x (of_size + of_still x (1 - s)): the farther, and the less of
     the known step grows, the less is known. Both axes' halves are joined as those of independent errors. All >= 0.
@@ -197,7 +197,7 @@ class GrowthLaw:
 
     Attributes
     ----------
-    centre, spread : of each sign in training, by which it is standardised. low, high : signs beyond are taken as these.
+    centre, spread : of each sign in training, by which it is standardized. low, high : signs beyond are taken as these.
     share, batch, area : coefficients of a constant and of each sign, (1 + signs,).
     offsets : measured instance -> what is added to the three.
     sharpness : as `Growth` has it.

@@ -1,4 +1,4 @@
-"""How the latency of a step grows along an axis: a law that is exact at both ends."""
+"""How the latency of a step grows along an axis: a scaling model that is exact at both ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def step_work(axis: str, sizes: Sequence[int] | np.ndarray) -> FloatArray:
 
 
 def law_ms(axis: str, low_ms: FloatArray, high_ms: FloatArray, head_shares: FloatArray) -> FloatArray:
-    """Latencies at the inner knots by the law of the axis, milliseconds, shape (curves, 3).
+    """Latencies at the inner knots by the scaling model of the axis, milliseconds, shape (curves, 3).
 
     Along "batch" a step is a fixed time plus one in proportion to its images. Along "pixels" the body of the network
     grows with the area, and its head, `head_shares` of the largest step, also with the classes, which the measured

@@ -1,4 +1,4 @@
-"""The default scaler: the law of growth, exact at both ends, times what the measured networks showed beyond it."""
+"""The default scaler: the scaling model of growth, exact at both ends, times what the measured networks showed beyond it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from profet_core.scaling.axes import INNER_KNOTS, KNOTS
 from profet_core.scaling.law import law_ms, step_work
 from profet_core.scaling.monotone import monotone_interpolation
 
-#: No latency is further from the law than exp(0.5) either way: one odd network in the measurements is not to bend all
+#: No latency is further from the scaling model than exp(0.5) either way: one odd network in the measurements is not to bend all
 #: others.
 LARGEST_LOG_RESIDUAL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ResidualPolynomial:
-    """From what is known of a step to the logarithm of its latency over the law's, at each inner knot.
+    """From what is known of a step to the logarithm of its latency over the scaling model's, at each inner knot.
 
     Attributes
     ----------
     degree : of the polynomial.
-    centre, spread : mean and standard deviation of each input in training, by which it is standardised.
+    centre, spread : mean and standard deviation of each input in training, by which it is standardized.
     low, high : smallest and largest of each input in training; one outside is taken as the nearest inside, since a
         polynomial goes astray where nothing was measured.
     coefficients : one row a term (as `polynomial_terms` orders them), one column an inner knot.
@@ -58,7 +58,7 @@ class ResidualPolynomial:
             raise ArtifactError("The scaler's correction holds invalid numbers: retrain.")
 
     def factors(self, instances: Sequence[str], inputs: FloatArray) -> FloatArray:
-        """What the law is multiplied by, shape (curves, 3); `inputs` has shape (curves, inputs)."""
+        """What the scaling model is multiplied by, shape (curves, 3); `inputs` has shape (curves, inputs)."""
         known = (np.clip(inputs, self.low, self.high) - self.centre) / self.spread
         nothing = (0.0,) * INNER_KNOTS
         offsets = np.array([self.offsets.get(name, nothing) for name in instances]).reshape(len(known), -1)
@@ -75,7 +75,7 @@ class LearnedScaler:
     axis : "batch" or "pixels".
     ends_only : where nothing but the two latencies is known; its inputs are `end_inputs`.
     informed : where the context is known: the fixed pixel size along "batch" (a third input), the head's share along
-        "pixels" (which enters through the law).
+        "pixels" (which enters through the scaling model).
     """
 
     axis: str

@@ -37,7 +37,7 @@ def monotone_interpolation(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> FloatAr
 
 
 def _inner_tangents(steps: FloatArray, slopes: FloatArray) -> FloatArray:
-    """Weighted harmonic mean of both neighbouring slopes; level where they differ in sign or one is level."""
+    """Weighted harmonic mean of both neighboring slopes; level where they differ in sign or one is level."""
     left, right = slopes[:-1], slopes[1:]
     heavy, light = 2 * steps[1:] + steps[:-1], steps[1:] + 2 * steps[:-1]
     same_way = left * right > 0

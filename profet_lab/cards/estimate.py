@@ -40,7 +40,7 @@ def estimate_card(report: Mapping[str, Any], coefficients: Mapping[str, Any]) ->
 
 
 def regime_table(report: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header, and a row per regime."""
+    """Header, and a row per split."""
     header = ("held out", "n", "paper", *METHODS, _DOCUMENTED, "in 90 %", "half-width", "chosen inside", "of")
     return header, [_regime_row(name, row, report["default"]) for name, row in report["regimes"].items()]
 

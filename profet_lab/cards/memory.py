@@ -18,7 +18,7 @@ class MemorySection:
 
     Attributes
     ----------
-    cells, did_not_run : workloads x GPUs that the law was fitted on, as the file has them.
+    cells, did_not_run : workloads x GPUs that the memory model was fitted on, as the file has them.
     rows : what is known of the network -> scores, from most to least.
     reached_chosen, reached_answered : rows that reach the aim, made to choose, and with "can't tell" as a miss.
     """

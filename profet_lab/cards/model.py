@@ -23,7 +23,7 @@ _WORST_NAMED = 4
 
 
 def model_card(report: Mapping, manifest: Mapping, real: RealReport | None = None) -> str:
-    """The card as Markdown; `real`: what profiles of strangers showed with the same models, if somebody looked."""
+    """The card as Markdown; `real`: what third-party profiles showed with the same models, if somebody looked."""
     return render("model_card.md.j2", card=_model_card(report, manifest, real))
 
 

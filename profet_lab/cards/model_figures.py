@@ -41,7 +41,7 @@ class Overall:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Share of measurements inside the 90 % interval, and the interval's median half width; percent."""
+    """Share of measurements inside the 90 % interval, and the interval's median half-width; percent."""
 
     covered: float
     half_width: float
@@ -89,7 +89,7 @@ class ModelCard:
     coverage : "architecture" or "family" left out -> case -> intervals.
     weights, tree_weights : case -> as shipped, in the members' order; as chosen on inner folds.
     device_rows : what those of a training profile add up to, in step latencies.
-    real : the section on profiles of strangers; None: left out.
+    real : the section on third-party profiles; None: left out.
     """
 
     made: str

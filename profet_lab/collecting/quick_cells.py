@@ -1,7 +1,7 @@
 """Chooses the cells of `profet collect --quick`: `python -m profet_lab.collecting.quick_cells [DATA]`.
 
 Each of the four GPUs is taken in turn as the new one. From an anchor's latencies and those of the cells chosen so far
-the others are told by a Gaussian process over log ratios; a network's cells never tell of that network itself. The next
+the others are predicted by a Gaussian process over log ratios; a network's cells never tell of that network itself. The next
 cell is the one that lowers the mean error over all pairs, networks and cells most. The same GPUs choose and judge: on
 another one the error is larger than the table says.
 """

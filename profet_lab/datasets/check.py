@@ -37,7 +37,7 @@ class InstanceCheck:
 
     Attributes
     ----------
-    gpu_known : its GPU has a data sheet here.
+    gpu_known : its GPU has specs here.
     ok, out_of_memory, failed : cells by what became of them. profiled : cells with a profile.
     repeats : most runs of one workload.
     step_ratio : device rows, idle included, over latency: the median; None without device rows.
@@ -109,7 +109,7 @@ def check_dataset(dataset: Dataset, gpus: Gpus) -> Check:
 
     Parameters
     ----------
-    gpus : those with a data sheet.
+    gpus : those with specs.
     """
     ratios = _ratios(dataset)
     return Check(
@@ -204,8 +204,8 @@ def _unknown_gpus(dataset: Dataset, gpus: Gpus) -> Iterator[Finding]:
     for name, count in dataset.cells["instance"].value_counts(sort=False).items():
         gpu = dataset.instances[str(name)].gpu
         if gpu not in gpus:
-            told = f"GPU {gpu!r} has no data sheet here" if gpu else "its GPU is not known"
-            yield Finding("gpu", str(name), int(count), f"{told}: `profet gpus add` gives it one.")
+            told = f"GPU {gpu!r} has no specs here" if gpu else "its GPU is not known"
+            yield Finding("gpu", str(name), int(count), f"{told}: add them with `profet gpus add`.")
 
 
 def _no_times(dataset: Dataset) -> Iterator[Finding]:

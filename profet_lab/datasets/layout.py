@@ -30,7 +30,7 @@ CELLS = pa.schema(
     [
         _column("cell", _WHOLE, "number of the cell, which operations name it by"),
         _column("instance", _TEXT, "name of the instance"),
-        _column("gpu", _TEXT, "full name of its GPU, as in the catalogue; empty: unknown"),
+        _column("gpu", _TEXT, "full name of its GPU, as in the catalog; empty: unknown"),
         _column("framework", _TEXT, "tensorflow or pytorch; empty: unknown"),
         _column("framework_version", _TEXT, "such as 2.5; empty: unknown"),
         _column("precision", _TEXT, "fp32, tf32 or amp"),

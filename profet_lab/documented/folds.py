@@ -21,7 +21,7 @@ from profet_lab.tasks import run_tasks
 
 @dataclass(frozen=True)
 class DocumentedFold:
-    """One pair with some architectures left out of everything that learns."""
+    """One pair with some architectures held out of everything that learns."""
 
     anchor: str
     target: str

@@ -1,4 +1,4 @@
-"""Boosted trees that correct the law, by xgboost and by lightgbm: never falling with what rises."""
+"""Boosted trees that correct the analytical model, by xgboost and by lightgbm: never falling with what rises."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ TREES_FOLDER = "estimate"
 
 
 def fit_and_write(measurements: Measurements, out: Path, progress: Progress | None = None) -> EstimateModel:
-    """Choose and calibrate what serves each regime, fit every method on all measurements, and write it.
+    """Choose and calibrate what serves each split, fit every method on all measurements, and write it.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def write_estimate(
 
     Parameters
     ----------
-    default : method. inside : what leaving parts of the rows out says of each regime.
+    default : method. inside : what leaving parts of the rows out says of each split.
     sha256 : file -> hash of what the rows were read from. out : a models folder.
     """
     training = training_of(rows)

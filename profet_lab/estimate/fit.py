@@ -16,14 +16,14 @@ from profet_lab.estimate.law import fit_costs
 from profet_lab.estimate.log_linear import Selected, forward_selection
 from profet_lab.estimate.rows import EstimateRows
 
-#: The regression on single features, the law's time not among them: judged, not served.
+#: The regression on single features, the analytical model's time not among them: judged, not served.
 DOCUMENTED = "log-linear without the law"
 JUDGED = (*METHODS, DOCUMENTED)
 
 
 @dataclass(frozen=True)
 class Training:
-    """What corrections learn from: features, (rows, features), and log(latency / law), (rows,)."""
+    """What corrections learn from: features, (rows, features), and log(latency / analytical model), (rows,)."""
 
     costs: dict[str, GpuCosts]
     features: np.ndarray
@@ -37,12 +37,12 @@ class Training:
 
     @property
     def law_column(self) -> int:
-        """Which feature is log(law)."""
+        """Which feature is log(analytical model)."""
         return [feature.name for feature in features_of(tuple(self.costs))].index(BY_LAW)
 
 
 def training_of(rows: EstimateRows) -> Training:
-    """The law, fitted, and what it leaves."""
+    """The analytical model, fitted, and what it leaves."""
     costs = fit_costs(rows)
     law_ms = law_latency_ms(costs, rows)
     features = np.zeros((len(rows), len(features_of(tuple(costs)))))
@@ -53,7 +53,7 @@ def training_of(rows: EstimateRows) -> Training:
 
 
 def law_latency_ms(costs: dict[str, GpuCosts], rows: EstimateRows) -> np.ndarray:
-    """Milliseconds a step by the law alone, (rows,)."""
+    """Milliseconds a step by the analytical model alone, (rows,)."""
     found = np.zeros(len(rows))
     for name, one in costs.items():
         on = rows.instances == name
@@ -79,7 +79,7 @@ def fit_correction(training: Training, method: str) -> Correction:
 
 
 def select(training: Training, *, with_law: bool) -> Selected:
-    """The features of the regression, which predicts latencies themselves; the law is one of them, or none."""
+    """The features of the regression, which predicts latencies themselves; the analytical model is one of them, or none."""
     law = training.law_column
     logs = training.log_ratios + training.features[:, law]
     without = () if with_law else (law,)

@@ -1,4 +1,4 @@
-"""Judges each regime by what was left out, and finds what serves it: which method, and how wide intervals are."""
+"""Judges each split by what was held out, and finds what serves it: which method, and how wide intervals are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEVEL = 0.9
 
 @dataclass(frozen=True)
 class Inside:
-    """What inner folds of a regime say of each method.
+    """What inner folds of a split say of each method.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Inside:
 
 @dataclass(frozen=True)
 class Judged:
-    """Rows of a fold that was left out.
+    """Rows of a fold that was held out.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Judge:
 
     Attributes
     ----------
-    benchmark_ms : instance -> the benchmark's latency there, known of GPUs that are left out.
-    sheet_only : not even that is known of them, but their data sheets alone.
+    benchmark_ms : instance -> the benchmark's latency there, known of GPUs that are held out.
+    sheet_only : not even that is known of them, but their specs alone.
     """
 
     rows: EstimateRows
@@ -77,7 +77,7 @@ class Judge:
         self.benchmark_ms = dict(zip(known.instances.tolist(), known.latency_ms.tolist(), strict=True))
 
     def judged(self, regime: Regime) -> list[Judged]:
-        """Each fold of a regime; choice and calibration see what the fold learned from, and nothing else."""
+        """Each fold of a split; choice and calibration see what the fold learned from, and nothing else."""
         self._fit(
             fold for outer in folds_of(regime, self.rows) for fold in (outer, *self._inner(regime, outer.learned))
         )
@@ -89,7 +89,7 @@ class Judge:
         return found
 
     def inside(self, regime: Regime, among: np.ndarray) -> Inside:
-        """What some rows (numbers) say of a regime, by leaving parts of them out in the same way."""
+        """What some rows (numbers) say of a split, by leaving parts of them out in the same way."""
         folds = self._inner(regime, self._mask(among))
         self._fit(folds)
         errors: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
@@ -117,7 +117,7 @@ class Judge:
         self._fitted.update(zip(missing, run_tasks(fit_methods, tasks, progress=self.progress), strict=True))
 
     def _inner(self, regime: Regime, learned: np.ndarray) -> list[Fold]:
-        """The regime's folds inside what one of its folds learned from (mask, (rows,))."""
+        """The split's folds inside what one of its folds learned from (mask, (rows,))."""
         among = np.flatnonzero(learned)
         return [
             Fold(self._mask(among[inner.learned]), self._mask(among[inner.judged]))
@@ -154,7 +154,7 @@ def _key(fold: Fold) -> bytes:
 
 
 def default_method(judged: Mapping[Regime, Sequence[Judged]]) -> str:
-    """The method that inner folds chose most often, each regime's folds counting as much; no judged row has a say."""
+    """The method that inner folds chose most often, each split's folds counting as much; no judged row has a say."""
 
     def votes(name: str) -> float:
         return sum(sum(fold.inside.best == name for fold in folds) / len(folds) for folds in judged.values())
@@ -163,7 +163,7 @@ def default_method(judged: Mapping[Regime, Sequence[Judged]]) -> str:
 
 
 def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
-    """Half width that `level` of new errors stays within, if they are like these (absolute, in the logarithm)."""
+    """Half-width that `level` of new errors stays within, if they are like these (absolute, in the logarithm)."""
     ordered = np.sort(errors)
     place = min(math.ceil((len(ordered) + 1) * level), len(ordered)) - 1
     return float(ordered[place])

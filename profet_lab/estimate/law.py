@@ -26,7 +26,7 @@ _ROBUST = 0.15
 
 
 def fit_costs(rows: EstimateRows) -> dict[str, GpuCosts]:
-    """Costs on each instance of the rows, whose log speeds are told by what each takes for the benchmark's work.
+    """Costs on each instance of the rows, whose log speeds are inferred from what each takes for the benchmark's work.
 
     The fastest instance is the reference of speeds.
     """
@@ -100,7 +100,7 @@ def benchmark_log_speed(costs: dict[str, GpuCosts], benchmark_ms: float, host: s
 
 
 def sheet_speed(costs: dict[str, GpuCosts], gpu: Gpu) -> float:
-    """The same by data sheets alone, beside the measured GPU nearest to it."""
+    """The same by specs alone, beside the measured GPU nearest to it."""
     gains = [(one, sheet_log_speed(gpu, load_gpus()[one.gpu], in_tf32=False)) for one in costs.values()]
     nearest, gain = min(gains, key=lambda pair: abs(pair[1]))
     return nearest.log_speed + gain

@@ -18,7 +18,7 @@ from profet_core.transfer.model import TransferModel
 from profet_core.units import MS_PER_S
 from profet_lab.measurements.published_points import THROUGHPUT_FILE
 
-#: ResNet-50 is what published speeds of GPUs are told by, so that it is no check of them.
+#: ResNet-50 is what published speeds of GPUs are inferred from, so that it is no check of them.
 BENCHMARK = "ResNet50"
 #: What tables call a network that is another one here: theirs is the smaller AlexNet of 2014.
 _NAMED = {"AlexNet": "AlexNet (2014)"}

@@ -1,4 +1,4 @@
-"""Judges what answers without a profile: the paper's four judgements, and what it doesn't give."""
+"""Judges what answers without a profile: the paper's four judgments, and what it doesn't give."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ IN_PAPER = (Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.DEEPER, Regime.UNS
 
 
 def estimate_report(measurements: Measurements, folder: Path, progress: Progress | None = None) -> dict:
-    """Every regime, judged by leaving out what it is about.
+    """Every split, judged by leaving out what it is about.
 
     Returns
     -------
     `rows`, `networks` : how much was measured.
     `default` : the method that inner folds chose most often.
-    `regimes` : regime -> `n`; `mape` (percent), `coverage_90` and `half_width_pct` (median over folds) by method, the
+    `regimes` : split -> `n`; `mape` (percent), `coverage_90` and `half_width_pct` (median over folds) by method, the
         widths from inner folds; `chosen_mape` of the methods that inner folds chose, `chosen` (method -> folds);
         `by_network`, `by_instance` (of the default, percent); `paper_pct` (None where it gives none).
-    `sheet_only` : an unseen GPU of which the data sheet alone is known: `mape`, by instance and of all.
-    `memory` : does it fit, by counts, one architecture left out.
+    `sheet_only` : an unseen GPU of which only the specs are known: `mape`, by instance and of all.
+    `memory` : does it fit, by counts, one architecture held out.
     """
     rows = estimate_rows(measurements.all_latencies)
     judge = Judge(rows, progress)
@@ -51,7 +51,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
 
 
 def regime_figures(regime: Regime, rows: EstimateRows, folds: Sequence[Judged], default: str) -> dict:
-    """One regime's part of the report."""
+    """One split's part of the report."""
     numbers = np.concatenate([fold.rows for fold in folds])
     truth_ms = rows.latency_ms[numbers]
     by_method = {name: np.concatenate([fold.latency_ms[name] for fold in folds]) for name in JUDGED}

@@ -19,7 +19,7 @@ ELSEWHERE = patterns(r"""
 """)
 
 RULES = rules(r"""
-optimiser update:
+optimizer update:
     foreach_(?!mm).* fused_(sgd|adam|adamw|adagrad) amp_foreach.* amp_update_scale
 depthwise input gradient:
     (thnn_)?conv_depthwise.*backward
@@ -42,9 +42,9 @@ matrix product:
     .*grouped_mm.* .*scaled_mm.* .*matmul.* einsum tensordot inner outer ger addr linalg_multi_dot
     .*sparse_semi_structured.* .*cslt_.* sparse_mm.* v?dot linalg_vecdot bilinear trilinear kron foreach_mm
     sparse_sampled_addmm sparse_addmm
-normalisation gradient:
+normalization gradient:
     .*batch_norm_.*backward.* .*(layer|group|instance|rms)_norm.*backward weight_norm.*backward
-normalisation:
+normalization:
     .*batch_norm.* .*(layer|group|instance|rms)_norm.* (?!.*norm_except).*weight_norm.* native_norm
 pooling gradient:
     .*pool.*backward

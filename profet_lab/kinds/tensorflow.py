@@ -51,9 +51,9 @@ recurrent:
     CudnnRNN(Backprop)? (Block)?LSTM.* GRUBlock.*
 matrix product:
     .*MatMul(?!Grad) Einsum
-normalisation gradient:
+normalization gradient:
     .*BatchNorm.*Grad(Ex)? LRNGrad
-normalisation:
+normalization:
     (Fused)?BatchNorm.* LRN LayerNorm FusedInstanceNorm
 pooling gradient:
     .*(Avg|Max)Pool.*Grad.* Dilation2DBackprop.*
@@ -71,7 +71,7 @@ loss:
     (Sparse)?SoftmaxCrossEntropyWithLogits CTCLoss
 softmax:
     (Log|Sparse|SparseMatrix)?Softmax SparseMatrixSoftmaxGrad
-optimiser update:
+optimizer update:
     (Resource)?(Sparse)?Apply[A-Z].*
 variable assignment:
     Assign(Add|Sub)?(VariableOp)? (Resource)?CountUpTo

@@ -1,1 +1,1 @@
-"""Reads measurements: PROFET's own, others' timings, and profiles that strangers recorded."""
+"""Reads measurements: PROFET's own, others' timings, and third-party profiles."""

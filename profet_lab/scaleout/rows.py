@@ -1,4 +1,4 @@
-"""Reads published multi-GPU speeds beside the same machine's one-GPU speed, and says what is left out and why."""
+"""Reads published multi-GPU speeds beside the same machine's one-GPU speed, and says what is excluded and why."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_BATCH = "the batch size is not said"
 NO_WEIGHTS = "the number of parameters is not published with it"
 REAL_DATA = "real images: decoding on the CPU limits some (AlexNet stays at 7,100 images/s from four P100 on)"
 FP16_WITHOUT_XLA = (
-    "FP16 without XLA: with more GPUs the networks with batch normalisation fall back to FP32's speed "
+    "FP16 without XLA: with more GPUs the networks with batch normalization fall back to FP32's speed "
     "(twice it on one GPU, 1.2 to 1.5 times it on eight), whatever links them"
 )
 SLOW_ONE_GPU = "the one-GPU run is 15 % slower than the same GPU's elsewhere, so that two GPUs exceed twice its speed"
@@ -45,7 +45,7 @@ class ScaleRow:
     ----------
     data_set : `TENSORFLOW_2017` or `THROUGHPUTS`. gpu : model, as `gpu_model` has it. precision : as gradients travel.
     interconnect : of a node. latency_ms, one_gpu_ms : a step on all GPUs, and on one at the same batch a GPU.
-    excluded : why it is left out; "" if it is not.
+    excluded : why it is excluded; "" if it is not.
     """
 
     data_set: str

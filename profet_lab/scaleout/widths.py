@@ -1,4 +1,4 @@
-"""How wide the intervals of steps on several GPUs are, from errors on what was left out."""
+"""How wide the intervals of steps on several GPUs are, from errors on what was held out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def widths(rows: Sequence[ScaleRow], left_out_ms: Array) -> Widths:
 
     Parameters
     ----------
-    left_out_ms : milliseconds a step of each row, by a law that did not see it; shape (rows,).
+    left_out_ms : milliseconds a step of each row, by a scale-out model that did not see it; shape (rows,).
     """
     links = np.array([row.interconnect.link for row in rows])
     by_one = np.array([row.strategy is Strategy.ONE_PROCESS for row in rows])
@@ -78,7 +78,7 @@ def covered(rows: Sequence[ScaleRow], predicted_ms: Array, half_widths: Array) -
 
 
 def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
-    """Quantile regression of errors, no coefficient negative (Koenker and Bassett 1978, as a linear programme)."""
+    """Quantile regression of errors, no coefficient negative (Koenker and Bassett 1978, as a linear program)."""
     n = len(errors)
     features = np.column_stack([np.ones(n), added, doublings])
     found = linprog(

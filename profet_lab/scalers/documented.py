@@ -49,7 +49,7 @@ def min_max_scaled(curves: pd.DataFrame) -> pd.DataFrame:
 def fit_scaler(curves: pd.DataFrame, instance: str, axis: str) -> DocumentedScaler:
     """The scaler from curves as `latency_curves` gives them.
 
-    PROFET's least-squares polynomial over the workloads of `FITTED_AT`, then normalised to hit both ends exactly and
+    PROFET's least-squares polynomial over the workloads of `FITTED_AT`, then normalized to hit both ends exactly and
     kept from falling: with u the size scaled to 0..1, every quadratic through both ends is u + bend * (u**2 - u), and
     it rises throughout exactly if |bend| <= 1.
     """

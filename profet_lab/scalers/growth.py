@@ -140,13 +140,13 @@ def fit_growth(rows: GrowthRows) -> GrowthLaw:
 
 
 def left_out_growth(rows: GrowthRows) -> dict[str, GrowthLaw]:
-    """Each architecture, and the law that never saw it."""
+    """Each architecture, and the scaling model that never saw it."""
     names = sorted(set(rows.models))
     return dict(zip(names, run_tasks(fit_growth, [(rows.of(rows.models != name),) for name in names]), strict=True))
 
 
 def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
-    """log growth as the law has it, and the share of the known step that grows, both (rows,)."""
+    """log growth as the scaling model has it, and the share of the known step that grows, both (rows,)."""
     growth = law.growth(rows.instances.tolist(), rows.signs)
     return _row_by_row(growth, rows), growth.share
 
@@ -154,7 +154,7 @@ def predicted_growth(law: GrowthLaw, rows: GrowthRows) -> tuple[np.ndarray, np.n
 def fit_error(
     models: np.ndarray, log_batch: np.ndarray, log_area: np.ndarray, errors: np.ndarray, shares: np.ndarray
 ) -> CarryError:
-    """What covers `LEVEL` of left-out errors (|log|, (rows,)) along each axis, every architecture weighing the same."""
+    """What covers `LEVEL` of held-out errors (|log|, (rows,)) along each axis, every architecture weighing the same."""
     away = carry_distances(log_batch, log_area)
     batch = _axis_error(models, away[:2], errors, shares, (log_batch != 0) & (log_area == 0))
     area = _axis_error(models, away[2:], errors, shares, (log_area != 0) & (log_batch == 0))
@@ -244,12 +244,12 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
 
 
 def out_of_fold_growth(rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
-    """log growth and growing share of every row, by laws that never saw its architecture."""
+    """log growth and growing share of every row, by scaling models that never saw its architecture."""
     return growth_by_law(left_out_growth(rows), rows)
 
 
 def growth_by_law(laws: Mapping[str, GrowthLaw], rows: GrowthRows) -> tuple[np.ndarray, np.ndarray]:
-    """The same by the law of its architecture."""
+    """The same by the scaling model of its architecture."""
     grown, shares = np.empty(len(rows.log_growth)), np.empty(len(rows.log_growth))
     for model, law in laws.items():
         judged = rows.models == model

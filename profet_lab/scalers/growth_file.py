@@ -27,7 +27,7 @@ def measured_sizes(measurements: Measurements) -> bool:
 
 
 def growth_content(measurements: Measurements) -> dict:
-    """What `growth.json` holds: a law an anchor, and the error of laws that had not seen the architecture.
+    """What `growth.json` holds: a scaling model an anchor, and the error of scaling models that had not seen the architecture.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Fits what reaches GPUs that nobody profiled."""
+"""Fits what reaches unprofiled GPUs."""

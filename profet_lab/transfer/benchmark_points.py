@@ -1,4 +1,4 @@
-"""Benchmark points of GPUs that nobody profiled, from published ResNet-50 speeds, and how sure each is."""
+"""Benchmark points of unprofiled GPUs, from published ResNet-50 speeds, and how sure each is."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def table_log_sd(published: Published) -> float:
 
 
 def same_chip_log_sd(published: Published, gpus: Gpus) -> float:
-    """How far data sheets (FP32, bandwidth) miss the ratio of two GPUs of one chip: root mean square log error.
+    """How far specs (FP32, bandwidth) miss the ratio of two GPUs of one chip: root mean square log error.
 
     GPUs that were published under their own names alone; those with the same memory too are one.
     """
@@ -208,9 +208,9 @@ def same_chip_log_sd(published: Published, gpus: Gpus) -> float:
 
 
 def relative_log_sd(points: Mapping[str, BenchmarkPoint], gpus: Gpus) -> float:
-    """How far data sheets miss the ratio of two chips of one compute capability: root mean square log error.
+    """How far specs miss the ratio of two chips of one compute capability: root mean square log error.
 
-    GPUs that were published under their own names alone: others' points are made by data sheets.
+    GPUs that were published under their own names alone: others' points are made by specs.
     """
     own = [name for name, point in points.items() if point.measured_on == name]
     return root_mean_square(
@@ -231,7 +231,7 @@ def _bandwidth(gpus: Gpus, name: str, other: str) -> float:
 
 
 def sheet_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, reference: str, gpus: Gpus) -> float:
-    """How far data sheets miss the speed over the reference's, of published and of profiled GPUs."""
+    """How far specs miss the speed over the reference's, of published and of profiled GPUs."""
     sheet, errors = gpus[law.instances[reference].gpu], []
     for name, point in points.items():
         in_tf32 = gpus[name].tf32_tensor_dense_tflops is not None
@@ -244,5 +244,5 @@ def sheet_log_sd(points: Mapping[str, BenchmarkPoint], law: StepLaw, reference: 
 
 
 def _sheet(fp32_tflops: float, bandwidth_gb_per_s: float, other: PublishedGpu) -> float:
-    """Log ratio of speeds by data sheets, to another GPU."""
+    """Log ratio of speeds by specs, to another GPU."""
     return half_and_half(fp32_tflops / other.fp32_tflops, bandwidth_gb_per_s / other.bandwidth_gb_per_s)

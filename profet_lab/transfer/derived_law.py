@@ -1,4 +1,4 @@
-"""Fits what a GPU of the other source takes from PROFET's latencies on T4 and V100, network by network left out."""
+"""Fits what a GPU of the other source takes from PROFET's latencies on T4 and V100, network by network held out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER_PRECISION_LOG_SD = 0.15
 
 
 def fit_derived(epochs: pd.DataFrame) -> dict[str, DerivedLaw]:
-    """One law a GPU of `epoch_times.DERIVED`, by its full name."""
+    """One analytical model a GPU of `epoch_times.DERIVED`, by its full name."""
     bias = route_bias(epochs)
     laws = {}
     for instance, gpu in DERIVED.items():
@@ -43,9 +43,9 @@ def route_bias(epochs: pd.DataFrame) -> float:
 
 
 def left_out_errors(epochs: pd.DataFrame, instance: str, beside: Sequence[str] = ()) -> np.ndarray:
-    """Log error of the law on each network left out in turn, the networks `beside` left out always.
+    """Log error of the analytical model on each network held out in turn, the networks `beside` held out always.
 
-    Neither the law nor the correction that made its training data saw the network.
+    Neither the analytical model nor the correction that made its training data saw the network.
     """
     errors = []
     for name in epochs.model[~epochs.model.isin(beside)].unique():
@@ -86,6 +86,6 @@ def fit_law(rows: pd.DataFrame, *, log_sd: float = 0.0, bias_log_sd: float = 0.0
 
 
 def predicted_ms(law: DerivedLaw, rows: pd.DataFrame) -> np.ndarray:
-    """Latency of each row by the law from PROFET's latencies on T4 and V100, milliseconds."""
+    """Latency of each row by the analytical model from PROFET's latencies on T4 and V100, milliseconds."""
     latencies = {name: Latencies.measured(rows[name].to_numpy()) for name in law.instances}
     return derive(law, latencies).latency_ms

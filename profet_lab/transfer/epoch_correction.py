@@ -27,7 +27,7 @@ ROUTES = ("T4 -> V100", "V100 -> T4")
 
 
 def ridge_pipeline() -> Pipeline:
-    """Ridge regression on standardised inputs."""
+    """Ridge regression on standardized inputs."""
     return make_pipeline(StandardScaler(), Ridge(RIDGE))
 
 

@@ -1,4 +1,4 @@
-"""Leave-one-GPU-out: of the target the data sheet and kernels are known, and at most the benchmark's latency."""
+"""Leave-one-GPU-out: of the target the specs and kernels are known, and at most the benchmark's latency."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Kernels = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class TargetGpu:
-    """What may be known of the GPU that is left out.
+    """What may be known of the GPU that is held out.
 
     Attributes
     ----------
-    benchmark_ms : the benchmark's step latency on it; None: the data sheet alone.
+    benchmark_ms : the benchmark's step latency on it; None: the specs alone.
     published : instead of that latency, an instance and how many times faster than its GPU a published benchmark is, in
         the logarithm.
     """
@@ -52,7 +52,7 @@ def reference_of(law: StepLaw) -> str:
 
 
 def target_of(law: StepLaw, medians: Steps, kernels: Kernels, target: TargetGpu, log_half_width: float) -> Target:
-    """The left-out GPU as the law takes it."""
+    """The held-out GPU as the analytical model takes it."""
     reference = reference_of(law)
     beside = gpu_of(reference)
     bandwidths = {name: gpu.bandwidth_gb_per_s for name, gpu in load_gpus().items()}
@@ -89,13 +89,13 @@ def known_of(law: StepLaw, steps: Steps, anchor: str, known: KnownLatencies, lat
 
 
 def predict_target(law: StepLaw, known: KnownSteps, target: Target, weights: KernelWeights = WEIGHTS) -> Latencies:
-    """Latencies on the left-out GPU with their intervals as they are served, (rows,)."""
+    """Latencies on the held-out GPU with their intervals as they are served, (rows,)."""
     found = carry(known, reference_of(law), [target], weights)
     return Latencies(found.latency_ms[0], found.log_half_width[0])
 
 
 def spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.ndarray) -> Spread:
-    """Log errors on the GPUs of `instances`, each left out in turn; latencies on the others known.
+    """Log errors on the GPUs of `instances`, each held out in turn; latencies on the others known.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.
 
 
 def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], rows: np.ndarray) -> Spread:
-    """Log errors of the law alone from each of `instances`, left out as anchor, to the others.
+    """Log errors of the analytical model alone from each of `instances`, held out as anchor, to the others.
 
     Parameters
     ----------
@@ -133,14 +133,14 @@ def anchor_spread(medians: Steps, kernels: Kernels, instances: Sequence[str], ro
 def foreign_steps(
     medians: Steps, kernels: Kernels, instances: Sequence[str], left_out: str, rows: np.ndarray
 ) -> tuple[StepLaw, ForeignSteps]:
-    """The law of the others, and all steps recorded on the one that is left out as anchor."""
+    """The analytical model of the others, and all steps recorded on the one that is held out as anchor."""
     law = fit_step_law(medians, [name for name in instances if name != left_out], rows)
     target = target_of(law, medians, kernels, profiled_target(medians, left_out, sheet_only=False), 0.0)
     return law, ForeignSteps(target, medians.with_latency[left_out], medians.latency_ms[left_out])
 
 
 def _spread_of(errors: Sequence[np.ndarray]) -> Spread:
-    """Of the log errors of each GPU that was left out, (others, rows)."""
+    """Of the log errors of each GPU that was held out, (others, rows)."""
     return Spread(
         between=root_mean_square([np.mean(one) for one in errors]),
         within=float(np.sqrt(np.mean([_spread_within(one) for one in errors]))),
@@ -160,6 +160,6 @@ def measured_latencies(steps: Steps) -> KnownLatencies:
 
 
 def profiled_target(medians: Steps, instance: str, *, sheet_only: bool) -> TargetGpu:
-    """One of the profiled GPUs as if only its data sheet and the benchmark were known."""
+    """One of the profiled GPUs as if only its specs and the benchmark were known."""
     benchmark_ms = float(medians.latency_ms[instance][medians.benchmark][0])
     return TargetGpu(gpu_of(instance), host_named(HOST_OF[instance]), None if sheet_only else benchmark_ms)

@@ -1,4 +1,4 @@
-"""Fits what a few measured workloads of a GPU tell: its speeds in the law, and what the law leaves of them."""
+"""Fits what a few measured workloads of a GPU tell: its speeds in the analytical model, and what the analytical model leaves of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from profet_core.transfer.known import KnownSteps, Latencies
 from profet_core.transfer.sharpened import NOISE_LOG_SD, Correction, SharpenedGpu, correction_inputs, covariance
 from profet_core.transfer.targets import Target
 
-#: How far data sheets miss a GPU's speed and that of its bandwidth-bound work, and the law a network; standard
+#: How far specs miss a GPU's speed and that of its bandwidth-bound work, and the analytical model a network; standard
 #: deviations of the logarithm. Chosen, not fitted.
 SPEED_LOG_SD, BANDWIDTH_LOG_SD, NETWORK_LOG_SD = 0.40, 0.25, 0.10
-#: What a new network's step is off by before any cell tells (GPUs left out, one cell). It counts as so many cells.
+#: What a new network's step is off by before any cell tells (GPUs held out, one cell). It counts as so many cells.
 PRIOR_LOG_SD, PRIOR_CELLS = 0.14, 8.0
 #: The farthest start of the search.
 _MOST_LOG_SPEED = 1.5
@@ -63,7 +63,7 @@ def sharpen(known: Mapping[str, KnownSteps], reference: str, prior: Target, cell
     ----------
     known : anchor -> all steps that could be cells, their latencies on profiled instances measured. Inputs are
         scaled by how they vary over these.
-    prior : the GPU by its data sheet.
+    prior : the GPU by its specs.
     """
     logs = np.log(cells.latency_ms)
     own = {name: steps_of(one, cells.rows) for name, one in known.items()}
@@ -125,7 +125,7 @@ def _fit_speeds(own: Mapping[str, KnownSteps], reference: str, prior: Target, lo
         each = np.concatenate(missed(at(away))) / (NETWORK_LOG_SD * np.sqrt(len(own)))
         return np.concatenate([each, away / (SPEED_LOG_SD, BANDWIDTH_LOG_SD)])
 
-    # Too long by so much by the data sheet: the speed is so much more, but for launches.
+    # Too long by so much by the specs: the speed is so much more, but for launches.
     start = np.clip(np.median(np.concatenate(missed(prior))), -_MOST_LOG_SPEED, _MOST_LOG_SPEED)
     return at(least_squares(residuals, [start, 0.0], diff_step=1e-3).x)
 

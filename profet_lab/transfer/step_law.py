@@ -1,4 +1,4 @@
-"""Fits the law of a step, `profet_core.transfer.step.StepLaw`: work by kind, copy, start, tails, launch floor."""
+"""Fits the analytical model of a step, `profet_core.transfer.step.StepLaw`: work by kind, copy, start, tails, launch floor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SETTING = LawSetting()
 
 
 def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setting: LawSetting = SETTING) -> StepLaw:
-    """Fit the law to `rows` (boolean mask) of medians on `instances`; of others nothing is read.
+    """Fit the analytical model to `rows` (boolean mask) of medians on `instances`; of others nothing is read.
 
     Copy and start are medians over the instances, since hosts share them; the rest is fitted on each instance alone.
     The benchmark's work comes from its own row, which need not be among `rows`.
@@ -73,7 +73,7 @@ def fit_step_law(steps: Steps, instances: Sequence[str], rows: np.ndarray, setti
 
 
 def benchmark_work_ms(law: StepLaw, steps: Steps, instance: str, benchmark: np.ndarray) -> float:
-    """The benchmark's GPU work on an instance of the law."""
+    """The benchmark's GPU work on an instance of the analytical model."""
     parts, latency_ms = steps.with_latency[instance].of(benchmark), steps.latency_ms[instance][benchmark]
     fixed_ms = law.fixed_ms(parts, instance, law.host(instance))
     return float(law.work_ms(instance, latency_ms, fixed_ms, benchmark_floor_ms(law, steps))[0])

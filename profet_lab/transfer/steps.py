@@ -86,7 +86,7 @@ def median_steps(steps: Steps) -> Steps:
 
 
 def gpu_of(instance: str) -> Gpu:
-    """The data sheet of an instance's GPU."""
+    """The specs of an instance's GPU."""
     return load_gpus().find(load_shipped()[instance].gpu)
 
 

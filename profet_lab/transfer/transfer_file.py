@@ -1,4 +1,4 @@
-"""Fits and writes `transfer.json`: everything that reaches GPUs nobody profiled."""
+"""Fits and writes `transfer.json`: everything that reaches unprofiled GPUs."""
 
 from __future__ import annotations
 

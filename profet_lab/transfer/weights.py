@@ -1,4 +1,4 @@
-"""Settings of the law and of its weights, chosen by leaving one GPU out among any three of the four.
+"""Settings of the analytical model and of its weights, chosen by leaving one GPU out among any three of the four.
 
 `python -m profet_lab.transfer.weights` prints every setting tried: its error inside each three, which the choice
 looks at, and on the fourth, which it does not. Latencies on known GPUs are the measured ones.
@@ -61,14 +61,14 @@ SHIPPED = Setting(SETTING, WEIGHTS)
 
 @dataclass(frozen=True)
 class Trial:
-    """Errors of one setting by GPU left out of everything, percent: inside the other three, and on the GPU itself."""
+    """Errors of one setting by GPU held out of everything, percent: inside the other three, and on the GPU itself."""
 
     inside: dict[str, float]
     outside: dict[str, float]
 
 
 def settings(laws: Iterable[LawSetting], weights: Sequence[KernelWeights]) -> list[Setting]:
-    """Each law with each of the weights."""
+    """Each analytical model with each of the weights."""
     return [Setting(law, one) for law in laws for one in weights]
 
 
@@ -128,7 +128,7 @@ class _Case:
         return found
 
     def _prepared(self, wanted: Sequence[Setting]) -> Iterator[tuple[Setting, StepLaw, Target, list[KnownSteps]]]:
-        """What the weights don't change is made once a law."""
+        """What the weights don't change is made once an analytical model."""
         made: dict[LawSetting, tuple[StepLaw, Target, list[KnownSteps]]] = {}
         for setting in wanted:
             if setting.law not in made:
@@ -144,7 +144,7 @@ class _Case:
 
 
 def with_setting(law: StepLaw, medians: Steps, setting: LawSetting) -> StepLaw:
-    """The law as if it had been fitted with another setting: of the fit only the benchmark's work depends on it."""
+    """The analytical model as if it had been fitted with another setting: of the fit only the benchmark's work depends on it."""
     changed = replace(
         law,
         tail_share=setting.tail_share,
@@ -172,7 +172,7 @@ def main() -> None:
         print(f"{_words(setting)}  {np.mean(list(trial.outside.values())):9.2f}  {cells}{ours}")
     for name in medians.instances:
         setting = chosen(trials, name)
-        print(f"{name} left out: {_words(setting)}: {trials[setting].outside[name]:.2f}%")
+        print(f"{name} held out: {_words(setting)}: {trials[setting].outside[name]:.2f}%")
     shipped = np.mean(list(trials[SHIPPED].outside.values()))
     print(f"nested choice {nested_error(trials):.2f}%, shipped {shipped:.2f}%")
 

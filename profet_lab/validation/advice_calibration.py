@@ -1,6 +1,6 @@
 """Measures what advice assumes: how errors on two targets go together, and whether an 80 % claim comes true.
 
-`python -m profet_lab.validation.advice_calibration [--models DIR]` reads the left-out predictions of
+`python -m profet_lab.validation.advice_calibration [--models DIR]` reads the held-out predictions of
 `models/validation.json` (every workload predicted by models that never saw its architecture, the anchor's latency
 given), so it takes seconds.
 A claim is "A is cheaper than B" at a price ratio, for every two targets of an anchor and price ratios from 1/16 to 16
@@ -39,7 +39,7 @@ BOUNDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
 def left_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
-    """One row a workload and pair: the columns of `MeasuredPoint`, `deviation` and the standardised log error `z`."""
+    """One row a workload and pair: the columns of `MeasuredPoint`, `deviation` and the standardized log error `z`."""
     table = pd.DataFrame([{name: getattr(point, name) for name in MeasuredPoint.__slots__} for point in points])
     ends = zip(table["low_ms"], table["high_ms"], strict=True)
     table["deviation"] = [deviation_of_interval(Interval(low, high).log_half_width) for low, high in ends]
@@ -48,7 +48,7 @@ def left_out_table(points: Sequence[MeasuredPoint]) -> pd.DataFrame:
 
 
 def error_correlations(table: pd.DataFrame) -> pd.Series:
-    """Correlation of the standardised errors of every two targets of an anchor, indexed by (anchor, A, B)."""
+    """Correlation of the standardized errors of every two targets of an anchor, indexed by (anchor, A, B)."""
     found: dict[tuple[str, str, str], float] = {}
     for anchor, part in table.groupby("anchor"):
         errors = part.pivot(index=WORKLOAD, columns="target", values="z").corr()

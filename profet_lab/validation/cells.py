@@ -1,4 +1,4 @@
-"""Error against number of measured cells: each profiled GPU in turn as a new one, networks left out entirely."""
+"""Error against number of measured cells: each profiled GPU in turn as a new one, networks held out entirely."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ DRAWS = 5
 
 @dataclass(frozen=True)
 class Judged:
-    """Log errors of one draw on networks left out.
+    """Log errors of one draw on networks held out.
 
     Attributes
     ----------
     as_target, inside : (anchors, workloads), predicted over measured, and whether the 90 % interval holds it.
-    half_widths : of these intervals, in the logarithm. as_anchor : (other instances, workloads), by the law alone.
+    half_widths : of these intervals, in the logarithm. as_anchor : (other instances, workloads), by the analytical model alone.
     """
 
     as_target: np.ndarray
@@ -55,7 +55,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Fold:
-    """One GPU new and one network left out: what may be known."""
+    """One GPU new and one network held out: what may be known."""
 
     medians: Steps
     gpu: str
@@ -71,7 +71,7 @@ class Fold:
         return self.medians.architectures != self.network
 
     def fit(self, chosen: np.ndarray) -> Sharpened:
-        """The law sharpened by these workloads, (cells,), none of the network that was left out."""
+        """The analytical model calibrated by these workloads, (cells,), none of the network that was held out."""
         medians, pool = self.medians, np.flatnonzero(self.allowed)
         cells = MeasuredCells(
             np.searchsorted(pool, chosen), medians.latency_ms[self.gpu][chosen], medians.architectures[chosen]
@@ -80,7 +80,7 @@ class Fold:
         return sharpen(known, reference_of(self.law), self.prior, cells)
 
     def judge(self, count: int, random: np.random.Generator) -> Judged:
-        """Measure `count` cells, fit, and predict the network that was left out."""
+        """Measure `count` cells, fit, and predict the network that was held out."""
         medians, reference = self.medians, reference_of(self.law)
         found = self.fit(choose_cells(medians, self.allowed, count, random))
         own = np.flatnonzero(~self.allowed)
@@ -97,7 +97,7 @@ class Fold:
 def folds(
     medians: Steps, kernels: Kernels, predicted: Callable[[str], KnownLatencies], gpu: str, networks: Sequence[str]
 ) -> dict[str, Fold]:
-    """By network left out, `gpu` being the instance that is new.
+    """By network held out, `gpu` being the instance that is new.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ class CaseFolds:
 
     Attributes
     ----------
-    plain : one architecture left out. sized : the same, batch and pixel size known. by_family : a family left out.
-    inner : two architectures left out.
+    plain : one architecture held out. sized : the same, batch and pixel size known. by_family : a family held out.
+    inner : two architectures held out.
     """
 
     plain: OutOfFold
@@ -50,8 +50,8 @@ def default_table(
     Returns
     -------
     table : columns anchor, target, model, pixels, batch_size, repeat, true_ms; for each case ("with_latency",
-        "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family left out
-        (`_family`), the log half widths of the intervals (`_half`, nested; `_family_half`), and the weight of the
+        "without_latency") the prediction, that with sizes known (`_and_sizes`), that with the family held out
+        (`_family`), the log half-widths of the intervals (`_half`, nested; `_family_half`), and the weight of the
         boosted trees (`_tree_weight`).
     """
     parts = {pair: workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}

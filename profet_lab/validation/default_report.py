@@ -56,7 +56,7 @@ def _accuracy(part: pd.DataFrame) -> dict:
 
 
 def _by_group(table: pd.DataFrame, column: str, kind: str = "") -> dict:
-    """Figures of each group; `kind` "_family": of the predictions with the family left out."""
+    """Figures of each group; `kind` "_family": of the predictions with the family held out."""
     return {
         name: {
             **{f"mape_{case}": _mape(part, f"{case}{kind}") for case in CASES.values()},
@@ -68,7 +68,7 @@ def _by_group(table: pd.DataFrame, column: str, kind: str = "") -> dict:
 
 
 def tree_weights(table: pd.DataFrame, case: str) -> dict[str, float]:
-    """Mean, least and most of the boosted trees' weights as each architecture was left out."""
+    """Mean, least and most of the boosted trees' weights as each architecture was held out."""
     chosen = table.groupby("model")[f"{case}_tree_weight"].first()
     return {"trees_mean": float(chosen.mean()), "trees_min": float(chosen.min()), "trees_max": float(chosen.max())}
 
@@ -88,7 +88,7 @@ def _coverage(part: pd.DataFrame, case: str, kind: str = "") -> float:
 
 
 def _median_width(part: pd.DataFrame, column: str) -> float:
-    """Median half width, percent of the prediction: the mean of the way up and the way down."""
+    """Median half-width, percent of the prediction: the mean of the way up and the way down."""
     return float(100 * np.median(np.sinh(part[column])))
 
 

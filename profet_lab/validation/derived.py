@@ -1,4 +1,4 @@
-"""Accuracy of the derived targets: the source's correction, the law and the served route, networks left out."""
+"""Accuracy of the derived targets: the source's correction, the analytical model and the served route, networks held out."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def route_report(epochs: pd.DataFrame) -> dict:
 
 
 def derived_report(epochs: pd.DataFrame, medians: Steps, ensemble: EnsembleLatencies) -> dict:
-    """Each derived GPU: the law with latencies known, and the served route from each anchor, networks left out.
+    """Each derived GPU: the analytical model with latencies known, and the served route from each anchor, networks held out.
 
     `ensemble` has one row a workload, as `medians` has.
     """
@@ -77,7 +77,7 @@ def derived_report(epochs: pd.DataFrame, medians: Steps, ensemble: EnsembleLaten
 
 
 def _law_without(epochs: pd.DataFrame, source: str, name: str) -> DerivedLaw:
-    """The law and its spread as they are where nobody ever saw this network, the correction included."""
+    """The analytical model and its spread as they are where nobody ever saw this network, the correction included."""
     rows = derived_rows(epochs, source, corrected_without(epochs, [name]))
     return fit_law(
         rows[rows.model != name],
@@ -87,7 +87,7 @@ def _law_without(epochs: pd.DataFrame, source: str, name: str) -> DerivedLaw:
 
 
 def _law_errors(judged: pd.DataFrame, laws: Mapping[str, DerivedLaw]) -> pd.Series:
-    """Error of each row by the law of its network, T4 and V100 known, percent; indexed by network."""
+    """Error of each row by the analytical model of its network, T4 and V100 known, percent; indexed by network."""
     parts = [part for _, part in judged.groupby("model", sort=False)]
     law_ms = np.concatenate([predicted_ms(laws[part.model.iloc[0]], part) for part in parts])
     rows = pd.concat(parts)

@@ -1,4 +1,4 @@
-"""How well a step is carried to other sizes from one profile or from two, its architecture left out."""
+"""How well a step is scaled to other sizes from one profile or from two, its architecture held out."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class LeftOutGrowth:
 
     Attributes
     ----------
-    laws : anchor -> architecture -> law. errors : architecture -> interval, from the errors on all others.
-    rows, carried : anchor -> pairs of sizes, and log growth as the laws had it that never saw the architecture.
+    laws : anchor -> architecture -> scaling model. errors : architecture -> interval, from the errors on all others.
+    rows, carried : anchor -> pairs of sizes, and log growth as the scaling models had it that never saw the architecture.
     """
 
     laws: Mapping[str, Mapping[str, GrowthLaw]]
@@ -43,7 +43,7 @@ class LeftOutGrowth:
 
 
 def fit_left_out(measurements: Measurements, bank: ClassBank) -> LeftOutGrowth:
-    """All laws; minutes."""
+    """All scaling models; minutes."""
     rows = {anchor: growth_rows(measurements, bank, anchor) for anchor in measurements.instances}
     laws = {anchor: left_out_growth(part) for anchor, part in rows.items()}
     carried = {anchor: growth_by_law(laws[anchor], part) for anchor, part in rows.items()}
@@ -65,7 +65,7 @@ def _error_arrays(part: pd.DataFrame) -> tuple[np.ndarray, ...]:
 
 
 def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.DataFrame | None) -> dict:
-    """Figures by axis and distance: errors in percent, coverage and half width of the 90 % interval.
+    """Figures by axis and distance: errors in percent, coverage and half-width of the 90 % interval.
 
     "carried": from the measured latency at one size. "chain": from a prediction at one size on another instance.
     "between": from the measured latencies at both ends of an axis, at the sizes between.

@@ -1,4 +1,4 @@
-"""Half widths of the intervals of architectures and families that the interval scale never saw."""
+"""Half-widths of the intervals of architectures and families that the interval scale never saw."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def nested_half_widths(
     latency_known: bool,
     weights: Mapping[str, Weights],
 ) -> dict[Pair, np.ndarray]:
-    """Log half widths for each architecture; the scale comes from networks that saw neither it nor the error's own.
+    """Log half-widths for each architecture; the scale comes from networks that saw neither it nor the error's own.
 
     Parameters
     ----------
-    plain, inner_folds : one architecture left out, and two. distance_tables : anchor -> `calibrate.distances`.
+    plain, inner_folds : one architecture held out, and two. distance_tables : anchor -> `calibrate.distances`.
     weights : architecture -> the members' weights.
 
     Returns
@@ -57,7 +57,7 @@ def family_half_widths(
     latency_known: bool,
     weights: Mapping[str, Weights],
 ) -> dict[Pair, np.ndarray]:
-    """Log half widths for each family, from errors of the architectures outside it; as `nested_half_widths`.
+    """Log half-widths for each family, from errors of the architectures outside it; as `nested_half_widths`.
 
     The networks behind those errors had seen the family: a third level of folds would be needed to avoid that.
     """

@@ -1,4 +1,4 @@
-"""Inner folds: a second architecture is left out beside the one that is judged, to choose members' weights by."""
+"""Inner folds: a second architecture is held out beside the one that is judged, to choose members' weights by."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def inner_name(inner: str, outer: str) -> str:
 
 
 def two_left_out(bank: ClassBank, pairs: Sequence[Pair]) -> list[ClassFold]:
-    """Every two architectures left out, each then predicted."""
+    """Every two architectures held out, each then predicted."""
     folds = []
     for anchor, target in pairs:
         for first, second in combinations(np.unique(bank.architectures), 2):
@@ -37,7 +37,7 @@ class InnerErrors:
 
     Attributes
     ----------
-    errors : (left-out architecture, another one) -> `summed_errors` of the latter over all pairs, as predicted by
+    errors : (held-out architecture, another one) -> `summed_errors` of the latter over all pairs, as predicted by
         models that saw neither.
     """
 
@@ -45,7 +45,7 @@ class InnerErrors:
 
     @property
     def by_architecture(self) -> dict[str, Weights]:
-        """Weights for each left-out architecture."""
+        """Weights for each held-out architecture."""
         return {name: self.of_group([name]) for name in dict.fromkeys(outer for outer, _ in self.errors)}
 
     def of_group(self, names: Collection[str]) -> Weights:

@@ -1,4 +1,4 @@
-"""Accuracy of transfer on GPUs left out: the profiled ones, and A10G and P100 by the other source's corrected steps."""
+"""Accuracy of transfer on GPUs held out: the profiled ones, and A10G and P100 by the other source's corrected steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from profet_lab.transfer.step_law import fit_step_law
 from profet_lab.transfer.steps import BENCHMARK, Steps
 from profet_lab.validation.ensemble_latencies import EnsembleLatencies
 
-#: Prefix of the figures -> whether of the left-out GPU the data sheet alone is known.
+#: Prefix of the figures -> whether of the held-out GPU only the specs are known.
 _SHEET_ONLY = {"": False, "sheet_only_": True}
 
 
@@ -44,11 +44,11 @@ def predict_unseen(
     latency_known: bool,
     log_half_width: Mapping[str, float],
 ) -> Latencies:
-    """Every row by a law and networks that saw neither the GPU nor, but for the benchmark's point, the architecture.
+    """Every row by an analytical model and networks that saw neither the GPU nor, but for the benchmark's point, the architecture.
 
     Parameters
     ----------
-    laws, log_half_width : architecture left out -> the law, and the interval of one whose GPU is left out too.
+    laws, log_half_width : architecture held out -> the analytical model, and the interval of one whose GPU is held out too.
     """
     latency_ms, half_widths = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
     for name, law in laws.items():
@@ -60,7 +60,7 @@ def predict_unseen(
 
 
 def laws_left_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw]:
-    """One law an architecture left out, fitted on `instances` alone."""
+    """One analytical model an architecture held out, fitted on `instances` alone."""
     return {
         str(name): fit_step_law(medians, instances, medians.architectures != name)
         for name in np.unique(medians.architectures)
@@ -68,7 +68,7 @@ def laws_left_out(medians: Steps, instances: Sequence[str]) -> dict[str, StepLaw
 
 
 def spreads_left_out(medians: Steps, kernels: Kernels, instances: Sequence[str]) -> dict[str, Spread]:
-    """By architecture left out: leave-one-GPU-out inside `instances` alone."""
+    """By architecture held out: leave-one-GPU-out inside `instances` alone."""
     return {
         str(name): spread(medians, kernels, instances, medians.architectures != name)
         for name in np.unique(medians.architectures)
@@ -76,7 +76,7 @@ def spreads_left_out(medians: Steps, kernels: Kernels, instances: Sequence[str])
 
 
 def half_widths(spreads: Mapping[str, Spread], *more: float) -> dict[str, float]:
-    """Half width by architecture left out; `more`: standard deviations that come to a GPU's own error."""
+    """Half-width by architecture held out; `more`: standard deviations that come to a GPU's own error."""
     return {name: row.log_half_width(*more) for name, row in spreads.items()}
 
 
@@ -87,7 +87,7 @@ def profiled_gpus(
 
     Parameters
     ----------
-    sheet_log_sd : error of a speed that data sheets alone tell.
+    sheet_log_sd : error of a speed that specs alone indicate.
     """
     tasks = [(steps, medians, kernels, ensemble, sheet_log_sd, left_out) for left_out in steps.instances]
     found = run_tasks(_to_left_out, tasks)
@@ -147,7 +147,7 @@ def other_gpus(
     reference: str,
     sheet_log_sd: float,
 ) -> list[dict]:
-    """A10G and P100, of which only data sheet and the benchmark's corrected step are known; truth is corrected too.
+    """A10G and P100, of which only specs and the benchmark's corrected step are known; truth is corrected too.
 
     A GPU with a published point is reached by that as well, as GPUs are that nobody measured.
 

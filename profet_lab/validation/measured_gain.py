@@ -1,4 +1,4 @@
-"""What one measured target latency of the same network gains, on left-out architectures."""
+"""What one measured target latency of the same network gains, on held-out architectures."""
 
 from __future__ import annotations
 

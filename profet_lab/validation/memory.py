@@ -34,11 +34,11 @@ ONE_PEAK, EVERY_PEAK = "recorded peak", "recorded peak of all that ran"
 
 
 def memory_report(measurements: Measurements, folder: Path) -> dict:
-    """Leave one architecture out: law, relations and how sure they are fitted on the others alone.
+    """Leave one architecture out: memory model, relations and how sure they are fitted on the others alone.
 
     Returns
     -------
-    `architectures`, `certain`, `profiled_batch` : how many were left out, `CERTAIN` and `PROFILED_BATCH`.
+    `architectures`, `certain`, `profiled_batch` : how many were held out, `CERTAIN` and `PROFILED_BATCH`.
     `arithmetic` : the layers' outputs are known: every buildable cell (workload x GPU) once.
     `served` : what a user's profile knows: profiles at batch 16 on each instance, answers for every batch size on every
         GPU; `KNOWN` -> scores.
@@ -125,7 +125,7 @@ def memory_rows(report: Mapping) -> tuple[tuple[str, ...], list[tuple[str, ...]]
 
 
 def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> pd.DataFrame:
-    """Every answer about one left-out architecture."""
+    """Every answer about one held-out architecture."""
     classes = load_operation_classes()
     memory_gib = cells.groupby("instance")["memory_gib"].first()
     rows = []

@@ -1,4 +1,4 @@
-"""The law that a machine's cells sharpened, judged on networks that were none of these cells."""
+"""The analytical model that a machine's cells calibrated, judged on networks that were none of these cells."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from profet_lab.validation.own_models import Judged
 
 @dataclass(frozen=True)
 class LawJudge:
-    """What the law is judged with.
+    """What the analytical model is judged with.
 
     Attributes
     ----------
-    transfer : its law had seen the networks; what is fitted here has not. medians : the published steps.
+    transfer : its analytical model had seen the networks; what is fitted here has not. medians : the published steps.
     predicted : network -> latencies on the published instances by models that never saw it.
     """
 
@@ -33,7 +33,7 @@ class LawJudge:
     predicted: Callable[[str], KnownLatencies]
 
     def judge(self, instance: str, cells: OwnCells, own: Steps | None) -> dict[Pair, Judged]:
-        """Both directions between the machine and each published instance, each network of its cells left out in turn.
+        """Both directions between the machine and each published instance, each network of its cells held out in turn.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class LawJudge:
         return {name: known_of(law, self.medians, name, latencies, True) for name in self.medians.instances}
 
     def _back(self, fitted: Sharpened, own: Steps, instance: str, network: str) -> list[tuple[str, Judged]]:
-        """From the machine's profiles of a network to the published instances, by the law alone."""
+        """From the machine's profiles of a network to the published instances, by the analytical model alone."""
         here = own.workloads[WORKLOAD].assign(row=range(len(own.workloads)))
         published = self.medians.workloads[WORKLOAD].assign(there=range(len(self.medians.workloads)))
         both = here[here["model"] == network].merge(published, on=WORKLOAD)

@@ -1,4 +1,4 @@
-"""Models of pairs of one's own, judged on networks that they have not seen."""
+"""Models of pairs of your own, judged on networks that they have not seen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from profet_lab.progress import Progress
 
 @dataclass(frozen=True)
 class Judged:
-    """Predictions of one pair and case, each of a network that was left out; all arrays (rows,).
+    """Predictions of one pair and case, each of a network that was held out; all arrays (rows,).
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ def judge_models(
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> dict[Pair, dict[str, Judged]]:
-    """Each network left out in turn; weights and intervals come from the errors on all others.
+    """Each network held out in turn; weights and intervals come from the errors on all others.
 
     The models behind those errors had seen the network: with few networks a second level of folds has nothing left.
 

@@ -1,6 +1,6 @@
-"""Judges measurements of one's own, each network left out in turn: models of pairs, and the law that cells sharpened.
+"""Judges measurements of your own, each network held out in turn: models of pairs, and the analytical model that cells calibrated.
 
-Where the data hold the published instances too, pairs with a machine of one's own are judged; else all pairs.
+Where the data hold the published instances too, pairs with a machine of your own are judged; else all pairs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def own_report(
     Parameters
     ----------
     transfer : of the models that own data are trained beside; None, or of other instances than the data's: own data
-        are judged alone. gpus : those with a data sheet.
+        are judged alone. gpus : those with specs.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def _too_few(group: PairGroup) -> str:
 def _law(
     dataset: Dataset, transfer: TransferModel, seed: int, steps: int, progress: Progress | None
 ) -> tuple[dict[Pair, Judged], dict[str, str]]:
-    """What the sharpened law tells of each machine's pairs; of a machine that it doesn't, why."""
+    """What the calibrated analytical model tells of each machine's pairs; of a machine that it doesn't, why."""
     published = published_runs(dataset, transfer)
     bank = class_bank(published)
     every = all_steps(bank, published.workloads)

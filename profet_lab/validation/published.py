@@ -1,4 +1,4 @@
-"""Transfer against published tables of training speeds: what the law says of networks that PROFET measured on V100.
+"""Transfer against published tables of training speeds: what the analytical model says of networks that PROFET measured on V100.
 
 A table tells a ratio, one GPU's speed over V100's. Where the GPU has other points, those of the table are held back.
 """
@@ -44,7 +44,7 @@ def published_report(
         elif str(gpu) in model.derived:
             judged = model
         else:
-            # Nothing else is known of it: a table against the law that was made of it tells of other networks only.
+            # Nothing else is known of it: a table against the analytical model that was made of it tells of other networks only.
             judged, rows = model, rows[rows.network != "ResNet50"]
         errors = list(_errors(judged, medians, gpus, str(gpu), rows))
         if errors:

@@ -1,4 +1,4 @@
-"""Predicts from profiles that strangers recorded, and compares with what the same workload took elsewhere."""
+"""Predicts from third-party profiles, and compares with what the same workload took elsewhere."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def real_report(
     ------
     InputError : the index names a GPU that is not known, or a workload that is not in the measurements.
     """
-    # One's own list of instances must not change the result: the shipped catalogue, and a place for every other GPU.
+    # Your own list of instances must not change the result: the shipped catalog, and a place for every other GPU.
     places = Places(models, load_shipped(), load_gpus())
     checks: list[RealCheck] = []
     readings = []

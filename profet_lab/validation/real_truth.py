@@ -48,7 +48,7 @@ class Places:
         return self._catalog[instance].gpu_model if instance in self._catalog else gpu_model(instance)
 
     def catalog_with(self, names: Iterable[str]) -> Catalog:
-        """The catalogue with an instance for each GPU that was never profiled; its price plays no part."""
+        """The catalog with an instance for each GPU that was never profiled; its price plays no part."""
         return self._catalog.with_own(
             Instance(
                 name=name,

@@ -1,7 +1,7 @@
 """How often a larger step is predicted faster from its own profile: `python -m profet_lab.validation.rising`.
 
-No measured step falls by more than noise. What one profile is carried to never falls; this is what remains between the
-predictions from several. Networks are left out of what predicts them on the profiled GPUs.
+No measured step falls by more than noise. What one profile is scaled to never falls; this is what remains between the
+predictions from several. Networks are held out of what predicts them on the profiled GPUs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AXES = {"batch": ("batch_size", "pixels"), "pixels": ("pixels", "batch_size")}
 
 
 def rising_table(predicted: pd.DataFrame) -> pd.DataFrame:
-    """Of neighbouring sizes: percent that fall at all, and by more than `NOTABLE`, by gpu and axis.
+    """Of neighboring sizes: percent that fall at all, and by more than `NOTABLE`, by gpu and axis.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class TransferData:
 
     @cached_property
     def sheet_log_sd(self) -> float:
-        """Error of data sheets."""
+        """Error of specs."""
         return sheet_log_sd(self.points, self.law, REFERENCE, load_gpus())
 
     @cached_property
@@ -130,7 +130,7 @@ def left_out_anchors_section(data: TransferData) -> dict:
 
 
 def published_section(data: TransferData) -> dict:
-    """Published tables, and what must hold without any truth; of the law as it ships."""
+    """Published tables, and what must hold without any truth; of the analytical model as it ships."""
     gpus, model = load_gpus(), transfer_model(transfer_content(data.measurements, data.folder), load_gpus())
     published = load_published(data.folder)
     return {

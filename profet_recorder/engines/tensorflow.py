@@ -201,7 +201,7 @@ class TensorFlowEngine:
             yield several
         if self._flavour() == "keras" and _is_keras_3() and self._normalises():
             yield (
-                "Keras 3 takes batch normalisation apart into small operations, which the training data (TensorFlow "
+                "Keras 3 takes batch normalization apart into small operations, which the training data (TensorFlow "
                 "2.5) never show; recorded with tf_keras the same network looks more like them."
             )
         strategies = [getattr(model, "distribute_strategy", None) for model in (*self._models, *self._networks())]

@@ -60,7 +60,7 @@ def read_answer(line: bytes) -> NetworkAnswer:
 
     Raises
     ------
-    ValueError : it is none: a process that read a stranger's file is not believed.
+    ValueError : it is none: a process that read an uploaded file is not believed.
     """
     match json.loads(line):
         case {"error": str(error)} if error.isprintable():

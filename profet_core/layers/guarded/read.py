@@ -33,7 +33,7 @@ def read_network_guarded(
     limits: ReadLimits = LIMITS,
     line: ReadingLine = LINE,
 ) -> Network:
-    """Read a stranger's network file as `read_network` does, within limits; safe to call from any thread.
+    """Read an uploaded network file as `read_network` does, within limits; safe to call from any thread.
 
     Parameters
     ----------

@@ -138,7 +138,7 @@ def _layer_norm(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
 
 
 def _features(settings: Settings, shape: Shape) -> int:
-    """How many values the sides have that a normalisation works on."""
+    """How many values the sides have that a normalization works on."""
     axes = settings.values.get("axis", -1)
     if not isinstance(axes, list):
         return shape[_axis(settings, shape)]

@@ -9,20 +9,20 @@ from profet_core.errors import InputError
 
 
 def check_weights(config: Mapping[str, Any]) -> None:
-    """Refuse weights that are quantised, or adapted by others beside them.
+    """Refuse weights that are quantized, or adapted by others beside them.
 
     Raises
     ------
     InputError : they are.
     """
     if _is_quantised(config.get("dtype")):
-        raise InputError("it is quantised, which training isn't: save the float model.")
+        raise InputError("it is quantized, which training isn't: save the float model.")
     if config.get("lora_rank"):
         raise InputError("its weights are adapted by LoRA, which isn't counted: save the model without lora_rank.")
 
 
 def _is_quantised(policy: object) -> bool:
-    """Whether a policy of dtypes is one of Keras' quantised ones, which alone have a mode."""
+    """Whether a policy of dtypes is one of Keras' quantized ones, which alone have a mode."""
     match policy:
         case {"class_name": "DTypePolicyMap", "config": {"default_policy": default, "policy_map": dict(by_layer)}}:
             return any(_has_mode(each) for each in (default, *by_layer.values()))

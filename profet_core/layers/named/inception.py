@@ -16,7 +16,7 @@ def _unit(
     *,
     scale: bool = False,
 ) -> Shape:
-    """Convolution, batch normalisation, activation."""
+    """Convolution, batch normalization, activation."""
     return net.batch_norm_relu(net.convolution(x, filters, kernel, stride, padding, bias=False), scale=scale)
 
 
@@ -104,7 +104,7 @@ def _residual(net: Builder, x: Shape, *branches: Shape, is_activated: bool = Tru
 
 
 def inception_v4(net: Builder, pixels: int, classes: int) -> None:
-    """Inception V4 of its paper, with batch normalisation that scales, as timm has it."""
+    """Inception V4 of its paper, with batch normalization that scales, as timm has it."""
     x = _unit(net, net.image(pixels), 32, 3, 2, "valid", scale=True)
     x = _unit(net, _unit(net, x, 32, 3, 1, "valid", scale=True), 64, 3, scale=True)
     x = net.concatenate(net.pool(x, 3, 2), _unit(net, x, 96, 3, 2, "valid", scale=True))

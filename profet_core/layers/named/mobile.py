@@ -130,7 +130,7 @@ EFFICIENT_SIZES = ((1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4), (1.4, 1.8), (
 
 
 def efficientnet(net: Builder, pixels: int, classes: int, size: int) -> None:
-    """Keras' EfficientNet B0 to B7, its rescaling and normalising of the image among the layers."""
+    """Keras' EfficientNet B0 to B7, its rescaling and normalizing of the image among the layers."""
     width, depth = EFFICIENT_SIZES[size]
     net.activation = "swish"
     x = net.normalise_input(net.elementwise(net.image(pixels), function="rescale"))

@@ -36,7 +36,7 @@ def densenet(net: Builder, pixels: int, classes: int, depth: int) -> None:
 
 
 def convnext(net: Builder, pixels: int, classes: int, size: str) -> None:
-    """Keras' ConvNeXt, its normalising of the image among the layers."""
+    """Keras' ConvNeXt, its normalizing of the image among the layers."""
     blocks, channels = CONVNEXTS[size]
     net.activation = "gelu"
     x = net.elementwise(net.image(pixels), function="rescale")

@@ -11,7 +11,7 @@ _VGG_CHANNELS = (64, 128, 256, 512, 512)
 
 
 def lenet5(net: Builder, pixels: int, classes: int) -> None:
-    """LeNet-5 on colour images, with maximum pooling."""
+    """LeNet-5 on color images, with maximum pooling."""
     x: Shape = (pixels, pixels, 3)
     for filters in (6, 16):
         x = net.pool(net.convolution(x, filters, 5, padding="valid", activation="relu"), 2, 2)
@@ -22,7 +22,7 @@ def lenet5(net: Builder, pixels: int, classes: int) -> None:
 
 
 def mnist_cnn(net: Builder, pixels: int, classes: int) -> None:
-    """Keras' example for MNIST, on colour images."""
+    """Keras' example for MNIST, on color images."""
     x: Shape = (pixels, pixels, 3)
     for filters in (32, 64):
         x = net.pool(net.convolution(x, filters, 3, padding="valid", activation="relu"), 2, 2)
@@ -41,7 +41,7 @@ def cifar10_cnn(net: Builder, pixels: int, classes: int) -> None:
 
 
 def measured_alexnet(net: Builder, pixels: int, classes: int) -> None:
-    """The measurements' AlexNet: stride 1, batch normalisation, and dense layers that grow with the image."""
+    """The measurements' AlexNet: stride 1, batch normalization, and dense layers that grow with the image."""
     x: Shape = (pixels, pixels, 3)
     for filters, kernel, is_padded, is_pooled in (
         (96, 11, False, True),
@@ -73,7 +73,7 @@ def measured_vgg(net: Builder, pixels: int, classes: int, depth: int) -> None:
 
 
 def vgg_with_batch_norm(net: Builder, pixels: int, classes: int, depth: int) -> None:
-    """torchvision's VGG with batch normalisation, pooled to 7 x 7 before the dense layers."""
+    """torchvision's VGG with batch normalization, pooled to 7 x 7 before the dense layers."""
     x = net.image(pixels)
     for filters, number in zip(_VGG_CHANNELS, VGG_STAGES[depth], strict=True):
         for _ in range(number):

@@ -32,7 +32,7 @@ def resnet_small(net: Builder, pixels: int, classes: int) -> None:
 
 
 def measured_resnet(net: Builder, pixels: int, classes: int, depth: int) -> None:
-    """The measurements' ResNet: normalised before each convolution (v2), no normalisation on shortcuts."""
+    """The measurements' ResNet: normalized before each convolution (v2), no normalization on shortcuts."""
     stages, is_bottleneck = RESNET_STAGES[depth]
     x = net.batch_norm_relu(net.convolution(net.image(pixels), 64, 7, 2))
     x = net.pool(x, 3, 2, "same")

@@ -145,7 +145,7 @@ def _matmul(_: Node, inputs: Inputs) -> Result:
     return Result((output,), Kind.DENSE if is_dense else Kind.PRODUCT, 2 * prod(output) * first[-1])
 
 
-# --- normalisation, pooling, elementwise ------------------------------------------------------------------------------
+# --- normalization, pooling, elementwise ------------------------------------------------------------------------------
 
 
 def _normalisation(_: Node, inputs: Inputs) -> Result:

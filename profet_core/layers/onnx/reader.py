@@ -46,7 +46,7 @@ def read_onnx(stream: BinaryIO, name: str, pixels: int | None) -> Network:
     kinds = {layer.kind for layer in layers}
     if Kind.NORMALISATION not in kinds and kinds & {Kind.CONVOLUTION, Kind.DEPTHWISE}:
         followed.caveats.add(
-            "It has no normalisation: if the exporter folded it into convolutions, a training takes longer"
+            "It has no normalization: if the exporter folded it into convolutions, a training takes longer"
         )
     source = f"ONNX model of {shown(graph.producer)}" if graph.producer else "ONNX model"
     return Network(name, source, layers, count(layers, size, followed.classes), followed.caveats.lines())
@@ -159,7 +159,7 @@ class _Followed:
         if node.operator in _CONTROL:
             raise InputError("what it does depends on values in a run: export the model without control flow.")
         if node.operator in _QUANTISED:
-            raise InputError("the model is quantised, which training isn't: export the float one.")
+            raise InputError("the model is quantized, which training isn't: export the float one.")
         if node.operator in _RECURRENT:
             raise InputError("such layers aren't counted: image networks are.")
         raise InputError("this operator isn't counted: export the model with others, or write a layer table.")

@@ -1,4 +1,4 @@
-"""Makes one dataset of whatever sources are named, each told by what it holds."""
+"""Makes one dataset of whatever sources are named, each recognized by its content."""
 
 from __future__ import annotations
 

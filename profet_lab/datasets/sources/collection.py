@@ -80,7 +80,7 @@ def read_store(folder: Path) -> Dataset:
 
 
 def _gpu(manifest: Mapping[str, Any], instance: str) -> str:
-    """The catalogue's full name of a GPU as a driver calls it; as it is called where the catalogue has none."""
+    """The catalog's full name of a GPU as a driver calls it; as it is called where the catalog has none."""
     name = _text(manifest.get("gpu"))
     if not name:
         return known_gpu(instance)

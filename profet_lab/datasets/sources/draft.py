@@ -46,7 +46,7 @@ def dataset_of(
     ----------
     cells : `cell` and the columns of `layout.KEY`, framework and precision aside; the others where they are known.
     operations : the columns of `layout.OPERATIONS`.
-    instances : what is known of the machines; by default their GPUs as the catalogue has them.
+    instances : what is known of the machines; by default their GPUs as the catalog has them.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def _check_counts(cells: pd.DataFrame, source: Source) -> None:
 
 
 def known_gpu(instance: str) -> str:
-    """Full name of an instance's GPU by the catalogue; empty: unknown."""
+    """Full name of an instance's GPU by the catalog; empty: unknown."""
     try:
         known = load_shipped().get(instance)
     except ProfetError:

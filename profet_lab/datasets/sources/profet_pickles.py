@@ -22,7 +22,7 @@ _NAMES = {"instance_name": "instance", "exp_name": "repeat", "dataset": "pixels"
 _RUN = ["instance", "model", "pixels", "batch_size", "repeat"]
 _LATENCIES = {"batch_latency": "batch_latency_ms", "epoch_latency": "epoch_latency_s"}
 _TIMES = list(_LATENCIES.values())
-#: The one optimiser of the published runs.
+#: The one optimizer of the published runs.
 _OPTIMISER = "SGD"
 
 
@@ -76,7 +76,7 @@ def _runs(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     if missing:
         raise DataError(f"{path}: its frame has no column {missing}: name PROFET's own pickles.")
     if "optimizer" in frame and not (frame["optimizer"] == _OPTIMISER).all():
-        raise DataError(f"{path}: some runs have another optimiser than {_OPTIMISER}: leave them out.")
+        raise DataError(f"{path}: some runs have another optimizer than {_OPTIMISER}: leave them out.")
     numbers = [name for name in frame.columns if name.startswith((DEVICE_PREFIX, HOST_PREFIX)) or name in _LATENCIES]
     for name in [*numbers, "batch_size"]:
         if not pd.api.types.is_numeric_dtype(frame[name]):

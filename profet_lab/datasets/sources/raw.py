@@ -122,7 +122,7 @@ def _by_run(paths: Iterable[Path], note: Note) -> dict[_Run, list[Path]]:
             continue
         found[_run(path, name)].append((name["when"], path))
     if others:
-        note(f"{others} files are of several GPUs or another optimiser than {_OPTIMISER} and are left out")
+        note(f"{others} files are of several GPUs or another optimizer than {_OPTIMISER} and are left out")
     return {run: _by_time(run, sorted(files)) for run, files in found.items()}
 
 
